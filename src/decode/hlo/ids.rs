@@ -1,0 +1,167 @@
+//! From the numbers a file gives instructions and buffers to rows.
+//!
+//! Instruction numbers are 64-bit and sparse, but inside nearly every computation they run on by one, so a block of
+//! (first number, first row, count) stands for most computations. Nothing is ever sized by the largest number.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::directory::ComputationEntry;
+use crate::model::NO_ROW;
+
+/// Rows of instructions by number.
+#[derive(Debug, Default)]
+pub struct IdIndex {
+    /// (first number, count, first row) of regular computations, ascending and disjoint.
+    blocks: Vec<(i64, u32, u32)>,
+    /// Every number of the other computations; wins over the blocks.
+    singles: HashMap<i64, u32, RandomState>,
+    /// Numbers inside irregular computations, which another computation may use too.
+    local: HashMap<(u32, i64), u32, RandomState>,
+    irregular: Vec<u32>,
+}
+
+impl IdIndex {
+    /// Builds the index; `numbers` has one number for each row, `i64::MIN` for what could not be read.
+    pub fn new(computations: &[ComputationEntry], numbers: &[i64]) -> Self {
+        let mut index = Self::default();
+        for (i, entry) in computations.iter().enumerate() {
+            let rows = &numbers[entry.start as usize..entry.end as usize];
+            let Some(&first) = rows.first() else { continue };
+            if first != i64::MIN && rows.iter().enumerate().all(|(k, &n)| n == first.wrapping_add(k as i64)) {
+                index.blocks.push((first, rows.len() as u32, entry.start));
+            } else {
+                index.add_irregular(i as u32, entry.start, rows);
+            }
+        }
+        index.blocks.sort_unstable();
+        let overlap = index.blocks.windows(2).any(|pair| pair[0].0.saturating_add(i64::from(pair[0].1)) > pair[1].0);
+        if overlap {
+            // Numbers used twice: list them all, the later computation wins.
+            index = Self::default();
+            for (i, entry) in computations.iter().enumerate() {
+                index.add_irregular(i as u32, entry.start, &numbers[entry.start as usize..entry.end as usize]);
+            }
+        }
+        index
+    }
+
+    fn add_irregular(&mut self, computation: u32, start: u32, rows: &[i64]) {
+        self.irregular.push(computation);
+        for (k, &number) in rows.iter().enumerate() {
+            if number != i64::MIN {
+                self.singles.insert(number, start + k as u32);
+                self.local.insert((computation, number), start + k as u32);
+            }
+        }
+    }
+
+    /// Computations whose numbers do not simply run on.
+    pub fn irregular(&self) -> &[u32] {
+        &self.irregular
+    }
+
+    /// The row of a number, [`NO_ROW`] where there is none. `hint` remembers the block of the last call: numbers come
+    /// in runs.
+    pub fn row(&self, number: i64, hint: &mut usize) -> u32 {
+        if !self.singles.is_empty()
+            && let Some(&row) = self.singles.get(&number)
+        {
+            return row;
+        }
+        let inside = |&(first, count, row): &(i64, u32, u32)| {
+            let local = number.wrapping_sub(first);
+            (number >= first && local < i64::from(count)).then(|| row + local as u32)
+        };
+        if let Some(row) = self.blocks.get(*hint).and_then(inside) {
+            return row;
+        }
+        let at = self.blocks.partition_point(|&(first, _, _)| first <= number);
+        let Some(block) = at.checked_sub(1) else { return NO_ROW };
+        *hint = block;
+        self.blocks.get(block).and_then(inside).unwrap_or(NO_ROW)
+    }
+
+    /// The row of a number inside a computation; a number of another computation is no operand.
+    pub fn in_computation(&self, computation: u32, entry: &ComputationEntry, number: i64) -> u32 {
+        match self.local.get(&(computation, number)) {
+            Some(&row) if (entry.start..entry.end).contains(&row) => row,
+            _ => NO_ROW,
+        }
+    }
+}
+
+/// Rows of logical buffers by number: a table where the numbers are dense, else a map. The later of two wins.
+#[derive(Debug)]
+pub enum BufferIndex {
+    /// Row by number.
+    Dense(Vec<u32>),
+    /// Row by number, for sparse numbers.
+    Sparse(HashMap<i64, u32, RandomState>),
+}
+
+impl BufferIndex {
+    /// Builds the index over the numbers of all rows.
+    pub fn new(numbers: &[i64]) -> Self {
+        let largest = numbers.iter().copied().max().unwrap_or(0);
+        let smallest = numbers.iter().copied().min().unwrap_or(0);
+        if smallest >= 0 && largest < 4 * numbers.len() as i64 + 1024 {
+            let mut rows = vec![NO_ROW; largest as usize + 1];
+            for (row, &number) in numbers.iter().enumerate() {
+                rows[number as usize] = row as u32;
+            }
+            return Self::Dense(rows);
+        }
+        Self::Sparse(numbers.iter().enumerate().map(|(row, &number)| (number, row as u32)).collect())
+    }
+
+    /// The row of a number, [`NO_ROW`] where there is none.
+    pub fn row(&self, number: i64) -> u32 {
+        match self {
+            Self::Dense(rows) => usize::try_from(number).ok().and_then(|n| rows.get(n)).copied().unwrap_or(NO_ROW),
+            Self::Sparse(rows) => rows.get(&number).copied().unwrap_or(NO_ROW),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(start: u32, end: u32) -> ComputationEntry {
+        ComputationEntry { start, end, ..ComputationEntry::default() }
+    }
+
+    #[test]
+    fn numbers_that_run_on_and_numbers_that_do_not() {
+        let numbers = [1 << 32, (1 << 32) + 1, 7, 9, 8, 100, 101];
+        let computations = [entry(0, 2), entry(2, 5), entry(5, 7)];
+        let index = IdIndex::new(&computations, &numbers);
+        assert_eq!(index.irregular(), &[1]);
+        let mut hint = 0;
+        for (row, &number) in numbers.iter().enumerate() {
+            assert_eq!(index.row(number, &mut hint), row as u32);
+        }
+        assert_eq!(index.row(102, &mut hint), NO_ROW);
+        assert_eq!(index.row(-5, &mut hint), NO_ROW);
+    }
+
+    #[test]
+    fn a_number_used_twice_is_the_later_one() {
+        let numbers = [5, 6, 6, 7];
+        let index = IdIndex::new(&[entry(0, 2), entry(2, 4)], &numbers);
+        let mut hint = 0;
+        assert_eq!(index.row(6, &mut hint), 2);
+        assert_eq!(index.in_computation(0, &entry(0, 2), 6), 1);
+    }
+
+    #[test]
+    fn sparse_buffer_numbers_take_no_table() {
+        let index = BufferIndex::new(&[i64::MAX, -4, 3]);
+        assert_eq!(index.row(i64::MAX), 0);
+        assert_eq!(index.row(-4), 1);
+        assert_eq!(index.row(4), NO_ROW);
+        assert_eq!(BufferIndex::new(&[]).row(0), NO_ROW);
+    }
+}

@@ -1,0 +1,329 @@
+//! XLA's HLO protos (`*.hlo.pb`, `*.hlo_proto.pb`): a compiled program, with its buffer assignment in the dumps made
+//! after optimisation.
+//!
+//! A first pass notes where every record lies while another thread reads the buffer assignment; then several threads
+//! decode the instructions into columns. Names and metadata stay in the file's bytes until a row is looked at.
+
+mod assignment;
+mod directory;
+mod ids;
+mod instructions;
+mod region;
+mod shapes;
+mod small;
+mod text;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use assignment::Assignment;
+use directory::Directory;
+use ids::IdIndex;
+use region::Region;
+use shapes::Interner;
+use small::Small;
+pub use small::proto;
+
+use super::reporter::Reporter;
+use super::wire::{LEN, Reader, VARINT, WireError, field};
+use crate::model::{
+    Buffers, Computation, ComputationId, InstructionId, NO_ROW, Program, ProgramTextHandle, ShapeId, SparseLists,
+};
+use crate::source::{Cancelled, Progress, SharedBytes, Stage};
+
+/// From this size on the work is divided over threads.
+const PARALLEL_FROM: usize = 1 << 20;
+
+/// More threads than this bring nothing.
+const MAX_THREADS: usize = 8;
+
+/// Why an input is no HLO proto.
+#[derive(Debug, thiserror::Error)]
+pub enum HloError {
+    /// The bytes do not follow the format.
+    #[error("{0}")]
+    Wire(#[from] WireError),
+    /// The format is followed, but there is no module in it.
+    #[error("there is no HLO module in it")]
+    NoModule,
+    /// A protobuf message cannot be this large.
+    #[error("larger than a protobuf message can be (2 GiB)")]
+    TooLarge,
+    /// Cancelled.
+    #[error("cancelled")]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Whether a file may be an HLO proto, by its first bytes: `HloProto` whose module begins with a name and the name of
+/// the entry computation. Cheap, and wrong only for other protobufs of just this form.
+#[must_use]
+pub fn recognises(head: &[u8]) -> bool {
+    let mut reader = Reader::new(head, 0);
+    let Ok(Some(tag)) = reader.tag() else { return false };
+    match field(tag) {
+        (1, LEN) => reader.bytes_or_rest().is_ok_and(|(module, whole)| looks_like_module(module, !whole)),
+        // A buffer assignment first is legal.
+        (3, LEN) => {
+            let Ok((assignment, whole)) = reader.bytes_or_rest() else { return false };
+            if whole && let Ok(Some(tag)) = reader.tag() {
+                return field(tag) == (1, LEN);
+            }
+            // Logical buffers with an id come first.
+            let mut assignment = Reader::new(assignment, 0);
+            matches!(assignment.tag(), Ok(Some(tag)) if field(tag) == (1, LEN))
+        }
+        _ => false,
+    }
+}
+
+fn looks_like_module(module: &[u8], cut: bool) -> bool {
+    let mut reader = Reader::new(module, 0);
+    let mut named = false;
+    let mut fields = 0;
+    while let Ok(Some(tag)) = reader.tag() {
+        match field(tag) {
+            (1, LEN) => match reader.bytes() {
+                Ok(name) => named = !name.is_empty() && name.len() < 4096 && std::str::from_utf8(name).is_ok(),
+                Err(_) => return false,
+            },
+            (2, LEN) if named => {
+                return reader.bytes().map_or(cut, |name| std::str::from_utf8(name).is_ok());
+            }
+            (3, LEN) if named => {
+                let Ok((bytes, _)) = reader.bytes_or_rest() else { return cut };
+                let mut computation = Reader::new(bytes, 0);
+                return matches!(computation.tag(), Ok(Some(tag)) if matches!(field(tag), (1 | 2, LEN)));
+            }
+            (1..=30, VARINT | LEN) => {
+                if reader.skip(tag).is_err() {
+                    return named && cut;
+                }
+            }
+            _ => return false,
+        }
+        fields += 1;
+        if fields > 64 {
+            return named;
+        }
+    }
+    named && cut
+}
+
+/// Decodes an HLO proto.
+///
+/// # Errors
+/// When there is no module to be found, or it was cancelled. Damage further inside goes to the reporter, and what
+/// could be read is returned.
+pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> Result<Program, HloError> {
+    if bytes.len() > i32::MAX as usize {
+        return Err(HloError::TooLarge);
+    }
+    let (module, assignment, has_buffer_assignment) = roots(bytes, reporter)?;
+    progress.begin(Stage::Decoding, 0);
+    progress.check()?;
+
+    let threads = if bytes.len() < PARALLEL_FROM {
+        1
+    } else {
+        std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS)
+    };
+    let interner = Interner::default();
+    let work = || -> Result<_, Cancelled> {
+        let directory = Directory::read(module.reader(), reporter);
+        progress.begin(Stage::Decoding, directory.records.len() as u64);
+        let decoded = instructions::decode(&module, &directory, &interner, threads, progress, reporter)?;
+        Ok((directory, decoded))
+    };
+    let (module_side, assignment) = if threads > 1 {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| Assignment::read(assignment.reader(), reporter));
+            let side = work();
+            (side, other.join().unwrap_or_default())
+        })
+    } else {
+        (work(), Assignment::read(assignment.reader(), reporter))
+    };
+    let (directory, decoded) = module_side?;
+    let (shapes, opcodes) = interner.finish();
+
+    let ids = IdIndex::new(&directory.computations, &decoded.numbers);
+    let mut small = Small::read(&module, &directory, reporter);
+    let mut instructions = decoded.instructions;
+    if !ids.irregular().is_empty() {
+        instructions::mend_operands(&module, &directory, &ids, &mut instructions.operands);
+    }
+    let numbers: HashMap<i64, u32> =
+        directory.computations.iter().enumerate().map(|(i, entry)| (entry.number, i as u32)).collect();
+    instructions.called = resolve_called(decoded.called, &numbers);
+
+    let entry = directory
+        .entry
+        .and_then(|number| numbers.get(&number).copied())
+        .map(ComputationId)
+        .or_else(|| entry_by_name(&module, &directory));
+    let computations = computations(&directory, &ids);
+    let text = text::HloText {
+        computations: directory.computations.iter().map(|entry| entry.offset).collect(),
+        frames: small.take_frames(),
+        records: directory.records,
+        module: module.clone(),
+    };
+    let mut program = Program {
+        name: directory.name,
+        id: (directory.module_id != 0).then(|| directory.module_id.to_string()),
+        shapes,
+        opcodes,
+        instructions,
+        computations,
+        entry,
+        text: ProgramTextHandle(Arc::new(text)),
+        has_buffer_assignment,
+        ..Program::default()
+    };
+    small.fill(&mut program);
+    attach(&mut program, assignment, &ids, reporter);
+    Ok(program)
+}
+
+/// The two parts of the file: (module, buffer assignment, whether there is an assignment).
+fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bool), HloError> {
+    let mut reader = Reader::new(bytes, 0);
+    let (mut modules, mut assignments) = (Vec::new(), Vec::new());
+    let mut read = || -> Result<(), WireError> {
+        while let Some(tag) = reader.tag()? {
+            match field(tag) {
+                (number @ (1 | 3), LEN) => {
+                    let (part, whole) = reader.bytes_or_rest()?;
+                    let end = reader.position();
+                    let parts = if number == 1 { &mut modules } else { &mut assignments };
+                    parts.push((end - part.len(), end));
+                    if !whole {
+                        let inside = if number == 1 { "the program's text" } else { "the buffer assignment" };
+                        reporter.warn(format!("the file ends inside {inside}"), Some(end as u64));
+                    }
+                }
+                _ => reader.skip(tag)?,
+            }
+        }
+        Ok(())
+    };
+    if let Err(error) = read() {
+        if modules.is_empty() {
+            return Err(error.into());
+        }
+        reporter.warn(format!("the rest of the file is left out: {}", error.what), Some(error.offset));
+    }
+    if modules.is_empty() {
+        return Err(HloError::NoModule);
+    }
+    let has_assignment = !assignments.is_empty();
+    Ok((Region::join(bytes, &modules), Region::join(bytes, &assignments), has_assignment))
+}
+
+fn resolve_called(called: SparseLists<i64>, numbers: &HashMap<i64, u32>) -> SparseLists<ComputationId> {
+    SparseLists {
+        rows: called.rows,
+        items: called.items.iter().map(|n| ComputationId(numbers.get(n).copied().unwrap_or(NO_ROW))).collect(),
+    }
+}
+
+/// Old modules give the entry computation by name only.
+fn entry_by_name(module: &Region, directory: &Directory) -> Option<ComputationId> {
+    let text = text::HloText {
+        module: module.clone(),
+        records: Vec::new(),
+        computations: directory.computations.iter().map(|entry| entry.offset).collect(),
+        frames: small::StackFrames::default(),
+    };
+    use crate::model::ProgramText as _;
+    if directory.entry_name.is_empty() {
+        return None;
+    }
+    (0..directory.computations.len() as u32)
+        .map(ComputationId)
+        .find(|&id| text.computation_name(id) == directory.entry_name)
+}
+
+fn computations(directory: &Directory, ids: &IdIndex) -> Vec<Computation> {
+    let mut hint = 0;
+    directory
+        .computations
+        .iter()
+        .enumerate()
+        .map(|(i, entry)| {
+            let mut row = |number: i64| {
+                let row = if ids.irregular().is_empty() { NO_ROW } else { ids.in_computation(i as u32, entry, number) };
+                if row != NO_ROW {
+                    return row;
+                }
+                let row = ids.row(number, &mut hint);
+                if (entry.start..entry.end).contains(&row) { row } else { NO_ROW }
+            };
+            let schedule = directory.schedule.get(&entry.number);
+            Computation {
+                number: entry.number,
+                start: entry.start,
+                end: entry.end,
+                root: row(entry.root),
+                is_scheduled: schedule.is_some(),
+                schedule: schedule
+                    .map(|order| order.iter().map(|&number| row(number)).filter(|&row| row != NO_ROW).collect())
+                    .unwrap_or_default(),
+            }
+        })
+        .collect()
+}
+
+/// Joins the buffer assignment to the instructions.
+fn attach(program: &mut Program, assignment: Assignment, ids: &IdIndex, reporter: &Reporter) {
+    let rows = assignment.number.len();
+    let mut buffers = Buffers {
+        instruction: vec![NO_ROW; rows],
+        node: vec![NO_ROW; rows],
+        allocation: vec![NO_ROW; rows],
+        offset: vec![0; rows],
+        ..Buffers::default()
+    };
+    let mut hint = 0;
+    let mut unknown = 0usize;
+    for row in 0..rows {
+        let instruction = ids.row(assignment.instruction[row], &mut hint);
+        buffers.instruction[row] = instruction;
+        if instruction == NO_ROW {
+            unknown += 1;
+            continue;
+        }
+        let index = assignment.index_of(row);
+        let node = match program.shape_of(InstructionId(instruction)) {
+            Some(shape) if !index.is_empty() => shape.find(index),
+            Some(_) => Some(0),
+            None => None,
+        };
+        match node {
+            Some(node) => buffers.node[row] = node,
+            None => buffers.odd_index.push((row as u32, index.to_vec())),
+        }
+    }
+    if unknown > 0 {
+        reporter.warn(format!("{unknown} buffers belong to instructions that are not in the file; they are left out"), None);
+    }
+    // A buffer listed in two allocations belongs to the last.
+    for (i, allocation) in assignment.allocations.iter().enumerate() {
+        for assigned in &assignment.assigned[allocation.assigned_start as usize..allocation.assigned_end as usize] {
+            buffers.allocation[assigned.buffer.index()] = i as u32;
+            buffers.offset[assigned.buffer.index()] = assigned.offset;
+        }
+    }
+    buffers.number = assignment.number;
+    buffers.size = assignment.size;
+    buffers.color = assignment.color;
+    program.buffers = buffers;
+    program.allocations = assignment.allocations;
+    program.assigned = assignment.assigned;
+    program.traces = assignment.traces;
+    program.peak_buffers = assignment.peak_buffers;
+    if program.shapes.is_empty() {
+        program.shapes.push(crate::model::Shape::default());
+    }
+    debug_assert!(program.instructions.shape.iter().all(|id| id.index() < program.shapes.len().max(ShapeId(1).index())));
+}

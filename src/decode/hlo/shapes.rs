@@ -1,0 +1,217 @@
+//! `ShapeProto` to [`Shape`], and the table that keeps each distinct one once.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use foldhash::fast::RandomState;
+
+use crate::decode::wire::{Reader, Result, WireError, VARINT, LEN, field};
+use crate::model::{ElementType, Layout, Opcode, OpcodeTable, Shape, ShapeId, ShapeNode};
+
+/// Tuples nested deeper than this are refused.
+const MAX_DEPTH: u32 = 48;
+
+/// Reads a shape.
+///
+/// # Errors
+/// Damaged bytes, or tuples nested too deeply.
+pub fn decode_shape(reader: Reader<'_>) -> Result<Shape> {
+    let mut nodes = Vec::with_capacity(1);
+    decode_node(reader, &mut nodes, 0, 0)?;
+    Ok(Shape { nodes })
+}
+
+fn decode_node(mut reader: Reader<'_>, nodes: &mut Vec<ShapeNode>, parent: u32, depth: u32) -> Result<()> {
+    let here = nodes.len();
+    nodes.push(ShapeNode { parent, ..ShapeNode::default() });
+    while let Some(tag) = reader.tag()? {
+        match field(tag) {
+            (2, VARINT) => nodes[here].element_type = ElementType(u8::try_from(reader.varint()?).unwrap_or(0)),
+            (3, VARINT | LEN) => {
+                let dimensions = &mut nodes[here].dimensions;
+                reader.numbers(tag, |n| dimensions.push(n))?;
+            }
+            (6, VARINT | LEN) => {
+                let dynamic = &mut nodes[here].dynamic;
+                reader.numbers(tag, |n| dynamic.push(n != 0))?;
+            }
+            (4, LEN) => {
+                let offset = reader.offset();
+                let element = reader.message()?;
+                if depth >= MAX_DEPTH {
+                    return Err(WireError { offset, what: "tuples nested too deeply" });
+                }
+                let child = nodes.len() as u32;
+                nodes[here].children.push(child);
+                decode_node(element, nodes, here as u32, depth + 1)?;
+            }
+            (5, LEN) => {
+                let message = reader.message()?;
+                let layout = nodes[here].layout.get_or_insert_default();
+                decode_layout(message, layout)?;
+            }
+            _ => reader.skip(tag)?,
+        }
+    }
+    let node = &mut nodes[here];
+    if !node.dynamic.contains(&true) {
+        node.dynamic = Vec::new();
+    }
+    if !node.children.is_empty() && !node.is_tuple() {
+        // Children of an array have no meaning; what follows must not look for them.
+        node.children = Vec::new();
+        nodes.truncate(here + 1);
+    }
+    nodes[here].subtree_len = (nodes.len() - here) as u32;
+    Ok(())
+}
+
+fn decode_layout(mut reader: Reader<'_>, layout: &mut Layout) -> Result<()> {
+    while let Some(tag) = reader.tag()? {
+        match field(tag) {
+            (1, VARINT | LEN) => {
+                reader.numbers(tag, |n| layout.minor_to_major.push(u32::try_from(n).unwrap_or(u32::MAX)))?;
+            }
+            (6, LEN) => {
+                let mut tile = Vec::new();
+                let mut message = reader.message()?;
+                while let Some(tag) = message.tag()? {
+                    match field(tag) {
+                        (1, VARINT | LEN) => message.numbers(tag, |n| tile.push(n))?,
+                        _ => message.skip(tag)?,
+                    }
+                }
+                layout.tiles.push(tile);
+            }
+            (7, VARINT) => layout.element_size_in_bits = u32::try_from(reader.varint()?).unwrap_or(0),
+            (8, VARINT) => layout.memory_space = reader.int()?,
+            (15, VARINT) => layout.dynamic_prefix_bytes = reader.int()?,
+            (16, VARINT) => layout.tail_padding_alignment = reader.int()?,
+            (17, LEN) => {
+                let mut message = reader.message()?;
+                let (mut dimension, mut indices) = (0, Vec::new());
+                while let Some(tag) = message.tag()? {
+                    match field(tag) {
+                        (1, VARINT) => dimension = message.int()?,
+                        (2, VARINT | LEN) => message.numbers(tag, |n| indices.push(n))?,
+                        _ => message.skip(tag)?,
+                    }
+                }
+                layout.splits.push((dimension, indices));
+            }
+            _ => reader.skip(tag)?,
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Default)]
+struct Tables {
+    shape_ids: HashMap<Box<[u8]>, ShapeId, RandomState>,
+    shapes: Vec<Shape>,
+    opcodes: OpcodeTable,
+}
+
+/// Shapes and opcodes of a module, shared by the threads that decode it. Row 0 of the shapes is a shape that holds
+/// nothing, for what could not be read.
+#[derive(Debug)]
+pub struct Interner(Mutex<Tables>);
+
+impl Default for Interner {
+    fn default() -> Self {
+        Self(Mutex::new(Tables { shapes: vec![Shape::default()], ..Tables::default() }))
+    }
+}
+
+impl Interner {
+    fn shape(&self, reader: Reader<'_>, bytes: &[u8]) -> Result<ShapeId> {
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&id) = tables.shape_ids.get(bytes) {
+            return Ok(id);
+        }
+        let shape = decode_shape(reader)?;
+        let id = ShapeId::from_index(tables.shapes.len());
+        tables.shapes.push(shape);
+        tables.shape_ids.insert(bytes.into(), id);
+        Ok(id)
+    }
+
+    fn opcode(&self, name: &[u8]) -> Opcode {
+        let mut tables = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.opcodes.intern(&String::from_utf8_lossy(name))
+    }
+
+    /// The tables.
+    pub fn finish(self) -> (Vec<Shape>, OpcodeTable) {
+        let tables = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        (tables.shapes, tables.opcodes)
+    }
+}
+
+/// One thread's view of an [`Interner`]: what it has seen before needs no lock. Equal neighbours, which are common,
+/// need no hash either.
+pub struct LocalInterner<'a> {
+    shared: &'a Interner,
+    shapes: HashMap<&'a [u8], ShapeId, RandomState>,
+    opcodes: HashMap<&'a [u8], Opcode, RandomState>,
+    last_shape: (&'a [u8], ShapeId),
+    last_opcode: (&'a [u8], Opcode),
+}
+
+impl<'a> LocalInterner<'a> {
+    /// A view for one thread.
+    pub fn new(shared: &'a Interner) -> Self {
+        Self {
+            shared,
+            shapes: HashMap::default(),
+            opcodes: HashMap::default(),
+            last_shape: (&[], ShapeId(0)),
+            last_opcode: (&[], Opcode::UNKNOWN),
+        }
+    }
+
+    /// Id of the shape whose bytes these are, which begin at `base` in the file.
+    ///
+    /// # Errors
+    /// Damaged bytes.
+    pub fn shape(&mut self, bytes: &'a [u8], base: u64) -> Result<ShapeId> {
+        if bytes == self.last_shape.0 && !bytes.is_empty() {
+            return Ok(self.last_shape.1);
+        }
+        let id = match self.shapes.get(bytes) {
+            Some(&id) => id,
+            None => {
+                let id = self.shared.shape(Reader::new(bytes, base), bytes)?;
+                self.shapes.insert(bytes, id);
+                id
+            }
+        };
+        self.last_shape = (bytes, id);
+        Ok(id)
+    }
+
+    /// As [`Self::shape`], for bytes that do not live long.
+    ///
+    /// # Errors
+    /// Damaged bytes.
+    pub fn shape_of_copy(&self, bytes: &[u8], base: u64) -> Result<ShapeId> {
+        self.shared.shape(Reader::new(bytes, base), bytes)
+    }
+
+    /// The opcode with a name.
+    pub fn opcode(&mut self, name: &'a [u8]) -> Opcode {
+        if name == self.last_opcode.0 {
+            return self.last_opcode.1;
+        }
+        let opcode = match self.opcodes.get(name) {
+            Some(&opcode) => opcode,
+            None => {
+                let opcode = self.shared.opcode(name);
+                self.opcodes.insert(name, opcode);
+                opcode
+            }
+        };
+        self.last_opcode = (name, opcode);
+        opcode
+    }
+}

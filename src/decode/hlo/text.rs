@@ -1,0 +1,165 @@
+//! What single rows say in words, read from the file's bytes when a row is looked at.
+
+use prost::Message;
+
+use super::region::Region;
+use super::small::{StackFrames, proto, sharding};
+use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
+use crate::model::{
+    Bytes, ComputationId, InstructionId, Metadata, ProgramText, ScopedMemory, Sharding, SourceLine,
+};
+
+/// The module's bytes with the places of its records.
+#[derive(Debug)]
+pub struct HloText {
+    /// The module.
+    pub module: Region,
+    /// Where each instruction's length stands.
+    pub records: Vec<u32>,
+    /// Where each computation's length stands.
+    pub computations: Vec<u32>,
+    /// Source locations.
+    pub frames: StackFrames,
+}
+
+#[derive(Default)]
+struct RawMetadata<'a> {
+    op_type: &'a [u8],
+    op_name: &'a [u8],
+    source_file: &'a [u8],
+    source_line: i32,
+    source_column: i32,
+    stack_frame: i32,
+}
+
+impl<'a> RawMetadata<'a> {
+    fn read(&mut self, mut message: Reader<'a>) -> Result<()> {
+        while let Some(tag) = message.tag()? {
+            match field(tag) {
+                (1, LEN) => self.op_type = message.bytes()?,
+                (2, LEN) => self.op_name = message.bytes()?,
+                (3, LEN) => self.source_file = message.bytes()?,
+                (4, VARINT) => self.source_line = message.int()? as i32,
+                (15, VARINT) => self.stack_frame = message.int()? as i32,
+                (18, VARINT) => self.source_column = message.int()? as i32,
+                _ => message.skip(tag)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl HloText {
+    /// Calls `each` with every length-delimited field `number` of an instruction.
+    fn fields<'a>(&'a self, row: InstructionId, number: u32, mut each: impl FnMut(Reader<'a>, &'a [u8])) {
+        let Some(&record) = self.records.get(row.index()) else { return };
+        let _ = self.module.reader_at(record as usize).message().and_then(|mut record| {
+            while let Some(tag) = record.tag()? {
+                if field(tag) == (number, LEN) {
+                    let before = record;
+                    let bytes = record.bytes()?;
+                    let mut again = before;
+                    each(again.message()?, bytes);
+                } else {
+                    record.skip(tag)?;
+                }
+            }
+            Ok(())
+        });
+    }
+
+    fn last(&self, row: InstructionId, number: u32) -> &[u8] {
+        let mut value: &[u8] = &[];
+        self.fields(row, number, |_, bytes| value = bytes);
+        value
+    }
+
+    fn raw_metadata(&self, row: InstructionId) -> RawMetadata<'_> {
+        let mut metadata = RawMetadata::default();
+        self.fields(row, 7, |message, _| {
+            let _ = metadata.read(message);
+        });
+        metadata
+    }
+}
+
+impl ProgramText for HloText {
+    fn instruction_name(&self, instruction: InstructionId) -> String {
+        text(self.last(instruction, 1))
+    }
+
+    fn computation_name(&self, computation: ComputationId) -> String {
+        let Some(&offset) = self.computations.get(computation.index()) else { return String::new() };
+        let mut name = String::new();
+        let mut reader = self.module.reader_at(offset as usize);
+        // The name is the first field XLA writes; a computation cut by the file's end still has it.
+        let _ = reader.bytes_or_rest().and_then(|(bytes, _)| {
+            let mut message = Reader::new(bytes, 0);
+            while let Some(tag) = message.tag()? {
+                if field(tag) == (1, LEN) {
+                    name = text(message.bytes()?);
+                } else {
+                    message.skip(tag)?;
+                }
+            }
+            Ok(())
+        });
+        name
+    }
+
+    fn metadata(&self, instruction: InstructionId) -> Metadata {
+        let raw = self.raw_metadata(instruction);
+        let stack = self.frames.walk(raw.stack_frame);
+        let source = if raw.source_file.is_empty() {
+            stack.first().cloned()
+        } else {
+            Some(SourceLine {
+                file: text(raw.source_file),
+                function: stack.first().map(|frame| frame.function.clone()).unwrap_or_default(),
+                line: raw.source_line,
+                column: raw.source_column,
+            })
+        };
+        Metadata { op_name: text(raw.op_name), op_type: text(raw.op_type), source, stack }
+    }
+
+    fn op_name(&self, instruction: InstructionId) -> String {
+        text(self.raw_metadata(instruction).op_name)
+    }
+
+    fn custom_call_target(&self, instruction: InstructionId) -> String {
+        text(self.last(instruction, 28))
+    }
+
+    fn scoped_memory(&self, instruction: InstructionId) -> Vec<ScopedMemory> {
+        let config = self.last(instruction, 43);
+        // Most configurations do not mention it; a look for the name is far cheaper than parsing them.
+        if memchr::memmem::find(config, b"scoped_memory_configs").is_none() {
+            return Vec::new();
+        }
+        let Ok(config) = serde_json::from_slice::<serde_json::Value>(config) else { return Vec::new() };
+        let number = |value: &serde_json::Value| match value {
+            serde_json::Value::Number(n) => n.as_i64(),
+            serde_json::Value::String(s) => s.trim().parse().ok(),
+            _ => None,
+        };
+        let mut found = Vec::new();
+        for (key, used) in [("used_scoped_memory_configs", true), ("scoped_memory_configs", false)] {
+            for item in config.get(key).and_then(serde_json::Value::as_array).into_iter().flatten() {
+                let color = item.get("memory_space").and_then(number).unwrap_or(0);
+                let Some(size) = item.get("size").and_then(number) else { continue };
+                found.push(ScopedMemory { color, size: Bytes::from_wire(size), used });
+            }
+        }
+        found
+    }
+
+    fn sharding(&self, instruction: InstructionId) -> Option<Sharding> {
+        let mut message = None;
+        self.fields(instruction, 40, |_, bytes| {
+            let message: &mut proto::OpSharding = message.get_or_insert_default();
+            let _ = message.merge(bytes);
+        });
+        message.map(|message| sharding(&message, 0))
+    }
+}

@@ -1,0 +1,53 @@
+//! Collects what could not be read, so that everything else still can be.
+
+use std::sync::Mutex;
+
+use crate::model::{Note, NoteLevel};
+
+/// Notes beyond this number are only counted.
+const MAX_NOTES: usize = 40;
+
+/// Where decoders say what is wrong; shared by the threads of one decoding.
+#[derive(Debug, Default)]
+pub struct Reporter {
+    notes: Mutex<(Vec<Note>, usize)>,
+}
+
+impl Reporter {
+    fn push(&self, note: Note) {
+        let mut notes = self.notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if notes.0.contains(&note) {
+            return;
+        }
+        if notes.0.len() < MAX_NOTES {
+            notes.0.push(note);
+        } else {
+            notes.1 += 1;
+        }
+    }
+
+    /// Something is missing or inconsistent; the rest holds.
+    pub fn warn(&self, text: impl Into<String>, offset: Option<u64>) {
+        self.push(Note { level: NoteLevel::Warning, text: text.into(), offset });
+    }
+
+    /// Something worth knowing.
+    pub fn info(&self, text: impl Into<String>) {
+        self.push(Note { level: NoteLevel::Info, text: text.into(), offset: None });
+    }
+
+    /// Everything that was said, by place in the file.
+    #[must_use]
+    pub fn finish(self) -> Vec<Note> {
+        let (mut notes, more) = self.notes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        notes.sort_by_key(|note| (note.offset.is_none(), note.offset));
+        if more > 0 {
+            notes.push(Note {
+                level: NoteLevel::Warning,
+                text: format!("and {more} more places that could not be read"),
+                offset: None,
+            });
+        }
+        notes
+    }
+}

@@ -1,0 +1,4 @@
+//! Highwater: where the memory of an accelerator program went.
+pub mod decode;
+pub mod model;
+pub mod source;

@@ -1,0 +1,29 @@
+//! The normalised profile: plain data, no reading and no drawing. A format fills in what it knows.
+
+mod buffer;
+mod element_type;
+mod ids;
+mod opcode;
+mod profile;
+mod program;
+mod shape;
+mod shape_text;
+mod strings;
+mod tpu;
+mod units;
+
+pub use buffer::{Allocation, Assigned, Buffers, Category, EventKind, HeapEvent, HeapTrace};
+pub use element_type::ElementType;
+pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, Point, ShapeId, StringId};
+pub use opcode::{Opcode, OpcodeTable};
+pub use profile::{
+    Capacity, Device, DeviceKind, LiveRangeTable, MemorySpace, Note, NoteLevel, Profile, SourceInfo, space_name,
+};
+pub use program::{
+    BufferDonor, Computation, InputOutputAlias, Instructions, Metadata, Operands, OutputOperandAlias, Program,
+    ProgramText, ProgramTextHandle, ScopedMemory, Sharding, ShardingKind, SourceLine, SparseLists,
+};
+pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode};
+pub use strings::Strings;
+pub use tpu::{TPU_GENERATIONS, TpuGeneration};
+pub use units::{Bytes, UnitSystem, factor, parse_size, percent, thousands};

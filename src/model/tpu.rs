@@ -1,0 +1,138 @@
+//! What a program may use on each TPU generation, per JAX device.
+//!
+//! "Available" HBM is what the compiler prints for a forced out-of-memory (libtpu 0.0.51, ahead of time); VMEM and
+//! CMEM are JAX 0.10.2's `pallas/mosaic/tpu_info.py`.
+
+use super::units::Bytes;
+
+/// One TPU generation, in one of its configurations.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TpuGeneration {
+    /// Short name: `v5e`.
+    pub name: &'static str,
+    /// JAX's `device_kind`, in every spelling seen.
+    pub device_kinds: &'static [&'static str],
+    /// `TPU_VERSION_…` of a `target_arguments.txt`.
+    pub version: &'static str,
+    /// `variant` of a `target_arguments.txt`; empty for none.
+    pub variant: &'static str,
+    /// Available HBM in hundredths of a GiB, as the compiler prints it; 0 where nobody measured it.
+    pub available_hbm_gib_100: u64,
+    /// HBM the maker names, in GiB.
+    pub nominal_hbm_gib: u64,
+    /// VMEM of a core in MiB.
+    pub vmem_mib: u64,
+    /// CMEM in MiB; 0 for none.
+    pub cmem_mib: u64,
+    /// JAX devices on a chip.
+    pub devices_per_chip: u32,
+}
+
+/// Every generation, oldest first. v4 stands twice: split (two devices on a chip) and megacore (one).
+pub const TPU_GENERATIONS: &[TpuGeneration] = &[
+    row("v2", &["TPU v2"], "JELLYFISH", "", 748, 8, (16, 0), 2),
+    row("v3", &["TPU v3"], "DRAGONFISH", "", 1548, 16, (16, 0), 2),
+    row("v4i", &["TPU v4 lite"], "PUFFERFISH", "lite", 0, 8, (16, 128), 1),
+    row("v4", &["TPU v4"], "PUFFERFISH", "", 1525, 16, (16, 128), 2),
+    row("v4 megacore", &["TPU v4"], "PUFFERFISH", "", 3075, 32, (16, 128), 1),
+    row("v5e", &["TPU v5 lite", "TPU v5e"], "VIPERFISH", "lite", 1575, 16, (128, 0), 1),
+    row("v5p", &["TPU v5", "TPU v5p"], "VIPERFISH", "", 9573, 96, (64, 0), 1),
+    row("v6e", &["TPU v6 lite", "TPU v6e"], "GHOSTLITE", "", 3124, 32, (128, 0), 1),
+    row("v7x", &["TPU7x", "TPU v7x"], "6acc60406", "", 9474, 96, (64, 0), 2),
+    row("8i", &["TPU8i"], "", "", 0, 144, (192, 0), 2),
+];
+
+#[expect(clippy::too_many_arguments, reason = "the columns of a table that is written out once")]
+const fn row(
+    name: &'static str,
+    device_kinds: &'static [&'static str],
+    version: &'static str,
+    variant: &'static str,
+    available_hbm_gib_100: u64,
+    nominal_hbm_gib: u64,
+    (vmem_mib, cmem_mib): (u64, u64),
+    devices_per_chip: u32,
+) -> TpuGeneration {
+    TpuGeneration {
+        name,
+        device_kinds,
+        version,
+        variant,
+        available_hbm_gib_100,
+        nominal_hbm_gib,
+        vmem_mib,
+        cmem_mib,
+        devices_per_chip,
+    }
+}
+
+impl TpuGeneration {
+    /// HBM a program may use; `None` where nobody measured it.
+    #[must_use]
+    pub fn available_hbm(&self) -> Option<Bytes> {
+        (self.available_hbm_gib_100 > 0).then(|| Bytes((self.available_hbm_gib_100 * (1 << 30) + 50) / 100))
+    }
+
+    /// HBM the maker names.
+    #[must_use]
+    pub const fn nominal_hbm(&self) -> Bytes {
+        Bytes(self.nominal_hbm_gib << 30)
+    }
+
+    /// Capacity of a memory space by colour: HBM (0), VMEM (1), CMEM (3); `None` for the others.
+    #[must_use]
+    pub fn capacity(&self, color: i64) -> Option<Bytes> {
+        match color {
+            0 => self.available_hbm(),
+            1 => Some(Bytes(self.vmem_mib << 20)),
+            3 if self.cmem_mib > 0 => Some(Bytes(self.cmem_mib << 20)),
+            _ => None,
+        }
+    }
+
+    /// `TPU v5e`.
+    #[must_use]
+    pub fn display_name(&self) -> String {
+        format!("TPU {}", self.name)
+    }
+
+    /// By JAX's device kind, told apart by devices on a chip where a kind stands twice.
+    #[must_use]
+    pub fn by_device_kind(kind: &str, devices_per_chip: Option<u32>) -> Option<&'static Self> {
+        Self::pick(|row| row.device_kinds.contains(&kind), devices_per_chip)
+    }
+
+    /// By version and variant of a `target_arguments.txt`.
+    #[must_use]
+    pub fn by_version(version: &str, variant: &str, devices_per_chip: Option<u32>) -> Option<&'static Self> {
+        let version = version.strip_prefix("TPU_VERSION_").unwrap_or(version);
+        Self::pick(|row| !row.version.is_empty() && row.version == version && row.variant == variant, devices_per_chip)
+    }
+
+    /// By short name: `v5e`, `TPU v5e`, `v7x`.
+    #[must_use]
+    pub fn by_name(name: &str) -> Option<&'static Self> {
+        let name = name.trim().trim_start_matches("TPU").trim();
+        TPU_GENERATIONS.iter().find(|row| row.name.eq_ignore_ascii_case(name))
+    }
+
+    fn pick(matches: impl Fn(&Self) -> bool, devices_per_chip: Option<u32>) -> Option<&'static Self> {
+        let rows = || TPU_GENERATIONS.iter().filter(|row| matches(row));
+        rows().find(|row| devices_per_chip == Some(row.devices_per_chip)).or_else(|| rows().next())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capacities_are_what_the_compiler_prints() {
+        let v5e = TpuGeneration::by_device_kind("TPU v5 lite", None);
+        assert_eq!(v5e.and_then(TpuGeneration::available_hbm), Some(Bytes(16_911_433_728)));
+        assert_eq!(v5e.map(TpuGeneration::display_name).as_deref(), Some("TPU v5e"));
+        assert_eq!(TpuGeneration::by_version("TPU_VERSION_VIPERFISH", "", None).map(|g| g.name), Some("v5p"));
+        assert_eq!(TpuGeneration::by_device_kind("TPU v4", Some(1)).map(|g| g.name), Some("v4 megacore"));
+        assert_eq!(TpuGeneration::by_device_kind("TPU v4", None).map(|g| g.name), Some("v4"));
+    }
+}

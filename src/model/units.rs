@@ -1,0 +1,272 @@
+//! Byte counts and how they are written: three significant digits in running text, exact bytes beside them.
+
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Sub};
+
+/// A number of bytes. Arithmetic saturates: a hostile file must not wrap a total round to something small.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize)]
+#[serde(transparent)]
+pub struct Bytes(pub u64);
+
+/// Which units sizes are written in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub enum UnitSystem {
+    /// KiB, MiB, GiB: powers of 1024.
+    #[default]
+    Binary,
+    /// kB, MB, GB: powers of 1000.
+    Decimal,
+}
+
+impl UnitSystem {
+    const BINARY: [(u64, &'static str); 5] =
+        [(1, "B"), (1 << 10, "KiB"), (1 << 20, "MiB"), (1 << 30, "GiB"), (1 << 40, "TiB")];
+    const DECIMAL: [(u64, &'static str); 5] =
+        [(1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB"), (1_000_000_000_000, "TB")];
+
+    /// The units of the system, ascending: bytes in one, and its name.
+    #[must_use]
+    pub const fn units(self) -> &'static [(u64, &'static str); 5] {
+        match self {
+            Self::Binary => &Self::BINARY,
+            Self::Decimal => &Self::DECIMAL,
+        }
+    }
+
+    /// The unit a size is written in: the largest that does not exceed it.
+    #[must_use]
+    pub fn unit_for(self, bytes: Bytes) -> (u64, &'static str) {
+        let units = self.units();
+        let mut best = units[0];
+        for &unit in units {
+            // 1023.6 KiB rounds to "1,024 KiB": the next unit takes over a little early.
+            if bytes.0 as f64 >= unit.0 as f64 * 0.9995 {
+                best = unit;
+            }
+        }
+        best
+    }
+
+    /// Number and unit apart, three significant digits: (`"25.9"`, `"GiB"`).
+    #[must_use]
+    pub fn split(self, bytes: Bytes) -> (String, &'static str) {
+        let (size, name) = self.unit_for(bytes);
+        (three_digits(bytes.0 as f64 / size as f64, size == 1), name)
+    }
+
+    /// Three significant digits with the unit: `25.9 GiB`, `574 KiB`, `410 B`.
+    #[must_use]
+    pub fn short(self, bytes: Bytes) -> String {
+        let (number, unit) = self.split(bytes);
+        format!("{number} {unit}")
+    }
+
+    /// As its maker writes a capacity: up to two decimals, without trailing zeros (`15.75 GiB`, `16 GiB`).
+    #[must_use]
+    pub fn capacity(self, bytes: Bytes) -> String {
+        let (size, name) = self.unit_for(bytes);
+        let text = format!("{:.2}", bytes.0 as f64 / size as f64);
+        let text = text.trim_end_matches('0').trim_end_matches('.');
+        format!("{text} {name}")
+    }
+
+    /// The bytes in one unit of the given column head, one decimal, with thousands separators: `16,896.0`.
+    #[must_use]
+    pub fn in_unit(bytes: Bytes, unit: u64) -> String {
+        let tenths = (bytes.0 as f64 / unit as f64 * 10.0).round() as u64;
+        if unit == 1 {
+            return thousands(bytes.0);
+        }
+        format!("{}.{}", thousands(tenths / 10), tenths % 10)
+    }
+
+    /// A signed change with a true minus: `−13.9 GiB`, `+2.00 MiB`, `0 B`.
+    #[must_use]
+    pub fn signed(self, change: i128) -> String {
+        let size = Bytes(u64::try_from(change.unsigned_abs()).unwrap_or(u64::MAX));
+        match change {
+            0 => "0 B".to_owned(),
+            c if c < 0 => format!("\u{2212}{}", self.short(size)),
+            _ => format!("+{}", self.short(size)),
+        }
+    }
+}
+
+/// Three significant digits, trailing zeros kept (`1.03`, `33.5`, `282`); whole numbers of bytes stay whole.
+fn three_digits(value: f64, whole: bool) -> String {
+    if whole {
+        return format!("{value:.0}");
+    }
+    if value >= 999.5 {
+        thousands(value.round() as u64)
+    } else if value >= 99.95 {
+        format!("{value:.0}")
+    } else if value >= 9.995 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+/// Digits in groups of three: `1,610,612,736`.
+#[must_use]
+pub fn thousands(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A share of a whole with one decimal and a thin space, never "0.0 %" for something that is there.
+#[must_use]
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "\u{2013}".to_owned();
+    }
+    let share = part as f64 / whole as f64 * 100.0;
+    if part == 0 {
+        "0\u{2009}%".to_owned()
+    } else if share < 0.01 {
+        "under 0.01\u{2009}%".to_owned()
+    } else if share < 0.1 {
+        format!("{share:.2}\u{2009}%")
+    } else {
+        format!("{share:.1}\u{2009}%")
+    }
+}
+
+/// A factor: `×42.7`.
+#[must_use]
+pub fn factor(value: f64) -> String {
+    if value < 10.0 { format!("×{value:.2}") } else { format!("×{value:.1}") }
+}
+
+impl Bytes {
+    /// No bytes.
+    pub const ZERO: Self = Self(0);
+
+    /// Three significant digits in binary units: `25.9 GiB`.
+    #[must_use]
+    pub fn short(self) -> String {
+        UnitSystem::Binary.short(self)
+    }
+
+    /// Every byte, with separators and unit: `1,610,612,736 B`.
+    #[must_use]
+    pub fn exact(self) -> String {
+        format!("{} B", thousands(self.0))
+    }
+
+    /// `self - other`, or nothing where `other` is larger.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// From a signed wire value: what is negative counts as nothing.
+    #[must_use]
+    pub fn from_wire(value: i64) -> Self {
+        Self(u64::try_from(value).unwrap_or(0))
+    }
+}
+
+impl Add for Bytes {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl AddAssign for Bytes {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+impl Sub for Bytes {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        self.saturating_sub(other)
+    }
+}
+
+impl Sum for Bytes {
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::ZERO, Add::add)
+    }
+}
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.short())
+    }
+}
+
+/// A size as a person types it: `15.75GiB`, `16G`, `900 MiB`, `1024`. All units are binary.
+///
+/// # Errors
+/// A sentence that says what is wrong with the text.
+pub fn parse_size(text: &str) -> Result<Bytes, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: f64 = number.replace('_', "").parse().map_err(|_| format!("'{text}' does not begin with a number"))?;
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" | "kb" => 1 << 10,
+        "m" | "mib" | "mb" => 1 << 20,
+        "g" | "gib" | "gb" => 1 << 30,
+        "t" | "tib" | "tb" => 1 << 40,
+        other => return Err(format!("'{other}' is no unit of size; use B, KiB, MiB, GiB or TiB")),
+    };
+    let bytes = (number * factor as f64).round();
+    if bytes.is_finite() && bytes < 18e18 { Ok(Bytes(bytes as u64)) } else { Err(format!("'{text}' is too large")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_significant_digits() {
+        let short = |b: f64| Bytes(b as u64).short();
+        assert_eq!(short(25.9 * f64::from(1 << 30)), "25.9 GiB");
+        assert_eq!(short(1.034 * f64::from(1 << 30)), "1.03 GiB");
+        assert_eq!(short(282.2 * f64::from(1 << 20)), "282 MiB");
+        assert_eq!(short(410.0), "410 B");
+        assert_eq!(short(1024.0 * 1023.9), "1.00 MiB");
+        assert_eq!(UnitSystem::Binary.capacity(Bytes(16_911_433_728)), "15.75 GiB");
+        assert_eq!(UnitSystem::Binary.capacity(Bytes(1 << 34)), "16 GiB");
+    }
+
+    #[test]
+    fn groups_and_shares() {
+        assert_eq!(Bytes(1_610_612_736).exact(), "1,610,612,736 B");
+        assert_eq!(percent(1, 1_000_000), "under 0.01\u{2009}%");
+        assert_eq!(percent(0, 5), "0\u{2009}%");
+        assert_eq!(percent(638, 1000), "63.8\u{2009}%");
+        assert_eq!(UnitSystem::Binary.signed(-(1 << 30)), "\u{2212}1.00 GiB");
+        assert_eq!(UnitSystem::in_unit(Bytes(16896 << 20), 1 << 20), "16,896.0");
+    }
+
+    #[test]
+    fn sizes_as_typed() {
+        assert_eq!(parse_size("15.75GiB"), Ok(Bytes(16_911_433_728)));
+        assert_eq!(parse_size(" 16 g "), Ok(Bytes(1 << 34)));
+        assert_eq!(parse_size("12"), Ok(Bytes(12)));
+        assert!(parse_size("GiB").is_err());
+        assert!(parse_size("1 parsec").is_err());
+    }
+
+    #[test]
+    fn sums_saturate() {
+        assert_eq!(Bytes(u64::MAX) + Bytes(1), Bytes(u64::MAX));
+        assert_eq!(Bytes(1) - Bytes(2), Bytes(0));
+    }
+}

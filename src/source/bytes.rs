@@ -1,0 +1,137 @@
+//! Bytes that many parts of a profile share and that nobody else can change.
+//!
+//! Files are read, not mapped: a dump that is rewritten or cut while it is open would otherwise change under us or
+//! kill the process. Large ones go to a buffer of huge pages, which costs a third of the page faults.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use memmap2::MmapMut;
+
+/// Buffers from this size on ask for huge pages.
+const HUGE_FROM: usize = 4 << 20;
+
+enum Buffer {
+    Heap(Vec<u8>),
+    Huge { map: MmapMut, len: usize },
+}
+
+/// Shared, unchangeable bytes.
+#[derive(Clone)]
+pub struct SharedBytes(Arc<Buffer>);
+
+impl Deref for SharedBytes {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        match &*self.0 {
+            Buffer::Heap(bytes) => bytes,
+            Buffer::Huge { map, len } => &map[..*len],
+        }
+    }
+}
+
+impl From<Vec<u8>> for SharedBytes {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Arc::new(Buffer::Heap(bytes)))
+    }
+}
+
+impl Default for SharedBytes {
+    fn default() -> Self {
+        Vec::new().into()
+    }
+}
+
+impl fmt::Debug for SharedBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SharedBytes({} bytes)", self.len())
+    }
+}
+
+/// A buffer being filled: first the memory reserved for the expected size, then, if the input turns out longer, a
+/// growing vector.
+pub struct Filling(Buffer);
+
+impl Filling {
+    /// Room for `expected` bytes; takes memory only as it is filled.
+    pub fn new(expected: usize) -> Self {
+        if expected >= HUGE_FROM
+            && let Ok(map) = MmapMut::map_anon(expected)
+        {
+            // Without huge pages everything still works, only slower.
+            #[cfg(target_os = "linux")]
+            let _ = map.advise(memmap2::Advice::HugePage);
+            return Self(Buffer::Huge { map, len: 0 });
+        }
+        Self(Buffer::Heap(Vec::with_capacity(expected.min(HUGE_FROM))))
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Buffer::Heap(bytes) => bytes.len(),
+            Buffer::Huge { len, .. } => *len,
+        }
+    }
+
+    /// Free room to read into, at most `want` bytes and at least one.
+    pub fn space(&mut self, want: usize) -> &mut [u8] {
+        if let Buffer::Huge { map, len } = &self.0
+            && *len == map.len()
+        {
+            // Longer than expected: go on in a vector.
+            let bytes = map[..].to_vec();
+            self.0 = Buffer::Heap(bytes);
+        }
+        match &mut self.0 {
+            Buffer::Huge { map, len } => {
+                let end = map.len().min(*len + want.max(1));
+                &mut map[*len..end]
+            }
+            Buffer::Heap(bytes) => {
+                let len = bytes.len();
+                bytes.resize(len + want.clamp(1, 1 << 20), 0);
+                &mut bytes[len..]
+            }
+        }
+    }
+
+    /// Says how much of the last [`Self::space`] (of length `offered`) was filled.
+    pub fn filled(&mut self, offered: usize, count: usize) {
+        match &mut self.0 {
+            Buffer::Heap(bytes) => bytes.truncate(bytes.len() - offered + count),
+            Buffer::Huge { len, .. } => *len += count,
+        }
+    }
+
+    /// The bytes, for sharing.
+    pub fn finish(self) -> SharedBytes {
+        SharedBytes(Arc::new(self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn grows_past_the_expected_size() {
+        for expected in [0, 10, HUGE_FROM] {
+            let mut filling = Filling::new(expected);
+            let mut next = 0u8;
+            while filling.len() < expected + 3000 {
+                let space = filling.space(1000);
+                let offered = space.len();
+                let count = offered.min(700);
+                for byte in &mut space[..count] {
+                    *byte = next;
+                    next = next.wrapping_add(1);
+                }
+                filling.filled(offered, count);
+            }
+            let bytes = filling.finish();
+            assert!(bytes.iter().enumerate().all(|(i, &b)| b == i as u8), "expected {expected}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! One input: where it comes from, its first bytes for recognising it, and all of them once somebody wants them.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use flate2::bufread::MultiGzDecoder;
+
+use super::bytes::{Filling, SharedBytes};
+use super::error::SourceError;
+use super::progress::{Progress, Stage};
+
+/// Bytes at the beginning that a decoder sees when it decides whether an input is its own.
+pub const HEAD_BYTES: usize = 64 << 10;
+
+/// The largest input that is read into memory as a whole. A protobuf message cannot be larger than 2 GiB.
+pub const MAX_IN_MEMORY: u64 = 4 << 30;
+
+/// How much is read between two looks at the wish to cancel.
+const STEP: usize = 1 << 20;
+
+/// How an input is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// Not at all.
+    None,
+    /// gzip.
+    Gzip,
+}
+
+#[derive(Debug)]
+enum Origin {
+    Path(PathBuf),
+    Memory(SharedBytes),
+}
+
+/// An input to be recognised and decoded.
+#[derive(Debug)]
+pub struct Input {
+    name: String,
+    origin: Origin,
+    packing: Packing,
+    head: Vec<u8>,
+    all: OnceLock<SharedBytes>,
+}
+
+impl Input {
+    /// Opens a file and reads its head, unpacked.
+    ///
+    /// # Errors
+    /// When it cannot be read, is a folder, or is empty.
+    pub fn open(path: &Path) -> Result<Self, SourceError> {
+        let file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder").into());
+        }
+        let mut raw = Vec::new();
+        file.take(HEAD_BYTES as u64).read_to_end(&mut raw)?;
+        Self::with_head(path.display().to_string(), Origin::Path(path.to_owned()), raw)
+    }
+
+    /// An input that is in memory already: standard input, dropped bytes, a pasted text.
+    ///
+    /// # Errors
+    /// When it is empty.
+    pub fn from_bytes(name: impl Into<String>, bytes: SharedBytes) -> Result<Self, SourceError> {
+        let raw = bytes[..bytes.len().min(HEAD_BYTES)].to_vec();
+        Self::with_head(name.into(), Origin::Memory(bytes), raw)
+    }
+
+    /// Reads all of a stream into memory.
+    ///
+    /// # Errors
+    /// When it cannot be read, is too large, empty, or was cancelled.
+    pub fn from_reader(name: impl Into<String>, reader: impl Read, progress: &Progress) -> Result<Self, SourceError> {
+        progress.begin(Stage::Reading, 0);
+        let bytes = read_all(reader, 0, MAX_IN_MEMORY, progress, None)?;
+        Self::from_bytes(name, bytes)
+    }
+
+    fn with_head(name: String, origin: Origin, raw: Vec<u8>) -> Result<Self, SourceError> {
+        if raw.is_empty() {
+            return Err(SourceError::Empty);
+        }
+        let (packing, head) = if raw.starts_with(&[0x1f, 0x8b]) {
+            let mut head = Vec::new();
+            // A cut or damaged file may still begin well; reading it all will say what is wrong.
+            let _ = MultiGzDecoder::new(&raw[..]).take(HEAD_BYTES as u64).read_to_end(&mut head);
+            (Packing::Gzip, head)
+        } else {
+            (Packing::None, raw)
+        };
+        Ok(Self { name, origin, packing, head, all: OnceLock::new() })
+    }
+
+    /// Path, or what stands for it.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file's path, where there is one.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match &self.origin {
+            Origin::Path(path) => Some(path),
+            Origin::Memory(_) => None,
+        }
+    }
+
+    /// Name without folders.
+    #[must_use]
+    pub fn file_name(&self) -> &str {
+        self.name.rsplit(['/', '\\']).next().unwrap_or(&self.name)
+    }
+
+    /// How it is packed.
+    #[must_use]
+    pub const fn packing(&self) -> Packing {
+        self.packing
+    }
+
+    /// The first bytes, unpacked.
+    #[must_use]
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// All bytes, unpacked; read at the first call.
+    ///
+    /// # Errors
+    /// When it cannot be read, is too large, damaged, or was cancelled.
+    pub fn load(&self, progress: &Progress) -> Result<SharedBytes, SourceError> {
+        if let Some(bytes) = self.all.get() {
+            return Ok(bytes.clone());
+        }
+        let bytes = match (&self.origin, self.packing) {
+            (Origin::Memory(bytes), Packing::None) => bytes.clone(),
+            (Origin::Memory(bytes), Packing::Gzip) => unzip(&bytes[..], bytes.len() as u64, progress)?,
+            (Origin::Path(path), Packing::None) => {
+                let file = File::open(path)?;
+                let size = file.metadata()?.len();
+                if size > MAX_IN_MEMORY {
+                    return Err(SourceError::TooLarge { size, limit: MAX_IN_MEMORY });
+                }
+                progress.begin(Stage::Reading, size);
+                read_all(file, size, MAX_IN_MEMORY, progress, None)?
+            }
+            (Origin::Path(path), Packing::Gzip) => {
+                let file = File::open(path)?;
+                let size = file.metadata()?.len();
+                let packed = {
+                    progress.begin(Stage::Reading, size);
+                    read_all(file, size, MAX_IN_MEMORY, progress, None)?
+                };
+                unzip(&packed, packed.len() as u64, progress)?
+            }
+        };
+        Ok(self.all.get_or_init(|| bytes).clone())
+    }
+}
+
+/// Unpacks gzip. The size in the trailer is only a hint: it may lie, and it counts modulo 4 GiB.
+fn unzip(packed: &[u8], packed_len: u64, progress: &Progress) -> Result<SharedBytes, SourceError> {
+    let hint = packed.last_chunk::<4>().map_or(0, |trailer| u64::from(u32::from_le_bytes(*trailer)));
+    // Deflate packs at most about 1,032 to 1.
+    let limit = MAX_IN_MEMORY.min(packed_len.saturating_mul(1_100));
+    progress.begin(Stage::Reading, hint);
+    read_all(MultiGzDecoder::new(packed), hint.min(limit), limit, progress, Some("gzip"))
+}
+
+/// Reads to the end, at most `limit` bytes; `packed` names the format whose damage an error means.
+fn read_all(
+    mut reader: impl Read,
+    expected: u64,
+    limit: u64,
+    progress: &Progress,
+    packed: Option<&'static str>,
+) -> Result<SharedBytes, SourceError> {
+    let mut filling = Filling::new(usize::try_from(expected).unwrap_or(0));
+    loop {
+        let space = filling.space(STEP);
+        let offered = space.len();
+        let count = match reader.read(space) {
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Err(error) => {
+                return Err(match packed {
+                    Some(format) => {
+                        SourceError::Packed { format, why: error.to_string(), offset: filling.len() as u64 }
+                    }
+                    None => error.into(),
+                });
+            }
+        };
+        filling.filled(offered, count);
+        if count == 0 {
+            return Ok(filling.finish());
+        }
+        if filling.len() as u64 > limit {
+            return Err(SourceError::TooLarge { size: filling.len() as u64, limit });
+        }
+        progress.advance(count as u64)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    fn gz(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).expect("writing to memory");
+        encoder.finish().expect("writing to memory")
+    }
+
+    #[test]
+    fn gzip_is_unpacked_silently() {
+        let data: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
+        let input = Input::from_bytes("x.gz", gz(&data).into()).expect("not empty");
+        assert_eq!(input.packing(), Packing::Gzip);
+        assert_eq!(input.head(), &data[..HEAD_BYTES]);
+        assert_eq!(&input.load(&Progress::default()).expect("whole")[..], &data[..]);
+    }
+
+    #[test]
+    fn a_cut_or_lying_gzip_is_an_error_with_its_place() {
+        let mut cut = gz(&vec![7u8; 1 << 20]);
+        cut.truncate(cut.len() - 20);
+        let input = Input::from_bytes("x.gz", cut.into()).expect("not empty");
+        let error = input.load(&Progress::default()).expect_err("cut").to_string();
+        assert!(error.contains("gzip") && error.contains("at byte"), "{error}");
+        let mut lying = gz(b"short");
+        let at = lying.len() - 4;
+        lying[at..].copy_from_slice(&u32::MAX.to_le_bytes());
+        let input = Input::from_bytes("x.gz", lying.into()).expect("not empty");
+        assert!(input.load(&Progress::default()).is_err());
+    }
+
+    #[test]
+    fn nothing_is_an_error() {
+        assert!(matches!(Input::from_bytes("x", Vec::new().into()), Err(SourceError::Empty)));
+        assert!(matches!(Input::open(Path::new("/nonexistent/x")), Err(SourceError::Io(_))));
+    }
+
+    #[test]
+    fn cancelling_stops_the_reading() {
+        let progress = Progress::default();
+        progress.cancel();
+        let result = Input::from_reader("-", io::repeat(1), &progress);
+        assert!(matches!(result, Err(SourceError::Cancelled)));
+    }
+}

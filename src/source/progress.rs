@@ -1,0 +1,110 @@
+//! How far a long reading is, and the wish to stop it; shared between the worker and who waits for it.
+
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+
+/// The work was cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("cancelled")]
+pub struct Cancelled;
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Bytes are read.
+    Reading,
+    /// The format is decoded.
+    Decoding,
+    /// Lifetimes, curves and peaks are computed.
+    Analysing,
+}
+
+impl Stage {
+    /// In words, for a progress bar.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Reading => "reading",
+            Self::Decoding => "decoding",
+            Self::Analysing => "analysing",
+        }
+    }
+}
+
+/// Shared counters.
+#[derive(Debug, Default)]
+pub struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+    stage: AtomicU8,
+    cancelled: AtomicBool,
+}
+
+impl Progress {
+    /// Begins a stage of `total` steps (bytes when reading).
+    pub fn begin(&self, stage: Stage, total: u64) {
+        self.done.store(0, Ordering::Relaxed);
+        self.total.store(total, Ordering::Relaxed);
+        self.stage.store(stage as u8, Ordering::Relaxed);
+    }
+
+    /// Counts steps.
+    ///
+    /// # Errors
+    /// [`Cancelled`] once somebody asked for it.
+    pub fn advance(&self, steps: u64) -> Result<(), Cancelled> {
+        self.done.fetch_add(steps, Ordering::Relaxed);
+        self.check()
+    }
+
+    /// Whether to go on.
+    ///
+    /// # Errors
+    /// [`Cancelled`] once somebody asked for it.
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.cancelled.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// Asks the worker to stop.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// (done, total) of the current stage.
+    #[must_use]
+    pub fn counts(&self) -> (u64, u64) {
+        (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
+    }
+
+    /// The current stage.
+    #[must_use]
+    pub fn stage(&self) -> Stage {
+        match self.stage.load(Ordering::Relaxed) {
+            0 => Stage::Reading,
+            1 => Stage::Decoding,
+            _ => Stage::Analysing,
+        }
+    }
+
+    /// Share of the current stage that is done, 0..=1.
+    #[must_use]
+    pub fn fraction(&self) -> f32 {
+        let (done, total) = self.counts();
+        if total == 0 { 0.0 } else { (done as f64 / total as f64).min(1.0) as f32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_progress_stops_the_worker() {
+        let progress = Progress::default();
+        progress.begin(Stage::Decoding, 10);
+        assert_eq!(progress.advance(5), Ok(()));
+        assert_eq!(progress.fraction(), 0.5);
+        assert_eq!(progress.stage(), Stage::Decoding);
+        progress.cancel();
+        assert_eq!(progress.advance(1), Err(Cancelled));
+    }
+}

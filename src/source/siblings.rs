@@ -1,0 +1,132 @@
+//! Files that lie beside one of an XLA dump and belong to it, told by their names.
+//!
+//! XLA names its dumps `module_NNNN.NAME[.SUFFIX].STAGE[-REPORT].EXT`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders with more entries than this are not searched for siblings.
+const MAX_ENTRIES: usize = 20_000;
+
+/// The parts of a dump file's name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DumpName {
+    /// `module_0007`.
+    pub module: String,
+    /// Everything up to the stage: `module_0007.jit_step.cl_1003875606`.
+    pub stem: String,
+    /// From the stage on: `after_optimizations.hlo.pb`, `after_optimizations-live-range.txt`.
+    pub stage: String,
+}
+
+/// Stages at which XLA writes a file, as the last dot-separated part before report and extension begins with them.
+const STAGES: &[&str] = &[
+    "after_optimizations",
+    "before_optimizations",
+    "after_codegen",
+    "oom_intermediate_module",
+    "cpu_after_optimizations",
+    "gpu_after_optimizations",
+    "target_arguments",
+    "debug_options",
+    "execution_options",
+    "ir-",
+    "thunk_sequence",
+    "sm_",
+];
+
+impl DumpName {
+    /// The parts of a file name, or `None` where it is not one of XLA's dumps.
+    #[must_use]
+    pub fn parse(file_name: &str) -> Option<Self> {
+        let rest = file_name.strip_prefix("module_")?;
+        let digits = rest.find('.')?;
+        if digits < 4 || !rest[..digits].bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let module = &file_name[.."module_".len() + digits];
+        let mut at = module.len();
+        // The first part that begins with the name of a stage; the module's own name may contain dots.
+        while let Some(dot) = file_name[at + 1..].find('.').map(|i| i + at + 1) {
+            if STAGES.iter().any(|stage| file_name[dot + 1..].starts_with(stage)) {
+                return Some(Self {
+                    module: module.to_owned(),
+                    stem: file_name[..dot].to_owned(),
+                    stage: file_name[dot + 1..].to_owned(),
+                });
+            }
+            at = dot;
+        }
+        None
+    }
+
+    /// Whether the file carries (or should carry) a program with its buffer assignment.
+    #[must_use]
+    pub fn has_assignment(&self) -> bool {
+        matches!(
+            self.stage.as_str(),
+            "after_optimizations.hlo.pb" | "cpu_after_optimizations.hlo.pb" | "gpu_after_optimizations.hlo.pb"
+        ) || (self.stage.ends_with("gpu_after_optimizations.hlo.pb"))
+    }
+}
+
+/// Files beside `path` that are about the same module, or about the run as a whole (error texts, `*.stats.json`).
+/// Sorted by name; empty when the folder cannot be read.
+#[must_use]
+pub fn siblings_of(path: &Path) -> Vec<PathBuf> {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
+        return Vec::new();
+    };
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let own = DumpName::parse(name);
+    let mut found: Vec<PathBuf> = entries
+        .take(MAX_ENTRIES)
+        .flatten()
+        .filter(|entry| {
+            let other = entry.file_name();
+            let Some(other) = other.to_str() else { return false };
+            if other == name {
+                return false;
+            }
+            match (&own, DumpName::parse(other)) {
+                (Some(own), Some(other)) => own.stem == other.stem || own.module == other.module,
+                (Some(_), None) => is_about_the_run(other),
+                (None, _) => false,
+            }
+        })
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file())
+        .collect();
+    found.sort();
+    found
+}
+
+/// Error texts, logs and the statistics of a run that lie in a dump folder.
+fn is_about_the_run(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    [".err.txt", ".err", ".log", ".stderr", ".stats.json"].iter().any(|end| name.ends_with(end))
+        || name == "error.txt"
+        || name == "stderr.txt"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dump_names_are_taken_apart() {
+        let name = DumpName::parse("module_0000.jit_train_step.cl_1003875606.after_optimizations-live-range.txt");
+        let name = name.expect("a dump name");
+        assert_eq!(name.module, "module_0000");
+        assert_eq!(name.stem, "module_0000.jit_train_step.cl_1003875606");
+        assert_eq!(name.stage, "after_optimizations-live-range.txt");
+        let cpu = DumpName::parse("module_0030.jit_train_step.cpu_after_optimizations.hlo.pb").expect("a dump name");
+        assert!(cpu.has_assignment());
+        let dotted = DumpName::parse("module_12345.a.b.c.before_optimizations.hlo.pb").expect("a dump name");
+        assert_eq!(dotted.stem, "module_12345.a.b.c");
+        assert!(!dotted.has_assignment());
+        assert_eq!(DumpName::parse("module_1.x.after_optimizations.hlo.pb"), None);
+        assert_eq!(DumpName::parse("notes.txt"), None);
+    }
+}
