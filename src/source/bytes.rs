@@ -75,12 +75,17 @@ impl Filling {
         }
     }
 
+    /// Whether the reserved room is full. More bytes still fit, at the price of moving those that are there, so who
+    /// expects none asks the input first.
+    pub fn is_full(&self) -> bool {
+        matches!(&self.0, Buffer::Huge { map, len } if *len == map.len())
+    }
+
     /// Free room to read into, at most `want` bytes and at least one.
     pub fn space(&mut self, want: usize) -> &mut [u8] {
         if let Buffer::Huge { map, len } = &self.0
             && *len == map.len()
         {
-            // Longer than expected: go on in a vector.
             let bytes = map[..].to_vec();
             self.0 = Buffer::Heap(bytes);
         }
@@ -91,7 +96,7 @@ impl Filling {
             }
             Buffer::Heap(bytes) => {
                 let len = bytes.len();
-                bytes.resize(len + want.clamp(1, 1 << 20), 0);
+                bytes.resize(len + want.clamp(1, 1 << 16), 0);
                 &mut bytes[len..]
             }
         }

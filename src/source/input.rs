@@ -18,7 +18,7 @@ pub const HEAD_BYTES: usize = 64 << 10;
 pub const MAX_IN_MEMORY: u64 = 4 << 30;
 
 /// How much is read between two looks at the wish to cancel.
-const STEP: usize = 1 << 20;
+const STEP: usize = 4 << 20;
 
 /// How an input is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,22 +179,37 @@ fn read_all(
     packed: Option<&'static str>,
 ) -> Result<SharedBytes, SourceError> {
     let mut filling = Filling::new(usize::try_from(expected).unwrap_or(0));
-    loop {
-        let space = filling.space(STEP);
-        let offered = space.len();
-        let count = match reader.read(space) {
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+    let mut read = |space: &mut [u8], at: usize| loop {
+        match reader.read(space) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => {
                 return Err(match packed {
-                    Some(format) => {
-                        SourceError::Packed { format, why: error.to_string(), offset: filling.len() as u64 }
-                    }
+                    Some(format) => SourceError::Packed { format, why: error.to_string(), offset: at as u64 },
                     None => error.into(),
                 });
             }
+            Ok(count) => return Ok(count),
+        }
+    };
+    loop {
+        let at = filling.len();
+        let count = if filling.is_full() {
+            // As long as expected: usually this is the end, and one byte shows it.
+            let mut more = [0];
+            let count = read(&mut more, at)?;
+            if count == 0 {
+                return Ok(filling.finish());
+            }
+            filling.space(1)[..count].copy_from_slice(&more[..count]);
+            filling.filled(1, count);
+            count
+        } else {
+            let space = filling.space(STEP);
+            let offered = space.len();
+            let count = read(space, at)?;
+            filling.filled(offered, count);
+            count
         };
-        filling.filled(offered, count);
         if count == 0 {
             return Ok(filling.finish());
         }

@@ -1,0 +1,89 @@
+//! Live ranges of every buffer in program order, from the HLO alone.
+//!
+//! Follows XLA's `HloLiveRange` and the dataflow and alias analyses under it; equal to XLA's own dumps row for row.
+
+mod flatten;
+mod in_place;
+mod ranges;
+mod uses;
+mod values;
+
+use flatten::Flat;
+pub use uses::Uses;
+use values::Values;
+
+use crate::model::{BufferId, ComputationId, NO_ROW, Program};
+
+/// Live ranges of a program's buffers.
+#[derive(Debug, Clone)]
+pub struct LiveRanges {
+    flat: Flat,
+    values: Values,
+    /// First point by buffer, [`NO_ROW`] for one without a range (it lives inside a called computation).
+    pub start: Vec<u32>,
+    /// Last point by buffer, inclusive; may be [`Self::points`], the end of the program.
+    pub end: Vec<u32>,
+}
+
+impl LiveRanges {
+    /// Computes the ranges; `None` where the program has no schedule.
+    #[must_use]
+    pub fn new(program: &Program) -> Option<Self> {
+        let flat = Flat::new(program)?;
+        let values = Values::new(program, &flat);
+        let mut buffer_at = vec![NO_ROW; values.value.len()];
+        for (row, (&instruction, &node)) in program.buffers.instruction.iter().zip(&program.buffers.node).enumerate() {
+            if instruction != NO_ROW
+                && node != NO_ROW
+                && let Some(position) = values.position(&flat, instruction, node)
+            {
+                buffer_at[position as usize] = row as u32;
+            }
+        }
+        let order = |position: u32| match buffer_at[position as usize] {
+            NO_ROW => i64::MAX,
+            row => program.buffers.number[row as usize],
+        };
+        let ranges = ranges::ranges(program, &flat, &values, &order);
+        let mut start = vec![NO_ROW; program.buffers.len()];
+        let mut end = vec![0; program.buffers.len()];
+        for (position, &row) in buffer_at.iter().enumerate() {
+            if row != NO_ROW && ranges.start[position] != NO_ROW {
+                start[row as usize] = ranges.start[position];
+                end[row as usize] = ranges.end[position];
+            }
+        }
+        Some(Self { flat, values, start, end })
+    }
+
+    /// Number of program points: instructions in the sequence. The point of that number is the end.
+    #[must_use]
+    pub fn points(&self) -> u32 {
+        self.flat.sequence.len() as u32
+    }
+
+    /// Instruction rows in the order they run.
+    #[must_use]
+    pub fn sequence(&self) -> &[u32] {
+        &self.flat.sequence
+    }
+
+    /// Point of an instruction; `None` for one that is not run on its own (inside a fusion, for instance).
+    #[must_use]
+    pub fn point_of(&self, row: u32) -> Option<u32> {
+        self.flat.time_of(row)
+    }
+
+    /// First and last point of a buffer, both included.
+    #[must_use]
+    pub fn of(&self, buffer: BufferId) -> Option<(u32, u32)> {
+        let start = *self.start.get(buffer.index())?;
+        (start != NO_ROW).then(|| (start, self.end[buffer.index()]))
+    }
+
+    /// Computations that were entered: (computation, first point, one past the last), outer ones included.
+    pub fn spans(&self) -> impl Iterator<Item = (ComputationId, u32, u32)> + '_ {
+        let spans = self.flat.spans.iter().enumerate();
+        spans.filter_map(|(i, span)| span.map(|(start, end)| (ComputationId(i as u32), start, end)))
+    }
+}

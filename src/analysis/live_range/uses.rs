@@ -1,0 +1,56 @@
+//! Where a buffer's value is read: looked up for one buffer at a time.
+
+use super::LiveRanges;
+use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
+
+/// Places at which a value stands and is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Uses {
+    /// Instructions whose value contains it, the defining one first: (point, instruction row).
+    pub positions: Vec<(u32, u32)>,
+    /// Instructions that read it: (point, instruction row), ascending.
+    pub readers: Vec<(u32, u32)>,
+}
+
+impl LiveRanges {
+    /// Where a buffer's value stands and is read. Looks through the whole sequence: for one selected buffer.
+    #[must_use]
+    pub fn uses_of(&self, program: &Program, buffer: BufferId) -> Uses {
+        let mut uses = Uses::default();
+        let (Some(&instruction), Some(&node)) =
+            (program.buffers.instruction.get(buffer.index()), program.buffers.node.get(buffer.index()))
+        else {
+            return uses;
+        };
+        if instruction == NO_ROW || node == NO_ROW {
+            return uses;
+        }
+        let Some(own) = self.values.position(&self.flat, instruction, node) else { return uses };
+        let value = self.values.value[own as usize];
+        for (time, &row) in self.flat.sequence.iter().enumerate() {
+            let time = time as u32;
+            if self.values.positions_at(time).any(|position| self.values.value[position as usize] == value) {
+                uses.positions.push((time, row));
+            }
+            let opcode = program.instructions.opcode[row as usize];
+            if matches!(opcode, Opcode::TUPLE | Opcode::DOMAIN) {
+                continue;
+            }
+            let whole = !matches!(opcode, Opcode::GET_TUPLE_ELEMENT | Opcode::COPY);
+            let reads = program.instructions.operands_of(InstructionId(row)).iter().any(|&operand| {
+                let Some(operand_time) = (operand != NO_ROW).then(|| self.flat.time_of(operand)).flatten() else {
+                    return false;
+                };
+                let mut positions = self.values.positions_at(operand_time);
+                if !whole {
+                    positions.end = positions.end.min(positions.start + 1);
+                }
+                positions.into_iter().any(|position| self.values.value[position as usize] == value)
+            });
+            if reads {
+                uses.readers.push((time, row));
+            }
+        }
+        uses
+    }
+}
