@@ -1,3 +1,9 @@
 //! Pure functions from the model to results: lifetimes, curves and peaks, padding, fragmentation.
 
+pub mod events;
 pub mod live_range;
+pub mod occupancy;
+mod program;
+pub mod xprof;
+
+pub use program::{LifetimeFrom, ProgramAnalysis, SpaceAnalysis, Verdict, category, unpadded};

@@ -336,11 +336,11 @@ mod tests {
 
     fn tiled(ty: ElementType, dims: &[i64], m2m: &[u32], tiles: &[&[i64]]) -> ShapeNode {
         ShapeNode {
-            layout: Some(Layout {
+            layout: Some(Box::new(Layout {
                 minor_to_major: m2m.to_vec(),
                 tiles: tiles.iter().map(|t| t.to_vec()).collect(),
                 ..Layout::default()
-            }),
+            })),
             ..ShapeNode::array(ty, dims.to_vec())
         }
     }
@@ -375,7 +375,7 @@ mod tests {
         }
         assert_eq!(s4.padded_size(), Some(Bytes(1 << 19)));
         let mut tail = ShapeNode::array(ElementType::BF16, vec![1000, 100]);
-        tail.layout = Some(Layout { tail_padding_alignment: 1024, ..Layout::default() });
+        tail.layout = Some(Box::new(Layout { tail_padding_alignment: 1024, ..Layout::default() }));
         assert_eq!(tail.padded_size(), Some(Bytes(100_352 * 2)));
     }
 

@@ -145,7 +145,7 @@ mod tests {
     fn prints_as_xla_does() {
         let mut node = ShapeNode::array(ElementType::BF16, vec![1000, 100]);
         node.dynamic = vec![true, false];
-        node.layout = Some(Layout {
+        node.layout = Some(Box::new(Layout {
             minor_to_major: vec![1, 0],
             tiles: vec![vec![8, 128], vec![2, 1]],
             tail_padding_alignment: 1024,
@@ -153,24 +153,24 @@ mod tests {
             memory_space: 1,
             dynamic_prefix_bytes: 64,
             splits: Vec::new(),
-        });
+        }));
         let shape = Shape::from_array(node);
         assert_eq!(shape.to_string(), "bf16[<=1000,100]{1,0:T(8,128)(2,1)L(1024)E(16)S(1)M(64)}");
         assert_eq!(shape.short_text_of(0), "bf16[<=1000,100]");
 
         let mut split = ShapeNode::array(ElementType::F32, vec![10, 20, 30]);
-        split.layout = Some(Layout {
+        split.layout = Some(Box::new(Layout {
             minor_to_major: vec![2, 1, 0],
             tiles: vec![vec![4, 128]],
             splits: vec![(0, vec![5])],
             ..Layout::default()
-        });
+        }));
         assert_eq!(Shape::from_array(split).to_string(), "f32[10,20,30]{2,1,0:T(4,128)SC(0:5)}");
 
         let mut scalar = ShapeNode::array(ElementType::F32, vec![]);
-        scalar.layout = Some(Layout::default());
+        scalar.layout = Some(Box::default());
         assert_eq!(Shape::from_array(scalar.clone()).to_string(), "f32[]");
-        scalar.layout = Some(Layout { tiles: vec![vec![128]], ..Layout::default() });
+        scalar.layout = Some(Box::new(Layout { tiles: vec![vec![128]], ..Layout::default() }));
         let scalar = Shape::from_array(scalar);
         assert_eq!(scalar.to_string(), "f32[]{:T(128)}");
         let token = Shape::from_array(ShapeNode::array(ElementType::TOKEN, vec![]));

@@ -7,6 +7,7 @@ mod in_place;
 mod ranges;
 mod uses;
 mod values;
+mod views;
 
 use flatten::Flat;
 pub use uses::Uses;

@@ -1,0 +1,58 @@
+//! Custom calls that only view their operands: a buffer they read is there as long as their result.
+
+use std::collections::HashMap;
+
+use super::LiveRanges;
+use crate::model::{InstructionId, NO_ROW, Opcode, Program};
+
+/// Target of the calls that join split prefetches: their result lies on their operands' addresses.
+const VIEW_TARGET: &str = "ConcatBitcast";
+
+impl LiveRanges {
+    /// Last point of each buffer that a view call keeps alive, by buffer row.
+    #[must_use]
+    pub fn view_ends(&self, program: &Program) -> HashMap<u32, u32> {
+        let mut ends: HashMap<u32, u32> = HashMap::new();
+        let calls: Vec<u32> = self
+            .flat
+            .sequence
+            .iter()
+            .copied()
+            .filter(|&row| {
+                program.instructions.opcode[row as usize] == Opcode::CUSTOM_CALL
+                    && program.text.custom_call_target(InstructionId(row)) == VIEW_TARGET
+            })
+            .collect();
+        if calls.is_empty() {
+            return ends;
+        }
+        let mut buffer_at: HashMap<u32, u32> = HashMap::new();
+        for (row, (&instruction, &node)) in program.buffers.instruction.iter().zip(&program.buffers.node).enumerate() {
+            if instruction != NO_ROW
+                && node != NO_ROW
+                && let Some(position) = self.values.position(&self.flat, instruction, node)
+            {
+                buffer_at.insert(position, row as u32);
+            }
+        }
+        let buffer_of = |row: u32| {
+            let position = self.values.position(&self.flat, row, 0)?;
+            buffer_at.get(&self.values.value[position as usize]).copied()
+        };
+        // From the end backwards, so that a view of a view is known before its operand is looked at.
+        for &call in calls.iter().rev() {
+            let Some(result) = buffer_of(call) else { continue };
+            let end = ends.get(&result).copied().unwrap_or(0).max(self.end[result as usize]);
+            for &operand in program.instructions.operands_of(InstructionId(call)) {
+                if operand == NO_ROW {
+                    continue;
+                }
+                if let Some(buffer) = buffer_of(operand) {
+                    let known = ends.entry(buffer).or_insert(0);
+                    *known = (*known).max(end);
+                }
+            }
+        }
+        ends
+    }
+}

@@ -1,0 +1,259 @@
+//! The analysis of one program: every memory space with XProf's numbers, ours, and how they differ.
+
+use super::events::{EventPoints, event_points};
+use super::live_range::LiveRanges;
+use super::occupancy::{Occupancy, occupancy};
+use super::xprof::{self, Traces, XprofSpace};
+use crate::model::{BufferId, Bytes, Capacity, Category, Device, Program, space_name};
+
+/// Everything computed about a program.
+#[derive(Debug)]
+pub struct ProgramAnalysis {
+    /// Live ranges; `None` where the program has no schedule.
+    pub live: Option<LiveRanges>,
+    /// Memory spaces with at least one allocation, ascending by colour.
+    pub spaces: Vec<SpaceAnalysis>,
+    /// XProf's unpadded sizes and traces, for looking up single buffers.
+    pub traces: Traces,
+}
+
+/// Whether a program fits a memory space.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It needs no more than there is.
+    Fits {
+        /// What is left.
+        spare: Bytes,
+    },
+    /// It needs more than there is.
+    Over {
+        /// How much more.
+        by: Bytes,
+    },
+    /// Nobody says how much there is.
+    Unknown,
+}
+
+/// One memory space of a program.
+#[derive(Debug)]
+pub struct SpaceAnalysis {
+    /// Colour.
+    pub color: i64,
+    /// Name.
+    pub name: String,
+    /// How much there is.
+    pub capacity: Option<Capacity>,
+    /// XProf's numbers.
+    pub xprof: XprofSpace,
+    /// Occupied bytes over program order; `None` without a schedule.
+    pub occupancy: Option<Occupancy>,
+    /// The replayed trace on program order.
+    pub events: Option<EventPoints>,
+    /// Buffers assigned in the space.
+    pub buffers: Vec<BufferId>,
+    /// Buffers among them of which nothing says when they live.
+    pub without_lifetime: usize,
+    /// What stands at XProf's peak: for each allocation that lives throughout its largest buffer, then what the heap
+    /// holds. Largest first.
+    pub at_peak: Vec<BufferId>,
+    /// Size less unpadded size over [`Self::at_peak`].
+    pub padding_at_peak: Bytes,
+    /// Bytes and buffers at the peak by category, largest first.
+    pub by_category: Vec<(Category, Bytes, usize)>,
+}
+
+/// Where a buffer's lifetime is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LifetimeFrom {
+    /// Program order.
+    LiveRange,
+    /// The heap trace.
+    HeapTrace,
+    /// It is an argument, a constant or a result.
+    WholeProgram,
+}
+
+impl LifetimeFrom {
+    /// The word in the report.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LiveRange => "live_range",
+            Self::HeapTrace => "heap_trace",
+            Self::WholeProgram => "whole_program",
+        }
+    }
+}
+
+impl ProgramAnalysis {
+    /// Analyses a program.
+    #[must_use]
+    pub fn new(program: &Program, device: &Device) -> Self {
+        let colors = xprof::colors(program);
+        // The live ranges and XProf's replay know nothing of each other.
+        let (live, (traces, replays)) = rayon::join(
+            || LiveRanges::new(program),
+            || {
+                let traces = Traces::new(program);
+                let replays: Vec<XprofSpace> =
+                    colors.iter().map(|&color| xprof::space(program, &traces, color)).collect();
+                (traces, replays)
+            },
+        );
+        let spaces = {
+            use rayon::prelude::*;
+            replays
+                .into_par_iter()
+                .map(|replay| SpaceAnalysis::new(program, device, live.as_ref(), &traces, replay))
+                .collect()
+        };
+        Self { live, spaces, traces }
+    }
+
+    /// The space with a colour.
+    #[must_use]
+    pub fn space(&self, color: i64) -> Option<&SpaceAnalysis> {
+        self.spaces.iter().find(|space| space.color == color)
+    }
+
+    /// The space to look at first: the one that is over its capacity by most, else HBM, else the largest.
+    #[must_use]
+    pub fn main_space(&self) -> Option<&SpaceAnalysis> {
+        let over = |space: &&SpaceAnalysis| matches!(space.verdict(), Verdict::Over { .. });
+        self.spaces
+            .iter()
+            .find(|space| space.color == 0 && over(space))
+            .or_else(|| self.spaces.iter().find(over))
+            .or_else(|| self.space(0))
+            .or_else(|| self.spaces.iter().max_by_key(|space| space.xprof.allocated))
+    }
+
+    /// Where a buffer's lifetime is known from; `None` for memory of called computations.
+    #[must_use]
+    pub fn lifetime_from(&self, program: &Program, space: &SpaceAnalysis, buffer: BufferId) -> Option<LifetimeFrom> {
+        if self.live.as_ref().and_then(|live| live.of(buffer)).is_some() {
+            return Some(LifetimeFrom::LiveRange);
+        }
+        if space.span(buffer).is_some() {
+            return Some(LifetimeFrom::HeapTrace);
+        }
+        let allocation = &program.allocations[program.buffers.allocation_of(buffer)?.index()];
+        (allocation.is_indefinite() && !allocation.is_thread_local).then_some(LifetimeFrom::WholeProgram)
+    }
+}
+
+impl SpaceAnalysis {
+    fn new(
+        program: &Program,
+        device: &Device,
+        live: Option<&LiveRanges>,
+        traces: &Traces,
+        mut xprof: XprofSpace,
+    ) -> Self {
+        let color = xprof.color;
+        xprof.spans.sort_unstable_by_key(|&(buffer, _, _)| buffer);
+        let events = live.zip(xprof.trace).map(|(live, trace)| event_points(program, live, &program.traces[trace]));
+        let mut buffers = Vec::new();
+        let mut without_lifetime = 0;
+        for allocation in &program.allocations {
+            if allocation.color != color {
+                continue;
+            }
+            for assigned in program.assigned_to(allocation) {
+                if program.buffers.instruction_of(assigned.buffer).is_none() {
+                    continue;
+                }
+                buffers.push(assigned.buffer);
+                let known = live.is_some_and(|live| live.of(assigned.buffer).is_some())
+                    || (allocation.is_indefinite() && !allocation.is_thread_local)
+                    || xprof.spans.binary_search_by_key(&assigned.buffer, |s| s.0).is_ok();
+                if !known {
+                    without_lifetime += 1;
+                }
+            }
+        }
+        buffers.sort_unstable();
+        buffers.dedup();
+        let mut at_peak: Vec<BufferId> =
+            xprof.always_live_buffers.iter().chain(&xprof.live_at_peak).copied().collect();
+        at_peak.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), program.buffers.number[b.index()]));
+        let mut padding = 0i128;
+        let mut by_category: Vec<(Category, Bytes, usize)> =
+            Category::ALL.iter().map(|&category| (category, Bytes::ZERO, 0)).collect();
+        for &buffer in &at_peak {
+            let size = program.buffers.size_of(buffer);
+            padding += i128::from(size.0) - i128::from(unpadded(program, traces, buffer).0);
+            let row = &mut by_category[category(program, buffer) as usize];
+            row.1 += size;
+            row.2 += 1;
+        }
+        by_category.retain(|row| row.2 > 0);
+        by_category.sort_by_key(|row| (std::cmp::Reverse(row.1), row.0));
+        Self {
+            color,
+            name: space_name(color, device.kind),
+            capacity: device.capacity(color).cloned(),
+            occupancy: live.map(|live| occupancy(program, live, color, xprof.baseline)),
+            events,
+            buffers,
+            without_lifetime,
+            at_peak,
+            padding_at_peak: Bytes(u64::try_from(padding).unwrap_or(0)),
+            by_category,
+            xprof,
+        }
+    }
+
+    /// Allocated bytes against the capacity.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let Some(capacity) = &self.capacity else { return Verdict::Unknown };
+        let (needs, has) = (self.xprof.allocated, capacity.bytes);
+        if needs > has { Verdict::Over { by: needs - has } } else { Verdict::Fits { spare: has - needs } }
+    }
+
+    /// Allocated but not in use at XProf's peak.
+    #[must_use]
+    pub fn fragmentation(&self) -> Bytes {
+        self.xprof.allocated.saturating_sub(self.xprof.peak)
+    }
+
+    /// First and last heap event of a buffer, both included.
+    #[must_use]
+    pub fn span(&self, buffer: BufferId) -> Option<(u32, u32)> {
+        let row = self.xprof.spans.binary_search_by_key(&buffer, |s| s.0).ok()?;
+        let (_, start, end) = self.xprof.spans[row];
+        Some((start, end))
+    }
+
+    /// Events of the replayed trace.
+    #[must_use]
+    pub fn event_count(&self) -> usize {
+        self.xprof.curve.len().saturating_sub(1)
+    }
+
+    /// The peak to show: that of all buffers where the program has a schedule, else XProf's.
+    #[must_use]
+    pub fn peak(&self) -> Bytes {
+        self.occupancy.as_ref().map_or(self.xprof.peak, |occupancy| occupancy.reserved_peak)
+    }
+
+    /// Program point of [`Self::peak`]; without a schedule, the heap event.
+    #[must_use]
+    pub fn peak_point(&self) -> u32 {
+        self.occupancy.as_ref().map_or(self.xprof.peak_event, |occupancy| occupancy.reserved_peak_point)
+    }
+}
+
+/// What a buffer is for.
+#[must_use]
+pub fn category(program: &Program, buffer: BufferId) -> Category {
+    program.buffers.allocation_of(buffer).map_or(Category::Temporary, |id| program.allocations[id.index()].category())
+}
+
+/// Bytes of a buffer without padding. Equal to XProf's, except for nested places in tuples, where XProf takes the size
+/// of another element.
+#[must_use]
+pub fn unpadded(program: &Program, traces: &Traces, buffer: BufferId) -> Bytes {
+    program.buffer_node(buffer).map_or_else(|| traces.unpadded_size(program, buffer), |node| node.unpadded_size())
+}
