@@ -75,9 +75,16 @@ impl Traces {
             .shapes
             .iter()
             .map(|shape| {
-                (0..shape.nodes.len() as u32)
-                    .map(|node| shape.nodes[shape.xprof_node(&shape.index_of(node)) as usize].unpadded_size().0)
-                    .collect()
+                // XProf looks only at the last number of the index, among the top-level elements.
+                let root = shape.root();
+                let mut sizes = vec![root.unpadded_size().0; shape.nodes.len()];
+                for node in &shape.nodes {
+                    for (k, &child) in node.children.iter().enumerate() {
+                        let taken = root.children.get(k).map_or(root, |&element| &shape.nodes[element as usize]);
+                        sizes[child as usize] = taken.unpadded_size().0;
+                    }
+                }
+                sizes
             })
             .collect();
         Self { order, of_allocation, unpadded }

@@ -100,28 +100,33 @@ impl Instructions {
     }
 }
 
-/// Operand rows, kept as the chunks in which they were decoded.
+/// Operand rows of all instructions.
 #[derive(Debug, Clone, Default)]
 pub struct Operands {
-    /// Rows in one chunk, a power of two.
-    pub rows_per_chunk: usize,
-    /// For each chunk the start of each row (one more than rows), and the operands.
-    pub chunks: Vec<(Vec<u32>, Vec<u32>)>,
+    /// One past the last operand of each row.
+    pub ends: Vec<u32>,
+    /// Operands of all rows.
+    pub items: Vec<u32>,
 }
 
 impl Operands {
     /// The operands of a row.
     #[must_use]
+    #[inline]
     pub fn of(&self, row: usize) -> &[u32] {
-        if self.rows_per_chunk == 0 {
-            return &[];
-        }
-        let Some((starts, operands)) = self.chunks.get(row / self.rows_per_chunk) else { return &[] };
-        let i = row % self.rows_per_chunk;
-        match (starts.get(i), starts.get(i + 1)) {
-            (Some(&start), Some(&end)) => operands.get(start as usize..end as usize).unwrap_or(&[]),
-            _ => &[],
-        }
+        let Some(&end) = self.ends.get(row) else { return &[] };
+        self.items.get(self.start(row)..end as usize).unwrap_or(&[])
+    }
+
+    /// The operands of rows `first..end`, to change.
+    pub fn range_mut(&mut self, first: usize, end: usize) -> &mut [u32] {
+        let start = self.start(first);
+        let end = if end > first { self.ends.get(end - 1).map_or(start, |&end| end as usize) } else { start };
+        self.items.get_mut(start..end).unwrap_or(&mut [])
+    }
+
+    fn start(&self, row: usize) -> usize {
+        row.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |&end| end as usize)
     }
 }
 

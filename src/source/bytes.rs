@@ -110,6 +110,21 @@ impl Filling {
         }
     }
 
+    /// All of the reserved room, to be filled from several places at once; empty for small inputs.
+    pub fn whole(&mut self) -> &mut [u8] {
+        match &mut self.0 {
+            Buffer::Huge { map, .. } => &mut map[..],
+            Buffer::Heap(_) => &mut [],
+        }
+    }
+
+    /// Says that the first `count` bytes of [`Self::whole`] were filled.
+    pub fn whole_filled(&mut self, count: usize) {
+        if let Buffer::Huge { map, len } = &mut self.0 {
+            *len = count.min(map.len());
+        }
+    }
+
     /// The bytes, for sharing.
     pub fn finish(self) -> SharedBytes {
         SharedBytes(Arc::new(self.0))

@@ -17,6 +17,10 @@ pub const HEAD_BYTES: usize = 64 << 10;
 /// The largest input that is read into memory as a whole. A protobuf message cannot be larger than 2 GiB.
 pub const MAX_IN_MEMORY: u64 = 4 << 30;
 
+/// From this size on a file is read by two threads.
+#[cfg(unix)]
+const PARALLEL_FROM: usize = 8 << 20;
+
 /// How much is read between two looks at the wish to cancel.
 const STEP: usize = 4 << 20;
 
@@ -144,16 +148,12 @@ impl Input {
                 if size > MAX_IN_MEMORY {
                     return Err(SourceError::TooLarge { size, limit: MAX_IN_MEMORY });
                 }
-                progress.begin(Stage::Reading, size);
-                read_all(file, size, MAX_IN_MEMORY, progress, None)?
+                read_file(file, size, progress)?
             }
             (Origin::Path(path), Packing::Gzip) => {
                 let file = File::open(path)?;
                 let size = file.metadata()?.len();
-                let packed = {
-                    progress.begin(Stage::Reading, size);
-                    read_all(file, size, MAX_IN_MEMORY, progress, None)?
-                };
+                let packed = read_file(file, size, progress)?;
                 unzip(&packed, packed.len() as u64, progress)?
             }
         };
@@ -170,15 +170,73 @@ fn unzip(packed: &[u8], packed_len: u64, progress: &Progress) -> Result<SharedBy
     read_all(MultiGzDecoder::new(packed), hint.min(limit), limit, progress, Some("gzip"))
 }
 
+/// Reads a file; a large one its two halves at once, since most of the time goes into new memory.
+fn read_file(mut file: File, size: u64, progress: &Progress) -> Result<SharedBytes, SourceError> {
+    progress.begin(Stage::Reading, size);
+    let mut filling = Filling::new(usize::try_from(size).unwrap_or(0));
+    #[cfg(unix)]
+    {
+        let whole = filling.whole();
+        if whole.len() >= PARALLEL_FROM {
+            let half = whole.len() / 2;
+            let (front, back) = whole.split_at_mut(half);
+            let (front_read, back_read) = std::thread::scope(|scope| {
+                let other = scope.spawn(|| read_part(&file, back, half as u64, progress));
+                let front_read = read_part(&file, front, 0, progress);
+                (front_read, other.join().unwrap_or(Ok(0)))
+            });
+            let front_read = front_read?;
+            // A file that was cut meanwhile ends where the first half found its end.
+            let count = if front_read < half { front_read } else { half + back_read? };
+            filling.whole_filled(count);
+            io::Seek::seek(&mut file, io::SeekFrom::Start(count as u64))?;
+        }
+    }
+    fill(&mut filling, file, MAX_IN_MEMORY, progress, None)?;
+    Ok(filling.finish())
+}
+
+/// Fills `space` from a place of the file; returns how much there was.
+#[cfg(unix)]
+fn read_part(file: &File, space: &mut [u8], offset: u64, progress: &Progress) -> Result<usize, SourceError> {
+    use std::os::unix::fs::FileExt as _;
+    let mut done = 0;
+    while done < space.len() {
+        let end = space.len().min(done + STEP);
+        match file.read_at(&mut space[done..end], offset + done as u64) {
+            Ok(0) => break,
+            Ok(count) => {
+                done += count;
+                progress.advance(count as u64)?;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(done)
+}
+
 /// Reads to the end, at most `limit` bytes; `packed` names the format whose damage an error means.
 fn read_all(
-    mut reader: impl Read,
+    reader: impl Read,
     expected: u64,
     limit: u64,
     progress: &Progress,
     packed: Option<&'static str>,
 ) -> Result<SharedBytes, SourceError> {
     let mut filling = Filling::new(usize::try_from(expected).unwrap_or(0));
+    fill(&mut filling, reader, limit, progress, packed)?;
+    Ok(filling.finish())
+}
+
+/// Reads the rest of a stream.
+fn fill(
+    filling: &mut Filling,
+    mut reader: impl Read,
+    limit: u64,
+    progress: &Progress,
+    packed: Option<&'static str>,
+) -> Result<(), SourceError> {
     let mut read = |space: &mut [u8], at: usize| loop {
         match reader.read(space) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -198,7 +256,7 @@ fn read_all(
             let mut more = [0];
             let count = read(&mut more, at)?;
             if count == 0 {
-                return Ok(filling.finish());
+                return Ok(());
             }
             filling.space(1)[..count].copy_from_slice(&more[..count]);
             filling.filled(1, count);
@@ -211,7 +269,7 @@ fn read_all(
             count
         };
         if count == 0 {
-            return Ok(filling.finish());
+            return Ok(());
         }
         if filling.len() as u64 > limit {
             return Err(SourceError::TooLarge { size: filling.len() as u64, limit });

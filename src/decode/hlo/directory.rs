@@ -1,9 +1,7 @@
-//! The first pass over a module: where every computation and instruction lies, the schedule, and the small fields.
-
-use std::collections::HashMap;
+//! The first pass over a module: where each computation lies, the schedule, and the small fields.
 
 use crate::decode::reporter::Reporter;
-use crate::decode::wire::{Reader, Result, VARINT, LEN, field, text};
+use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
 
 /// A module's table of contents. Offsets are those of the module's region.
 #[derive(Debug, Default)]
@@ -16,31 +14,30 @@ pub struct Directory {
     pub entry: Option<i64>,
     /// Number of the module.
     pub module_id: i64,
-    /// Computations in the file's order.
-    pub computations: Vec<ComputationEntry>,
-    /// Where each instruction's length stands, over all computations.
-    pub records: Vec<u32>,
-    /// Instruction numbers by computation number, in the order of the schedule.
-    pub schedule: HashMap<i64, Vec<i64>>,
-    /// Whether the module has a schedule at all.
-    pub has_schedule: bool,
+    /// Where the computations lie, in the file's order.
+    pub computations: Vec<Place>,
+    /// Where the schedule lies; more than one part is merged.
+    pub schedule: Vec<(usize, usize)>,
     /// Bytes of the small fields that are decoded as whole messages: (field, start, end).
     pub small: Vec<(u32, usize, usize)>,
 }
 
 /// Where a computation lies.
-#[derive(Debug, Default, Clone)]
-pub struct ComputationEntry {
-    /// Offset of the computation's length.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Offset of its length.
     pub offset: u32,
-    /// Its number.
-    pub number: i64,
-    /// Number of its root instruction.
-    pub root: i64,
-    /// First row of its instructions.
+    /// Offset of its first byte.
     pub start: u32,
-    /// One past the last row.
+    /// Offset of its end.
     pub end: u32,
+}
+
+impl Place {
+    /// Its bytes.
+    pub const fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
 }
 
 /// Fields of `HloModuleProto` that are kept for decoding as messages: aliases, donors, shardings, device assignment,
@@ -67,17 +64,20 @@ impl Directory {
                 (3, LEN) => {
                     let offset = module.position();
                     let (bytes, whole) = module.bytes_or_rest()?;
-                    let start = module.position() - bytes.len();
-                    let base = module.offset() - bytes.len() as u64;
-                    self.computation(Reader::new(bytes, base), offset, start, reporter);
+                    let end = module.position();
+                    self.computations.push(Place {
+                        offset: offset as u32,
+                        start: (end - bytes.len()) as u32,
+                        end: end as u32,
+                    });
                     if !whole {
                         reporter.warn("the file ends inside a computation", Some(module.offset()));
                         return Ok(());
                     }
                 }
                 (7, LEN) => {
-                    self.has_schedule = true;
-                    self.read_schedule(module.message()?)?;
+                    let bytes = module.bytes()?;
+                    self.schedule.push((module.position() - bytes.len(), module.position()));
                 }
                 (number, LEN) if SMALL_FIELDS.contains(&number) => {
                     let bytes = module.bytes()?;
@@ -88,44 +88,29 @@ impl Directory {
         }
         Ok(())
     }
+}
 
-    fn computation(&mut self, mut reader: Reader<'_>, offset: usize, start: usize, reporter: &Reporter) {
-        let mut entry = ComputationEntry {
-            offset: offset as u32,
-            number: i64::MIN,
-            root: i64::MIN,
-            start: self.records.len() as u32,
-            end: 0,
-        };
-        let result = (|| {
-            while let Some(tag) = reader.tag()? {
-                match field(tag) {
-                    (2, LEN) => {
-                        let at = start + reader.position();
-                        reader.bytes()?;
-                        self.records.push(at as u32);
-                    }
-                    (5, VARINT) => entry.number = reader.int()?,
-                    (6, VARINT) => entry.root = reader.int()?,
-                    _ => reader.skip(tag)?,
-                }
-            }
-            Ok(())
-        })();
-        if let Err::<(), crate::decode::wire::WireError>(error) = result {
-            reporter.warn(format!("the rest of a computation is left out: {}", error.what), Some(error.offset));
-        }
-        entry.end = self.records.len() as u32;
-        self.computations.push(entry);
-    }
+/// Instruction numbers by computation number, in the order of the schedule.
+#[derive(Debug, Default)]
+pub struct Schedule {
+    /// (computation, first item, one past the last), sorted by computation.
+    sequences: Vec<(i64, u32, u32)>,
+    items: Vec<i64>,
+}
 
-    fn read_schedule(&mut self, mut schedule: Reader<'_>) -> Result<()> {
+impl Schedule {
+    /// Reads one part of the schedule into the table.
+    ///
+    /// # Errors
+    /// Damaged bytes; what came before is kept.
+    pub fn read(&mut self, mut schedule: Reader<'_>) -> Result<()> {
         while let Some(tag) = schedule.tag()? {
             if field(tag) != (1, LEN) {
                 schedule.skip(tag)?;
                 continue;
             }
-            let (mut key, mut order) = (0, Vec::new());
+            let mut key = 0;
+            let start = self.items.len() as u32;
             let mut item = schedule.message()?;
             while let Some(tag) = item.tag()? {
                 match field(tag) {
@@ -134,9 +119,7 @@ impl Directory {
                         let mut sequence = item.message()?;
                         while let Some(tag) = sequence.tag()? {
                             match field(tag) {
-                                (1, VARINT | LEN) => {
-                                    sequence.numbers(tag, |n| order.push(n))?;
-                                }
+                                (1, VARINT | LEN) => sequence.numbers(tag, |n| self.items.push(n))?,
                                 _ => sequence.skip(tag)?,
                             }
                         }
@@ -144,8 +127,37 @@ impl Directory {
                     _ => item.skip(tag)?,
                 }
             }
-            self.schedule.insert(key, order);
+            self.sequences.push((key, start, self.items.len() as u32));
         }
         Ok(())
+    }
+
+    /// Ends the reading: sorts by computation. The later of two entries holds.
+    pub fn finish(&mut self) {
+        self.sequences.sort_by_key(|&(key, start, _)| (key, std::cmp::Reverse(start)));
+        self.sequences.dedup_by_key(|&mut (key, _, _)| key);
+    }
+
+    /// The sequence of a computation.
+    pub fn of(&self, computation: i64) -> Option<&[i64]> {
+        let row = self.sequences.binary_search_by_key(&computation, |&(key, _, _)| key).ok()?;
+        let (_, start, end) = self.sequences[row];
+        Some(&self.items[start as usize..end as usize])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_later_of_two_schedules_of_a_computation_holds() {
+        // {1: [5, 6]} as two entries for key 1, the second packed.
+        let bytes = [0x0a, 6, 0x08, 1, 0x12, 2, 0x08, 9, 0x0a, 8, 0x08, 1, 0x12, 4, 0x0a, 2, 5, 6];
+        let mut schedule = Schedule::default();
+        assert_eq!(schedule.read(Reader::new(&bytes, 0)), Ok(()));
+        schedule.finish();
+        assert_eq!(schedule.of(1), Some(&[5, 6][..]));
+        assert_eq!(schedule.of(2), None);
     }
 }

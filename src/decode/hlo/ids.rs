@@ -7,8 +7,20 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use super::directory::ComputationEntry;
 use crate::model::NO_ROW;
+
+/// A computation as the file has it.
+#[derive(Debug, Default, Clone)]
+pub struct ComputationEntry {
+    /// Its number.
+    pub number: i64,
+    /// Number of its root instruction.
+    pub root: i64,
+    /// First row of its instructions.
+    pub start: u32,
+    /// One past the last row.
+    pub end: u32,
+}
 
 /// Rows of instructions by number.
 #[derive(Debug, Default)]
@@ -20,6 +32,8 @@ pub struct IdIndex {
     /// Numbers inside irregular computations, which another computation may use too.
     local: HashMap<(u32, i64), u32, RandomState>,
     irregular: Vec<u32>,
+    /// First number of each regular computation.
+    regular: Vec<Option<i64>>,
 }
 
 impl IdIndex {
@@ -28,9 +42,11 @@ impl IdIndex {
         let mut index = Self::default();
         for (i, entry) in computations.iter().enumerate() {
             let rows = &numbers[entry.start as usize..entry.end as usize];
+            index.regular.push(None);
             let Some(&first) = rows.first() else { continue };
             if first != i64::MIN && rows.iter().enumerate().all(|(k, &n)| n == first.wrapping_add(k as i64)) {
                 index.blocks.push((first, rows.len() as u32, entry.start));
+                index.regular[i] = Some(first);
             } else {
                 index.add_irregular(i as u32, entry.start, rows);
             }
@@ -85,8 +101,12 @@ impl IdIndex {
 
     /// The row of a number inside a computation; a number of another computation is no operand.
     pub fn in_computation(&self, computation: u32, entry: &ComputationEntry, number: i64) -> u32 {
-        match self.local.get(&(computation, number)) {
-            Some(&row) if (entry.start..entry.end).contains(&row) => row,
+        if !self.regular.get(computation as usize).is_some_and(|first| first.is_some()) {
+            return self.local.get(&(computation, number)).copied().unwrap_or(NO_ROW);
+        }
+        let first = self.regular[computation as usize].unwrap_or(0);
+        match u32::try_from(number.wrapping_sub(first)) {
+            Ok(local) if local < entry.end - entry.start => entry.start + local,
             _ => NO_ROW,
         }
     }

@@ -1,51 +1,63 @@
 //! The second pass: the columns of the instructions, decoded in pieces by several threads.
+//!
+//! A piece is a run of small computations, or a part of a large one, of about a megabyte. Each piece fills columns of
+//! its own; joining them afterwards is a copy.
 
 use std::sync::Mutex;
 
-use super::directory::{ComputationEntry, Directory};
-use super::ids::IdIndex;
+use super::directory::{Directory, Place};
+use super::ids::{ComputationEntry, IdIndex};
 use super::region::Region;
 use super::shapes::{Interner, LocalInterner};
 use crate::decode::reporter::Reporter;
-use crate::decode::wire::{Reader, Result, VARINT, LEN, field};
+use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
 use crate::model::{
     ComputationId, Instructions, NO_ROW, Opcode, Operands, OutputOperandAlias, ShapeId, SparseLists,
 };
 use crate::source::{Cancelled, Progress};
 
-/// Rows in one piece of work.
-const ROWS_PER_CHUNK: usize = 2048;
-
-/// Below this many rows a second thread is not worth starting.
-const PARALLEL_FROM: usize = 4 * ROWS_PER_CHUNK;
+/// Bytes in one piece of work, about.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// The columns, with the numbers the file gives the instructions.
+#[derive(Debug, Default)]
 pub struct Decoded {
     /// Columns.
     pub instructions: Instructions,
     /// Number of each row, `i64::MIN` for one that could not be read.
     pub numbers: Vec<i64>,
-    /// Called computations by number, to be resolved: (row, numbers).
+    /// Where each instruction's length stands in the module.
+    pub records: Vec<u32>,
+    /// Called computations by number, to be resolved.
     pub called: SparseLists<i64>,
+    /// Computations in the file's order.
+    pub computations: Vec<ComputationEntry>,
 }
 
-/// What one piece of work fills in.
-struct Piece<'a> {
-    first_row: usize,
-    opcode: &'a mut [Opcode],
-    shape: &'a mut [ShapeId],
-    computation: &'a mut [ComputationId],
-    argument: &'a mut [u32],
-    numbers: &'a mut [i64],
-    out: &'a mut PieceLists,
+/// A piece of work.
+enum Piece {
+    /// Whole computations.
+    Whole { first: usize, count: usize },
+    /// A part of a large computation: its bytes up to `end`.
+    Part { computation: usize, start: u32, end: u32, first_number: i64 },
 }
 
+/// What a piece fills in. Rows are counted from its own first row.
 #[derive(Default)]
-struct PieceLists {
-    starts: Vec<u32>,
+struct Columns {
+    opcode: Vec<Opcode>,
+    shape: Vec<ShapeId>,
+    argument: Vec<u32>,
+    numbers: Vec<i64>,
+    records: Vec<u32>,
+    /// One past the last operand of each row.
+    operand_ends: Vec<u32>,
+    /// Operands: rows of the piece, or of the computation in a part of a large one.
     operands: Vec<u32>,
     called: SparseLists<i64>,
     aliases: SparseLists<OutputOperandAlias>,
+    /// Computations in it; `end` counts rows of the piece.
+    computations: Vec<ComputationEntry>,
 }
 
 /// Decodes every instruction.
@@ -60,43 +72,20 @@ pub fn decode(
     progress: &Progress,
     reporter: &Reporter,
 ) -> std::result::Result<Decoded, Cancelled> {
-    let rows = directory.records.len();
-    let mut opcode = vec![Opcode::UNKNOWN; rows];
-    let mut shape = vec![ShapeId(0); rows];
-    let mut computation = vec![ComputationId(0); rows];
-    let mut argument = vec![0u32; rows];
-    let mut numbers = vec![i64::MIN; rows];
-    let chunks = rows.div_ceil(ROWS_PER_CHUNK);
-    let mut lists: Vec<PieceLists> = (0..chunks).map(|_| PieceLists::default()).collect();
+    let pieces = divide(module, directory);
+    let mut columns: Vec<Columns> = pieces.iter().map(|_| Columns::default()).collect();
     {
-        let pieces = opcode
-            .chunks_mut(ROWS_PER_CHUNK)
-            .zip(shape.chunks_mut(ROWS_PER_CHUNK))
-            .zip(computation.chunks_mut(ROWS_PER_CHUNK))
-            .zip(argument.chunks_mut(ROWS_PER_CHUNK))
-            .zip(numbers.chunks_mut(ROWS_PER_CHUNK))
-            .zip(lists.iter_mut())
-            .enumerate()
-            .map(|(i, (((((opcode, shape), computation), argument), numbers), out))| Piece {
-                first_row: i * ROWS_PER_CHUNK,
-                opcode,
-                shape,
-                computation,
-                argument,
-                numbers,
-                out,
-            });
-        let queue = Mutex::new(pieces);
+        let queue = Mutex::new(pieces.iter().zip(columns.iter_mut()));
         let work = || -> std::result::Result<(), Cancelled> {
-            let mut local = LocalInterner::new(interner);
+            let mut decoder = PieceDecoder { module, interner: LocalInterner::new(interner), reporter, ids: Vec::new() };
             loop {
-                let piece = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
-                let Some(piece) = piece else { return Ok(()) };
-                progress.advance(piece.opcode.len() as u64)?;
-                decode_piece(module, directory, piece, &mut local, reporter);
+                let next = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
+                let Some((piece, out)) = next else { return Ok(()) };
+                let bytes = decoder.piece(directory, piece, out);
+                progress.advance(bytes as u64)?;
             }
         };
-        if threads > 1 && rows >= PARALLEL_FROM {
+        if threads > 1 && pieces.len() > 1 {
             std::thread::scope(|scope| {
                 let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
                 let mut result = work();
@@ -109,145 +98,192 @@ pub fn decode(
             work()?;
         }
     }
-
-    let mut called = SparseLists::default();
-    let mut output_aliases = SparseLists::default();
-    let mut operand_chunks = Vec::with_capacity(chunks);
-    for list in lists {
-        append(&mut called, list.called);
-        append(&mut output_aliases, list.aliases);
-        operand_chunks.push((list.starts, list.operands));
-    }
-    let instructions = Instructions {
-        opcode,
-        shape,
-        computation,
-        argument,
-        operands: Operands { rows_per_chunk: ROWS_PER_CHUNK, chunks: operand_chunks },
-        called: SparseLists::default(),
-        output_aliases,
-    };
-    Ok(Decoded { instructions, numbers, called })
+    Ok(join(directory, &pieces, columns))
 }
 
-fn append<T>(to: &mut SparseLists<T>, from: SparseLists<T>) {
-    let shift = to.items.len() as u32;
-    to.rows.extend(from.rows.into_iter().map(|(row, start)| (row, start + shift)));
-    to.items.extend(from.items);
-}
-
-fn decode_piece<'a>(
-    module: &'a Region,
-    directory: &Directory,
-    piece: Piece<'_>,
-    interner: &mut LocalInterner<'a>,
-    reporter: &Reporter,
-) {
-    let Piece { first_row, opcode, shape, computation, argument, numbers, out } = piece;
-    let end_row = first_row + opcode.len();
-    let mut in_computation =
-        directory.computations.partition_point(|entry| entry.end as usize <= first_row);
-    out.starts.reserve_exact(opcode.len() + 1);
-    out.starts.push(0);
-    let mut entry = ComputationEntry::default();
-    let mut first_number = 0;
-    for row in first_row..end_row {
-        let i = row - first_row;
-        if row == first_row || row >= entry.end as usize {
-            while directory.computations.get(in_computation).is_some_and(|e| e.end as usize <= row) {
-                in_computation += 1;
+/// Cuts the module into pieces.
+fn divide(module: &Region, directory: &Directory) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    let (mut first, mut bytes) = (0, 0);
+    for (i, place) in directory.computations.iter().enumerate() {
+        if place.len() > 2 * PIECE_BYTES {
+            if i > first {
+                pieces.push(Piece::Whole { first, count: i - first });
             }
-            entry = directory.computations.get(in_computation).cloned().unwrap_or_default();
-            first_number = number_of_record(module, directory.records[entry.start as usize]);
+            cut(module, i, *place, &mut pieces);
+            (first, bytes) = (i + 1, 0);
+            continue;
         }
-        computation[i] = ComputationId(in_computation as u32);
-        let mut fields = Fields { number: i64::MIN, ..Fields::default() };
-        let mut record = module.reader_at(directory.records[row] as usize);
-        let result = record.message().and_then(|record| fields.read(record, row as u32, first_number, &entry, interner, out));
-        if let Err(error) = result {
-            reporter.warn(format!("an instruction could not be read: {}", error.what), Some(error.offset));
+        bytes += place.len();
+        if bytes >= PIECE_BYTES {
+            pieces.push(Piece::Whole { first, count: i + 1 - first });
+            (first, bytes) = (i + 1, 0);
         }
-        opcode[i] = fields.opcode;
-        shape[i] = fields.shape;
-        numbers[i] = fields.number;
-        argument[i] = match fields.opcode {
-            Opcode::PARAMETER => fields.parameter,
-            Opcode::GET_TUPLE_ELEMENT => fields.tuple_index,
-            _ => 0,
-        };
-        out.starts.push(out.operands.len() as u32);
     }
+    if directory.computations.len() > first {
+        pieces.push(Piece::Whole { first, count: directory.computations.len() - first });
+    }
+    pieces
 }
 
-/// The number of the instruction at a record; 0 where it cannot be read.
-fn number_of_record(module: &Region, record: u32) -> i64 {
-    let mut number = 0;
-    let _ = module.reader_at(record as usize).message().and_then(|mut record| {
-        while let Some(tag) = record.tag()? {
-            if field(tag) == (35, VARINT) {
-                number = record.int()?;
-            } else {
-                record.skip(tag)?;
+/// Cuts a large computation at instruction boundaries.
+fn cut(module: &Region, computation: usize, place: Place, pieces: &mut Vec<Piece>) {
+    let Some(bytes) = module.get(place.start as usize..place.end as usize) else { return };
+    let mut reader = Reader::new(bytes, 0);
+    let mut start = place.start;
+    let mut first_number = None;
+    // Damage is reported when the part is decoded.
+    while let Ok(Some(tag)) = reader.tag() {
+        let before = reader;
+        if reader.skip(tag).is_err() {
+            break;
+        }
+        if field(tag) == (2, LEN) {
+            if first_number.is_none() {
+                let mut record = before;
+                first_number = record.message().ok().map(number_of_record);
+            }
+            let at = place.start + reader.position() as u32;
+            if (at - start) as usize >= PIECE_BYTES {
+                let first_number = first_number.unwrap_or(i64::MIN);
+                pieces.push(Piece::Part { computation, start, end: at, first_number });
+                start = at;
             }
         }
-        Ok(())
-    });
+    }
+    let first_number = first_number.unwrap_or(i64::MIN);
+    pieces.push(Piece::Part { computation, start, end: place.end, first_number });
+}
+
+/// The number of the instruction in a record; `i64::MIN` where it cannot be read.
+fn number_of_record(mut record: Reader<'_>) -> i64 {
+    let mut number = i64::MIN;
+    while let Ok(Some(tag)) = record.tag() {
+        if field(tag) == (35, VARINT) {
+            match record.int() {
+                Ok(n) => number = n,
+                Err(_) => break,
+            }
+        } else if record.skip(tag).is_err() {
+            break;
+        }
+    }
     number
 }
 
-#[derive(Default)]
-struct Fields {
-    opcode: Opcode,
-    shape: ShapeId,
-    number: i64,
-    parameter: u32,
-    tuple_index: u32,
+struct PieceDecoder<'a> {
+    module: &'a Region,
+    interner: LocalInterner<'a>,
+    reporter: &'a Reporter,
+    /// Operand numbers of the instruction being read.
+    ids: Vec<i64>,
 }
 
-impl Fields {
-    fn read<'a>(
+impl<'a> PieceDecoder<'a> {
+    /// Decodes a piece; returns how many bytes it had.
+    fn piece(&mut self, directory: &Directory, piece: &Piece, out: &mut Columns) -> usize {
+        let mut bytes = 0;
+        match *piece {
+            Piece::Whole { first, count } => {
+                for place in &directory.computations[first..first + count] {
+                    bytes += place.len();
+                    self.computation(place.start, place.end, None, out);
+                }
+            }
+            Piece::Part { start, end, first_number, .. } => {
+                bytes = (end - start) as usize;
+                self.computation(start, end, Some(first_number), out);
+            }
+        }
+        bytes
+    }
+
+    fn computation(&mut self, start: u32, end: u32, first_number: Option<i64>, out: &mut Columns) {
+        let module: &'a Region = self.module;
+        let Some(bytes) = module.get(start as usize..end as usize) else { return };
+        let mut reader = Reader::new(bytes, module.reader_at(start as usize).offset());
+        let first_row = out.opcode.len() as u32;
+        let mut entry = ComputationEntry { number: i64::MIN, root: i64::MIN, start: first_row, end: first_row };
+        // In a part of a large computation operands are rows of the computation.
+        let base_row = if first_number.is_some() { 0 } else { first_row };
+        let mut first_number = first_number;
+        let result = (|| -> Result<()> {
+            while let Some(tag) = reader.tag()? {
+                match field(tag) {
+                    (2, LEN) => {
+                        let record = start + reader.position() as u32;
+                        let message = reader.message()?;
+                        self.instruction(message, record, &mut first_number, base_row, out);
+                    }
+                    (5, VARINT) => entry.number = reader.int()?,
+                    (6, VARINT) => entry.root = reader.int()?,
+                    _ => reader.skip(tag)?,
+                }
+            }
+            Ok(())
+        })();
+        if let Err(error) = result {
+            self.reporter.warn(format!("the rest of a computation is left out: {}", error.what), Some(error.offset));
+        }
+        entry.end = out.opcode.len() as u32;
+        out.computations.push(entry);
+    }
+
+    fn instruction(
         &mut self,
-        mut record: Reader<'a>,
-        row: u32,
-        first_number: i64,
-        entry: &ComputationEntry,
-        interner: &mut LocalInterner<'a>,
-        out: &mut PieceLists,
-    ) -> Result<()> {
-        let mut shape_parts: Vec<&'a [u8]> = Vec::new();
-        let count = i64::from(entry.end - entry.start);
+        message: Reader<'a>,
+        record: u32,
+        first_number: &mut Option<i64>,
+        base_row: u32,
+        out: &mut Columns,
+    ) {
+        let row = out.opcode.len() as u32;
+        let mut fields = Fields { number: i64::MIN, ..Fields::default() };
+        self.ids.clear();
+        if let Err(error) = self.fields(message, row, &mut fields, out) {
+            self.reporter.warn(format!("an instruction could not be read: {}", error.what), Some(error.offset));
+        }
+        let first = *first_number.get_or_insert(fields.number);
+        for &id in &self.ids {
+            // Numbers run on inside a computation; where they do not, the operands are read again later.
+            let local = u32::try_from(id.wrapping_sub(first)).ok();
+            out.operands.push(local.and_then(|local| base_row.checked_add(local)).unwrap_or(NO_ROW));
+        }
+        out.operand_ends.push(out.operands.len() as u32);
+        out.records.push(record);
+        out.opcode.push(fields.opcode);
+        out.shape.push(fields.shape);
+        out.numbers.push(fields.number);
+        out.argument.push(match fields.opcode {
+            Opcode::PARAMETER => fields.parameter,
+            Opcode::GET_TUPLE_ELEMENT => fields.tuple_index,
+            _ => 0,
+        });
+    }
+
+    #[inline]
+    fn fields(&mut self, mut record: Reader<'a>, row: u32, fields: &mut Fields, out: &mut Columns) -> Result<()> {
+        let mut shape_bytes: &'a [u8] = &[];
         while let Some(tag) = record.tag()? {
             match field(tag) {
-                (2, LEN) => self.opcode = interner.opcode(record.bytes()?),
+                (2, LEN) => fields.opcode = self.interner.opcode(record.bytes()?),
                 (3, LEN) => {
                     let base = record.offset();
                     let bytes = record.bytes()?;
-                    if self.shape == ShapeId(0) {
-                        self.shape = interner.shape(bytes, base)?;
-                        shape_parts = Vec::new();
-                    }
-                    shape_parts.push(bytes);
-                    if shape_parts.len() > 1 {
-                        // A message given twice is merged: read the parts one after the other.
-                        self.shape = interner.shape_of_copy(&shape_parts.concat(), base)?;
+                    if shape_bytes.is_empty() {
+                        fields.shape = self.interner.shape(bytes, base)?;
+                        shape_bytes = bytes;
+                    } else {
+                        fields.shape = self.merged_shape(shape_bytes, bytes, base)?;
                     }
                 }
-                (9, VARINT) => self.parameter = u32::try_from(record.int()?).unwrap_or(u32::MAX),
-                (13, VARINT) => self.tuple_index = u32::try_from(record.int()?).unwrap_or(u32::MAX),
-                (35, VARINT) => self.number = record.int()?,
-                (36, VARINT | LEN) => {
-                    let operands = &mut out.operands;
-                    record.numbers(tag, |number| {
-                        // Numbers run on inside a computation; where they do not, the operands are read again.
-                        let local = number.wrapping_sub(first_number);
-                        let known = (0..count).contains(&local);
-                        operands.push(if known { entry.start + local as u32 } else { NO_ROW });
-                    })?;
-                }
+                (9, VARINT) => fields.parameter = u32::try_from(record.int()?).unwrap_or(u32::MAX),
+                (13, VARINT) => fields.tuple_index = u32::try_from(record.int()?).unwrap_or(u32::MAX),
+                (35, VARINT) => fields.number = record.int()?,
+                (36, VARINT | LEN) => record.numbers(tag, |number| self.ids.push(number))?,
                 (38, VARINT | LEN) => {
                     out.called.begin(row);
-                    let items = &mut out.called.items;
-                    record.numbers(tag, |number| items.push(number))?;
+                    record.numbers(tag, |number| out.called.items.push(number))?;
                 }
                 (74, LEN) => {
                     let alias = output_alias(record.message()?)?;
@@ -259,6 +295,21 @@ impl Fields {
         }
         Ok(())
     }
+
+    /// A message given twice is merged: reading the parts one after the other does it.
+    #[cold]
+    fn merged_shape(&self, first: &[u8], second: &[u8], base: u64) -> std::result::Result<ShapeId, WireError> {
+        self.interner.shape_of_copy(&[first, second].concat(), base)
+    }
+}
+
+#[derive(Default)]
+struct Fields {
+    opcode: Opcode,
+    shape: ShapeId,
+    number: i64,
+    parameter: u32,
+    tuple_index: u32,
 }
 
 fn output_alias(mut reader: Reader<'_>) -> Result<OutputOperandAlias> {
@@ -274,21 +325,92 @@ fn output_alias(mut reader: Reader<'_>) -> Result<OutputOperandAlias> {
     Ok(alias)
 }
 
+/// Joins the columns of the pieces.
+fn join(directory: &Directory, pieces: &[Piece], columns: Vec<Columns>) -> Decoded {
+    let rows = columns.iter().map(|c| c.opcode.len()).sum();
+    let operands = columns.iter().map(|c| c.operands.len()).sum();
+    let mut decoded = Decoded {
+        numbers: Vec::with_capacity(rows),
+        records: Vec::with_capacity(rows),
+        computations: Vec::with_capacity(directory.computations.len()),
+        ..Decoded::default()
+    };
+    let all = &mut decoded.instructions;
+    all.opcode.reserve_exact(rows);
+    all.shape.reserve_exact(rows);
+    all.argument.reserve_exact(rows);
+    all.computation.reserve_exact(rows);
+    all.operands = Operands { ends: Vec::with_capacity(rows), items: Vec::with_capacity(operands) };
+    let mut open_part = None;
+    for (piece, columns) in pieces.iter().zip(columns) {
+        let first_row = all.opcode.len() as u32;
+        let first_operand = all.operands.items.len() as u32;
+        let operand_base = match *piece {
+            Piece::Whole { .. } => first_row,
+            Piece::Part { computation, .. } => {
+                let own = columns.computations.first().cloned().unwrap_or_default();
+                if open_part == Some(computation) {
+                    if let Some(entry) = decoded.computations.last_mut() {
+                        entry.end = first_row + own.end;
+                        entry.number = entry.number.max(own.number);
+                        entry.root = entry.root.max(own.root);
+                    }
+                } else {
+                    decoded.computations.push(ComputationEntry { start: first_row, end: first_row + own.end, ..own });
+                    open_part = Some(computation);
+                }
+                decoded.computations.last().map_or(0, |entry| entry.start)
+            }
+        };
+        if let Piece::Whole { .. } = piece {
+            decoded.computations.extend(columns.computations.iter().map(|entry| ComputationEntry {
+                start: entry.start + first_row,
+                end: entry.end + first_row,
+                ..entry.clone()
+            }));
+        }
+        all.opcode.extend_from_slice(&columns.opcode);
+        all.shape.extend_from_slice(&columns.shape);
+        all.argument.extend_from_slice(&columns.argument);
+        decoded.numbers.extend_from_slice(&columns.numbers);
+        decoded.records.extend_from_slice(&columns.records);
+        all.operands.ends.extend(columns.operand_ends.iter().map(|end| end + first_operand));
+        all.operands.items.extend(columns.operands.iter().map(|&row| row.checked_add(operand_base).unwrap_or(NO_ROW)));
+        append(&mut decoded.called, columns.called, first_row);
+        append(&mut all.output_aliases, columns.aliases, first_row);
+    }
+    for (i, entry) in decoded.computations.iter().enumerate() {
+        all.computation.resize(entry.end as usize, ComputationId(i as u32));
+        // An operand outside its computation is none.
+        let operands = all.operands.range_mut(entry.start as usize, entry.end as usize);
+        for row in operands {
+            if !(entry.start..entry.end).contains(row) {
+                *row = NO_ROW;
+            }
+        }
+    }
+    decoded
+}
+
+fn append<T>(to: &mut SparseLists<T>, from: SparseLists<T>, first_row: u32) {
+    let shift = to.items.len() as u32;
+    to.rows.extend(from.rows.into_iter().map(|(row, start)| (row + first_row, start + shift)));
+    to.items.extend(from.items);
+}
+
 /// Reads the operands again of computations whose instruction numbers do not simply run on.
-pub fn mend_operands(module: &Region, directory: &Directory, ids: &IdIndex, operands: &mut Operands) {
-    let rows_per_chunk = operands.rows_per_chunk;
+pub fn mend_operands(module: &Region, decoded: &mut Decoded, ids: &IdIndex) {
     for &computation in ids.irregular() {
-        let Some(entry) = directory.computations.get(computation as usize) else { continue };
+        let Some(entry) = decoded.computations.get(computation as usize).cloned() else { continue };
         for row in entry.start..entry.end {
-            let Some((starts, values)) = operands.chunks.get_mut(row as usize / rows_per_chunk) else { continue };
-            let mut at = starts[row as usize % rows_per_chunk] as usize;
-            let end = starts[row as usize % rows_per_chunk + 1] as usize;
-            let Ok(mut record) = module.reader_at(directory.records[row as usize] as usize).message() else { continue };
+            let operands = decoded.instructions.operands.range_mut(row as usize, row as usize + 1);
+            let mut at = 0;
+            let Ok(mut record) = module.reader_at(decoded.records[row as usize] as usize).message() else { continue };
             while let Ok(Some(tag)) = record.tag() {
-                let result = if tag >> 3 == 36 && matches!(tag & 7, 0 | 2) {
+                let result = if field(tag) == (36, VARINT) || field(tag) == (36, LEN) {
                     record.numbers(tag, |number| {
-                        if at < end {
-                            values[at] = ids.in_computation(computation, entry, number);
+                        if let Some(operand) = operands.get_mut(at) {
+                            *operand = ids.in_computation(computation, &entry, number);
                             at += 1;
                         }
                     })

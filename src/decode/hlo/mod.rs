@@ -17,8 +17,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use assignment::Assignment;
-use directory::Directory;
-use ids::IdIndex;
+use directory::{Directory, Schedule};
+use ids::{ComputationEntry, IdIndex};
 use region::Region;
 use shapes::Interner;
 use small::Small;
@@ -130,7 +130,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     let interner = Interner::default();
     let work = || -> Result<_, Cancelled> {
         let directory = Directory::read(module.reader(), reporter);
-        progress.begin(Stage::Decoding, directory.records.len() as u64);
+        progress.begin(Stage::Decoding, module.len() as u64);
         let decoded = instructions::decode(&module, &directory, &interner, threads, progress, reporter)?;
         Ok((directory, decoded))
     };
@@ -143,17 +143,20 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     } else {
         (work(), Assignment::read(assignment.reader(), reporter))
     };
-    let (directory, decoded) = module_side?;
+    let (directory, mut decoded) = module_side?;
     let (shapes, opcodes) = interner.finish();
 
-    let ids = IdIndex::new(&directory.computations, &decoded.numbers);
-    let mut small = Small::read(&module, &directory, reporter);
-    let mut instructions = decoded.instructions;
+    let ids = IdIndex::new(&decoded.computations, &decoded.numbers);
     if !ids.irregular().is_empty() {
-        instructions::mend_operands(&module, &directory, &ids, &mut instructions.operands);
+        instructions::mend_operands(&module, &mut decoded, &ids);
     }
-    let numbers: HashMap<i64, u32> =
-        directory.computations.iter().enumerate().map(|(i, entry)| (entry.number, i as u32)).collect();
+    let (schedule, mut small) = rayon::join(
+        || read_schedule(&module, &directory, reporter),
+        || Small::read(&module, &directory, reporter),
+    );
+    let numbers: ByNumber =
+        decoded.computations.iter().enumerate().map(|(i, entry)| (entry.number, i as u32)).collect();
+    let mut instructions = decoded.instructions;
     instructions.called = resolve_called(decoded.called, &numbers);
 
     let entry = directory
@@ -161,11 +164,11 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         .and_then(|number| numbers.get(&number).copied())
         .map(ComputationId)
         .or_else(|| entry_by_name(&module, &directory));
-    let computations = computations(&directory, &ids);
+    let computations = computations(&decoded.computations, &schedule, &ids);
     let text = text::HloText {
         computations: directory.computations.iter().map(|entry| entry.offset).collect(),
         frames: small.take_frames(),
-        records: directory.records,
+        records: decoded.records,
         module: module.clone(),
     };
     let mut program = Program {
@@ -220,7 +223,22 @@ fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bo
     Ok((Region::join(bytes, &modules), Region::join(bytes, &assignments), has_assignment))
 }
 
-fn resolve_called(called: SparseLists<i64>, numbers: &HashMap<i64, u32>) -> SparseLists<ComputationId> {
+/// Computations by number.
+type ByNumber = HashMap<i64, u32, foldhash::fast::RandomState>;
+
+fn read_schedule(module: &Region, directory: &Directory, reporter: &Reporter) -> Schedule {
+    let mut schedule = Schedule::default();
+    for &(start, end) in &directory.schedule {
+        let bytes = module.get(start..end).unwrap_or(&[]);
+        if let Err(error) = schedule.read(Reader::new(bytes, module.reader_at(start).offset())) {
+            reporter.warn(format!("the schedule stops here: {}", error.what), Some(error.offset));
+        }
+    }
+    schedule.finish();
+    schedule
+}
+
+fn resolve_called(called: SparseLists<i64>, numbers: &ByNumber) -> SparseLists<ComputationId> {
     SparseLists {
         rows: called.rows,
         items: called.items.iter().map(|n| ComputationId(numbers.get(n).copied().unwrap_or(NO_ROW))).collect(),
@@ -244,29 +262,20 @@ fn entry_by_name(module: &Region, directory: &Directory) -> Option<ComputationId
         .find(|&id| text.computation_name(id) == directory.entry_name)
 }
 
-fn computations(directory: &Directory, ids: &IdIndex) -> Vec<Computation> {
-    let mut hint = 0;
-    directory
-        .computations
+fn computations(entries: &[ComputationEntry], schedule: &Schedule, ids: &IdIndex) -> Vec<Computation> {
+    entries
         .iter()
         .enumerate()
         .map(|(i, entry)| {
-            let mut row = |number: i64| {
-                let row = if ids.irregular().is_empty() { NO_ROW } else { ids.in_computation(i as u32, entry, number) };
-                if row != NO_ROW {
-                    return row;
-                }
-                let row = ids.row(number, &mut hint);
-                if (entry.start..entry.end).contains(&row) { row } else { NO_ROW }
-            };
-            let schedule = directory.schedule.get(&entry.number);
+            let row = |number: i64| ids.in_computation(i as u32, entry, number);
+            let order = schedule.of(entry.number);
             Computation {
                 number: entry.number,
                 start: entry.start,
                 end: entry.end,
                 root: row(entry.root),
-                is_scheduled: schedule.is_some(),
-                schedule: schedule
+                is_scheduled: order.is_some(),
+                schedule: order
                     .map(|order| order.iter().map(|&number| row(number)).filter(|&row| row != NO_ROW).collect())
                     .unwrap_or_default(),
             }
