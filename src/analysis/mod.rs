@@ -4,6 +4,7 @@ pub mod events;
 pub mod live_range;
 pub mod occupancy;
 mod program;
+pub mod steps;
 pub mod xprof;
 
 pub use program::{LifetimeFrom, ProgramAnalysis, SpaceAnalysis, Verdict, category, unpadded};

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::live_range::LiveRanges;
+use super::steps::Steps;
 use crate::model::{BufferId, Bytes, Program};
 
 /// Curves of one memory space over the points of the program, one value for each point and one for the end.
@@ -13,9 +14,9 @@ use crate::model::{BufferId, Bytes, Program};
 pub struct Occupancy {
     /// What lives throughout plus the occupied part of the heap: what the compiler sets aside. XProf's peak is on this
     /// curve's scale.
-    pub reserved: Vec<u64>,
+    pub reserved: Steps,
     /// Occupied by buffers that hold something at the point, arguments and results included.
-    pub content: Vec<u64>,
+    pub content: Steps,
     /// Highest value of `reserved`, and the first point that reaches it.
     pub reserved_peak: Bytes,
     /// First point of the reserved peak.
@@ -144,11 +145,7 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: i64, baseline: Byt
         }
         debug_assert!(items.len() - before <= assigned.len());
     }
-    let mut result = Occupancy {
-        reserved: Vec::with_capacity(points + 1),
-        content: Vec::with_capacity(points + 1),
-        ..Occupancy::default()
-    };
+    let mut result = Occupancy::default();
     let (mut heap, mut content) = (0u64, 0u64);
     for point in 0..=points {
         let mut row = first[point];
@@ -164,8 +161,8 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: i64, baseline: Byt
             row = next[row as usize].0;
         }
         let reserved = heap.saturating_add(baseline.0);
-        result.reserved.push(reserved);
-        result.content.push(content);
+        result.reserved.push(point as u32, reserved);
+        result.content.push(point as u32, content);
         if reserved > result.reserved_peak.0 {
             result.reserved_peak = Bytes(reserved);
             result.reserved_peak_point = point as u32;

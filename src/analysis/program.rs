@@ -95,8 +95,9 @@ impl ProgramAnalysis {
             || LiveRanges::new(program),
             || {
                 let traces = Traces::new(program);
+                let mut scratch = xprof::Scratch::default();
                 let replays: Vec<XprofSpace> =
-                    colors.iter().map(|&color| xprof::space(program, &traces, color)).collect();
+                    colors.iter().map(|&color| xprof::space_with(program, &traces, color, &mut scratch)).collect();
                 (traces, replays)
             },
         );

@@ -151,6 +151,16 @@ pub fn colors(program: &Program) -> Vec<i64> {
 /// Computes XProf's numbers for a memory space.
 #[must_use]
 pub fn space(program: &Program, traces: &Traces, color: i64) -> XprofSpace {
+    space_with(program, traces, color, &mut Scratch::default())
+}
+
+/// State of the buffers during a replay, to be used again for the next space.
+#[derive(Default)]
+pub struct Scratch(Vec<State>);
+
+/// As [`space`], with memory from an earlier call.
+#[must_use]
+pub fn space_with(program: &Program, traces: &Traces, color: i64, scratch: &mut Scratch) -> XprofSpace {
     let mut space = XprofSpace { color, trace: traces.choose(program, color), ..XprofSpace::default() };
     for &id in &traces.order {
         let allocation = &program.allocations[id.index()];
@@ -189,7 +199,8 @@ pub fn space(program: &Program, traces: &Traces, color: i64) -> XprofSpace {
     space.peak = space.baseline;
     space.peak_unpadded = space.baseline;
     if let Some(trace) = space.trace {
-        Replay::new(program, traces, trace).run(&mut space);
+        let replay = Replay::new(program, traces, trace, std::mem::take(&mut scratch.0));
+        scratch.0 = replay.run(&mut space);
     }
     space
 }
@@ -220,6 +231,12 @@ struct State {
     closed: bool,
 }
 
+impl State {
+    const fn fresh(row: u32) -> Self {
+        Self { canonical: row, users: 0, stay: NO_ROW, span: NO_ROW, display: row, closed: false }
+    }
+}
+
 struct Replay<'a> {
     program: &'a Program,
     traces: &'a Traces,
@@ -235,10 +252,11 @@ struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    fn new(program: &'a Program, traces: &'a Traces, trace: usize) -> Self {
-        let states = (0..program.buffers.len() as u32)
-            .map(|row| State { canonical: row, users: 0, stay: NO_ROW, span: NO_ROW, display: row, closed: false })
-            .collect();
+    /// `states` are fresh: empty, or what an earlier run gave back.
+    fn new(program: &'a Program, traces: &'a Traces, trace: usize, mut states: Vec<State>) -> Self {
+        if states.len() != program.buffers.len() {
+            states = (0..program.buffers.len() as u32).map(State::fresh).collect();
+        }
         Self {
             program,
             traces,
@@ -266,7 +284,8 @@ impl<'a> Replay<'a> {
         row
     }
 
-    fn run(mut self, space: &mut XprofSpace) {
+    /// Replays the trace; returns the states, fresh again.
+    fn run(mut self, space: &mut XprofSpace) -> Vec<State> {
         let events = &self.program.traces[self.trace].events;
         let baseline = space.baseline.0;
         self.last_event = (events.len() as u32).saturating_sub(1);
@@ -317,6 +336,15 @@ impl<'a> Replay<'a> {
             states[buffer.index()].span == i - 1
         });
         space.spans = spans;
+        let mut states = self.states;
+        for event in events {
+            for row in [event.buffer, event.canonical] {
+                if let Some(state) = states.get_mut(row as usize) {
+                    *state = State::fresh(row);
+                }
+            }
+        }
+        states
     }
 
     /// Memory of `root` is taken, and shown as `display`.

@@ -67,6 +67,12 @@ impl<'a> Reader<'a> {
         self.pos
     }
 
+    /// Bytes left in the slice.
+    #[must_use]
+    pub const fn remaining(&self) -> usize {
+        self.data.len() - self.pos
+    }
+
     /// Position in the file.
     #[must_use]
     pub const fn offset(&self) -> u64 {

@@ -360,13 +360,13 @@ impl Builder<'_> {
             }
         }
         let merged = self.dissolve();
-        let mut values = self.values;
-        values.value = self
-            .forward
-            .iter()
-            .map(|&end| if end & MERGE != 0 { merged[(end & !MERGE) as usize] } else { end })
-            .collect();
-        values
+        for end in &mut self.forward {
+            if *end & MERGE != 0 {
+                *end = merged[(*end & !MERGE) as usize];
+            }
+        }
+        self.values.value = self.forward;
+        self.values
     }
 
     /// For each merge the value it stands for: its own position where several values meet in it.

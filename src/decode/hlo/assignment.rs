@@ -2,7 +2,7 @@
 
 use super::ids::BufferIndex;
 use crate::decode::reporter::Reporter;
-use crate::decode::wire::{LEN, Reader, Result, VARINT, field};
+use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
 use crate::model::{Allocation, Assigned, BufferId, Bytes, EventKind, HeapEvent, HeapTrace, NO_ROW};
 
 /// The tables, with buffers by row but instructions still by number.
@@ -30,36 +30,64 @@ pub struct Assignment {
     pub peak_buffers: Vec<(i64, Vec<BufferId>)>,
 }
 
-/// An assigned buffer by number, as the file has it.
-type RawAssigned = (i64, u64);
-
-/// An event by numbers: kind, buffer, canonical buffer.
-type RawEvent = (i32, i64, i64);
-
-#[derive(Default)]
-struct Raw {
-    tables: Assignment,
-    assigned: Vec<RawAssigned>,
-    traces: Vec<(Vec<RawEvent>, bool)>,
-    peaks: Vec<(i64, Vec<i64>)>,
-}
-
 impl Assignment {
-    /// Reads the message. What is damaged is reported and left out.
-    pub fn read(mut message: Reader<'_>, reporter: &Reporter) -> Self {
-        let mut raw = Raw::default();
-        raw.tables.index_start.push(0);
+    /// Reads the message: first the buffers, then everything that names them. What is damaged is reported and left
+    /// out.
+    pub fn read(message: Reader<'_>, reporter: &Reporter) -> Self {
+        let mut tables = Self::default();
+        tables.reserve(message.remaining());
+        tables.index_start.push(0);
+        let mut damage = tables.pass(message, &mut |tables, reader, tag| match field(tag) {
+            (1, LEN) => tables.logical_buffer(reader.message()?),
+            (4, LEN) => reader.bytes_or_rest().map(|_| ()),
+            _ => reader.skip(tag),
+        });
+        let index = BufferIndex::new(&tables.number);
+        let mut unknown = 0;
+        let second = tables.pass(message, &mut |tables, reader, tag| match field(tag) {
+            (3, LEN) => tables.allocation(reader.message()?, &index, &mut unknown),
+            (4, LEN) => tables.trace(reader, &index),
+            (5, LEN) => tables.peak(reader.message()?, &index),
+            _ => reader.skip(tag),
+        });
+        damage = damage.or(second);
+        if let Some(error) = damage {
+            reporter.warn(format!("the buffer assignment stops here: {}", error.what), Some(error.offset));
+        }
+        if unknown > 0 {
+            reporter.warn(format!("{unknown} assigned buffers are not in the file; they are left out"), None);
+        }
+        tables
+    }
+
+    /// Room for what a message of this many bytes can hold; memory that is not used is not taken.
+    fn reserve(&mut self, bytes: usize) {
+        let buffers = bytes / 32;
+        self.number.reserve(buffers);
+        self.size.reserve(buffers);
+        self.instruction.reserve(buffers);
+        self.color.reserve(buffers);
+        self.index_start.reserve(buffers);
+        self.assigned.reserve(buffers);
+    }
+
+    /// Calls `each` with every field; returns the damage that ended the pass.
+    fn pass<'a>(
+        &mut self,
+        mut message: Reader<'a>,
+        each: &mut dyn FnMut(&mut Self, &mut Reader<'a>, u32) -> Result<()>,
+    ) -> Option<WireError> {
         loop {
-            match raw.next(&mut message) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    reporter.warn(format!("the buffer assignment stops here: {}", error.what), Some(error.offset));
-                    break;
+            match message.tag() {
+                Ok(None) => return None,
+                Ok(Some(tag)) => {
+                    if let Err(error) = each(self, &mut message, tag) {
+                        return Some(error);
+                    }
                 }
+                Err(error) => return Some(error),
             }
         }
-        raw.resolve(reporter)
     }
 
     /// Shape index of a buffer.
@@ -69,48 +97,9 @@ impl Assignment {
             _ => &[],
         }
     }
-}
-
-impl Raw {
-    /// Reads one field; `false` at the end.
-    fn next(&mut self, message: &mut Reader<'_>) -> Result<bool> {
-        let Some(tag) = message.tag()? else { return Ok(false) };
-        match field(tag) {
-            (1, LEN) => self.logical_buffer(message.message()?)?,
-            (3, LEN) => self.allocation(message.message()?)?,
-            (4, LEN) => {
-                // A cut trace still shows the events it has.
-                let (bytes, whole) = message.bytes_or_rest()?;
-                let base = message.offset() - bytes.len() as u64;
-                self.trace(Reader::new(bytes, base))?;
-                if !whole {
-                    let error = crate::decode::wire::WireError {
-                        offset: message.offset(),
-                        what: "the file ends inside a heap trace",
-                    };
-                    return Err(error);
-                }
-            }
-            (5, LEN) => {
-                let mut peak = message.message()?;
-                let (mut index, mut buffers) = (0, Vec::new());
-                while let Some(tag) = peak.tag()? {
-                    match field(tag) {
-                        (1, VARINT) => index = peak.int()?,
-                        (2, VARINT | LEN) => peak.numbers(tag, |n| buffers.push(n))?,
-                        _ => peak.skip(tag)?,
-                    }
-                }
-                self.peaks.push((index, buffers));
-            }
-            _ => message.skip(tag)?,
-        }
-        Ok(true)
-    }
 
     fn logical_buffer(&mut self, mut message: Reader<'_>) -> Result<()> {
         let (mut number, mut size, mut instruction, mut color) = (0, 0, 0, 0);
-        let tables = &mut self.tables;
         while let Some(tag) = message.tag()? {
             match field(tag) {
                 (1, VARINT) => number = message.int()?,
@@ -120,7 +109,7 @@ impl Raw {
                     while let Some(tag) = location.tag()? {
                         match field(tag) {
                             (4, VARINT) => instruction = location.int()?,
-                            (3, VARINT | LEN) => location.numbers(tag, |n| tables.index_pool.push(n))?,
+                            (3, VARINT | LEN) => location.numbers(tag, |n| self.index_pool.push(n))?,
                             _ => location.skip(tag)?,
                         }
                     }
@@ -129,15 +118,15 @@ impl Raw {
                 _ => message.skip(tag)?,
             }
         }
-        tables.number.push(number);
-        tables.size.push(Bytes::from_wire(size));
-        tables.instruction.push(instruction);
-        tables.color.push(color);
-        tables.index_start.push(tables.index_pool.len() as u32);
+        self.number.push(number);
+        self.size.push(Bytes::from_wire(size));
+        self.instruction.push(instruction);
+        self.color.push(color);
+        self.index_start.push(self.index_pool.len() as u32);
         Ok(())
     }
 
-    fn allocation(&mut self, mut message: Reader<'_>) -> Result<()> {
+    fn allocation(&mut self, mut message: Reader<'_>, index: &BufferIndex, unknown: &mut usize) -> Result<()> {
         let start = self.assigned.len() as u32;
         let mut allocation = Allocation { assigned_start: start, ..Allocation::default() };
         while let Some(tag) = message.tag()? {
@@ -159,7 +148,13 @@ impl Raw {
                             _ => assigned.skip(tag)?,
                         }
                     }
-                    self.assigned.push((buffer, u64::try_from(offset).unwrap_or(0)));
+                    match index.row(buffer) {
+                        NO_ROW => *unknown += 1,
+                        row => self.assigned.push(Assigned {
+                            buffer: BufferId(row),
+                            offset: u64::try_from(offset).unwrap_or(0),
+                        }),
+                    }
                 }
                 (10, VARINT | LEN) => message.numbers(tag, |n| allocation.parameter_shape_index.push(n))?,
                 (11, VARINT) => allocation.is_tuple = message.varint()? != 0,
@@ -169,81 +164,72 @@ impl Raw {
             }
         }
         allocation.assigned_end = self.assigned.len() as u32;
-        self.tables.allocations.push(allocation);
+        self.allocations.push(allocation);
         Ok(())
     }
 
-    fn trace(&mut self, mut message: Reader<'_>) -> Result<()> {
-        self.traces.push((Vec::new(), false));
-        let Some((events, whole_module)) = self.traces.last_mut() else { return Ok(()) };
+    /// A trace; one that is cut still shows the events it has.
+    fn trace(&mut self, reader: &mut Reader<'_>, index: &BufferIndex) -> Result<()> {
+        let (bytes, whole) = reader.bytes_or_rest()?;
+        let mut message = Reader::new(bytes, reader.offset() - bytes.len() as u64);
+        let mut trace = HeapTrace::default();
+        trace.events.reserve(bytes.len() / 48);
+        let result = read_trace(&mut message, &mut trace, index);
+        self.traces.push(trace);
+        result?;
+        if whole {
+            return Ok(());
+        }
+        Err(WireError { offset: reader.offset(), what: "the file ends inside a heap trace" })
+    }
+
+    fn peak(&mut self, mut message: Reader<'_>, index: &BufferIndex) -> Result<()> {
+        let (mut number, mut buffers) = (0, Vec::new());
         while let Some(tag) = message.tag()? {
             match field(tag) {
-                (1, LEN) => {
-                    let (mut kind, mut buffer, mut canonical) = (0, 0, 0);
-                    let mut event = message.message()?;
-                    while let Some(tag) = event.tag()? {
-                        match field(tag) {
-                            (1, VARINT) => kind = event.int()? as i32,
-                            (2, VARINT) => buffer = event.int()?,
-                            (5, VARINT) => canonical = event.int()?,
-                            _ => event.skip(tag)?,
-                        }
+                (1, VARINT) => number = message.int()?,
+                (2, VARINT | LEN) => message.numbers(tag, |n| {
+                    let row = index.row(n);
+                    if row != NO_ROW {
+                        buffers.push(BufferId(row));
                     }
-                    events.push((kind, buffer, canonical));
-                }
-                (2, VARINT) => *whole_module = message.varint()? != 0,
+                })?,
                 _ => message.skip(tag)?,
             }
         }
+        self.peak_buffers.push((number, buffers));
         Ok(())
     }
+}
 
-    /// Numbers of buffers to rows.
-    fn resolve(self, reporter: &Reporter) -> Assignment {
-        let Self { mut tables, assigned, traces, peaks } = self;
-        let index = BufferIndex::new(&tables.number);
-        let mut unknown = 0usize;
-        tables.assigned = Vec::with_capacity(assigned.len());
-        for allocation in &mut tables.allocations {
-            let range = allocation.assigned_start as usize..allocation.assigned_end as usize;
-            allocation.assigned_start = tables.assigned.len() as u32;
-            for &(number, offset) in &assigned[range] {
-                match index.row(number) {
-                    NO_ROW => unknown += 1,
-                    row => tables.assigned.push(Assigned { buffer: BufferId(row), offset }),
+fn read_trace(message: &mut Reader<'_>, trace: &mut HeapTrace, index: &BufferIndex) -> Result<()> {
+    while let Some(tag) = message.tag()? {
+        match field(tag) {
+            (1, LEN) => {
+                let (mut kind, mut buffer, mut canonical) = (0, 0, 0);
+                let mut event = message.message()?;
+                while let Some(tag) = event.tag()? {
+                    match field(tag) {
+                        (1, VARINT) => kind = event.int()? as i32,
+                        (2, VARINT) => buffer = event.int()?,
+                        (5, VARINT) => canonical = event.int()?,
+                        _ => event.skip(tag)?,
+                    }
                 }
+                trace.events.push(HeapEvent {
+                    kind: match kind {
+                        0 => EventKind::Alloc,
+                        1 => EventKind::Free,
+                        2 => EventKind::ShareWith,
+                        other => EventKind::Other(other),
+                    },
+                    buffer: index.row(buffer),
+                    canonical: if kind == 2 { index.row(canonical) } else { NO_ROW },
+                });
             }
-            allocation.assigned_end = tables.assigned.len() as u32;
+            (2, VARINT) => trace.whole_module = message.varint()? != 0,
+            _ => message.skip(tag)?,
         }
-        if unknown > 0 {
-            reporter.warn(format!("{unknown} assigned buffers are not in the file; they are left out"), None);
-        }
-        tables.traces = traces
-            .into_iter()
-            .map(|(events, whole_module)| HeapTrace {
-                whole_module,
-                events: events
-                    .into_iter()
-                    .map(|(kind, buffer, canonical)| HeapEvent {
-                        kind: match kind {
-                            0 => EventKind::Alloc,
-                            1 => EventKind::Free,
-                            2 => EventKind::ShareWith,
-                            other => EventKind::Other(other),
-                        },
-                        buffer: index.row(buffer),
-                        canonical: if kind == 2 { index.row(canonical) } else { NO_ROW },
-                    })
-                    .collect(),
-            })
-            .collect();
-        tables.peak_buffers = peaks
-            .into_iter()
-            .map(|(number, buffers)| {
-                let rows = buffers.into_iter().map(|n| index.row(n)).filter(|&row| row != NO_ROW);
-                (number, rows.map(BufferId).collect())
-            })
-            .collect();
-        tables
     }
+    Ok(())
 }

@@ -19,6 +19,9 @@ use crate::source::{Cancelled, Progress};
 /// Bytes in one piece of work, about.
 const PIECE_BYTES: usize = 1 << 20;
 
+/// An instruction takes at least about so many bytes; real ones take 160.
+const BYTES_PER_ROW: usize = 96;
+
 /// The columns, with the numbers the file gives the instructions.
 #[derive(Debug, Default)]
 pub struct Decoded {
@@ -58,6 +61,19 @@ struct Columns {
     aliases: SparseLists<OutputOperandAlias>,
     /// Computations in it; `end` counts rows of the piece.
     computations: Vec<ComputationEntry>,
+}
+
+impl Columns {
+    /// Room for about so many rows; memory that is not used is not taken.
+    fn reserve(&mut self, rows: usize) {
+        self.opcode.reserve(rows);
+        self.shape.reserve(rows);
+        self.argument.reserve(rows);
+        self.numbers.reserve(rows);
+        self.records.reserve(rows);
+        self.operand_ends.reserve(rows);
+        self.operands.reserve(2 * rows);
+    }
 }
 
 /// Decodes every instruction.
@@ -183,6 +199,11 @@ impl<'a> PieceDecoder<'a> {
     /// Decodes a piece; returns how many bytes it had.
     fn piece(&mut self, directory: &Directory, piece: &Piece, out: &mut Columns) -> usize {
         let mut bytes = 0;
+        let rows = match *piece {
+            Piece::Whole { first, count } => directory.computations[first..first + count].iter().map(|p| p.len()).sum(),
+            Piece::Part { start, end, .. } => (end - start) as usize,
+        } / BYTES_PER_ROW;
+        out.reserve(rows);
         match *piece {
             Piece::Whole { first, count } => {
                 for place in &directory.computations[first..first + count] {
