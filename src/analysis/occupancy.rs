@@ -96,8 +96,8 @@ impl Union {
 
 /// A buffer in the sweep.
 struct Item {
+    buffer: BufferId,
     offset: u64,
-    end: u64,
     /// Row of the allocation's union, or `u32::MAX` where nothing else is in the allocation.
     union: u32,
     is_heap: bool,
@@ -133,8 +133,8 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: i64, baseline: Byt
             }
             let row = items.len() as u32;
             items.push(Item {
+                buffer: assigned.buffer,
                 offset: assigned.offset,
-                end: assigned.offset.saturating_add(size),
                 union: shared,
                 is_heap: !allocation.is_indefinite(),
             });
@@ -150,9 +150,10 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: i64, baseline: Byt
     for point in 0..=points {
         let mut row = first[point];
         while let Some(item) = items.get(row as usize) {
+            let size = program.buffers.size_of(item.buffer).0;
             let bytes = match unions.get_mut(item.union as usize) {
-                Some(union) => union.add(item.offset, item.end),
-                None => item.end - item.offset,
+                Some(union) => union.add(item.offset, item.offset.saturating_add(size)),
+                None => size,
             };
             content = content.saturating_add(bytes);
             if item.is_heap {
@@ -173,9 +174,10 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: i64, baseline: Byt
         }
         let mut row = last[point];
         while let Some(item) = items.get(row as usize) {
+            let size = program.buffers.size_of(item.buffer).0;
             let bytes = match unions.get_mut(item.union as usize) {
-                Some(union) => union.remove(item.offset, item.end),
-                None => item.end - item.offset,
+                Some(union) => union.remove(item.offset, item.offset.saturating_add(size)),
+                None => size,
             };
             content = content.saturating_sub(bytes);
             if item.is_heap {

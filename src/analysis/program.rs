@@ -149,32 +149,44 @@ impl SpaceAnalysis {
         device: &Device,
         live: Option<&LiveRanges>,
         traces: &Traces,
+        xprof: XprofSpace,
+    ) -> Self {
+        let (color, baseline) = (xprof.color, xprof.baseline);
+        let (occupancy, mut space) = rayon::join(
+            || live.map(|live| occupancy(program, live, color, baseline)),
+            || Self::without_occupancy(program, device, live, traces, xprof),
+        );
+        space.occupancy = occupancy;
+        space
+    }
+
+    fn without_occupancy(
+        program: &Program,
+        device: &Device,
+        live: Option<&LiveRanges>,
+        traces: &Traces,
         mut xprof: XprofSpace,
     ) -> Self {
         let color = xprof.color;
         xprof.spans.sort_unstable_by_key(|&(buffer, _, _)| buffer);
         let events = live.zip(xprof.trace).map(|(live, trace)| event_points(program, live, &program.traces[trace]));
+        let in_space = |buffer: BufferId| {
+            let allocation = &program.allocations[program.buffers.allocation_of(buffer)?.index()];
+            (allocation.color == color && program.buffers.instruction_of(buffer).is_some()).then_some(allocation)
+        };
         let mut buffers = Vec::new();
         let mut without_lifetime = 0;
-        for allocation in &program.allocations {
-            if allocation.color != color {
-                continue;
-            }
-            for assigned in program.assigned_to(allocation) {
-                if program.buffers.instruction_of(assigned.buffer).is_none() {
-                    continue;
-                }
-                buffers.push(assigned.buffer);
-                let known = live.is_some_and(|live| live.of(assigned.buffer).is_some())
-                    || (allocation.is_indefinite() && !allocation.is_thread_local)
-                    || xprof.spans.binary_search_by_key(&assigned.buffer, |s| s.0).is_ok();
-                if !known {
-                    without_lifetime += 1;
-                }
+        for row in 0..program.buffers.len() {
+            let buffer = BufferId::from_index(row);
+            let Some(allocation) = in_space(buffer) else { continue };
+            buffers.push(buffer);
+            let known = live.is_some_and(|live| live.of(buffer).is_some())
+                || (allocation.is_indefinite() && !allocation.is_thread_local)
+                || xprof.spans.binary_search_by_key(&buffer, |s| s.0).is_ok();
+            if !known {
+                without_lifetime += 1;
             }
         }
-        buffers.sort_unstable();
-        buffers.dedup();
         let mut at_peak: Vec<BufferId> =
             xprof.always_live_buffers.iter().chain(&xprof.live_at_peak).copied().collect();
         at_peak.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), program.buffers.number[b.index()]));
@@ -194,7 +206,7 @@ impl SpaceAnalysis {
             color,
             name: space_name(color, device.kind),
             capacity: device.capacity(color).cloned(),
-            occupancy: live.map(|live| occupancy(program, live, color, xprof.baseline)),
+            occupancy: None,
             events,
             buffers,
             without_lifetime,

@@ -312,7 +312,7 @@ impl<'a> Replay<'a> {
                         self.share(t, buffer, canonical, space);
                     }
                 }
-                EventKind::Other(kind) => note(space, || format!("event {t} is of the unknown kind {kind}")),
+                EventKind::Other => note(space, || format!("event {t} is of a kind that is not known")),
             }
         }
         space.curve.push((self.heap.saturating_add(baseline), self.unpadded.saturating_add(baseline)));

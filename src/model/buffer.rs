@@ -170,7 +170,7 @@ pub enum EventKind {
     /// The buffer takes over the memory of the canonical one.
     ShareWith,
     /// A kind this program does not know.
-    Other(i32),
+    Other,
 }
 
 /// One step of a [`HeapTrace`].

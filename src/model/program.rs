@@ -62,8 +62,6 @@ pub struct Instructions {
     pub opcode: Vec<Opcode>,
     /// Shape.
     pub shape: Vec<ShapeId>,
-    /// Computation.
-    pub computation: Vec<ComputationId>,
     /// `parameter_number` of a parameter, `tuple_index` of a get-tuple-element, else 0.
     pub argument: Vec<u32>,
     /// Operands in chunks.
@@ -355,6 +353,13 @@ impl ProgramText for NoText {
 }
 
 impl Program {
+    /// The computation an instruction belongs to.
+    #[must_use]
+    pub fn computation_of(&self, instruction: InstructionId) -> Option<ComputationId> {
+        let i = self.computations.partition_point(|computation| computation.end <= instruction.0);
+        self.computations.get(i).filter(|c| c.start <= instruction.0).map(|_| ComputationId(i as u32))
+    }
+
     /// Shape of an instruction.
     #[must_use]
     pub fn shape_of(&self, instruction: InstructionId) -> Option<&Shape> {

@@ -8,6 +8,8 @@ use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, Shape}
 pub struct Flat {
     /// Instruction rows by time.
     pub sequence: Vec<u32>,
+    /// Computation by time.
+    pub computation: Vec<ComputationId>,
     /// Time by instruction row, [`NO_ROW`] where the instruction is not in the sequence.
     pub time: Vec<u32>,
     /// For each computation, first time and one past the last; `None` where it was not flattened.
@@ -55,7 +57,7 @@ impl Flat {
             };
             let instruction = InstructionId(row);
             if frame.next == 0 {
-                frame.callees = callees(program, instruction, frame.context);
+                frame.callees = callees(program, instruction, frame.context, &flat.spans);
                 flat.callers.extend(frame.callees.iter().map(|&(callee, _)| (callee, instruction)));
             }
             if let Some(&(callee, context)) = frame.callees.get(frame.next) {
@@ -63,6 +65,7 @@ impl Flat {
                 flat.enter(program, callee, context, &mut stack);
                 continue;
             }
+            let computation = frame.computation;
             frame.at += 1;
             frame.next = 0;
             frame.callees = Vec::new();
@@ -70,6 +73,7 @@ impl Flat {
             if flat.time[row as usize] == NO_ROW {
                 flat.time[row as usize] = flat.sequence.len() as u32;
                 flat.sequence.push(row);
+                flat.computation.push(computation);
             }
         }
         Some(flat)
@@ -103,6 +107,7 @@ fn callees(
     program: &Program,
     instruction: InstructionId,
     context: Option<ComputationId>,
+    entered: &[Option<(u32, u32)>],
 ) -> Vec<(ComputationId, Option<ComputationId>)> {
     let called = program.instructions.called_by(instruction);
     match program.instructions.opcode[instruction.index()] {
@@ -111,6 +116,10 @@ fn callees(
         Opcode::WHILE => called.iter().take(2).rev().map(|&c| (c, context)).collect(),
         Opcode::ASYNC_START | Opcode::ASYNC_UPDATE | Opcode::ASYNC_DONE => {
             let Some(chain) = AsyncChain::of(program, instruction) else { return Vec::new() };
+            // Mostly the start has entered it, and nothing more is to be found out.
+            if entered[chain.wrapped.index()].is_some() {
+                return Vec::new();
+            }
             if chain.binds_here(program) { vec![(chain.wrapped, Some(chain.wrapped))] } else { Vec::new() }
         }
         _ => Vec::new(),

@@ -8,9 +8,13 @@ pub type Pair = (usize, u32, u32);
 /// In-place pairs of an instruction.
 pub fn pairs(program: &Program, instruction: InstructionId, out: &mut Vec<Pair>) {
     out.clear();
+    let opcode = program.instructions.opcode[instruction.index()];
+    if !may_lead_to_pair(opcode) && !matches!(opcode, Opcode::ASYNC_START | Opcode::ASYNC_UPDATE | Opcode::COLLECTIVE_PERMUTE_START) {
+        return;
+    }
     let operands = program.instructions.operands_of(instruction).len();
     let Some(shape) = program.shape_of(instruction) else { return };
-    match program.instructions.opcode[instruction.index()] {
+    match opcode {
         Opcode::DYNAMIC_UPDATE_SLICE | Opcode::SET_DIMENSION_SIZE => out.push((0, 0, 0)),
         Opcode::RAGGED_ALL_TO_ALL => out.push((1, 0, 0)),
         Opcode::SCATTER | Opcode::ALL_REDUCE_START => {

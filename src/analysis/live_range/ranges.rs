@@ -54,7 +54,7 @@ impl Context<'_> {
 
     /// Time at which a value positioned at an instruction is still there: one past the computation for its root.
     fn position_time(&self, row: u32, time: u32) -> u32 {
-        let computation = self.program.instructions.computation[row as usize];
+        let computation = self.flat.computation[time as usize];
         if self.program.computations[computation.index()].root == row {
             return self.flat.spans[computation.index()].map_or(time, |span| span.1);
         }
@@ -80,7 +80,7 @@ pub fn ranges(program: &Program, flat: &Flat, values: &Values, buffer_order: &dy
 fn define(context: &Context<'_>, ranges: &mut Ranges) {
     for (time, &row) in context.flat.sequence.iter().enumerate() {
         let time = time as u32;
-        let computation = context.program.instructions.computation[row as usize];
+        let computation = context.flat.computation[time as usize];
         let span = context.flat.spans[computation.index()].unwrap_or((time, time));
         let start = if context.opcode(row) == Opcode::PARAMETER { span.0 } else { time };
         let end = context.position_time(row, time);

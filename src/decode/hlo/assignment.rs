@@ -221,7 +221,7 @@ fn read_trace(message: &mut Reader<'_>, trace: &mut HeapTrace, index: &BufferInd
                         0 => EventKind::Alloc,
                         1 => EventKind::Free,
                         2 => EventKind::ShareWith,
-                        other => EventKind::Other(other),
+                        _ => EventKind::Other,
                     },
                     buffer: index.row(buffer),
                     canonical: if kind == 2 { index.row(canonical) } else { NO_ROW },

@@ -20,6 +20,8 @@ pub struct ComputationEntry {
     pub start: u32,
     /// One past the last row.
     pub end: u32,
+    /// Number of its first instruction; in nearly every computation the others run on from it.
+    pub first_number: i64,
 }
 
 /// Rows of instructions by number.
@@ -37,38 +39,55 @@ pub struct IdIndex {
 }
 
 impl IdIndex {
-    /// Builds the index; `numbers` has one number for each row, `i64::MIN` for what could not be read.
-    pub fn new(computations: &[ComputationEntry], numbers: &[i64]) -> Self {
-        let mut index = Self::default();
+    /// Builds the index. `odd_numbers` are the rows whose number does not run on, ascending by row; `i64::MIN` for
+    /// one that could not be read.
+    pub fn new(computations: &[ComputationEntry], odd_numbers: &[(u32, i64)]) -> Self {
+        let mut index = Self { blocks: Vec::with_capacity(computations.len()), ..Self::default() };
+        let mut odd = odd_numbers;
         for (i, entry) in computations.iter().enumerate() {
-            let rows = &numbers[entry.start as usize..entry.end as usize];
+            let mine = odd.partition_point(|&(row, _)| row < entry.end);
+            let (own, rest) = odd.split_at(mine);
+            odd = rest;
             index.regular.push(None);
-            let Some(&first) = rows.first() else { continue };
-            if first != i64::MIN && rows.iter().enumerate().all(|(k, &n)| n == first.wrapping_add(k as i64)) {
-                index.blocks.push((first, rows.len() as u32, entry.start));
-                index.regular[i] = Some(first);
+            if entry.start == entry.end {
+                continue;
+            }
+            if own.is_empty() {
+                index.blocks.push((entry.first_number, entry.end - entry.start, entry.start));
+                index.regular[i] = Some(entry.first_number);
             } else {
-                index.add_irregular(i as u32, entry.start, rows);
+                index.add_irregular(i as u32, entry, own);
             }
         }
-        index.blocks.sort_unstable();
+        if !index.blocks.is_sorted() {
+            index.blocks.sort_unstable();
+        }
         let overlap = index.blocks.windows(2).any(|pair| pair[0].0.saturating_add(i64::from(pair[0].1)) > pair[1].0);
         if overlap {
             // Numbers used twice: list them all, the later computation wins.
             index = Self::default();
+            let mut odd = odd_numbers;
             for (i, entry) in computations.iter().enumerate() {
-                index.add_irregular(i as u32, entry.start, &numbers[entry.start as usize..entry.end as usize]);
+                let (own, rest) = odd.split_at(odd.partition_point(|&(row, _)| row < entry.end));
+                odd = rest;
+                index.regular.push(None);
+                index.add_irregular(i as u32, entry, own);
             }
         }
         index
     }
 
-    fn add_irregular(&mut self, computation: u32, start: u32, rows: &[i64]) {
+    fn add_irregular(&mut self, computation: u32, entry: &ComputationEntry, odd: &[(u32, i64)]) {
         self.irregular.push(computation);
-        for (k, &number) in rows.iter().enumerate() {
+        let mut odd = odd.iter().peekable();
+        for row in entry.start..entry.end {
+            let number = match odd.next_if(|&&(odd_row, _)| odd_row == row) {
+                Some(&(_, number)) => number,
+                None => entry.first_number.wrapping_add(i64::from(row - entry.start)),
+            };
             if number != i64::MIN {
-                self.singles.insert(number, start + k as u32);
-                self.local.insert((computation, number), start + k as u32);
+                self.singles.insert(number, row);
+                self.local.insert((computation, number), row);
             }
         }
     }
@@ -149,19 +168,19 @@ impl BufferIndex {
 mod tests {
     use super::*;
 
-    fn entry(start: u32, end: u32) -> ComputationEntry {
-        ComputationEntry { start, end, ..ComputationEntry::default() }
+    fn entry(start: u32, end: u32, first_number: i64) -> ComputationEntry {
+        ComputationEntry { start, end, first_number, ..ComputationEntry::default() }
     }
 
     #[test]
     fn numbers_that_run_on_and_numbers_that_do_not() {
         let numbers = [1 << 32, (1 << 32) + 1, 7, 9, 8, 100, 101];
-        let computations = [entry(0, 2), entry(2, 5), entry(5, 7)];
-        let index = IdIndex::new(&computations, &numbers);
+        let computations = [entry(0, 2, 1 << 32), entry(2, 5, 7), entry(5, 7, 100)];
+        let index = IdIndex::new(&computations, &[(3, 9), (4, 8)]);
         assert_eq!(index.irregular(), &[1]);
         let mut hint = 0;
         for (row, &number) in numbers.iter().enumerate() {
-            assert_eq!(index.row(number, &mut hint), row as u32);
+            assert_eq!(index.row(number, &mut hint), row as u32, "{number}");
         }
         assert_eq!(index.row(102, &mut hint), NO_ROW);
         assert_eq!(index.row(-5, &mut hint), NO_ROW);
@@ -169,11 +188,12 @@ mod tests {
 
     #[test]
     fn a_number_used_twice_is_the_later_one() {
-        let numbers = [5, 6, 6, 7];
-        let index = IdIndex::new(&[entry(0, 2), entry(2, 4)], &numbers);
+        // Numbers 5, 6 and 6, 7.
+        let computations = [entry(0, 2, 5), entry(2, 4, 6)];
+        let index = IdIndex::new(&computations, &[]);
         let mut hint = 0;
         assert_eq!(index.row(6, &mut hint), 2);
-        assert_eq!(index.in_computation(0, &entry(0, 2), 6), 1);
+        assert_eq!(index.in_computation(0, &computations[0], 6), 1);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::shapes::{Interner, LocalInterner};
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
 use crate::model::{
-    ComputationId, Instructions, NO_ROW, Opcode, Operands, OutputOperandAlias, ShapeId, SparseLists,
+    Instructions, NO_ROW, Opcode, Operands, OutputOperandAlias, ShapeId, SparseLists,
 };
 use crate::source::{Cancelled, Progress};
 
@@ -27,8 +27,8 @@ const BYTES_PER_ROW: usize = 96;
 pub struct Decoded {
     /// Columns.
     pub instructions: Instructions,
-    /// Number of each row, `i64::MIN` for one that could not be read.
-    pub numbers: Vec<i64>,
+    /// Numbers of rows that do not simply run on from the first of their computation: (row, number).
+    pub odd_numbers: Vec<(u32, i64)>,
     /// Where each instruction's length stands in the module.
     pub records: Vec<u32>,
     /// Called computations by number, to be resolved.
@@ -51,7 +51,7 @@ struct Columns {
     opcode: Vec<Opcode>,
     shape: Vec<ShapeId>,
     argument: Vec<u32>,
-    numbers: Vec<i64>,
+    odd_numbers: Vec<(u32, i64)>,
     records: Vec<u32>,
     /// One past the last operand of each row.
     operand_ends: Vec<u32>,
@@ -69,7 +69,6 @@ impl Columns {
         self.opcode.reserve(rows);
         self.shape.reserve(rows);
         self.argument.reserve(rows);
-        self.numbers.reserve(rows);
         self.records.reserve(rows);
         self.operand_ends.reserve(rows);
         self.operands.reserve(2 * rows);
@@ -224,9 +223,17 @@ impl<'a> PieceDecoder<'a> {
         let Some(bytes) = module.get(start as usize..end as usize) else { return };
         let mut reader = Reader::new(bytes, module.reader_at(start as usize).offset());
         let first_row = out.opcode.len() as u32;
-        let mut entry = ComputationEntry { number: i64::MIN, root: i64::MIN, start: first_row, end: first_row };
+        let mut entry = ComputationEntry {
+            number: i64::MIN,
+            root: i64::MIN,
+            start: first_row,
+            end: first_row,
+            first_number: first_number.unwrap_or(i64::MIN),
+        };
         // In a part of a large computation operands are rows of the computation.
         let base_row = if first_number.is_some() { 0 } else { first_row };
+        // What numbers that run on would be, less the row in the piece; a part does not know its first row yet.
+        let is_part = first_number.is_some();
         let mut first_number = first_number;
         let result = (|| -> Result<()> {
             while let Some(tag) = reader.tag()? {
@@ -234,7 +241,12 @@ impl<'a> PieceDecoder<'a> {
                     (2, LEN) => {
                         let record = start + reader.position() as u32;
                         let message = reader.message()?;
-                        self.instruction(message, record, &mut first_number, base_row, out);
+                        let number = self.instruction(message, record, &mut first_number, base_row, out);
+                        let row = out.opcode.len() as u32 - 1;
+                        let expected = first_number.unwrap_or(i64::MIN).wrapping_add(i64::from(row - first_row));
+                        if number != expected || number == i64::MIN || is_part {
+                            out.odd_numbers.push((row, number));
+                        }
                     }
                     (5, VARINT) => entry.number = reader.int()?,
                     (6, VARINT) => entry.root = reader.int()?,
@@ -246,6 +258,7 @@ impl<'a> PieceDecoder<'a> {
         if let Err(error) = result {
             self.reporter.warn(format!("the rest of a computation is left out: {}", error.what), Some(error.offset));
         }
+        entry.first_number = first_number.unwrap_or(i64::MIN);
         entry.end = out.opcode.len() as u32;
         out.computations.push(entry);
     }
@@ -257,7 +270,7 @@ impl<'a> PieceDecoder<'a> {
         first_number: &mut Option<i64>,
         base_row: u32,
         out: &mut Columns,
-    ) {
+    ) -> i64 {
         let row = out.opcode.len() as u32;
         let mut fields = Fields { number: i64::MIN, ..Fields::default() };
         self.ids.clear();
@@ -274,12 +287,12 @@ impl<'a> PieceDecoder<'a> {
         out.records.push(record);
         out.opcode.push(fields.opcode);
         out.shape.push(fields.shape);
-        out.numbers.push(fields.number);
         out.argument.push(match fields.opcode {
             Opcode::PARAMETER => fields.parameter,
             Opcode::GET_TUPLE_ELEMENT => fields.tuple_index,
             _ => 0,
         });
+        fields.number
     }
 
     #[inline]
@@ -347,69 +360,82 @@ fn output_alias(mut reader: Reader<'_>) -> Result<OutputOperandAlias> {
 }
 
 /// Joins the columns of the pieces.
-fn join(directory: &Directory, pieces: &[Piece], columns: Vec<Columns>) -> Decoded {
+fn join(directory: &Directory, pieces: &[Piece], mut columns: Vec<Columns>) -> Decoded {
     let rows = columns.iter().map(|c| c.opcode.len()).sum();
-    let operands = columns.iter().map(|c| c.operands.len()).sum();
-    let mut decoded = Decoded {
-        numbers: Vec::with_capacity(rows),
-        records: Vec::with_capacity(rows),
-        computations: Vec::with_capacity(directory.computations.len()),
-        ..Decoded::default()
-    };
-    let all = &mut decoded.instructions;
-    all.opcode.reserve_exact(rows);
-    all.shape.reserve_exact(rows);
-    all.argument.reserve_exact(rows);
-    all.computation.reserve_exact(rows);
-    all.operands = Operands { ends: Vec::with_capacity(rows), items: Vec::with_capacity(operands) };
+    let mut decoded = Decoded { computations: Vec::with_capacity(directory.computations.len()), ..Decoded::default() };
+    // First row of each piece, and what its operands count from.
+    let mut bases = Vec::with_capacity(pieces.len());
+    let mut first_row = 0;
     let mut open_part = None;
-    for (piece, columns) in pieces.iter().zip(columns) {
-        let first_row = all.opcode.len() as u32;
-        let first_operand = all.operands.items.len() as u32;
-        let operand_base = match *piece {
-            Piece::Whole { .. } => first_row,
+    for (piece, columns) in pieces.iter().zip(&mut columns) {
+        let shift = |entry: &ComputationEntry| ComputationEntry {
+            start: entry.start + first_row,
+            end: entry.end + first_row,
+            ..entry.clone()
+        };
+        let mut operand_base = first_row;
+        match *piece {
+            Piece::Whole { .. } => decoded.computations.extend(columns.computations.iter().map(shift)),
             Piece::Part { computation, .. } => {
-                let own = columns.computations.first().cloned().unwrap_or_default();
-                if open_part == Some(computation) {
-                    if let Some(entry) = decoded.computations.last_mut() {
-                        entry.end = first_row + own.end;
+                let own = columns.computations.first().map(shift).unwrap_or_default();
+                match decoded.computations.last_mut().filter(|_| open_part == Some(computation)) {
+                    Some(entry) => {
+                        entry.end = own.end;
                         entry.number = entry.number.max(own.number);
                         entry.root = entry.root.max(own.root);
                     }
-                } else {
-                    decoded.computations.push(ComputationEntry { start: first_row, end: first_row + own.end, ..own });
-                    open_part = Some(computation);
+                    None => decoded.computations.push(own),
                 }
-                decoded.computations.last().map_or(0, |entry| entry.start)
-            }
-        };
-        if let Piece::Whole { .. } = piece {
-            decoded.computations.extend(columns.computations.iter().map(|entry| ComputationEntry {
-                start: entry.start + first_row,
-                end: entry.end + first_row,
-                ..entry.clone()
-            }));
-        }
-        all.opcode.extend_from_slice(&columns.opcode);
-        all.shape.extend_from_slice(&columns.shape);
-        all.argument.extend_from_slice(&columns.argument);
-        decoded.numbers.extend_from_slice(&columns.numbers);
-        decoded.records.extend_from_slice(&columns.records);
-        all.operands.ends.extend(columns.operand_ends.iter().map(|end| end + first_operand));
-        all.operands.items.extend(columns.operands.iter().map(|&row| row.checked_add(operand_base).unwrap_or(NO_ROW)));
-        append(&mut decoded.called, columns.called, first_row);
-        append(&mut all.output_aliases, columns.aliases, first_row);
-    }
-    for (i, entry) in decoded.computations.iter().enumerate() {
-        all.computation.resize(entry.end as usize, ComputationId(i as u32));
-        // An operand outside its computation is none.
-        let operands = all.operands.range_mut(entry.start as usize, entry.end as usize);
-        for row in operands {
-            if !(entry.start..entry.end).contains(row) {
-                *row = NO_ROW;
+                open_part = Some(computation);
+                let entry = decoded.computations.last().cloned().unwrap_or_default();
+                operand_base = entry.start;
+                columns.odd_numbers.retain(|&(row, number)| {
+                    let expected = entry.first_number.wrapping_add(i64::from(row + first_row - entry.start));
+                    number != expected || number == i64::MIN
+                });
             }
         }
+        decoded.odd_numbers.extend(columns.odd_numbers.iter().map(|&(row, number)| (row + first_row, number)));
+        append(&mut decoded.called, std::mem::take(&mut columns.called), first_row);
+        append(&mut decoded.instructions.output_aliases, std::mem::take(&mut columns.aliases), first_row);
+        bases.push((first_row, operand_base));
+        first_row += columns.opcode.len() as u32;
     }
+    let (all, columns) = (&mut decoded.instructions, &columns);
+    // Most of the time goes into new memory: two threads share it.
+    let (records, ()) = rayon::join(
+        || {
+            let mut records = Vec::with_capacity(rows);
+            all.opcode.reserve_exact(rows);
+            all.shape.reserve_exact(rows);
+            all.argument.reserve_exact(rows);
+            for columns in columns {
+                all.opcode.extend_from_slice(&columns.opcode);
+                all.shape.extend_from_slice(&columns.shape);
+                all.argument.extend_from_slice(&columns.argument);
+                records.extend_from_slice(&columns.records);
+            }
+            records
+        },
+        || {
+            let count = columns.iter().map(|c| c.operands.len()).sum();
+            all.operands = Operands { ends: Vec::with_capacity(rows), items: Vec::with_capacity(count) };
+            for (columns, &(_, base)) in columns.iter().zip(&bases) {
+                let first = all.operands.items.len() as u32;
+                all.operands.ends.extend(columns.operand_ends.iter().map(|end| end + first));
+                all.operands.items.extend(columns.operands.iter().map(|&row| row.checked_add(base).unwrap_or(NO_ROW)));
+            }
+            for entry in &decoded.computations {
+                // An operand outside its computation is none.
+                for row in all.operands.range_mut(entry.start as usize, entry.end as usize) {
+                    if !(entry.start..entry.end).contains(row) {
+                        *row = NO_ROW;
+                    }
+                }
+            }
+        },
+    );
+    decoded.records = records;
     decoded
 }
 

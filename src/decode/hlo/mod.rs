@@ -27,7 +27,7 @@ pub use small::proto;
 use super::reporter::Reporter;
 use super::wire::{LEN, Reader, VARINT, WireError, field};
 use crate::model::{
-    Buffers, Computation, ComputationId, InstructionId, NO_ROW, Program, ProgramTextHandle, ShapeId, SparseLists,
+    Buffers, Computation, ComputationId, InstructionId, NO_ROW, Program, ProgramTextHandle, SparseLists,
 };
 use crate::source::{Cancelled, Progress, SharedBytes, Stage};
 
@@ -146,25 +146,27 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
     let (directory, mut decoded) = module_side?;
     let (shapes, opcodes) = interner.finish();
 
-    let ids = IdIndex::new(&decoded.computations, &decoded.numbers);
+    let ids = IdIndex::new(&decoded.computations, &decoded.odd_numbers);
     if !ids.irregular().is_empty() {
         instructions::mend_operands(&module, &mut decoded, &ids);
     }
-    let (schedule, mut small) = rayon::join(
-        || read_schedule(&module, &directory, reporter),
-        || Small::read(&module, &directory, reporter),
-    );
     let numbers: ByNumber =
         decoded.computations.iter().enumerate().map(|(i, entry)| (entry.number, i as u32)).collect();
     let mut instructions = decoded.instructions;
-    instructions.called = resolve_called(decoded.called, &numbers);
-
+    let called = decoded.called;
+    let (computations, (mut small, buffers)) = rayon::join(
+        || {
+            instructions.called = resolve_called(called, &numbers);
+            let schedule = read_schedule(&module, &directory, reporter);
+            computations(&decoded.computations, &schedule, &ids)
+        },
+        || (Small::read(&module, &directory, reporter), find_instructions(&assignment, &ids)),
+    );
     let entry = directory
         .entry
         .and_then(|number| numbers.get(&number).copied())
         .map(ComputationId)
         .or_else(|| entry_by_name(&module, &directory));
-    let computations = computations(&decoded.computations, &schedule, &ids);
     let text = text::HloText {
         computations: directory.computations.iter().map(|entry| entry.offset).collect(),
         frames: small.take_frames(),
@@ -184,7 +186,7 @@ pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> 
         ..Program::default()
     };
     small.fill(&mut program);
-    attach(&mut program, assignment, &ids, reporter);
+    attach(&mut program, assignment, buffers, reporter);
     Ok(program)
 }
 
@@ -283,34 +285,35 @@ fn computations(entries: &[ComputationEntry], schedule: &Schedule, ids: &IdIndex
         .collect()
 }
 
-/// Joins the buffer assignment to the instructions.
-fn attach(program: &mut Program, assignment: Assignment, ids: &IdIndex, reporter: &Reporter) {
+/// Row of the defining instruction of each buffer.
+fn find_instructions(assignment: &Assignment, ids: &IdIndex) -> Vec<u32> {
+    let mut hint = 0;
+    assignment.instruction.iter().map(|&number| ids.row(number, &mut hint)).collect()
+}
+
+/// Joins the buffer assignment to the instructions; `instruction` has a row for each buffer.
+fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, reporter: &Reporter) {
     let rows = assignment.number.len();
     let mut buffers = Buffers {
-        instruction: vec![NO_ROW; rows],
-        node: vec![NO_ROW; rows],
+        node: Vec::with_capacity(rows),
         allocation: vec![NO_ROW; rows],
         offset: vec![0; rows],
         ..Buffers::default()
     };
-    let mut hint = 0;
     let mut unknown = 0usize;
-    for row in 0..rows {
-        let instruction = ids.row(assignment.instruction[row], &mut hint);
-        buffers.instruction[row] = instruction;
-        if instruction == NO_ROW {
-            unknown += 1;
-            continue;
-        }
+    for (row, &instruction) in instruction.iter().enumerate() {
         let index = assignment.index_of(row);
-        let node = match program.shape_of(InstructionId(instruction)) {
-            Some(shape) if !index.is_empty() => shape.find(index),
-            Some(_) => Some(0),
-            None => None,
+        let node = if instruction == NO_ROW {
+            unknown += 1;
+            Some(NO_ROW)
+        } else if index.is_empty() {
+            Some(0)
+        } else {
+            program.shape_of(InstructionId(instruction)).and_then(|shape| shape.find(index))
         };
-        match node {
-            Some(node) => buffers.node[row] = node,
-            None => buffers.odd_index.push((row as u32, index.to_vec())),
+        buffers.node.push(node.unwrap_or(NO_ROW));
+        if node.is_none() {
+            buffers.odd_index.push((row as u32, index.to_vec()));
         }
     }
     if unknown > 0 {
@@ -323,6 +326,7 @@ fn attach(program: &mut Program, assignment: Assignment, ids: &IdIndex, reporter
             buffers.offset[assigned.buffer.index()] = assigned.offset;
         }
     }
+    buffers.instruction = instruction;
     buffers.number = assignment.number;
     buffers.size = assignment.size;
     buffers.color = assignment.color;
@@ -331,8 +335,4 @@ fn attach(program: &mut Program, assignment: Assignment, ids: &IdIndex, reporter
     program.assigned = assignment.assigned;
     program.traces = assignment.traces;
     program.peak_buffers = assignment.peak_buffers;
-    if program.shapes.is_empty() {
-        program.shapes.push(crate::model::Shape::default());
-    }
-    debug_assert!(program.instructions.shape.iter().all(|id| id.index() < program.shapes.len().max(ShapeId(1).index())));
 }

@@ -11,6 +11,9 @@ use crate::model::{ElementType, Layout, Opcode, OpcodeTable, Shape, ShapeId, Sha
 /// Tuples nested deeper than this are refused.
 const MAX_DEPTH: u32 = 48;
 
+/// Opcodes a thread finds without hashing.
+const OPCODE_SLOTS: usize = 64;
+
 /// Reads a shape.
 ///
 /// # Errors
@@ -155,7 +158,7 @@ pub struct LocalInterner<'a> {
     shapes: HashMap<&'a [u8], ShapeId, RandomState>,
     opcodes: HashMap<&'a [u8], Opcode, RandomState>,
     last_shape: (&'a [u8], ShapeId),
-    last_opcode: (&'a [u8], Opcode),
+    recent_opcodes: [(&'a [u8], Opcode); OPCODE_SLOTS],
 }
 
 impl<'a> LocalInterner<'a> {
@@ -166,7 +169,7 @@ impl<'a> LocalInterner<'a> {
             shapes: HashMap::default(),
             opcodes: HashMap::default(),
             last_shape: (&[], ShapeId(0)),
-            last_opcode: (&[], Opcode::UNKNOWN),
+            recent_opcodes: [(&[], Opcode::UNKNOWN); OPCODE_SLOTS],
         }
     }
 
@@ -200,8 +203,14 @@ impl<'a> LocalInterner<'a> {
 
     /// The opcode with a name.
     pub fn opcode(&mut self, name: &'a [u8]) -> Opcode {
-        if name == self.last_opcode.0 {
-            return self.last_opcode.1;
+        // A few dozen names come again and again: a small direct-mapped table in front of the map.
+        let slot = match name {
+            [first, .., last] => (usize::from(*first) * 7 + usize::from(*last) * 3 + name.len()) % OPCODE_SLOTS,
+            _ => 0,
+        };
+        let (known, opcode) = self.recent_opcodes[slot];
+        if name == known {
+            return opcode;
         }
         let opcode = match self.opcodes.get(name) {
             Some(&opcode) => opcode,
@@ -211,7 +220,7 @@ impl<'a> LocalInterner<'a> {
                 opcode
             }
         };
-        self.last_opcode = (name, opcode);
+        self.recent_opcodes[slot] = (name, opcode);
         opcode
     }
 }
