@@ -86,14 +86,27 @@ fn bench(path: &Path) {
     };
     for (i, what) in ["read", "decoded", "analysed", "processor time"].iter().enumerate() {
         let (min, median, max) = column(i);
-        println!("  {what:15} min {:8.2} ms  median {:8.2}  max {:8.2}", min as f64 / 1e3, median as f64 / 1e3, max as f64 / 1e3);
+        println!(
+            "  {what:15} min {:8.2} ms  median {:8.2}  max {:8.2}",
+            min as f64 / 1e3,
+            median as f64 / 1e3,
+            max as f64 / 1e3
+        );
     }
     let (_, memory, _) = column(4);
-    println!("  peak memory     {:.1} MiB, the file and {:.1} MiB", memory as f64 / 1024.0, memory as f64 / 1024.0 - size as f64 / 1048576.0);
+    println!(
+        "  peak memory     {:.1} MiB, the file and {:.1} MiB",
+        memory as f64 / 1024.0,
+        memory as f64 / 1024.0 - size as f64 / 1048576.0
+    );
     let wall = column(2).0 as f64 / 1e3;
     let processor = column(3).0 as f64 / 1e3;
     if let Some(parse) = yardstick("PYTHON_PROTOBUF", PROTOBUF, path) {
-        println!("  protobuf parses {parse:.1} ms: {:.3} of it in time, {:.3} in processor time", wall / parse, processor / parse);
+        println!(
+            "  protobuf parses {parse:.1} ms: {:.3} of it in time, {:.3} in processor time",
+            wall / parse,
+            processor / parse
+        );
     }
     if let Some(convert) = yardstick("PYTHON_XPROF", XPROF, path) {
         println!("  XProf converts  {convert:.1} ms: {:.0} times ours", convert / wall);

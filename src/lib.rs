@@ -1,5 +1,6 @@
 //! Highwater: where the memory of an accelerator program went.
 pub mod analysis;
 pub mod decode;
+pub mod export;
 pub mod model;
 pub mod source;

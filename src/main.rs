@@ -1,1 +1,7 @@
-fn main(){}
+//! `highwater`: the command and the window.
+
+mod cli;
+
+fn main() -> std::process::ExitCode {
+    cli::run()
+}

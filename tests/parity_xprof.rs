@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use highwater::analysis::xprof::{self, Traces, XprofSpace};
 use highwater::analysis::category;
+use highwater::analysis::xprof::{self, Traces, XprofSpace};
 use highwater::model::{BufferId, InstructionId, Program};
 use serde_json::Value;
 
@@ -41,7 +41,8 @@ fn our_rows(program: &Program, traces: &Traces, space: &XprofSpace) -> (Vec<Row>
             continue;
         }
         let instruction = program.buffers.instruction_of(buffer).unwrap_or_default();
-        let shape = program.shape_of(instruction).map(|shape| shape.text_of(shape.xprof_node(&program.buffer_index(buffer))));
+        let shape =
+            program.shape_of(instruction).map(|shape| shape.text_of(shape.xprof_node(&program.buffer_index(buffer))));
         rows.push((
             program.buffers.number[buffer.index()],
             program.buffer_name(buffer),
@@ -93,8 +94,7 @@ fn check(program: &Program, traces: &Traces, color: i64, json: &Value) -> Result
     same("not reusable", space.non_reusable.0 as f64 / MIB, "nonReusableMib")?;
     for (key, unpadded) in [("heapSizes", false), ("unpaddedHeapSizes", true)] {
         let theirs: Vec<f64> = list(json, key).iter().filter_map(Value::as_f64).collect();
-        let ours: Vec<f64> =
-            space.curve.iter().map(|&(b, u)| (if unpadded { u } else { b }) as f64 / MIB).collect();
+        let ours: Vec<f64> = space.curve.iter().map(|&(b, u)| (if unpadded { u } else { b }) as f64 / MIB).collect();
         if ours != theirs {
             let at = ours.iter().zip(&theirs).position(|(a, b)| a != b);
             return Err(format!("{key}: {} and {} points, first difference at {at:?}", ours.len(), theirs.len()));
@@ -114,9 +114,7 @@ fn check(program: &Program, traces: &Traces, color: i64, json: &Value) -> Result
         .and_then(Value::as_object)
         .into_iter()
         .flatten()
-        .map(|(id, span)| {
-            (id.parse().unwrap_or(-1), (number(span, "start") as u32, number(span, "limit") as u32))
-        })
+        .map(|(id, span)| (id.parse().unwrap_or(-1), (number(span, "start") as u32, number(span, "limit") as u32)))
         .collect();
     if spans != theirs {
         return Err(format!("spans: {} and {}", spans.len(), theirs.len()));
@@ -125,7 +123,11 @@ fn check(program: &Program, traces: &Traces, color: i64, json: &Value) -> Result
     let (theirs, their_small) = their_rows(json);
     if ours != theirs || small != their_small {
         let at = ours.iter().zip(&theirs).find(|(a, b)| a != b);
-        return Err(format!("at the peak: {} and {} rows, small {small} and {their_small}; {at:?}", ours.len(), theirs.len()));
+        return Err(format!(
+            "at the peak: {} and {} rows, small {small} and {their_small}; {at:?}",
+            ours.len(),
+            theirs.len()
+        ));
     }
     let indefinite = list(json, "indefiniteLifetimes").len();
     if color == 0 && indefinite < space.always_live_buffers.len() {

@@ -144,13 +144,7 @@ impl ProgramAnalysis {
 }
 
 impl SpaceAnalysis {
-    fn new(
-        program: &Program,
-        device: &Device,
-        live: Option<&LiveRanges>,
-        traces: &Traces,
-        xprof: XprofSpace,
-    ) -> Self {
+    fn new(program: &Program, device: &Device, live: Option<&LiveRanges>, traces: &Traces, xprof: XprofSpace) -> Self {
         let (color, baseline) = (xprof.color, xprof.baseline);
         let (occupancy, mut space) = rayon::join(
             || live.map(|live| occupancy(program, live, color, baseline)),
@@ -187,8 +181,7 @@ impl SpaceAnalysis {
                 without_lifetime += 1;
             }
         }
-        let mut at_peak: Vec<BufferId> =
-            xprof.always_live_buffers.iter().chain(&xprof.live_at_peak).copied().collect();
+        let mut at_peak: Vec<BufferId> = xprof.always_live_buffers.iter().chain(&xprof.live_at_peak).copied().collect();
         at_peak.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), program.buffers.number[b.index()]));
         let mut padding = 0i128;
         let mut by_category: Vec<(Category, Bytes, usize)> =

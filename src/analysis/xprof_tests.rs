@@ -68,12 +68,7 @@ fn check(trace: &str, expect: &Expect) {
 fn sharing_memory_that_is_still_taken() {
     check(
         "A a; S b a; A c; F a; F c; F b",
-        &Expect {
-            heap: &[0, 1, 1, 2, 2, 1, 0],
-            peak: (2, 2),
-            spans: &[(0, 0, 5), (2, 2, 4)],
-            at_peak: &[0, 2],
-        },
+        &Expect { heap: &[0, 1, 1, 2, 2, 1, 0], peak: (2, 2), spans: &[(0, 0, 5), (2, 2, 4)], at_peak: &[0, 2] },
     );
 }
 

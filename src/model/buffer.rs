@@ -129,8 +129,7 @@ pub enum Category {
 
 impl Category {
     /// All of them, in XProf's order.
-    pub const ALL: [Self; 5] =
-        [Self::Parameter, Self::Output, Self::ThreadLocal, Self::Constant, Self::Temporary];
+    pub const ALL: [Self; 5] = [Self::Parameter, Self::Output, Self::ThreadLocal, Self::Constant, Self::Temporary];
 
     /// XProf's name.
     #[must_use]

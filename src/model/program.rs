@@ -249,7 +249,8 @@ impl Sharding {
         if self.kind != ShardingKind::Tiled {
             return 1;
         }
-        let dims = if self.replicate_on_last { self.tiles.split_last().map_or(&[][..], |(_, d)| d) } else { &self.tiles };
+        let dims =
+            if self.replicate_on_last { self.tiles.split_last().map_or(&[][..], |(_, d)| d) } else { &self.tiles };
         dims.iter().fold(1i64, |n, &d| n.saturating_mul(d.max(1)))
     }
 }

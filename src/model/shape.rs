@@ -217,7 +217,10 @@ impl ShapeNode {
 
 /// Extent of a tile along the `k`-th most minor dimension; 1 where the tile does not reach, or merges dimensions.
 fn tile_extent(tile: &[i64], k: usize) -> u64 {
-    tile.len().checked_sub(k + 1).and_then(|i| tile.get(i)).map_or(1, |&t| if t == COMBINE { 1 } else { extent(t).max(1) })
+    tile.len()
+        .checked_sub(k + 1)
+        .and_then(|i| tile.get(i))
+        .map_or(1, |&t| if t == COMBINE { 1 } else { extent(t).max(1) })
 }
 
 fn bits_to_bytes(count: u64, bits: u32) -> Bytes {
@@ -315,9 +318,7 @@ impl Shape {
             let (Some(x), Some(y)) = (self.nodes.get((a + i) as usize), other.nodes.get((b + i) as usize)) else {
                 return false;
             };
-            x.element_type == y.element_type
-                && x.dimensions == y.dimensions
-                && x.children.len() == y.children.len()
+            x.element_type == y.element_type && x.dimensions == y.dimensions && x.children.len() == y.children.len()
         })
     }
 

@@ -9,7 +9,9 @@ pub type Pair = (usize, u32, u32);
 pub fn pairs(program: &Program, instruction: InstructionId, out: &mut Vec<Pair>) {
     out.clear();
     let opcode = program.instructions.opcode[instruction.index()];
-    if !may_lead_to_pair(opcode) && !matches!(opcode, Opcode::ASYNC_START | Opcode::ASYNC_UPDATE | Opcode::COLLECTIVE_PERMUTE_START) {
+    if !may_lead_to_pair(opcode)
+        && !matches!(opcode, Opcode::ASYNC_START | Opcode::ASYNC_UPDATE | Opcode::COLLECTIVE_PERMUTE_START)
+    {
         return;
     }
     let operands = program.instructions.operands_of(instruction).len();

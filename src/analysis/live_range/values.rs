@@ -182,7 +182,10 @@ impl Builder<'_> {
         let nodes = self.shape(row).nodes.len() as u32;
         let first = self.operand(row, 0);
         match opcode {
-            Opcode::BITCAST | Opcode::ADD_DEPENDENCY | Opcode::DOMAIN | Opcode::OPTIMIZATION_BARRIER
+            Opcode::BITCAST
+            | Opcode::ADD_DEPENDENCY
+            | Opcode::DOMAIN
+            | Opcode::OPTIMIZATION_BARRIER
             | Opcode::OPT_BARRIER => self.link(row, 0, nodes, first, 0),
             Opcode::GET_TUPLE_ELEMENT => {
                 let element = self.program.instructions.argument[row as usize] as usize;

@@ -150,10 +150,9 @@ impl Assignment {
                     }
                     match index.row(buffer) {
                         NO_ROW => *unknown += 1,
-                        row => self.assigned.push(Assigned {
-                            buffer: BufferId(row),
-                            offset: u64::try_from(offset).unwrap_or(0),
-                        }),
+                        row => self
+                            .assigned
+                            .push(Assigned { buffer: BufferId(row), offset: u64::try_from(offset).unwrap_or(0) }),
                     }
                 }
                 (10, VARINT | LEN) => message.numbers(tag, |n| allocation.parameter_shape_index.push(n))?,

@@ -11,9 +11,7 @@ use super::region::Region;
 use super::shapes::{Interner, LocalInterner};
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
-use crate::model::{
-    Instructions, NO_ROW, Opcode, Operands, OutputOperandAlias, ShapeId, SparseLists,
-};
+use crate::model::{Instructions, NO_ROW, Opcode, Operands, OutputOperandAlias, ShapeId, SparseLists};
 use crate::source::{Cancelled, Progress};
 
 /// Bytes in one piece of work, about.
@@ -92,7 +90,8 @@ pub fn decode(
     {
         let queue = Mutex::new(pieces.iter().zip(columns.iter_mut()));
         let work = || -> std::result::Result<(), Cancelled> {
-            let mut decoder = PieceDecoder { module, interner: LocalInterner::new(interner), reporter, ids: Vec::new() };
+            let mut decoder =
+                PieceDecoder { module, interner: LocalInterner::new(interner), reporter, ids: Vec::new() };
             loop {
                 let next = queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
                 let Some((piece, out)) = next else { return Ok(()) };

@@ -24,12 +24,14 @@ use shapes::Interner;
 use small::Small;
 pub use small::proto;
 
+use super::decoder::{Context, DecodeError, Decoder};
 use super::reporter::Reporter;
 use super::wire::{LEN, Reader, VARINT, WireError, field};
 use crate::model::{
-    Buffers, Computation, ComputationId, InstructionId, NO_ROW, Program, ProgramTextHandle, SparseLists,
+    Buffers, Computation, ComputationId, Device, DeviceKind, InstructionId, NO_ROW, Profile, Program,
+    ProgramTextHandle, SparseLists,
 };
-use crate::source::{Cancelled, Progress, SharedBytes, Stage};
+use crate::source::{Cancelled, Input, Progress, SharedBytes, Stage};
 
 /// From this size on the work is divided over threads.
 const PARALLEL_FROM: usize = 1 << 20;
@@ -317,7 +319,10 @@ fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, 
         }
     }
     if unknown > 0 {
-        reporter.warn(format!("{unknown} buffers belong to instructions that are not in the file; they are left out"), None);
+        reporter.warn(
+            format!("{unknown} buffers belong to instructions that are not in the file; they are left out"),
+            None,
+        );
     }
     // A buffer listed in two allocations belongs to the last.
     for (i, allocation) in assignment.allocations.iter().enumerate() {
@@ -335,4 +340,37 @@ fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, 
     program.assigned = assignment.assigned;
     program.traces = assignment.traces;
     program.peak_buffers = assignment.peak_buffers;
+}
+
+/// XLA's HLO protos.
+pub struct HloDecoder;
+
+impl Decoder for HloDecoder {
+    fn format(&self) -> &'static str {
+        "XLA HLO proto"
+    }
+
+    fn recognises(&self, input: &Input) -> bool {
+        recognises(input.head())
+    }
+
+    fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
+        let bytes = input.load(context.progress)?;
+        let program = decode(&bytes, context.progress, context.reporter).map_err(|error| match error {
+            HloError::Cancelled(cancelled) => cancelled.into(),
+            HloError::Wire(error) => DecodeError::Damaged { what: error.what.to_owned(), offset: error.offset },
+            HloError::NoModule | HloError::TooLarge => DecodeError::Empty(error.to_string()),
+        })?;
+        // Only XLA's CPU compiler names its dumps so; a TPU's are plain.
+        let device = match input.file_name() {
+            name if name.contains(".cpu_after_optimizations") => named_device(DeviceKind::Cpu, name),
+            name if name.contains("gpu_after_optimizations") => named_device(DeviceKind::Gpu, name),
+            _ => Device::default(),
+        };
+        Ok(Profile { name: program.name.clone(), device, programs: vec![program], ..Profile::default() })
+    }
+}
+
+fn named_device(kind: DeviceKind, file_name: &str) -> Device {
+    Device { kind: Some(kind), evidence: Some(format!("from the name of {file_name}")), ..Device::default() }
 }

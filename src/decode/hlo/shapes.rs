@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 
-use crate::decode::wire::{Reader, Result, WireError, VARINT, LEN, field};
+use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
 use crate::model::{ElementType, Layout, Opcode, OpcodeTable, Shape, ShapeId, ShapeNode};
 
 /// Tuples nested deeper than this are refused.

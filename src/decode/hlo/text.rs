@@ -5,9 +5,7 @@ use prost::Message;
 use super::region::Region;
 use super::small::{StackFrames, proto, sharding};
 use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
-use crate::model::{
-    Bytes, ComputationId, InstructionId, Metadata, ProgramText, ScopedMemory, Sharding, SourceLine,
-};
+use crate::model::{Bytes, ComputationId, InstructionId, Metadata, ProgramText, ScopedMemory, Sharding, SourceLine};
 
 /// The module's bytes with the places of its records.
 #[derive(Debug)]

@@ -1,0 +1,111 @@
+//! The analysis of a whole profile: every program, and what the numbers of different tools say of each other.
+
+use super::live_range::LiveRanges;
+use super::program::{ProgramAnalysis, SpaceAnalysis};
+use crate::model::{BufferId, Bytes, LiveRangeTable, Profile, Program};
+
+/// Everything computed about a profile.
+#[derive(Debug)]
+pub struct ProfileAnalysis {
+    /// One for each program.
+    pub programs: Vec<ProgramAnalysis>,
+    /// What does not fit together between the files of the profile.
+    pub notes: Vec<String>,
+}
+
+impl ProfileAnalysis {
+    /// Analyses a profile.
+    #[must_use]
+    pub fn new(profile: &Profile) -> Self {
+        let programs: Vec<ProgramAnalysis> =
+            profile.programs.iter().map(|program| ProgramAnalysis::new(program, &profile.device)).collect();
+        let mut notes = Vec::new();
+        if let (Some(table), Some(program), Some(analysis)) =
+            (&profile.live_ranges, profile.programs.first(), programs.first())
+        {
+            notes.extend(analysis.live.as_ref().and_then(|live| live_range_difference(program, live, table)));
+        }
+        Self { programs, notes }
+    }
+}
+
+/// What differs between our live ranges and those XLA wrote beside the dump; `None` where they are the same.
+fn live_range_difference(program: &Program, live: &LiveRanges, table: &LiveRangeTable) -> Option<String> {
+    use std::collections::HashMap;
+    let path = &table.path;
+    if live.points() != table.max {
+        return Some(format!("{path} counts {} program points, the program has {}", table.max, live.points()));
+    }
+    let theirs: HashMap<&str, (u32, u32)> =
+        table.rows.iter().map(|(name, start, end)| (name.as_str(), (*start, *end))).collect();
+    let mut different = 0usize;
+    let mut ours = 0usize;
+    let mut first = None;
+    for row in 0..program.buffers.len() {
+        let buffer = BufferId::from_index(row);
+        let Some(range) = live.of(buffer) else { continue };
+        ours += 1;
+        let mut name = program.buffer_name(buffer);
+        if !name.ends_with('}') {
+            name.push_str("{}");
+        }
+        if theirs.get(name.as_str()) != Some(&range) {
+            different += 1;
+            first.get_or_insert(name);
+        }
+    }
+    let missing = table.rows.len().saturating_sub(ours);
+    if different + missing == 0 {
+        return None;
+    }
+    let first = first.map(|name| format!(", first {name}")).unwrap_or_default();
+    Some(format!("{} of {} live ranges differ from {path}{first}", different + missing, table.rows.len()))
+}
+
+impl SpaceAnalysis {
+    /// Why our peak and XProf's differ, in a sentence; `None` where they do not.
+    #[must_use]
+    pub fn peak_difference(&self, program: &Program, live: Option<&LiveRanges>) -> Option<String> {
+        let occupancy = self.occupancy.as_ref()?;
+        let (ours, theirs) = (occupancy.reserved_peak, self.xprof.peak);
+        if ours == theirs {
+            return None;
+        }
+        if ours < theirs {
+            return Some(format!(
+                "XProf's peak is {} higher: its trace counts buffers at the same address twice",
+                (theirs - ours).short()
+            ));
+        }
+        let more = ours - theirs;
+        let (untraced, largest) = self.untraced_at(program, live?, occupancy.reserved_peak_point);
+        if untraced == Bytes::ZERO {
+            return Some(format!("The peak is {} above XProf's", more.short()));
+        }
+        let name = largest.map(|buffer| format!(", the largest {}", program.buffer_name(buffer))).unwrap_or_default();
+        Some(format!("The peak is {} above XProf's: buffers without heap events are counted too{name}", more.short()))
+    }
+
+    /// Bytes of heap buffers that are live at a point but have no heap events, and the largest of them.
+    fn untraced_at(&self, program: &Program, live: &LiveRanges, point: u32) -> (Bytes, Option<BufferId>) {
+        let mut sum = Bytes::ZERO;
+        let mut largest: Option<BufferId> = None;
+        for &buffer in &self.buffers {
+            let is_live = live.of(buffer).is_some_and(|(start, end)| (start..=end).contains(&point));
+            if !is_live || self.span(buffer).is_some() {
+                continue;
+            }
+            let Some(allocation) = program.buffers.allocation_of(buffer) else { continue };
+            let allocation = &program.allocations[allocation.index()];
+            if allocation.is_indefinite() || allocation.is_thread_local {
+                continue;
+            }
+            let size = program.buffers.size_of(buffer);
+            sum += size;
+            if size > largest.map_or(Bytes::ZERO, |b| program.buffers.size_of(b)) {
+                largest = Some(buffer);
+            }
+        }
+        (sum, largest)
+    }
+}

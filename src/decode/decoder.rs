@@ -1,0 +1,66 @@
+//! What a format's decoder is: it recognises an input cheaply and decodes it into a profile.
+
+use super::reporter::Reporter;
+use crate::model::Profile;
+use crate::source::{Cancelled, Input, Progress, SourceError};
+
+/// What a decoder is given besides the input.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    /// Progress, and the wish to cancel.
+    pub progress: &'a Progress,
+    /// Where to say what could not be read.
+    pub reporter: &'a Reporter,
+}
+
+/// One format.
+pub trait Decoder: Sync {
+    /// What the format is called, in the report and on the screen.
+    fn format(&self) -> &'static str;
+
+    /// Whether the input is of this format, by its first bytes and perhaps its name. Cheap; the bytes decide, a name
+    /// alone never does.
+    fn recognises(&self, input: &Input) -> bool;
+
+    /// Decodes the input into what the format knows.
+    ///
+    /// # Errors
+    /// When nothing could be read. Damage further inside goes to the reporter instead.
+    fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError>;
+}
+
+/// Why an input could not be decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// Its bytes could not be had.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// It is damaged.
+    #[error("{what} (at byte {offset})")]
+    Damaged {
+        /// What is wrong.
+        what: String,
+        /// Where.
+        offset: u64,
+    },
+    /// It holds nothing of use.
+    #[error("{0}")]
+    Empty(String),
+    /// No decoder knows it.
+    #[error("{0}")]
+    NotAProfile(String),
+}
+
+impl DecodeError {
+    /// Whether somebody wanted it to stop.
+    #[must_use]
+    pub const fn is_cancelled(&self) -> bool {
+        matches!(self, Self::Source(SourceError::Cancelled))
+    }
+}
+
+impl From<Cancelled> for DecodeError {
+    fn from(_: Cancelled) -> Self {
+        Self::Source(SourceError::Cancelled)
+    }
+}

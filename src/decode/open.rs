@@ -1,0 +1,136 @@
+//! Opens what a person names: a file, together with the files beside it that belong to the same module.
+
+use std::path::Path;
+
+use super::decoder::{Context, DecodeError};
+use super::registry;
+use super::reporter::Reporter;
+use crate::model::{Device, NoteLevel, Profile, SourceInfo};
+use crate::source::{DumpName, Input, Progress, siblings_of};
+
+/// Companions larger than this are not read for their evidence.
+const MAX_COMPANION: u64 = 256 << 20;
+
+/// Opens a file.
+///
+/// # Errors
+/// When nothing could be read from it.
+pub fn open_path(path: &Path, progress: &Progress) -> Result<Profile, DecodeError> {
+    let input = Input::open(path)?;
+    let mut profile = open_input(&input, progress)?;
+    let own_name = profile.name.clone();
+    profile.name = case_name(path).unwrap_or(own_name);
+    for sibling in siblings_of(path) {
+        progress.check()?;
+        join_companion(&mut profile, &sibling, progress);
+    }
+    Ok(profile)
+}
+
+/// Opens an input that stands alone: standard input, dropped bytes.
+///
+/// # Errors
+/// When nothing could be read from it.
+pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeError> {
+    let reporter = Reporter::default();
+    let mut profile = registry::decode(input, Context { progress, reporter: &reporter })?;
+    let notes = reporter.finish();
+    if let Some(source) = profile.sources.first_mut() {
+        source.notes.extend(notes.iter().map(ToString::to_string));
+    }
+    if profile.name.is_empty() {
+        profile.name = input.file_name().to_owned();
+    }
+    profile.notes.extend(notes);
+    say_what_is_missing(&mut profile, input);
+    Ok(profile)
+}
+
+/// A module without buffer assignment says which file of the same dump has it.
+fn say_what_is_missing(profile: &mut Profile, input: &Input) {
+    let Some(program) = profile.programs.first() else { return };
+    if program.has_buffer_assignment {
+        return;
+    }
+    let name = input.file_name();
+    let better = input.path().map(siblings_of).into_iter().flatten().find(|path| {
+        path.file_name().and_then(|n| n.to_str()).and_then(DumpName::parse).is_some_and(|name| name.has_assignment())
+    });
+    let place = match (better.as_deref().and_then(Path::file_name), DumpName::parse(name)) {
+        (Some(better), _) => format!("{} beside it has them", better.to_string_lossy()),
+        (None, Some(own)) => format!("{}.after_optimizations.hlo.pb of the same dump would have them", own.stem),
+        (None, None) => "the dump's *after_optimizations.hlo.pb would have them".to_owned(),
+    };
+    let text = format!("This program has no buffer assignment, so there are shapes but no memory; {place}");
+    if let Some(source) = profile.sources.first_mut() {
+        source.notes.push(text.clone());
+    }
+    profile.notes.push(crate::model::Note { level: NoteLevel::Warning, text, offset: None });
+}
+
+/// Adds what a file beside the dump knows. A companion that cannot be read is no error: nobody asked for it.
+fn join_companion(profile: &mut Profile, path: &Path, progress: &Progress) {
+    // Programs and JSON of the same module are other views of what is open; only small evidence is joined.
+    let is_evidence = path.file_name().and_then(|n| n.to_str()).is_some_and(|name| !name.ends_with(".hlo.pb"));
+    if !is_evidence || path.metadata().map_or(0, |m| m.len()) > MAX_COMPANION {
+        return;
+    }
+    let Ok(input) = Input::open(path) else { return };
+    let reporter = Reporter::default();
+    let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { return };
+    let Ok(companion) = decoder.decode(&input, Context { progress, reporter: &reporter }) else { return };
+    let notes = reporter.finish();
+    if join(profile, companion) {
+        profile.sources.push(SourceInfo {
+            path: input.name().to_owned(),
+            format: decoder.format().to_owned(),
+            bytes: input.load(progress).map_or(0, |bytes| bytes.len() as u64),
+            notes: notes.iter().map(ToString::to_string).collect(),
+            error: None,
+        });
+    }
+}
+
+/// Joins two profiles of the same thing; returns whether the second knew anything new.
+fn join(profile: &mut Profile, other: Profile) -> bool {
+    let mut joined = join_device(&mut profile.device, other.device);
+    if let (None, Some(table), true) = (&profile.live_ranges, other.live_ranges, !profile.programs.is_empty()) {
+        profile.live_ranges = Some(table);
+        joined = true;
+    }
+    joined
+}
+
+/// Adds what is not known yet.
+fn join_device(device: &mut Device, other: Device) -> bool {
+    let mut joined = false;
+    if device.name.is_none() && other.name.is_some() {
+        device.name = other.name;
+        device.evidence = other.evidence;
+        joined = true;
+    }
+    if device.kind.is_none() && other.kind.is_some() {
+        device.kind = other.kind;
+        joined = true;
+    }
+    for capacity in other.capacities {
+        if device.capacity(capacity.color).is_none() {
+            device.capacities.push(capacity);
+            joined = true;
+        }
+    }
+    joined
+}
+
+/// Names of folders that say nothing about what is in them.
+const PLAIN_FOLDERS: &[&str] = &["dump", "dumps", "xla_dump", "xla-dump", "hlo", "tmp", "out", "output", "profile"];
+
+/// What a person calls the dump: the name of its folder for one of XLA's long file names, else the file's own.
+fn case_name(path: &Path) -> Option<String> {
+    let file = path.file_name()?.to_str()?;
+    if DumpName::parse(file).is_none() {
+        return Some(file.trim_end_matches(".gz").trim_end_matches(".pb").trim_end_matches(".hlo").to_owned());
+    }
+    let folder = path.parent()?.file_name()?.to_str()?;
+    (!PLAIN_FOLDERS.contains(&folder)).then(|| folder.to_owned())
+}

@@ -1,0 +1,44 @@
+//! The list of formats, in the order in which they are tried.
+
+use super::decoder::{Context, DecodeError, Decoder};
+use super::{hlo, xla_dump};
+use crate::model::{Profile, SourceInfo};
+use crate::source::Input;
+
+/// Every format. Those with a certain sign come before those that are guessed from text.
+pub const DECODERS: &[&dyn Decoder] =
+    &[&hlo::HloDecoder, &xla_dump::LiveRangeDecoder, &xla_dump::TargetArgumentsDecoder, &xla_dump::CompileStatsDecoder];
+
+/// Decodes an input with the first decoder that recognises it.
+///
+/// # Errors
+/// When no decoder recognises it, or it could not be read.
+pub fn decode(input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
+    let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(input)) else {
+        return Err(DecodeError::NotAProfile(describe_unknown(input)));
+    };
+    let mut profile = decoder.decode(input, context)?;
+    profile.sources.push(SourceInfo {
+        path: input.name().to_owned(),
+        format: decoder.format().to_owned(),
+        bytes: input.load(context.progress).map_or(0, |bytes| bytes.len() as u64),
+        ..SourceInfo::default()
+    });
+    Ok(profile)
+}
+
+/// What an input is that no decoder knows, and what was looked for.
+fn describe_unknown(input: &Input) -> String {
+    let head = input.head();
+    let kind = if head.starts_with(b"\x7fELF") {
+        "a program, not a profile"
+    } else if head.starts_with(b"\x89PNG") || head.starts_with(b"\xff\xd8\xff") {
+        "a picture, not a profile"
+    } else if std::str::from_utf8(&head[..head.len().min(4096) - head.len().min(4096) % 4]).is_ok() {
+        "text of no known kind"
+    } else {
+        "bytes of no known kind"
+    };
+    let known: Vec<&str> = DECODERS.iter().map(|decoder| decoder.format()).collect();
+    format!("{kind}; looked for {}", known.join(", "))
+}

@@ -1,0 +1,3 @@
+//! What leaves the program: reports as text, JSON and Markdown.
+
+pub mod report;

@@ -1,0 +1,159 @@
+//! Fills the report from the profiles and their analysis.
+
+use super::Options;
+use super::schema::{
+    BufferReport, CategoryReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
+};
+use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, unpadded};
+use crate::model::{BufferId, Device, InstructionId, MemorySpace, Profile, Program, SourceInfo};
+
+/// Builds the report.
+pub fn report(profiles: &[(&Profile, &ProfileAnalysis)], failed: &[SourceInfo], options: &Options) -> Report {
+    let sources = profiles.iter().flat_map(|(profile, _)| &profile.sources).chain(failed).map(source).collect();
+    let profiles = profiles.iter().map(|(profile, analysis)| profile_report(profile, analysis, options)).collect();
+    Report { schema: "highwater.report/1", sources, profiles }
+}
+
+fn source(info: &SourceInfo) -> Source {
+    Source {
+        path: info.path.clone(),
+        format: info.format.clone(),
+        bytes: info.bytes,
+        notes: info.notes.clone(),
+        error: info.error.clone(),
+    }
+}
+
+fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Options) -> ProfileReport {
+    let device = &profile.device;
+    let programs = profile
+        .programs
+        .iter()
+        .zip(&analysis.programs)
+        .filter(|(program, _)| options.program.as_ref().is_none_or(|name| *name == program.name))
+        .map(|(program, analysis)| program_report(program, analysis, device, options))
+        .collect();
+    ProfileReport {
+        name: profile.name.clone(),
+        device: DeviceReport {
+            name: device.name.clone(),
+            kind: device.kind.map(crate::model::DeviceKind::name),
+            evidence: device.evidence.clone(),
+        },
+        programs,
+        runtime: Vec::new(),
+        live: None,
+        tiles: None,
+        failures: Vec::new(),
+        findings: Vec::new(),
+        notes: profile.notes.iter().map(ToString::to_string).chain(analysis.notes.iter().cloned()).collect(),
+    }
+}
+
+fn program_report(program: &Program, analysis: &ProgramAnalysis, device: &Device, options: &Options) -> ProgramReport {
+    let wanted = |space: &&SpaceAnalysis| {
+        options.space.as_ref().is_none_or(|text| MemorySpace(space.color).is_named(text, device.kind))
+    };
+    ProgramReport {
+        name: program.name.clone(),
+        id: program.id.clone(),
+        has_buffer_assignment: program.has_buffer_assignment,
+        spaces: analysis.spaces.iter().filter(wanted).map(|s| space_report(program, analysis, s, options)).collect(),
+    }
+}
+
+fn space_report(
+    program: &Program,
+    analysis: &ProgramAnalysis,
+    space: &SpaceAnalysis,
+    options: &Options,
+) -> SpaceReport {
+    let (verdict, over_by_bytes) = match space.verdict() {
+        Verdict::Fits { .. } => ("fits", Some(0)),
+        Verdict::Over { by } => ("over", Some(by.0)),
+        Verdict::Unknown => ("unknown", None),
+    };
+    let top = if options.top == 0 { usize::MAX } else { options.top };
+    let row = |&buffer: &BufferId| buffer_report(program, analysis, space, buffer);
+    let xprof = &space.xprof;
+    let occupancy = space.occupancy.as_ref();
+    let instruction = occupancy.and_then(|occupancy| {
+        let live = analysis.live.as_ref()?;
+        let row = *live.sequence().get(occupancy.reserved_peak_point as usize)?;
+        Some(program.text.instruction_name(InstructionId(row)))
+    });
+    let mut notes = xprof.inconsistencies.clone();
+    notes.extend(space.peak_difference(program, analysis.live.as_ref()));
+    SpaceReport {
+        color: space.color,
+        name: space.name.clone(),
+        capacity_bytes: space.capacity.as_ref().map(|c| c.bytes.0),
+        capacity_evidence: space.capacity.as_ref().map(|c| c.evidence.clone()),
+        verdict,
+        over_by_bytes,
+        allocated_bytes: xprof.allocated.0,
+        always_live_bytes: xprof.always_live.0,
+        peak_bytes: xprof.peak.0,
+        peak_event: xprof.peak_event,
+        xprof_peak_unpadded_bytes: xprof.peak_unpadded.0,
+        padding_at_peak_bytes: space.padding_at_peak.0,
+        time_count: analysis.live.as_ref().map(crate::analysis::live_range::LiveRanges::points),
+        reserved_peak_bytes: occupancy.map(|o| o.reserved_peak.0),
+        reserved_peak_time: occupancy.map(|o| o.reserved_peak_point),
+        reserved_peak_instruction: instruction,
+        content_peak_bytes: occupancy.map(|o| o.content_peak.0),
+        fragmentation_bytes: space.fragmentation().0,
+        parameter_bytes: xprof.parameters.0,
+        output_bytes: xprof.live_out.0,
+        event_count: space.event_count(),
+        buffer_count: space.buffers.len(),
+        buffers_without_lifetime: space.without_lifetime,
+        notes,
+        at_peak: space.at_peak.iter().take(top).map(row).collect(),
+        at_peak_count: space.at_peak.len(),
+        by_category: space
+            .by_category
+            .iter()
+            .map(|&(category, bytes, buffers)| CategoryReport { category: category.name(), bytes: bytes.0, buffers })
+            .collect(),
+        curve: options.curve.then(|| {
+            xprof.curve.iter().enumerate().map(|(event, &(bytes, unpadded))| (event, bytes, unpadded)).collect()
+        }),
+        buffers: options.buffers.then(|| {
+            let mut buffers = space.buffers.clone();
+            buffers.sort_by_key(|b| program.buffers.number[b.index()]);
+            buffers.iter().map(row).collect()
+        }),
+    }
+}
+
+/// One buffer in words.
+pub fn buffer_report(
+    program: &Program,
+    analysis: &ProgramAnalysis,
+    space: &SpaceAnalysis,
+    buffer: BufferId,
+) -> BufferReport {
+    let row = buffer.index();
+    let metadata = program.buffers.instruction_of(buffer).map(|i| program.text.metadata(i)).unwrap_or_default();
+    let span = space.span(buffer);
+    let live = analysis.live.as_ref().and_then(|live| live.of(buffer));
+    let allocation = program.buffers.allocation_of(buffer);
+    BufferReport {
+        id: program.buffers.number[row],
+        name: program.buffer_name(buffer),
+        bytes: program.buffers.size_of(buffer).0,
+        unpadded_bytes: Some(unpadded(program, &analysis.traces, buffer).0),
+        shape: program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)),
+        category: category(program, buffer).name(),
+        op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
+        source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
+        offset: allocation.map(|_| program.buffers.offset[row]),
+        allocation: allocation.map(|id| program.allocations[id.index()].index),
+        start: span.map(|s| s.0),
+        end: span.map(|s| s.1),
+        live_start: live.map(|l| l.0),
+        live_end: live.map(|l| l.1),
+        lifetime_from: analysis.lifetime_from(program, space, buffer).map(crate::analysis::LifetimeFrom::name),
+    }
+}

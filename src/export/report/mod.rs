@@ -1,0 +1,57 @@
+//! The report: the numbers of the window as text, JSON or Markdown. Schema `highwater.report/1`.
+
+mod build;
+mod markdown;
+mod schema;
+mod text;
+
+use crate::analysis::ProfileAnalysis;
+use crate::model::{Profile, SourceInfo};
+pub use schema::Report;
+
+/// How a report is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Format {
+    /// For reading in a terminal.
+    #[default]
+    Text,
+    /// For programs.
+    Json,
+    /// For pasting into an issue or a chat.
+    Markdown,
+}
+
+/// What goes into a report.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Rows in every list; 0 for all.
+    pub top: usize,
+    /// Only this memory space: its name or colour.
+    pub space: Option<String>,
+    /// Only this program.
+    pub program: Option<String>,
+    /// XProf's whole curve.
+    pub curve: bool,
+    /// Every logical buffer.
+    pub buffers: bool,
+}
+
+/// A report over profiles and the sources that could not be read.
+#[must_use]
+pub fn build(profiles: &[(&Profile, &ProfileAnalysis)], failed: &[SourceInfo], options: &Options) -> Report {
+    build::report(profiles, failed, options)
+}
+
+/// Writes a report.
+#[must_use]
+pub fn write(report: &Report, format: Format) -> String {
+    match format {
+        Format::Text => text::write(report),
+        Format::Json => {
+            let mut json = serde_json::to_string_pretty(report).unwrap_or_else(|error| error.to_string());
+            json.push('\n');
+            json
+        }
+        Format::Markdown => markdown::write(report),
+    }
+}

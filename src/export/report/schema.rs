@@ -1,0 +1,187 @@
+//! The report as data. Sizes are bytes; what is not known is `null`, never 0.
+
+use serde::Serialize;
+
+/// A whole report.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// `highwater.report/1`.
+    pub schema: &'static str,
+    /// Every file that was read, or could not be.
+    pub sources: Vec<Source>,
+    /// What was read.
+    pub profiles: Vec<ProfileReport>,
+}
+
+/// A file.
+#[derive(Debug, Serialize)]
+pub struct Source {
+    /// Path.
+    pub path: String,
+    /// Format.
+    pub format: String,
+    /// Unpacked size.
+    pub bytes: u64,
+    /// What is worth knowing about it.
+    pub notes: Vec<String>,
+    /// Why it could not be read.
+    pub error: Option<String>,
+}
+
+/// One profile.
+#[derive(Debug, Serialize)]
+pub struct ProfileReport {
+    /// Name.
+    pub name: String,
+    /// Device.
+    pub device: DeviceReport,
+    /// Programs.
+    pub programs: Vec<ProgramReport>,
+    /// Allocator histories.
+    pub runtime: Vec<serde_json::Value>,
+    /// Live arrays without time.
+    pub live: Option<serde_json::Value>,
+    /// IPU tiles.
+    pub tiles: Option<serde_json::Value>,
+    /// Out-of-memory messages.
+    pub failures: Vec<serde_json::Value>,
+    /// The advisor's findings.
+    pub findings: Vec<serde_json::Value>,
+    /// What does not fit together.
+    pub notes: Vec<String>,
+}
+
+/// The device.
+#[derive(Debug, Serialize)]
+pub struct DeviceReport {
+    /// Name.
+    pub name: Option<String>,
+    /// `tpu`, `gpu`, `ipu` or `cpu`.
+    pub kind: Option<&'static str>,
+    /// How it is known.
+    pub evidence: Option<String>,
+}
+
+/// A program.
+#[derive(Debug, Serialize)]
+pub struct ProgramReport {
+    /// Name of the module.
+    pub name: String,
+    /// Its number in a trace.
+    pub id: Option<String>,
+    /// Whether the file has a buffer assignment; without one there are no spaces.
+    pub has_buffer_assignment: bool,
+    /// Memory spaces, ascending by colour.
+    pub spaces: Vec<SpaceReport>,
+}
+
+/// A memory space of a program.
+#[derive(Debug, Serialize)]
+pub struct SpaceReport {
+    /// Colour.
+    pub color: i64,
+    /// Name.
+    pub name: String,
+    /// How much there is.
+    pub capacity_bytes: Option<u64>,
+    /// How that is known.
+    pub capacity_evidence: Option<String>,
+    /// `fits`, `over` or `unknown`.
+    pub verdict: &'static str,
+    /// Allocated less capacity.
+    pub over_by_bytes: Option<u64>,
+    /// XProf's `totalBufferAllocationMib`.
+    pub allocated_bytes: u64,
+    /// XProf's `indefiniteBufferAllocationMib`.
+    pub always_live_bytes: u64,
+    /// XProf's `peakHeapMib`.
+    pub peak_bytes: u64,
+    /// XProf's `peakHeapSizePosition`.
+    pub peak_event: u32,
+    /// XProf's `peakUnpaddedHeapMib`.
+    pub xprof_peak_unpadded_bytes: u64,
+    /// Padding of every buffer at the peak.
+    pub padding_at_peak_bytes: u64,
+    /// Points of the program.
+    pub time_count: Option<u32>,
+    /// Peak over all buffers, by address.
+    pub reserved_peak_bytes: Option<u64>,
+    /// First point of it.
+    pub reserved_peak_time: Option<u32>,
+    /// Name of the instruction at that point.
+    pub reserved_peak_instruction: Option<String>,
+    /// Peak of what holds something.
+    pub content_peak_bytes: Option<u64>,
+    /// Allocated less peak.
+    pub fragmentation_bytes: u64,
+    /// Arguments (XProf's `entryComputationParametersMib`).
+    pub parameter_bytes: u64,
+    /// Results (XProf's `maybeLiveOutMib`); overlaps with the arguments where those are donated.
+    pub output_bytes: u64,
+    /// Heap events.
+    pub event_count: usize,
+    /// Logical buffers assigned.
+    pub buffer_count: usize,
+    /// Those of which nothing says when they live.
+    pub buffers_without_lifetime: usize,
+    /// What is inconsistent, and where XProf's numbers differ from ours.
+    pub notes: Vec<String>,
+    /// What stands at the peak, largest first.
+    pub at_peak: Vec<BufferReport>,
+    /// How many rows `at_peak` has without the limit of rows.
+    pub at_peak_count: usize,
+    /// By category, largest first.
+    pub by_category: Vec<CategoryReport>,
+    /// XProf's curve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curve: Option<Vec<(usize, u64, u64)>>,
+    /// Every buffer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffers: Option<Vec<BufferReport>>,
+}
+
+/// A logical buffer.
+#[derive(Debug, Serialize, Clone)]
+pub struct BufferReport {
+    /// Number in the file.
+    pub id: i64,
+    /// `instruction` or `instruction{i,j}`.
+    pub name: String,
+    /// Bytes with padding.
+    pub bytes: u64,
+    /// Bytes without.
+    pub unpadded_bytes: Option<u64>,
+    /// Shape with layout.
+    pub shape: Option<String>,
+    /// Category.
+    pub category: &'static str,
+    /// Framework's name of the operation.
+    pub op_name: Option<String>,
+    /// `file:line`.
+    pub source: Option<String>,
+    /// Offset in the allocation.
+    pub offset: Option<u64>,
+    /// Number of the allocation.
+    pub allocation: Option<i64>,
+    /// First heap event.
+    pub start: Option<u32>,
+    /// Last heap event.
+    pub end: Option<u32>,
+    /// First program point.
+    pub live_start: Option<u32>,
+    /// Last program point.
+    pub live_end: Option<u32>,
+    /// Where the lifetime is known from.
+    pub lifetime_from: Option<&'static str>,
+}
+
+/// Bytes of a category at the peak.
+#[derive(Debug, Serialize)]
+pub struct CategoryReport {
+    /// Category.
+    pub category: &'static str,
+    /// Bytes.
+    pub bytes: u64,
+    /// Buffers.
+    pub buffers: usize,
+}
