@@ -3,6 +3,7 @@
 //! `cargo bench --bench open -- FILE.hlo.pb…` (default: the largest HLO proto of the samples and the collection).
 //! Beside it, where they are installed, the same file merely parsed by Google's protobuf (a Python with
 //! `tensorflow`, named by `PYTHON_PROTOBUF`) and converted by XProf (a Python with `xprof`, named by `PYTHON_XPROF`).
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -124,7 +125,7 @@ for _ in range(7):
 print(min(best) * 1e3)
 ";
 
-/// Wraps the file in an XSpace and lets XProf make the memory viewer's JSON, once; prints milliseconds.
+/// Wraps the file in an `XSpace` and lets XProf make the memory viewer's JSON, once; prints milliseconds.
 const XPROF: &str = "
 import sys, time, os, tempfile
 def varint(n):

@@ -1,4 +1,5 @@
 //! The arrows of the design: who may import whom, how long a file may be, what every file begins with.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
 //! Live ranges equal XLA's own `*-live-range.txt`, row for row and in order.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! Peaks by address union, heap events on program order, and padded sizes, against figures worked out from real dumps
 //! by other means.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 mod common;
 

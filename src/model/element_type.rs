@@ -92,7 +92,7 @@ impl ElementType {
     /// Whether it is a floating-point type of more than 16 bits.
     #[must_use]
     pub const fn is_wide_float(self) -> bool {
-        matches!(self, Self(11) | Self(12))
+        matches!(self, Self(11 | 12))
     }
 }
 

@@ -199,11 +199,7 @@ impl Builder<'_> {
                     self.link_child(row, 0, k, operand, 0);
                 }
             }
-            Opcode::COPY => {
-                if nodes > 1 {
-                    self.link(row, 1, nodes - 1, first, 1);
-                }
-            }
+            Opcode::COPY if nodes > 1 => self.link(row, 1, nodes - 1, first, 1),
             Opcode::WHILE => {
                 let body_root = self.called(row, 0).map_or(NO_ROW, |body| self.root_of(body));
                 for node in 0..nodes {
@@ -419,7 +415,7 @@ impl Builder<'_> {
                 work.extend(&users[m as usize]);
             }
         }
-        self.dissolve_circles(&inputs, &users, &mut replaced);
+        Self::dissolve_circles(&inputs, &users, &mut replaced);
         let position = |end: u32| {
             if end & MERGE != 0 { merges[(end & !MERGE) as usize].position } else { end }
         };
@@ -427,7 +423,7 @@ impl Builder<'_> {
     }
 
     /// Merges that only reach one value through each other stand for that value.
-    fn dissolve_circles(&self, inputs: &[Vec<u32>], users: &[Vec<u32>], replaced: &mut [u32]) {
+    fn dissolve_circles(inputs: &[Vec<u32>], users: &[Vec<u32>], replaced: &mut [u32]) {
         /// Which values a merge can reach.
         #[derive(Clone, Copy, PartialEq)]
         enum Reach {

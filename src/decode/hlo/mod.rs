@@ -28,7 +28,7 @@ use super::decoder::{Context, DecodeError, Decoder};
 use super::reporter::Reporter;
 use super::wire::{LEN, Reader, VARINT, WireError, field};
 use crate::model::{
-    Buffers, Computation, ComputationId, Device, DeviceKind, InstructionId, NO_ROW, Profile, Program,
+    Buffers, Computation, ComputationId, Device, DeviceKind, InstructionId, NO_ROW, Profile, Program, ProgramText as _,
     ProgramTextHandle, SparseLists,
 };
 use crate::source::{Cancelled, Input, Progress, SharedBytes, Stage};
@@ -257,7 +257,6 @@ fn entry_by_name(module: &Region, directory: &Directory) -> Option<ComputationId
         computations: directory.computations.iter().map(|entry| entry.offset).collect(),
         frames: small::StackFrames::default(),
     };
-    use crate::model::ProgramText as _;
     if directory.entry_name.is_empty() {
         return None;
     }
