@@ -84,7 +84,7 @@ fn join_companion(profile: &mut Profile, path: &Path, progress: &Progress) {
         profile.sources.push(SourceInfo {
             path: input.name().to_owned(),
             format: decoder.format().to_owned(),
-            bytes: input.load(progress).map_or(0, |bytes| bytes.len() as u64),
+            bytes: input.size(),
             notes: notes.iter().map(ToString::to_string).collect(),
             error: None,
         });

@@ -21,7 +21,7 @@ pub fn decode(input: &Input, context: Context<'_>) -> Result<Profile, DecodeErro
     profile.sources.push(SourceInfo {
         path: input.name().to_owned(),
         format: decoder.format().to_owned(),
-        bytes: input.load(context.progress).map_or(0, |bytes| bytes.len() as u64),
+        bytes: input.size(),
         ..SourceInfo::default()
     });
     Ok(profile)

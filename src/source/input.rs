@@ -1,7 +1,7 @@
 //! One input: where it comes from, its first bytes for recognising it, and all of them once somebody wants them.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -129,6 +129,34 @@ impl Input {
     #[must_use]
     pub fn head(&self) -> &[u8] {
         &self.head
+    }
+
+    /// Its size: unpacked where that is known, else as it lies in the file.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        if let Some(bytes) = self.all.get() {
+            return bytes.len() as u64;
+        }
+        match &self.origin {
+            Origin::Memory(bytes) => bytes.len() as u64,
+            Origin::Path(path) => path.metadata().map_or(0, |metadata| metadata.len()),
+        }
+    }
+
+    /// The bytes as a stream, unpacked, for formats that never need all of them at once.
+    ///
+    /// # Errors
+    /// When the file cannot be opened.
+    pub fn reader(&self) -> Result<Box<dyn Read + Send + '_>, SourceError> {
+        if let Some(bytes) = self.all.get() {
+            return Ok(Box::new(&bytes[..]));
+        }
+        Ok(match (&self.origin, self.packing) {
+            (Origin::Memory(bytes), Packing::None) => Box::new(&bytes[..]),
+            (Origin::Memory(bytes), Packing::Gzip) => Box::new(MultiGzDecoder::new(&bytes[..])),
+            (Origin::Path(path), Packing::None) => Box::new(File::open(path)?),
+            (Origin::Path(path), Packing::Gzip) => Box::new(MultiGzDecoder::new(BufReader::new(File::open(path)?))),
+        })
     }
 
     /// All bytes, unpacked; read at the first call.
@@ -296,7 +324,11 @@ mod tests {
         let input = Input::from_bytes("x.gz", gz(&data).into()).expect("not empty");
         assert_eq!(input.packing(), Packing::Gzip);
         assert!(input.head().len() > HEAD_BYTES / 2 && data.starts_with(input.head()));
+        let mut streamed = Vec::new();
+        input.reader().expect("a stream").read_to_end(&mut streamed).expect("whole");
+        assert!(streamed == data);
         assert!(input.load(&Progress::default()).expect("whole")[..] == data[..]);
+        assert_eq!(input.size(), data.len() as u64);
     }
 
     #[test]
