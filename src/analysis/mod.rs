@@ -1,10 +1,16 @@
 //! Pure functions from the model to results: lifetimes, curves and peaks, padding, fragmentation.
 
+pub mod contributors;
 pub mod events;
+pub mod grouping;
 pub mod live_range;
+pub mod map;
 pub mod occupancy;
+pub mod padding;
 mod profile;
 mod program;
+pub mod pyramid;
+pub mod scope;
 pub mod steps;
 pub mod xprof;
 

@@ -1,0 +1,72 @@
+//! What stands at the peak, equal things folded: the buffers of all layers in one row with their count.
+
+use std::collections::HashMap;
+
+use super::program::{ProgramAnalysis, category, unpadded};
+use super::scope;
+use crate::model::{BufferId, Bytes, Category, Program};
+
+/// Buffers of one category with the same folded scope.
+#[derive(Debug, Clone)]
+pub struct Contributor {
+    /// Folded scope: `layer_*/attn/softmax`, `params[…]`; empty where the file names none.
+    pub scope: String,
+    /// Kind of instruction of the largest buffer.
+    pub opcode: String,
+    /// Their category.
+    pub category: Category,
+    /// Their sizes together.
+    pub bytes: Bytes,
+    /// The part of it that is padding.
+    pub padding: Bytes,
+    /// The buffers, largest first.
+    pub buffers: Vec<BufferId>,
+    /// Shape of the largest.
+    pub shape: String,
+    /// How many other shapes there are.
+    pub other_shapes: usize,
+}
+
+/// Folds a list of buffers, largest contributor first.
+#[must_use]
+pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[BufferId]) -> Vec<Contributor> {
+    let mut rows: Vec<Contributor> = Vec::new();
+    let mut row_of: HashMap<(Category, String), usize> = HashMap::new();
+    let mut shapes: Vec<Vec<String>> = Vec::new();
+    for &buffer in buffers {
+        let instruction = program.buffers.instruction_of(buffer);
+        let op_name = instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
+        let opcode = instruction.map(|i| program.opcode_name(i).to_owned()).unwrap_or_default();
+        let category = category(program, buffer);
+        let folded = scope::folded(&op_name);
+        let key = if folded.is_empty() { format!("\u{1}{opcode}") } else { folded.clone() };
+        let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
+        let row = *row_of.entry((category, key)).or_insert_with(|| {
+            rows.push(Contributor {
+                scope: folded,
+                opcode,
+                category,
+                bytes: Bytes::ZERO,
+                padding: Bytes::ZERO,
+                buffers: Vec::new(),
+                shape: shape.clone(),
+                other_shapes: 0,
+            });
+            shapes.push(Vec::new());
+            rows.len() - 1
+        });
+        let size = program.buffers.size_of(buffer);
+        rows[row].bytes += size;
+        rows[row].padding += size.saturating_sub(unpadded(program, &analysis.traces, buffer));
+        rows[row].buffers.push(buffer);
+        if !shapes[row].contains(&shape) {
+            shapes[row].push(shape);
+        }
+    }
+    for (row, shapes) in rows.iter_mut().zip(&shapes) {
+        row.other_shapes = shapes.len().saturating_sub(1);
+        row.buffers.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), b));
+    }
+    rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.scope.cmp(&b.scope)));
+    rows
+}

@@ -1,0 +1,214 @@
+//! The memory map of a space: where every buffer lies, and when, on one axis of addresses and one of time.
+//!
+//! Allocations stand one above the other: first what lives throughout (arguments, constants, results), then the heap
+//! at its own offsets, so that the height of the map is what is allocated and the capacity is a line across it.
+
+use super::live_range::LiveRanges;
+use super::program::{ProgramAnalysis, SpaceAnalysis};
+use crate::model::{AllocationId, BufferId, Bytes, Category, Program};
+
+/// What the time axis counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TimeAxis {
+    /// Instructions in the order in which they run.
+    ProgramOrder,
+    /// Events of the heap trace: the program has no schedule.
+    HeapEvents,
+}
+
+impl TimeAxis {
+    /// What one unit is called.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::ProgramOrder => "step",
+            Self::HeapEvents => "heap event",
+        }
+    }
+}
+
+/// A buffer's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MapBox {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// First point.
+    pub start: u32,
+    /// Last point, included.
+    pub end: u32,
+    /// Address on the map's axis.
+    pub address: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Row of [`MemoryMap::regions`].
+    pub region: u32,
+}
+
+/// An allocation on the axis of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Region {
+    /// The allocation.
+    pub allocation: AllocationId,
+    /// Where it begins.
+    pub base: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Taken for the whole program.
+    pub always_live: bool,
+    /// What for.
+    pub category: Category,
+    /// Its largest buffer.
+    pub largest: Option<BufferId>,
+}
+
+/// Every buffer of a space by address and time.
+#[derive(Debug, Clone)]
+pub struct MemoryMap {
+    /// What the points are.
+    pub axis: TimeAxis,
+    /// Points of the axis; boxes end before it.
+    pub points: u32,
+    /// Allocations from the bottom up.
+    pub regions: Vec<Region>,
+    /// Buffers, the largest first.
+    pub boxes: Vec<MapBox>,
+    /// Where the heap begins: the sum of what lives throughout.
+    pub heap_base: u64,
+    /// Height of the map: what is allocated.
+    pub height: u64,
+}
+
+impl MemoryMap {
+    /// Lays out a space.
+    #[must_use]
+    pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis) -> Self {
+        let live = analysis.live.as_ref();
+        let (axis, points) = match live {
+            Some(live) => (TimeAxis::ProgramOrder, live.points() + 1),
+            None => (TimeAxis::HeapEvents, (space.event_count() as u32).max(1)),
+        };
+        let mut rows: Vec<AllocationId> = (0..program.allocations.len())
+            .map(AllocationId::from_index)
+            .filter(|id| {
+                let allocation = &program.allocations[id.index()];
+                allocation.color == space.color && !allocation.is_thread_local
+            })
+            .collect();
+        rows.sort_by_key(|id| {
+            let allocation = &program.allocations[id.index()];
+            (!allocation.is_indefinite(), allocation.category(), allocation.index)
+        });
+        let mut map = Self { axis, points, regions: Vec::new(), boxes: Vec::new(), heap_base: 0, height: 0 };
+        for id in rows {
+            map.place(program, live, space, id);
+        }
+        map.boxes.sort_by_key(|item| (std::cmp::Reverse(item.size), item.buffer));
+        map
+    }
+
+    fn place(&mut self, program: &Program, live: Option<&LiveRanges>, space: &SpaceAnalysis, id: AllocationId) {
+        let allocation = &program.allocations[id.index()];
+        let (always_live, region, base) = (allocation.is_indefinite(), self.regions.len() as u32, self.height);
+        let mut largest: Option<BufferId> = None;
+        for assigned in program.assigned_to(allocation) {
+            let buffer = assigned.buffer;
+            if program.buffers.instruction_of(buffer).is_none() {
+                continue;
+            }
+            let size = program.buffers.size_of(buffer).0;
+            if size > largest.map_or(0, |b| program.buffers.size_of(b).0) {
+                largest = Some(buffer);
+            }
+            let known = match live {
+                Some(live) => live.of(buffer),
+                None => space.span(buffer),
+            };
+            let range = known.or_else(|| (allocation.is_constant || (live.is_none() && always_live)).then_some((0, u32::MAX)));
+            let Some((start, end)) = range else { continue };
+            if size == 0 || start >= self.points {
+                continue;
+            }
+            self.boxes.push(MapBox {
+                buffer,
+                start,
+                end: end.min(self.points - 1),
+                address: base.saturating_add(assigned.offset),
+                size,
+                region,
+            });
+        }
+        let size = allocation.size.0;
+        self.regions.push(Region { allocation: id, base, size, always_live, category: allocation.category(), largest });
+        self.height = base.saturating_add(size);
+        if always_live {
+            self.heap_base = self.height;
+        }
+    }
+
+    /// The boxes at a point, the largest first.
+    pub fn live_at(&self, point: u32) -> impl Iterator<Item = &MapBox> + '_ {
+        self.boxes.iter().filter(move |item| item.start <= point && point <= item.end)
+    }
+
+    /// The box of a buffer.
+    #[must_use]
+    pub fn box_of(&self, buffer: BufferId) -> Option<&MapBox> {
+        self.boxes.iter().find(|item| item.buffer == buffer)
+    }
+
+    /// What lies at an address at a point: the smallest box there, which is the one drawn on top.
+    #[must_use]
+    pub fn hit(&self, point: u32, address: u64) -> Option<&MapBox> {
+        self.boxes.iter().rev().find(|item| {
+            item.start <= point && point <= item.end && item.address <= address && address - item.address < item.size
+        })
+    }
+
+    /// Free stretches of the heap at a point: (address, bytes), ascending; up to the top of the heap.
+    #[must_use]
+    pub fn holes_at(&self, point: u32) -> Vec<(u64, u64)> {
+        let mut taken: Vec<(u64, u64)> = self
+            .live_at(point)
+            .filter(|item| item.address >= self.heap_base)
+            .map(|item| (item.address, item.address.saturating_add(item.size)))
+            .collect();
+        taken.sort_unstable();
+        let mut holes = Vec::new();
+        let mut at = self.heap_base;
+        for (start, end) in taken {
+            if start > at {
+                holes.push((at, start - at));
+            }
+            at = at.max(end);
+        }
+        if at < self.height {
+            holes.push((at, self.height - at));
+        }
+        holes
+    }
+
+    /// The largest free stretch of the heap at a point.
+    #[must_use]
+    pub fn largest_hole(&self, point: u32) -> Option<(u64, Bytes)> {
+        self.holes_at(point).into_iter().max_by_key(|&(_, size)| size).map(|(at, size)| (at, Bytes(size)))
+    }
+
+    /// Other buffers whose memory a buffer shares at some time, with the bytes they have in common; in the order in
+    /// which they come.
+    #[must_use]
+    pub fn sharing(&self, buffer: BufferId) -> Vec<(MapBox, Bytes)> {
+        let Some(own) = self.box_of(buffer).copied() else { return Vec::new() };
+        let own_end = own.address.saturating_add(own.size);
+        let mut found: Vec<(MapBox, Bytes)> = self
+            .boxes
+            .iter()
+            .filter(|item| item.buffer != buffer && item.address < own_end && own.address < item.address.saturating_add(item.size))
+            .map(|item| {
+                let common = own_end.min(item.address.saturating_add(item.size)) - own.address.max(item.address);
+                (*item, Bytes(common))
+            })
+            .collect();
+        found.sort_by_key(|(item, _)| (item.start, item.buffer));
+        found
+    }
+}

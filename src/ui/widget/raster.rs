@@ -1,0 +1,163 @@
+//! A picture of many rectangles, drawn on the CPU at physical pixels and shown as one texture: the cost of a frame
+//! depends on the pixels, not on how much is in them.
+
+use egui::{Color32, ColorImage, Rect, TextureHandle, TextureOptions};
+
+/// An image under construction. Coordinates are physical pixels.
+pub struct Raster {
+    /// The pixels.
+    pub image: ColorImage,
+    scale: f32,
+}
+
+impl Raster {
+    /// An image of one colour for a rectangle on the screen.
+    #[must_use]
+    pub fn new(rect: Rect, pixels_per_point: f32, ground: Color32) -> Self {
+        let size = [rect.width(), rect.height()].map(|v| ((v * pixels_per_point).round() as usize).clamp(1, 16_384));
+        Self { image: ColorImage::filled(size, ground), scale: pixels_per_point }
+    }
+
+    /// Width in pixels.
+    #[must_use]
+    pub const fn width(&self) -> usize {
+        self.image.size[0]
+    }
+
+    /// Height in pixels.
+    #[must_use]
+    pub const fn height(&self) -> usize {
+        self.image.size[1]
+    }
+
+    /// Pixels in a point.
+    #[must_use]
+    pub const fn scale(&self) -> f32 {
+        self.scale
+    }
+
+    /// Fills pixels `x0..x1`, `y0..y1`, cut to the image.
+    pub fn fill(&mut self, x0: i64, y0: i64, x1: i64, y1: i64, color: Color32) {
+        let (width, height) = (self.width() as i64, self.height() as i64);
+        let (x0, x1) = (x0.clamp(0, width) as usize, x1.clamp(0, width) as usize);
+        if x0 >= x1 {
+            return;
+        }
+        for y in y0.clamp(0, height)..y1.clamp(0, height) {
+            let row = y as usize * width as usize;
+            self.image.pixels[row + x0..row + x1].fill(color);
+        }
+    }
+
+    /// 45° lines over pixels `x0..x1`, `y0..y1`; fixed to the screen, so that they stand still while the data moves.
+    pub fn hatch(&mut self, x0: i64, y0: i64, x1: i64, y1: i64, hatch: Hatch) {
+        let (width, height) = (self.width() as i64, self.height() as i64);
+        let period = (f64::from(hatch.period * self.scale) * std::f64::consts::SQRT_2).max(2.0);
+        let line = (f64::from(hatch.width * self.scale) * std::f64::consts::SQRT_2).max(1.0);
+        for y in y0.clamp(0, height)..y1.clamp(0, height) {
+            for x in x0.clamp(0, width)..x1.clamp(0, width) {
+                if ((x + y) as f64).rem_euclid(period) < line {
+                    let pixel = &mut self.image.pixels[(y * width + x) as usize];
+                    *pixel = over(*pixel, hatch.color);
+                }
+            }
+        }
+    }
+}
+
+/// How a hatch is drawn; lengths in points.
+#[derive(Debug, Clone, Copy)]
+pub struct Hatch {
+    /// Distance of the lines.
+    pub period: f32,
+    /// Thickness of a line.
+    pub width: f32,
+    /// Colour, premultiplied.
+    pub color: Color32,
+}
+
+impl Hatch {
+    /// Padding over a fill.
+    #[must_use]
+    pub const fn padding(color: Color32) -> Self {
+        Self { period: 6.0, width: 1.6, color }
+    }
+
+    /// Beyond the limit, under a curve.
+    #[must_use]
+    pub const fn beyond(color: Color32) -> Self {
+        Self { period: 6.0, width: 1.6, color }
+    }
+
+    /// Beyond the limit, over a memory map.
+    #[must_use]
+    pub fn beyond_map(color: Color32) -> Self {
+        Self { period: 12.0, width: 1.6, color: color.gamma_multiply(0.3) }
+    }
+}
+
+fn over(below: Color32, above: Color32) -> Color32 {
+    let keep = 255 - u32::from(above.a());
+    let mix = |a: u8, b: u8| (u32::from(a) + (u32::from(b) * keep + 127) / 255).min(255) as u8;
+    Color32::from_rgb(mix(above.r(), below.r()), mix(above.g(), below.g()), mix(above.b(), below.b()))
+}
+
+/// A texture that is drawn anew only when what it depends on has changed.
+#[derive(Default)]
+pub struct CachedRaster {
+    key: u64,
+    texture: Option<TextureHandle>,
+}
+
+impl CachedRaster {
+    /// Shows the picture in `rect`; `draw` runs when `key`, the size or the theme is another than last time.
+    pub fn show(
+        &mut self,
+        ui: &egui::Ui,
+        rect: Rect,
+        name: &str,
+        key: impl std::hash::Hash,
+        ground: Color32,
+        draw: impl FnOnce(&mut Raster),
+    ) {
+        use std::hash::{Hash, Hasher};
+        if rect.width() < 1.0 || rect.height() < 1.0 {
+            return;
+        }
+        let scale = ui.ctx().pixels_per_point();
+        let mut hasher = foldhash::fast::FixedState::default();
+        let mut state = std::hash::BuildHasher::build_hasher(&mut hasher);
+        key.hash(&mut state);
+        [rect.width(), rect.height(), scale].map(f32::to_bits).hash(&mut state);
+        ground.hash(&mut state);
+        let key = state.finish();
+        if self.texture.is_none() || key != self.key {
+            let mut raster = Raster::new(rect, scale, ground);
+            draw(&mut raster);
+            match &mut self.texture {
+                Some(texture) => texture.set(raster.image, TextureOptions::NEAREST),
+                None => self.texture = Some(ui.ctx().load_texture(name, raster.image, TextureOptions::NEAREST)),
+            }
+            self.key = key;
+        }
+        if let Some(texture) = &self.texture {
+            let uv = Rect::from_min_max(egui::pos2(0.0, 0.0), egui::pos2(1.0, 1.0));
+            ui.painter().image(texture.id(), rect, uv, Color32::WHITE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fills_are_cut_to_the_image() {
+        let rect = Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(10.0, 10.0));
+        let mut raster = Raster::new(rect, 1.0, Color32::BLACK);
+        raster.fill(-5, -5, 3, 2, Color32::WHITE);
+        raster.fill(8, 9, 100, 100, Color32::WHITE);
+        raster.fill(5, 5, 4, 9, Color32::WHITE);
+        assert_eq!(raster.image.pixels.iter().filter(|&&p| p == Color32::WHITE).count(), 6 + 2);
+    }
+}

@@ -1,0 +1,294 @@
+//! Colours, type sizes and spacing: declared here and nowhere else.
+
+use egui::Color32;
+
+/// Colour tokens of one theme.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Theme {
+    /// Whether text is light on dark.
+    pub dark: bool,
+    /// Plots and tables.
+    pub canvas: Color32,
+    /// Side panel, cards.
+    pub panel: Color32,
+    /// Bars and the session list.
+    pub chrome: Color32,
+    /// Tracks, ground of segmented buttons.
+    pub inset: Color32,
+    /// Row under the pointer.
+    pub hover: Color32,
+    /// Hairline.
+    pub line: Color32,
+    /// Edge of a control.
+    pub line2: Color32,
+    /// Text of the first rank.
+    pub text: Color32,
+    /// Text of the second rank.
+    pub text2: Color32,
+    /// Text of the third rank.
+    pub text3: Color32,
+    /// Links, active tab, primary button.
+    pub accent: Color32,
+    /// Text on the accent.
+    pub on_accent: Color32,
+    /// Chosen row, chip.
+    pub accent_bg: Color32,
+    /// Words about being over.
+    pub danger: Color32,
+    /// Ground under such words.
+    pub danger_bg: Color32,
+    /// Limit line and what is beyond it.
+    pub over: Color32,
+    /// Caution.
+    pub warn: Color32,
+    /// Ground of a caution.
+    pub warn_bg: Color32,
+    /// Fits, saves.
+    pub ok: Color32,
+    /// Ground of what fits.
+    pub ok_bg: Color32,
+    /// Cursor, selection, peak.
+    pub ink: Color32,
+    /// The ring around ink.
+    pub halo: Color32,
+    /// Hatch over a fill.
+    pub hatch: Color32,
+}
+
+const fn rgb(hex: u32) -> Color32 {
+    Color32::from_rgb((hex >> 16) as u8, (hex >> 8) as u8, hex as u8)
+}
+
+impl Theme {
+    /// Dark text on white.
+    pub const LIGHT: Self = Self {
+        dark: false,
+        canvas: rgb(0xFF_FF_FF),
+        panel: rgb(0xFA_FB_FC),
+        chrome: rgb(0xF1_F3_F6),
+        inset: rgb(0xE9_ED_F1),
+        hover: rgb(0xE3_E8_EE),
+        line: rgb(0xDC_E1_E7),
+        line2: rgb(0xB7_C0_CB),
+        text: rgb(0x12_17_1E),
+        text2: rgb(0x45_50_5D),
+        text3: rgb(0x5D_69_77),
+        accent: rgb(0x0B_5F_D0),
+        on_accent: rgb(0xFF_FF_FF),
+        accent_bg: rgb(0xE2_ED_FC),
+        danger: rgb(0xC3_20_1A),
+        danger_bg: rgb(0xFC_EA_E8),
+        over: rgb(0xD1_24_1B),
+        warn: rgb(0x8A_53_00),
+        warn_bg: rgb(0xFF_F2_D9),
+        ok: rgb(0x10_6B_38),
+        ok_bg: rgb(0xE2_F4_E9),
+        ink: rgb(0x12_17_1E),
+        halo: rgb(0xFF_FF_FF),
+        hatch: Color32::from_rgba_premultiplied(11, 14, 18, 153),
+    };
+
+    /// Light text on near-black.
+    pub const DARK: Self = Self {
+        dark: true,
+        canvas: rgb(0x10_13_18),
+        panel: rgb(0x14_18_1E),
+        chrome: rgb(0x19_1D_24),
+        inset: rgb(0x22_29_32),
+        hover: rgb(0x2A_32_3C),
+        line: rgb(0x2A_31_3B),
+        line2: rgb(0x47_52_5F),
+        text: rgb(0xE9_ED_F2),
+        text2: rgb(0xB0_BA_C6),
+        text3: rgb(0x8F_9B_A9),
+        accent: rgb(0x74_B3_FF),
+        on_accent: rgb(0x0B_14_20),
+        accent_bg: rgb(0x17_31_4F),
+        danger: rgb(0xFF_74_67),
+        danger_bg: rgb(0x3B_19_17),
+        over: rgb(0xFF_4D_4A),
+        warn: rgb(0xF1_B6_50),
+        warn_bg: rgb(0x33_27_0F),
+        ok: rgb(0x66_CF_93),
+        ok_bg: rgb(0x13_32_20),
+        ink: rgb(0xF4_F7_FA),
+        halo: rgb(0x0B_0E_12),
+        hatch: Color32::from_rgba_premultiplied(7, 8, 11, 153),
+    };
+
+    /// The theme a context draws in.
+    #[must_use]
+    pub fn of(ctx: &egui::Context) -> Self {
+        if ctx.theme() == egui::Theme::Dark { Self::DARK } else { Self::LIGHT }
+    }
+}
+
+/// Fill of a kind of data; the same in both themes, so that a colour means the same in every picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Slot {
+    /// Arguments, weights, vertex code.
+    Weight,
+    /// Optimizer state, vertex state.
+    Optimizer,
+    /// Results, exchange code.
+    Output,
+    /// Activations, variables.
+    Activation,
+    /// Gradients, control.
+    Gradient,
+    /// Temporaries, messages, everything else.
+    Temporary,
+    /// Constants.
+    Constant,
+    /// Memory of called computations, stack.
+    Thread,
+    /// Inputs, headers.
+    Input,
+}
+
+impl Slot {
+    /// All of them, in the order in which groups take them.
+    pub const ALL: [Self; 9] = [
+        Self::Weight,
+        Self::Optimizer,
+        Self::Output,
+        Self::Activation,
+        Self::Gradient,
+        Self::Temporary,
+        Self::Constant,
+        Self::Thread,
+        Self::Input,
+    ];
+
+    /// Its colour.
+    #[must_use]
+    pub const fn color(self) -> Color32 {
+        match self {
+            Self::Weight => rgb(0x4A_5A_CC),
+            Self::Optimizer => rgb(0x94_78_D8),
+            Self::Output => rgb(0xF5_B3_35),
+            Self::Activation => rgb(0x2F_BE_DF),
+            Self::Gradient => rgb(0x4F_9E_7F),
+            Self::Temporary => rgb(0x86_8F_A0),
+            Self::Constant => rgb(0x8C_54_80),
+            Self::Thread => rgb(0xBC_E4_9C),
+            Self::Input => rgb(0x64_3A_2E),
+        }
+    }
+
+    /// Black or white, whichever is easier to read on the fill.
+    #[must_use]
+    pub fn text(self) -> Color32 {
+        let color = self.color();
+        if contrast(color, Color32::BLACK) >= contrast(color, Color32::WHITE) { Color32::BLACK } else { Color32::WHITE }
+    }
+
+    /// Whether the fill stands out so little from the canvas that swatches need an outline.
+    #[must_use]
+    pub fn is_faint(self, theme: &Theme) -> bool {
+        contrast(self.color(), theme.canvas) < 3.0
+    }
+}
+
+/// The colour scale of heat maps, from nothing to the limit; more memory is further from the canvas.
+#[must_use]
+pub fn heat(theme: &Theme, share: f32) -> Color32 {
+    const LIGHT: [u32; 9] =
+        [0xEEF3F7, 0xC5DDE8, 0x96C5D6, 0x65ABC3, 0x4091B2, 0x2C79A1, 0x24618D, 0x214874, 0x1B2F57];
+    const DARK: [u32; 9] = [0x1A222B, 0x1B394A, 0x19566A, 0x1F7283, 0x318B95, 0x4FA5A3, 0x7CBFAF, 0xACD6B8, 0xDCE9C3];
+    let stops = if theme.dark { &DARK } else { &LIGHT };
+    let at = share.clamp(0.0, 1.0) * 8.0;
+    let i = (at.floor() as usize).min(7);
+    mix(rgb(stops[i]), rgb(stops[i + 1]), at - i as f32)
+}
+
+/// Linear mix in sRGB: 0 is `a`, 1 is `b`.
+#[must_use]
+pub fn mix(a: Color32, b: Color32, share: f32) -> Color32 {
+    let channel = |a: u8, b: u8| (f32::from(b) - f32::from(a)).mul_add(share, f32::from(a)).round() as u8;
+    Color32::from_rgb(channel(a.r(), b.r()), channel(a.g(), b.g()), channel(a.b(), b.b()))
+}
+
+/// WCAG contrast of two opaque colours, 1 to 21.
+#[must_use]
+pub fn contrast(a: Color32, b: Color32) -> f32 {
+    let (a, b) = (luminance(a), luminance(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+fn luminance(color: Color32) -> f32 {
+    let linear = |c: u8| {
+        let c = f32::from(c) / 255.0;
+        if c <= 0.040_45 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * linear(color.r()) + 0.7152 * linear(color.g()) + 0.0722 * linear(color.b())
+}
+
+/// Type sizes in points.
+pub mod size {
+    /// The verdict.
+    pub const VERDICT: f32 = 30.0;
+    /// The verdict in side panels.
+    pub const VERDICT_SMALL: f32 = 26.0;
+    /// Readouts.
+    pub const READOUT: f32 = 22.0;
+    /// Headline of a view.
+    pub const HEADLINE: f32 = 20.0;
+    /// Lead sentence, panel titles.
+    pub const LEAD: f32 = 15.0;
+    /// Body, names.
+    pub const BODY: f32 = 13.0;
+    /// Tables, axes, notes.
+    pub const SMALL: f32 = 12.0;
+}
+
+/// Lengths in points.
+pub mod space {
+    /// Top bar.
+    pub const TOP_BAR: f32 = 44.0;
+    /// List of open files.
+    pub const SESSION_LIST: f32 = 236.0;
+    /// The same, folded.
+    pub const SESSION_RAIL: f32 = 44.0;
+    /// Tabs.
+    pub const TABS: f32 = 36.0;
+    /// Panel on the right.
+    pub const SIDE_PANEL: f32 = 336.0;
+    /// The same, folded.
+    pub const SIDE_RAIL: f32 = 40.0;
+    /// Status bar.
+    pub const STATUS: f32 = 28.0;
+    /// Row of a table.
+    pub const ROW: f32 = 24.0;
+    /// Row of controls.
+    pub const CONTROL: f32 = 26.0;
+    /// Margin of a view.
+    pub const MARGIN: f32 = 24.0;
+    /// Corner radius.
+    pub const RADIUS: u8 = 4;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_text_token_reads_on_every_ground() {
+        for theme in [Theme::LIGHT, Theme::DARK] {
+            for ground in [theme.canvas, theme.panel, theme.chrome, theme.inset, theme.hover, theme.accent_bg] {
+                for text in [theme.text, theme.text2, theme.text3, theme.accent] {
+                    assert!(contrast(text, ground) >= 4.4, "{text:?} on {ground:?}: {}", contrast(text, ground));
+                }
+            }
+            for (text, ground) in
+                [(theme.danger, theme.danger_bg), (theme.warn, theme.warn_bg), (theme.ok, theme.ok_bg)]
+            {
+                assert!(contrast(text, ground) >= 4.5, "{text:?} on {ground:?}");
+            }
+            assert!(contrast(theme.on_accent, theme.accent) >= 4.5);
+        }
+        for slot in Slot::ALL {
+            assert!(contrast(slot.text(), slot.color()) >= 5.0, "{slot:?}");
+        }
+    }
+}
