@@ -1,6 +1,6 @@
 //! The command line: which words open the window, which print a report, which draw a picture.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -8,8 +8,11 @@ use clap::{Parser, Subcommand};
 use highwater::analysis::ProfileAnalysis;
 use highwater::decode::{self, DecodeError};
 use highwater::export::report::{self, Format};
+use highwater::export::{self};
 use highwater::model::{Bytes, Capacity, Profile, SourceInfo, parse_size};
 use highwater::source::{Input, Progress};
+use highwater::ui::app::{self, App, Place, Source};
+use highwater::ui::session::{Options, ThemeChoice};
 
 /// Something could not be read.
 const EXIT_UNREADABLE: u8 = 3;
@@ -28,15 +31,81 @@ pub struct Cli {
 struct WindowArgs {
     /// Files to open; `-` for standard input
     files: Vec<PathBuf>,
-    /// What a program may use, overriding the device's capacity: 15.75GiB
-    #[arg(long, value_parser = parse_size)]
-    capacity: Option<Bytes>,
+    #[command(flatten)]
+    place: PlaceArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Print what the window would show
     Report(ReportArgs),
+    /// Draw a view to a picture, without a display
+    Screenshot(ScreenshotArgs),
+}
+
+/// Where in a file to begin.
+#[derive(Debug, clap::Args)]
+struct PlaceArgs {
+    /// View: overview, timeline, buffers
+    #[arg(long)]
+    view: Option<String>,
+    /// Memory space, by name or colour: HBM, 1
+    #[arg(long)]
+    space: Option<String>,
+    /// Program
+    #[arg(long)]
+    program: Option<String>,
+    /// Buffer to select, by number or name
+    #[arg(long)]
+    select: Option<String>,
+    /// Step to show instead of the peak
+    #[arg(long)]
+    step: Option<u32>,
+    /// What a program may use, overriding the device's capacity: 15.75GiB
+    #[arg(long, value_parser = parse_size)]
+    capacity: Option<Bytes>,
+}
+
+#[derive(Debug, clap::Args)]
+struct ScreenshotArgs {
+    /// Files to open; the first is shown
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Picture to write
+    #[arg(long)]
+    out: PathBuf,
+    /// Size in points
+    #[arg(long, default_value = "1600x1000", value_parser = parse_pixels)]
+    size: (u32, u32),
+    /// Theme
+    #[arg(long, value_enum, default_value_t)]
+    theme: ThemeArg,
+    /// Pixels in a point
+    #[arg(long, default_value_t = 1.0)]
+    scale: f32,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum ThemeArg {
+    #[default]
+    Light,
+    Dark,
+}
+
+/// Largest picture, in points and in pixels.
+const MAX_PIXELS: u32 = 16_384;
+
+fn parse_pixels(text: &str) -> Result<(u32, u32), String> {
+    let sides = text.split_once(['x', '\u{d7}']).and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+    match sides {
+        Some((width, height)) if (200..=MAX_PIXELS).contains(&width) && (150..=MAX_PIXELS).contains(&height) => {
+            Ok((width, height))
+        }
+        Some(_) => Err(format!("a picture is 200x150 to {MAX_PIXELS}x{MAX_PIXELS} points")),
+        None => Err("a size is written 1600x1000".to_owned()),
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -72,17 +141,102 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     match cli.command {
         Some(Command::Report(args)) => print_report(&args),
-        None => print_report(&ReportArgs {
-            paths: cli.window.files,
-            format: Format::Text,
-            space: None,
-            program: None,
-            top: 20,
-            capacity: cli.window.capacity,
-            curve: false,
-            buffers: false,
-        }),
+        Some(Command::Screenshot(args)) => draw(args),
+        None => open_window(cli.window),
     }
+}
+
+/// What to open, for a path of the command line.
+fn source(path: &Path) -> std::io::Result<Source> {
+    if path.as_os_str() != "-" {
+        return Ok(Source::Path(path.to_owned()));
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(Source::Bytes("standard input".to_owned(), bytes))
+}
+
+/// The same for all of them; what cannot be read is said.
+fn sources(paths: &[PathBuf]) -> Vec<Source> {
+    let read = paths.iter().map(|path| source(path).map_err(|error| eprintln!("error: cannot read: {error}: -")));
+    read.filter_map(Result::ok).collect()
+}
+
+impl PlaceArgs {
+    fn place(&self) -> Place {
+        Place {
+            view: self.view.clone(),
+            program: self.program.clone(),
+            space: self.space.clone(),
+            select: self.select.clone(),
+            step: self.step,
+            capacity: self.capacity,
+        }
+    }
+}
+
+/// Shows the window; where there is none, says why in one line and prints the report.
+fn open_window(args: WindowArgs) -> ExitCode {
+    // Standard input can be read only once: a report in place of the window needs the same bytes.
+    let paths: Vec<PathBuf> = args.files.clone();
+    let piped = paths.iter().any(|path| path.as_os_str() == "-");
+    let Err(error) = app::run_window(sources(&paths), Options::default(), args.place.place()) else {
+        return ExitCode::SUCCESS;
+    };
+    if paths.is_empty() {
+        eprintln!("error: {error}; name a file to get its report instead: highwater FILE");
+        return ExitCode::from(EXIT_UNREADABLE);
+    }
+    eprintln!("{error}; printing the report instead");
+    if piped {
+        eprintln!("error: standard input was read for the window; use: highwater report -");
+        return ExitCode::from(EXIT_UNREADABLE);
+    }
+    print_report(&ReportArgs {
+        paths,
+        format: Format::Text,
+        space: args.place.space,
+        program: args.place.program,
+        top: 20,
+        capacity: args.place.capacity,
+        curve: false,
+        buffers: false,
+    })
+}
+
+/// Draws a picture of a view.
+fn draw(args: ScreenshotArgs) -> ExitCode {
+    let context = egui::Context::default();
+    let theme = match args.theme {
+        ThemeArg::Light => ThemeChoice::Light,
+        ThemeArg::Dark => ThemeChoice::Dark,
+    };
+    let options = Options { theme, synchronous: true, ..Options::default() };
+    let mut app = App::new(&context, options);
+    app.place = Some(args.place.place());
+    for source in sources(&args.paths) {
+        app.open(source);
+    }
+    let failures = app.take_errors();
+    for (name, error) in &failures {
+        eprintln!("error: cannot open: {error}: {name}");
+    }
+    if let Err(sentence) = app.check_place(&args.place.place()) {
+        eprintln!("error: {sentence}");
+        return ExitCode::from(EXIT_UNREADABLE);
+    }
+    let scale = args.scale.clamp(0.5, 4.0);
+    let size = egui::Vec2::new(args.size.0 as f32, args.size.1 as f32);
+    if size.max_elem() * scale > MAX_PIXELS as f32 {
+        eprintln!("error: the picture would be more than {MAX_PIXELS} pixels wide or high");
+        return ExitCode::from(2);
+    }
+    let picture = app::draw_picture(&context, &mut app, size, scale);
+    if let Err(error) = export::image::write_png(&args.out, picture.size, picture.as_raw()) {
+        eprintln!("error: cannot write: {error}: {}", args.out.display());
+        return ExitCode::from(EXIT_UNREADABLE);
+    }
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
 }
 
 /// Opens every path; what cannot be read goes to standard error and into the second list.

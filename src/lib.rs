@@ -4,3 +4,4 @@ pub mod decode;
 pub mod export;
 pub mod model;
 pub mod source;
+pub mod ui;

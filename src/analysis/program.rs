@@ -213,8 +213,14 @@ impl SpaceAnalysis {
     /// Allocated bytes against the capacity.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
-        let Some(capacity) = &self.capacity else { return Verdict::Unknown };
-        let (needs, has) = (self.xprof.allocated, capacity.bytes);
+        self.verdict_against(self.capacity.as_ref().map(|capacity| capacity.bytes))
+    }
+
+    /// Allocated bytes against some capacity.
+    #[must_use]
+    pub fn verdict_against(&self, capacity: Option<Bytes>) -> Verdict {
+        let Some(has) = capacity else { return Verdict::Unknown };
+        let needs = self.xprof.allocated;
         if needs > has { Verdict::Over { by: needs - has } } else { Verdict::Fits { spare: has - needs } }
     }
 

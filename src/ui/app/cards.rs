@@ -1,0 +1,210 @@
+//! Everything that is not a view: nothing open yet, files that could not be read, files over the window, the sheet of
+//! keys, the field for a path.
+
+use egui::{Align2, Area, Frame, Key, Margin, Order, Pos2, Rect, Role, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+
+use super::{App, COMMANDS, Command, Source};
+use crate::ui::view;
+use crate::ui::widget::controls;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size, space};
+
+impl App {
+    /// What is shown while nothing is open.
+    pub(super) fn welcome(&mut self, ui: &mut Ui, theme: &Theme) {
+        let full = ui.max_rect();
+        let width = 560.0f32.min(full.width() - 32.0);
+        let rect = Rect::from_center_size(full.center() - Vec2::new(0.0, 30.0), Vec2::new(width, 300.0));
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect));
+        let ui = &mut child;
+        if self.files.is_loading() {
+            ui.label(text("Reading", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+            ui.label(text("The list on the left shows how far it is.", size::LEAD, Weight::Regular, theme.text2));
+            return;
+        }
+        ui.label(text("Drop a memory profile here", size::VERDICT, Weight::SemiBold, theme.text));
+        ui.add_space(8.0);
+        for line in view::INPUTS {
+            ui.label(text(*line, size::LEAD, Weight::Regular, theme.text2));
+        }
+        ui.add_space(14.0);
+        ui.horizontal(|ui| {
+            if controls::button(ui, "Open\u{2026}", "Ctrl O", true, theme).clicked() {
+                self.run(Command::Open);
+            }
+            if let Some(sample) = sample()
+                && controls::button(ui, "Open a sample", "", false, theme).clicked()
+            {
+                self.open(Source::Path(sample));
+            }
+        });
+        ui.add_space(14.0);
+        let promise = "Nothing leaves this machine: Highwater has no network access. Your files are never written.";
+        ui.label(text(promise, size::BODY, Weight::Regular, theme.text3));
+    }
+
+    /// Files that could not be read, as cards over the view; what was open stays.
+    pub(super) fn error_cards(&mut self, ui: &Ui, theme: &Theme, rect: Rect) {
+        let mut closed = None;
+        let mut copied = None;
+        let mut bottom = rect.bottom() - 16.0;
+        for (index, (name, error)) in self.errors.iter().enumerate().rev().take(3) {
+            let width = 460.0f32.min(rect.width() - 32.0);
+            let shown = Area::new(egui::Id::unique(("error card", index)))
+                .order(Order::Foreground)
+                .pivot(Align2::LEFT_BOTTOM)
+                .fixed_pos(Pos2::new(rect.left() + 16.0, bottom))
+                .show(ui.ctx(), |ui| {
+                    Frame::new()
+                        .fill(theme.panel)
+                        .stroke(Stroke::new(1.0, theme.line2))
+                        .inner_margin(Margin { left: 18, right: 14, top: 12, bottom: 12 })
+                        .show(ui, |ui| {
+                            ui.set_width(width - 34.0);
+                            let title = format!("Could not read {name}");
+                            ui.label(text(title, size::LEAD, Weight::SemiBold, theme.text));
+                            ui.label(text(error.clone(), size::BODY, Weight::Regular, theme.text2));
+                            ui.label(text(view::INPUTS_SHORT, size::SMALL, Weight::Regular, theme.text3));
+                            ui.add_space(4.0);
+                            ui.horizontal(|ui| {
+                                if controls::button(ui, "Copy details", "", false, theme).clicked() {
+                                    copied = Some(format!("{name}: {error}"));
+                                }
+                                if controls::button(ui, "Dismiss", "", false, theme).clicked() {
+                                    closed = Some(index);
+                                }
+                            });
+                        });
+                });
+            let card = shown.response.rect;
+            let edge = Rect::from_min_size(card.min, Vec2::new(4.0, card.height()));
+            ui.ctx().layer_painter(shown.response.layer_id).rect_filled(edge, 0.0, theme.over);
+            bottom = card.top() - 8.0;
+        }
+        if let Some(words) = copied {
+            self.ctx.copy_text(words);
+            self.say("Copied");
+        }
+        if let Some(index) = closed {
+            self.errors.remove(index);
+        }
+    }
+
+    pub(super) fn overlays(&mut self, ui: &Ui, theme: &Theme) {
+        self.drop_overlay(ui, theme);
+        if self.help {
+            self.help_sheet(ui, theme);
+        }
+        if self.path_field.is_some() {
+            self.path_sheet(ui, theme);
+        }
+    }
+
+    fn drop_overlay(&self, ui: &Ui, theme: &Theme) {
+        let hovered = ui.input(|i| i.raw.hovered_files.clone());
+        if hovered.is_empty() {
+            return;
+        }
+        let rect = ui.ctx().content_rect();
+        let painter = ui.ctx().layer_painter(egui::LayerId::new(Order::Foreground, egui::Id::unique("drop overlay")));
+        painter.rect_filled(rect, 0.0, theme.canvas.gamma_multiply(0.92));
+        let inner = rect.shrink(24.0);
+        painter.rect_stroke(inner, 6.0, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
+        let words = if hovered.len() == 1 { "Drop to open".to_owned() } else { format!("Drop to open {} files", hovered.len()) };
+        let at = rect.center() - Vec2::new(0.0, 20.0);
+        painter.text(at, Align2::CENTER_CENTER, words, Weight::SemiBold.at(size::VERDICT), theme.text);
+        for (i, file) in hovered.iter().take(8).enumerate() {
+            let name = file.path.as_ref().and_then(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let at = rect.center() + Vec2::new(0.0, 16.0 + 20.0 * i as f32);
+            painter.text(at, Align2::CENTER_CENTER, name, Weight::Mono.at(size::BODY), theme.text2);
+        }
+    }
+
+    fn help_sheet(&mut self, ui: &Ui, theme: &Theme) {
+        let modal = egui::Modal::new(egui::Id::unique("keys")).frame(sheet_frame(theme)).show(ui.ctx(), |ui| {
+            ui.set_width(640.0);
+            ui.label(text("Keys", size::HEADLINE, Weight::SemiBold, theme.text));
+            ui.add_space(6.0);
+            let file = self.files.current().map(|open| open.document.clone());
+            let mut rows: Vec<(String, String)> = Vec::new();
+            for entry in COMMANDS {
+                let words = match entry.command {
+                    Command::View(number) => {
+                        let title = file.as_ref().and_then(|file| view::shown_for(file).nth(number)).map(|view| view.title);
+                        let Some(title) = title else { continue };
+                        title.to_owned()
+                    }
+                    _ => entry.words.to_owned(),
+                };
+                rows.push((entry.keys.to_owned(), words));
+            }
+            rows.extend(view::KEYS.iter().map(|(keys, words)| ((*keys).to_owned(), (*words).to_owned())));
+            let half = rows.len().div_ceil(2);
+            ui.columns(2, |columns| {
+                for (i, (keys, words)) in rows.iter().enumerate() {
+                    let ui = &mut columns[i / half];
+                    ui.horizontal(|ui| {
+                        ui.allocate_ui(Vec2::new(96.0, 18.0), |ui| {
+                            ui.set_min_width(96.0);
+                            ui.label(text(keys, size::SMALL, Weight::MonoMedium, theme.text));
+                        });
+                        ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
+                    });
+                }
+            });
+            ui.add_space(6.0);
+            controls::button(ui, "Close", "Esc", false, theme).clicked()
+        });
+        if modal.inner || modal.should_close() {
+            self.help = false;
+        }
+    }
+
+    fn path_sheet(&mut self, ui: &Ui, theme: &Theme) {
+        let Some(mut path) = self.path_field.take() else { return };
+        let mut open = None;
+        let modal = egui::Modal::new(egui::Id::unique("path")).frame(sheet_frame(theme)).show(ui.ctx(), |ui| {
+            ui.set_width(520.0);
+            ui.label(text("Open a file", size::HEADLINE, Weight::SemiBold, theme.text));
+            let why = "This desktop has no open dialog (neither a portal nor zenity). Type or paste the path.";
+            ui.label(text(why, size::BODY, Weight::Regular, theme.text2));
+            let edit = egui::TextEdit::singleline(&mut path).font(Weight::Mono.at(size::BODY)).desired_width(f32::INFINITY);
+            let response = ui.add(edit);
+            response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Path"));
+            let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
+            response.request_focus();
+            ui.horizontal(|ui| {
+                if controls::button(ui, "Open", "Enter", true, theme).clicked() || entered {
+                    open = Some(std::path::PathBuf::from(path.trim()));
+                }
+                controls::button(ui, "Cancel", "Esc", false, theme).clicked()
+            })
+            .inner
+        });
+        let closed = modal.inner || modal.should_close();
+        match open.filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) => self.open(Source::Path(path)),
+            None if closed => {}
+            None => self.path_field = Some(path),
+        }
+    }
+}
+
+fn sheet_frame(theme: &Theme) -> Frame {
+    Frame::new()
+        .fill(theme.panel)
+        .stroke(Stroke::new(1.0, theme.line2))
+        .corner_radius(space::RADIUS)
+        .inner_margin(Margin::same(24))
+}
+
+/// A sample to begin with, where the program finds its samples.
+fn sample() -> Option<std::path::PathBuf> {
+    let beside = std::env::current_exe().ok()?.parent()?.to_owned();
+    let places = [std::path::PathBuf::from("sample_profiles"), beside.join("sample_profiles"), beside.join("../../sample_profiles")];
+    let folder = places.into_iter().find(|folder| folder.is_dir())?;
+    let mut files: Vec<_> = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
+    files.sort();
+    let is_dump = |path: &std::path::PathBuf| path.to_string_lossy().contains(".hlo.pb");
+    files.iter().find(|path| is_dump(path) && path.to_string_lossy().contains("oom")).or_else(|| files.iter().find(|path| is_dump(path))).cloned()
+}

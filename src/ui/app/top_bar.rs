@@ -1,0 +1,261 @@
+//! Top bar: sign, back and forward, program, memory space with its capacity; the tabs below it.
+
+use egui::{Align, Key, Layout, Popup, PopupCloseBehavior, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+
+use super::{App, Command};
+use crate::analysis::Verdict;
+use crate::model::{Bytes, Capacity, DeviceKind, TPU_GENERATIONS, UnitSystem, parse_size};
+use crate::ui::view;
+use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size, space};
+
+impl App {
+    pub(super) fn top_bar(&mut self, ui: &mut Ui, theme: &Theme) {
+        hairline(ui, ui.max_rect(), theme.line);
+        let mut commands = Vec::new();
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.add_space(16.0);
+            let (sign, _) = ui.allocate_exact_size(Vec2::splat(18.0), Sense::hover());
+            controls::paint_sign(ui.painter(), sign, theme);
+            ui.label(text("Highwater", size::LEAD, Weight::SemiBold, theme.text));
+            ui.add_space(12.0);
+            let history = self.files.current().map(|open| (!open.back.is_empty(), !open.forward.is_empty()));
+            if let Some((back, forward)) = history {
+                for (words, enabled, command, arrow) in
+                    [("Back", back, Command::Back, "\u{2039}"), ("Forward", forward, Command::Forward, "\u{203a}")]
+                {
+                    if arrow_button(ui, theme, words, arrow, enabled).clicked() && enabled {
+                        commands.push(command);
+                    }
+                }
+                ui.add_space(8.0);
+                self.pickers(ui, theme);
+            }
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                ui.add_space(16.0);
+                if controls::button(ui, "Keys", "?", self.help, theme).clicked() {
+                    commands.push(Command::Help);
+                }
+                let other = if theme.dark { "Light" } else { "Dark" };
+                if controls::button(ui, other, "", false, theme).clicked() {
+                    commands.push(Command::Theme);
+                }
+                let units = if self.options.units == UnitSystem::Binary { "GiB" } else { "GB" };
+                let response = controls::button(ui, units, "", false, theme);
+                if response.on_hover_text("Sizes in powers of 1024 or of 1000").clicked() {
+                    self.options.units = match self.options.units {
+                        UnitSystem::Binary => UnitSystem::Decimal,
+                        UnitSystem::Decimal => UnitSystem::Binary,
+                    };
+                }
+            });
+        });
+        for command in commands {
+            self.run(command);
+        }
+    }
+
+    fn pickers(&mut self, ui: &mut Ui, theme: &Theme) {
+        let units = self.options.units;
+        let mut field = std::mem::take(&mut self.capacity_field);
+        if let Some(open) = self.files.current_mut() {
+            let document = open.document.clone();
+            let shared = &mut open.shared;
+            let programs = &document.profile.programs;
+            if let Some(current) = programs.get(shared.program) {
+                let response = picker(ui, theme, "Program", &current.name, 220.0);
+                Popup::menu(&response).show(|ui| {
+                    ui.set_min_width(320.0);
+                    egui::ScrollArea::vertical().max_height(480.0).show(ui, |ui| {
+                        for (i, program) in programs.iter().enumerate() {
+                            let Some((_, analysis)) = document.program(i) else { continue };
+                            let main = analysis.main_space();
+                            let need = main.map(|space| units.short(space.xprof.allocated)).unwrap_or_default();
+                            let mark = main.map_or(Mark::Unknown, |space| mark_of(space.verdict()));
+                            if row(ui, theme, mark, &program.name, &need, i == shared.program).clicked() {
+                                shared.choose(i, main.map_or(0, |space| space.color));
+                                ui.close();
+                            }
+                        }
+                    });
+                });
+            }
+            if let Some((_, analysis)) = document.program(shared.program)
+                && let Some(space) = analysis.space(shared.color)
+            {
+                let capacity = shared.capacity.get(&shared.color).or(space.capacity.as_ref());
+                let value = capacity.map_or_else(|| space.name.clone(), |c| format!("{}  {}", space.name, units.capacity(c.bytes)));
+                let response = picker(ui, theme, "Memory", &value, 220.0);
+                let kind = document.profile.device.kind;
+                Popup::menu(&response).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
+                    ui.set_min_width(320.0);
+                    for space in &analysis.spaces {
+                        let capacity = shared.capacity.get(&space.color).or(space.capacity.as_ref()).map(|c| c.bytes);
+                        let of = capacity.map(|c| format!(" of {}", units.capacity(c))).unwrap_or_default();
+                        let need = format!("{}{of}", units.short(space.xprof.allocated));
+                        let mark = mark_of(space.verdict_against(capacity));
+                        if row(ui, theme, mark, &space.name, &need, space.color == shared.color).clicked() {
+                            shared.choose(shared.program, space.color);
+                            ui.close();
+                        }
+                    }
+                    if shared.color == 0 {
+                        capacity_choice(ui, theme, units, kind, &mut shared.capacity, &mut field);
+                    }
+                });
+            }
+        }
+        self.capacity_field = field;
+    }
+
+    pub(super) fn tabs(&mut self, ui: &mut Ui, theme: &Theme, rect: Rect) {
+        hairline(ui, rect, theme.line);
+        let Some(open) = self.files.current_mut() else { return };
+        let mut x = rect.left() + 20.0;
+        let shown: Vec<_> = view::shown_for(&open.document).collect();
+        let with_numbers = rect.width() > 120.0 * shown.len() as f32;
+        for (i, entry) in shown.into_iter().enumerate() {
+            let active = entry.id == open.shared.view;
+            let color = if active { theme.text } else { theme.text2 };
+            let weight = if active { Weight::SemiBold } else { Weight::Medium };
+            let galley = ui.painter().layout_no_wrap(entry.title.to_owned(), weight.at(size::BODY), color);
+            let number = if with_numbers && i < 9 { (i + 1).to_string() } else { String::new() };
+            let number = ui.painter().layout_no_wrap(number, Weight::Mono.at(size::SMALL), theme.text3);
+            let gap = if with_numbers { 7.0 } else { 0.0 };
+            let width = galley.size().x + number.size().x + gap + 16.0;
+            let tab = Rect::from_min_size(Pos2::new(x, rect.top()), Vec2::new(width, rect.height()));
+            let response = ui.interact(tab, ui.scope_id().with(("tab", entry.id)), Sense::click());
+            response.widget_info(|| WidgetInfo::selected(Role::Tab, true, active, entry.title));
+            if response.hovered() && !active {
+                ui.painter().rect_filled(tab.shrink2(Vec2::new(0.0, 4.0)), space::RADIUS, theme.hover);
+            }
+            let y = tab.center().y;
+            ui.painter().galley(Pos2::new(x + 8.0, y - number.size().y / 2.0), number.clone(), theme.text3);
+            ui.painter().galley(Pos2::new(x + 8.0 + number.size().x + gap, y - galley.size().y / 2.0), galley, color);
+            if active || response.has_focus() {
+                let line = Rect::from_min_max(Pos2::new(tab.left(), tab.bottom() - 3.0), tab.max);
+                ui.painter().rect_filled(line, 0.0, theme.accent);
+            }
+            if response.clicked() {
+                open.shared.view = entry.id;
+            }
+            x = tab.right() + 4.0;
+        }
+    }
+}
+
+/// A space's verdict as a mark.
+pub fn mark_of(verdict: Verdict) -> Mark {
+    match verdict {
+        Verdict::Over { .. } => Mark::Over,
+        Verdict::Fits { .. } => Mark::Fits,
+        Verdict::Unknown => Mark::Unknown,
+    }
+}
+
+fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: bool) -> Response {
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(22.0, space::CONTROL), Sense::click());
+    if response.hovered() && enabled {
+        ui.painter().rect_filled(rect, space::RADIUS, theme.hover);
+    }
+    let color = if enabled { theme.text } else { theme.line2 };
+    ui.painter().text(rect.center(), egui::Align2::CENTER_CENTER, arrow, Weight::Medium.at(size::HEADLINE), color);
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, words));
+    response
+}
+
+/// A button that shows a choice and opens a menu.
+fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, width: f32) -> Response {
+    let label = ui.painter().layout_no_wrap(name.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
+    let mut job = egui::text::LayoutJob::simple_singleline(value.to_owned(), Weight::Medium.at(size::BODY), theme.text);
+    job.wrap = egui::text::TextWrapping::truncate_at_width(width);
+    let galley = ui.painter().layout_job(job);
+    let size = Vec2::new(label.size().x + galley.size().x + 42.0, 28.0);
+    let (rect, response) = ui.allocate_exact_size(size, Sense::click());
+    let fill = if response.hovered() { theme.hover } else { theme.canvas };
+    ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(1.0, theme.line2), StrokeKind::Inside);
+    if response.has_focus() {
+        ui.painter().rect_stroke(rect, space::RADIUS, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
+    }
+    let y = rect.center().y;
+    ui.painter().galley(Pos2::new(rect.left() + 10.0, y - label.size().y / 2.0), label.clone(), theme.text2);
+    let x = rect.left() + 18.0 + label.size().x;
+    ui.painter().galley(Pos2::new(x, y - galley.size().y / 2.0), galley, theme.text);
+    let tip = Pos2::new(rect.right() - 12.0, y + 2.5);
+    let stroke = Stroke::new(1.5, theme.text2);
+    ui.painter().line_segment([tip + Vec2::new(-4.0, -4.0), tip], stroke);
+    ui.painter().line_segment([tip, tip + Vec2::new(4.0, -4.0)], stroke);
+    response.widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, format!("{name}: {value}")));
+    response
+}
+
+/// A row of a menu.
+fn row(ui: &mut Ui, theme: &Theme, mark: Mark, name: &str, value: &str, chosen: bool) -> Response {
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 26.0), Sense::click());
+    if chosen {
+        ui.painter().rect_filled(rect, space::RADIUS, theme.accent_bg);
+    } else if response.hovered() || response.has_focus() {
+        ui.painter().rect_filled(rect, space::RADIUS, theme.hover);
+    }
+    let y = rect.center().y;
+    paint_mark(ui.painter(), Pos2::new(rect.left() + 14.0, y), mark, theme);
+    let value_rect = ui.painter().text(
+        Pos2::new(rect.right() - 8.0, y),
+        egui::Align2::RIGHT_CENTER,
+        value,
+        Weight::Regular.at(size::SMALL),
+        theme.text2,
+    );
+    let width = value_rect.left() - rect.left() - 40.0;
+    let at = Pos2::new(rect.left() + 28.0, y);
+    controls::paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, name, Weight::Medium.at(size::BODY), theme.text, width);
+    response.widget_info(|| WidgetInfo::selected(Role::MenuItem, true, chosen, format!("{name} {value}")));
+    response
+}
+
+/// Choosing the device's capacity by hand: a generation, or a size.
+fn capacity_choice(
+    ui: &mut Ui,
+    theme: &Theme,
+    units: UnitSystem,
+    kind: Option<DeviceKind>,
+    chosen: &mut std::collections::HashMap<i64, Capacity>,
+    field: &mut String,
+) {
+    controls::rule(ui, theme);
+    ui.label(text("Would it fit on", size::SMALL, Weight::Medium, theme.text2));
+    let mut set = |bytes: Bytes, evidence: String| {
+        chosen.insert(0, Capacity { color: 0, bytes, evidence });
+    };
+    if matches!(kind, Some(DeviceKind::Tpu) | None) {
+        ui.horizontal_wrapped(|ui| {
+            for generation in TPU_GENERATIONS {
+                let Some(bytes) = generation.available_hbm() else { continue };
+                let words = format!("{}  {}", generation.name, units.capacity(bytes));
+                if controls::button(ui, &words, "", false, theme).clicked() {
+                    set(bytes, format!("chosen: TPU {}", generation.name));
+                }
+            }
+        });
+    }
+    ui.horizontal(|ui| {
+        let label = ui.label(text("or", size::SMALL, Weight::Regular, theme.text2));
+        let edit = egui::TextEdit::singleline(field).hint_text("15.75GiB").desired_width(110.0);
+        let response = ui.add(edit).labelled_by(label.id);
+        response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Capacity"));
+        let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
+        match parse_size(field) {
+            Ok(bytes) if entered || controls::button(ui, "Use", "", false, theme).clicked() => {
+                set(bytes, "chosen in the window".to_owned());
+            }
+            Err(error) if !field.is_empty() => {
+                ui.label(text(error, size::SMALL, Weight::Regular, theme.danger));
+            }
+            _ => {}
+        }
+    });
+    if chosen.contains_key(&0) && controls::link(ui, "Back to the capacity of the dump", theme).clicked() {
+        chosen.remove(&0);
+    }
+}

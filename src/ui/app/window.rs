@@ -1,0 +1,85 @@
+//! Opens the window on this desktop, or says what is missing.
+
+use super::App;
+use super::loading::Source;
+use crate::ui::session::Options;
+
+/// Why there is no window.
+#[derive(Debug, thiserror::Error)]
+pub enum WindowError {
+    /// Nothing to draw on.
+    #[error("no display: neither DISPLAY nor WAYLAND_DISPLAY is set")]
+    NoDisplay,
+    /// A display, but no window on it.
+    #[error("no window: {0}")]
+    Refused(String),
+}
+
+/// Shows the window until it is closed.
+///
+/// # Errors
+/// [`WindowError`], when no window could be opened; nothing was shown then.
+pub fn run(sources: Vec<Source>, options: Options, place: super::Place) -> Result<(), WindowError> {
+    if cfg!(target_os = "linux") && !has("DISPLAY") && !has("WAYLAND_DISPLAY") {
+        return Err(WindowError::NoDisplay);
+    }
+    let mut native = eframe::NativeOptions {
+        viewport: egui::ViewportBuilder::default()
+            .with_title("Highwater")
+            .with_app_id("highwater")
+            .with_inner_size([1600.0, 1000.0])
+            .with_min_inner_size([720.0, 480.0])
+            .with_drag_and_drop(true),
+        ..eframe::NativeOptions::default()
+    };
+    // Files can be dropped on X11 windows only, so Wayland is for desktops without X.
+    #[cfg(target_os = "linux")]
+    if has("DISPLAY") {
+        native.event_loop_builder = Some(Box::new(|builder| {
+            use winit::platform::x11::EventLoopBuilderExtX11 as _;
+            builder.with_x11();
+        }));
+    }
+    // A library that is missing makes the window system's crate panic; that must not look like a crash of ours.
+    let quiet = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let started = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let flag = std::sync::Arc::clone(&started);
+    let hook = std::sync::Mutex::new(Some(quiet));
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+        eframe::run_native(
+            "Highwater",
+            native,
+            Box::new(move |creation| {
+                flag.store(true, std::sync::atomic::Ordering::Relaxed);
+                // From here on a panic is a defect and is reported as one.
+                if let Some(hook) = hook.lock().ok().and_then(|mut hook| hook.take()) {
+                    std::panic::set_hook(hook);
+                }
+                let mut app = App::new(&creation.egui_ctx, options);
+                app.place = Some(place);
+                for source in sources {
+                    app.open(source);
+                }
+                Ok(Box::new(app))
+            }),
+        )
+    }));
+    match result {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(WindowError::Refused(error.to_string())),
+        Err(panic) if started.load(std::sync::atomic::Ordering::Relaxed) => std::panic::resume_unwind(panic),
+        Err(panic) => {
+            let words = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
+                .unwrap_or_else(|| "the window system did not start".to_owned());
+            Err(WindowError::Refused(words.lines().next().unwrap_or_default().to_owned()))
+        }
+    }
+}
+
+fn has(variable: &str) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}

@@ -1,0 +1,6 @@
+//! The window and its views: the only place that knows egui.
+
+pub mod app;
+pub mod session;
+pub mod view;
+pub mod widget;

@@ -1,0 +1,63 @@
+//! Work off the window's thread whose result a view waits for.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+
+/// How work is to be done.
+#[derive(Clone)]
+pub struct Work {
+    /// To wake the window when it is done.
+    pub ctx: egui::Context,
+    /// At once, on this thread.
+    pub synchronous: bool,
+}
+
+/// One piece of work and its result.
+pub struct Job<T> {
+    state: State<T>,
+}
+
+enum State<T> {
+    Running(Receiver<Option<T>>),
+    Done(T),
+    Failed,
+}
+
+impl<T: Send + 'static> Job<T> {
+    /// Starts the work.
+    pub fn start(work: &Work, name: &str, run: impl FnOnce() -> T + Send + 'static) -> Self {
+        if work.synchronous {
+            return Self { state: State::Done(run()) };
+        }
+        let (sender, receiver) = channel();
+        let ctx = work.ctx.clone();
+        let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let result = catch_unwind(AssertUnwindSafe(run)).ok();
+            // Nobody waits any more when the document was closed.
+            let _ = sender.send(result);
+            ctx.request_repaint();
+        });
+        Self { state: if spawned.is_ok() { State::Running(receiver) } else { State::Failed } }
+    }
+
+    /// The result, once it is there.
+    pub fn poll(&mut self) -> Option<&T> {
+        if let State::Running(receiver) = &self.state {
+            match receiver.try_recv() {
+                Ok(Some(value)) => self.state = State::Done(value),
+                Ok(None) | Err(TryRecvError::Disconnected) => self.state = State::Failed,
+                Err(TryRecvError::Empty) => {}
+            }
+        }
+        match &self.state {
+            State::Done(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether the work ended without a result.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        matches!(self.state, State::Failed)
+    }
+}

@@ -1,0 +1,50 @@
+//! State that belongs to one view of one document: its zoom, its sorting. Kept by type, so that a new view needs no
+//! place of its own here.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+
+/// A value of each type.
+#[derive(Default)]
+pub struct Locals {
+    values: HashMap<TypeId, Box<dyn Any>>,
+}
+
+impl Locals {
+    /// The value of a type, made where there is none yet.
+    pub fn get<T: Default + 'static>(&mut self) -> &mut T {
+        let value = self.values.entry(TypeId::of::<T>()).or_insert_with(|| Box::<T>::default());
+        if !value.is::<T>() {
+            *value = Box::<T>::default();
+        }
+        match value.downcast_mut::<T>() {
+            Some(value) => value,
+            None => unreachable!("the entry was just made of this type"),
+        }
+    }
+
+    /// Takes the value out, to use it beside the rest; give it back with [`Self::put`].
+    pub fn take<T: Default + 'static>(&mut self) -> T {
+        self.values.remove(&TypeId::of::<T>()).and_then(|value| value.downcast::<T>().ok()).map_or_else(T::default, |value| *value)
+    }
+
+    /// Gives a value back.
+    pub fn put<T: 'static>(&mut self, value: T) {
+        self.values.insert(TypeId::of::<T>(), Box::new(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_type_has_its_own_value() {
+        let mut locals = Locals::default();
+        *locals.get::<u32>() = 7;
+        locals.put(String::from("zoom"));
+        assert_eq!(*locals.get::<u32>(), 7);
+        assert_eq!(locals.take::<String>(), "zoom");
+        assert_eq!(locals.take::<String>(), "");
+    }
+}

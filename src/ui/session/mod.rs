@@ -1,0 +1,17 @@
+//! What the views share: open documents, selection, step, range, options, history.
+
+mod context;
+mod derived;
+mod document;
+mod job;
+mod locals;
+mod options;
+mod shared;
+
+pub use context::{Action, Scene, ViewContext};
+pub use derived::{Derived, Grouping, Spread, SpaceData};
+pub use document::Document;
+pub use job::{Job, Work};
+pub use locals::Locals;
+pub use options::{Options, ThemeChoice};
+pub use shared::{RowScope, Shared, Spot};

@@ -1,0 +1,119 @@
+//! What all views of a document show together: program, memory space, selection, step.
+
+use std::collections::HashMap;
+
+use crate::model::{BufferId, Capacity};
+
+/// Which buffers a table lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum RowScope {
+    /// What stands at the peak.
+    #[default]
+    Peak,
+    /// What lives at the chosen step.
+    Step,
+    /// All of the memory space.
+    All,
+}
+
+impl RowScope {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Peak, Self::Step, Self::All];
+}
+
+/// A place to go back to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spot {
+    /// View.
+    pub view: &'static str,
+    /// Program.
+    pub program: usize,
+    /// Memory space.
+    pub color: i64,
+    /// Selection.
+    pub selected: Option<BufferId>,
+    /// Pinned step.
+    pub step: Option<u32>,
+}
+
+/// State shared by the views of a document.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    /// The view that is shown.
+    pub view: &'static str,
+    /// Chosen program.
+    pub program: usize,
+    /// Chosen memory space, by colour.
+    pub color: i64,
+    /// Selected buffer.
+    pub selected: Option<BufferId>,
+    /// Buffer under the pointer, in whichever view.
+    pub hovered: Option<BufferId>,
+    /// Pinned step; `None` for the peak.
+    pub step: Option<u32>,
+    /// Step under the pointer.
+    pub cursor: Option<u32>,
+    /// Visible part of the time axis; `None` for all.
+    pub range: Option<(f64, f64)>,
+    /// Rows of the table.
+    pub rows: RowScope,
+    /// Text that rows must contain.
+    pub filter: String,
+    /// Capacities chosen in the window, by colour.
+    pub capacity: HashMap<i64, Capacity>,
+}
+
+impl Shared {
+    /// Begins at a program and memory space.
+    #[must_use]
+    pub fn new(view: &'static str, program: usize, color: i64) -> Self {
+        Self {
+            view,
+            program,
+            color,
+            selected: None,
+            hovered: None,
+            step: None,
+            cursor: None,
+            range: None,
+            rows: RowScope::default(),
+            filter: String::new(),
+            capacity: HashMap::new(),
+        }
+    }
+
+    /// Chooses another program or memory space: what belongs to the old one goes.
+    pub fn choose(&mut self, program: usize, color: i64) {
+        if (program, color) == (self.program, self.color) {
+            return;
+        }
+        if program != self.program {
+            self.step = None;
+            self.range = None;
+        }
+        self.selected = None;
+        self.hovered = None;
+        self.cursor = None;
+        (self.program, self.color) = (program, color);
+    }
+
+    /// Where one is.
+    #[must_use]
+    pub fn spot(&self) -> Spot {
+        Spot {
+            view: self.view,
+            program: self.program,
+            color: self.color,
+            selected: self.selected,
+            step: self.step,
+        }
+    }
+
+    /// Goes to a place.
+    pub fn go(&mut self, spot: &Spot) {
+        self.choose(spot.program, spot.color);
+        self.view = spot.view;
+        self.selected = spot.selected;
+        self.step = spot.step;
+    }
+}

@@ -1,0 +1,72 @@
+//! The views, one file or folder each. Adding one is a line in [`VIEWS`] or [`PANELS`].
+
+pub mod buffers;
+mod details;
+mod empty;
+mod overview;
+mod palette;
+mod timeline;
+
+use egui::Ui;
+
+use super::session::{Document, ViewContext};
+
+/// A view of a document.
+pub struct View {
+    /// Its name on the command line.
+    pub id: &'static str,
+    /// Its name on the tab.
+    pub title: &'static str,
+    /// Whether a document has something for it.
+    pub has: fn(&Document) -> bool,
+    /// Draws it into the room there is.
+    pub show: fn(&mut Ui, &mut ViewContext<'_>),
+}
+
+/// All views, in the order of their tabs.
+pub const VIEWS: &[View] = &[
+    View { id: "overview", title: "Overview", has: has_spaces, show: overview::show },
+    View { id: "timeline", title: "Timeline", has: has_spaces, show: timeline::show },
+    View { id: "buffers", title: "Buffers", has: has_spaces, show: buffers::show },
+];
+
+/// Panels on the right.
+pub const PANELS: &[View] = &[View { id: "details", title: "Details", has: always, show: details::show }];
+
+/// The view a document begins with.
+pub const FIRST: &str = "overview";
+
+/// What can be opened, for the empty window.
+pub const INPUTS: &[&str] = &["An XLA dump: *after_optimizations.hlo.pb from --xla_dump_to, also gzipped."];
+
+/// The same in one line.
+pub const INPUTS_SHORT: &str = "What can be opened: XLA HLO protos (*.hlo.pb), also gzipped, with the files beside them.";
+
+/// Keys of single views, for the sheet.
+pub const KEYS: &[(&str, &str)] = timeline::KEYS;
+
+fn always(_: &Document) -> bool {
+    true
+}
+
+fn has_spaces(document: &Document) -> bool {
+    document.analysis.programs.iter().any(|program| !program.spaces.is_empty())
+        || document.profile.programs.iter().any(|program| !program.has_buffer_assignment)
+}
+
+/// A view by its name.
+#[must_use]
+pub fn by_id(id: &str) -> Option<&'static View> {
+    VIEWS.iter().find(|view| view.id == id)
+}
+
+/// The views that have something to show.
+pub fn shown_for(document: &Document) -> impl Iterator<Item = &'static View> + '_ {
+    VIEWS.iter().filter(|view| (view.has)(document))
+}
+
+/// The first of them.
+#[must_use]
+pub fn first_for(document: &Document) -> &'static View {
+    shown_for(document).next().unwrap_or(&VIEWS[0])
+}

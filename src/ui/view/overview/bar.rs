@@ -1,0 +1,150 @@
+//! What stands at the peak as one bar against the limit: categories above, folded contributors below.
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
+
+use super::super::palette;
+use crate::model::{Bytes, UnitSystem, percent};
+use crate::ui::session::{RowScope, SpaceData, ViewContext};
+use crate::ui::widget::axis::{Span, byte_ticks};
+use crate::ui::widget::controls::{legend, paint_cut};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::{CachedRaster, Hatch};
+use crate::ui::widget::theme::{Slot, Theme, size};
+
+/// The hatched parts beside the bar.
+#[derive(Default)]
+struct Hatches {
+    over: CachedRaster,
+}
+
+const UPPER: f32 = 30.0;
+const LOWER: f32 = 40.0;
+
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Option<&SpaceData>) {
+    let Some(scene) = context.scene() else { return };
+    let space = scene.space;
+    ui.horizontal(|ui| {
+        ui.label(text("What stands at the peak", size::BODY, Weight::SemiBold, theme.text));
+        ui.add_space(8.0);
+        for (category, _, _) in &space.by_category {
+            legend(ui, palette::slot(*category), category.name(), theme);
+            ui.add_space(6.0);
+        }
+    });
+    let (outer, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0 + UPPER + LOWER + 26.0), Sense::hover());
+    let capacity = context.capacity().map(|c| c.bytes);
+    let needs = space.xprof.allocated;
+    let whole = needs.0.max(capacity.map_or(0, |c| c.0)).max(1) as f64;
+    let x = Span::new(0.0, whole * 1.005);
+    let at = |bytes: f64| outer.left() + (x.share(bytes) * f64::from(outer.width())) as f32;
+    let small = Weight::Regular.at(size::SMALL);
+    let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
+    for tick in byte_ticks(x, 7, base) {
+        let words = context.options.units.capacity(Bytes(tick as u64));
+        let place = at(tick);
+        let align = if tick == 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
+        if place < outer.right() - 24.0 {
+            ui.painter().text(Pos2::new(place, outer.top()), align, words, small.clone(), theme.text2);
+        }
+        ui.painter().vline(place.round(), outer.top() + 14.0..=outer.top() + 18.0, Stroke::new(1.0, theme.line2));
+    }
+    let upper = Rect::from_min_max(Pos2::new(outer.left(), outer.top() + 18.0), Pos2::new(outer.right(), outer.top() + 18.0 + UPPER));
+    let lower = Rect::from_min_max(Pos2::new(outer.left(), upper.bottom() + 1.0), Pos2::new(outer.right(), upper.bottom() + LOWER));
+    ui.painter().rect_filled(upper.union(lower), 0.0, theme.inset);
+    let mut offset = 0.0;
+    for (category, bytes, count) in space.by_category.clone() {
+        let rect = Rect::from_min_max(Pos2::new(at(offset), upper.top()), Pos2::new(at(offset + bytes.0 as f64), upper.bottom()));
+        let words = format!("{}  {}", category.name(), context.short(bytes));
+        let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.xprof.peak.0));
+        if segment(ui, theme, rect, palette::slot(category), &[&words], &hover).clicked() {
+            context.shared.rows = RowScope::Peak;
+            context.shared.filter = category.name().to_lowercase();
+            context.go("buffers");
+        }
+        offset += bytes.0 as f64;
+    }
+    if let Some(data) = data {
+        lower_row(ui, context, theme, data, lower, &at);
+    }
+    if let Some(capacity) = capacity {
+        let place = at(capacity.0 as f64).round();
+        let words = format!("capacity {}", context.options.units.capacity(capacity));
+        let y = lower.bottom() + 14.0;
+        let left_side = place > outer.left() + 160.0;
+        let (align, dx) = if left_side { (Align2::RIGHT_CENTER, -8.0) } else { (Align2::LEFT_CENTER, 8.0) };
+        ui.painter().text(Pos2::new(place + dx, y), align, words, Weight::SemiBold.at(size::SMALL), theme.danger);
+        if needs > capacity {
+            let strip = Rect::from_min_max(Pos2::new(place, lower.bottom() + 2.0), Pos2::new(at(needs.0 as f64), lower.bottom() + 8.0));
+            let mut hatches = context.locals.take::<Hatches>();
+            hatches.over.show(ui, strip, "over", (theme.dark, needs.0, capacity.0), theme.canvas, |raster| {
+                let (width, height) = (raster.width() as i64, raster.height() as i64);
+                raster.hatch(0, 0, width, height, Hatch::beyond(theme.over));
+            });
+            context.locals.put(hatches);
+            let words = format!("{} over", context.short(needs - capacity));
+            let end = Pos2::new(at(needs.0 as f64), y);
+            ui.painter().text(end, Align2::RIGHT_CENTER, words, Weight::SemiBold.at(size::SMALL), theme.danger);
+        }
+        let line = Rect::from_min_max(Pos2::new(place - 1.0, upper.top() - 6.0), Pos2::new(place + 1.0, lower.bottom() + 22.0));
+        ui.painter().rect_filled(line, 0.0, theme.over);
+    }
+}
+
+fn lower_row(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    data: &SpaceData,
+    row: Rect,
+    at: &dyn Fn(f64) -> f32,
+) {
+    let Some(scene) = context.scene() else { return };
+    let mut offset = 0.0;
+    for (category, _, _) in scene.space.by_category.clone() {
+        for item in data.contributors.iter().filter(|item| item.category == category) {
+            let rect = Rect::from_min_max(
+                Pos2::new(at(offset), row.top()),
+                Pos2::new(at(offset + item.bytes.0 as f64), row.bottom()),
+            );
+            offset += item.bytes.0 as f64;
+            if rect.width() < 1.0 {
+                continue;
+            }
+            let name = if item.scope.is_empty() { item.opcode.clone() } else { last_parts(&item.scope, 2) };
+            let count = if item.buffers.len() > 1 { format!("  \u{d7}{}", item.buffers.len()) } else { String::new() };
+            let size_words = context.short(item.bytes);
+            let hover = format!("{}{count}, {size_words}, {}", if item.scope.is_empty() { &item.opcode } else { &item.scope }, item.shape);
+            let first = format!("{name}{count}");
+            if segment(ui, theme, rect, palette::slot(category), &[&first, &size_words], &hover).clicked() {
+                context.shared.selected = item.buffers.first().copied();
+            }
+        }
+    }
+}
+
+fn last_parts(scope: &str, parts: usize) -> String {
+    let all: Vec<&str> = scope.split('/').collect();
+    all[all.len().saturating_sub(parts)..].join("/")
+}
+
+/// A part of the bar: fill, words where they fit, and everything on hover.
+fn segment(ui: &mut Ui, theme: &Theme, rect: Rect, slot: Slot, lines: &[&str], hover: &str) -> egui::Response {
+    let response = ui.interact(rect, ui.scope_id().with(("segment", rect.left().to_bits(), rect.top().to_bits())), Sense::click());
+    let gap = if rect.width() > 3.0 { 1.0 } else { 0.0 };
+    let fill = Rect::from_min_max(rect.min, Pos2::new(rect.right() - gap, rect.bottom()));
+    ui.painter().rect_filled(fill, 0.0, slot.color());
+    if response.hovered() || response.has_focus() {
+        ui.painter().rect_stroke(fill, 0.0, Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
+    }
+    if rect.width() > 44.0 {
+        let step = 15.0;
+        let top = rect.center().y - step * (lines.len() as f32 - 1.0) / 2.0;
+        for (i, line) in lines.iter().enumerate() {
+            let at = Pos2::new(rect.left() + 7.0, top + step * i as f32);
+            let weight = if i == 0 { Weight::SemiBold } else { Weight::Medium };
+            paint_cut(ui.painter(), at, Align2::LEFT_CENTER, line, weight.at(size::SMALL), slot.text(), rect.width() - 12.0);
+        }
+    }
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, hover));
+    response.on_hover_text_at_pointer(hover)
+}

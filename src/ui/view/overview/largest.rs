@@ -1,0 +1,102 @@
+//! The largest contributors at the peak, equal things of all layers folded into one row.
+
+use egui::{Sense, Ui, Vec2};
+
+use super::super::palette;
+use crate::model::{Bytes, UnitSystem, percent, thousands};
+use crate::ui::session::{RowScope, SpaceData, ViewContext};
+use crate::ui::widget::controls::link;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::table::{Cell, Column, Table, TableState};
+use crate::ui::widget::theme::{Theme, size, space};
+
+#[derive(Default)]
+pub struct State {
+    table: TableState,
+}
+
+/// Rows that are shown without asking.
+const ROWS: usize = 12;
+
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &SpaceData, state: &mut State) {
+    let Some(scene) = context.scene() else { return };
+    ui.horizontal(|ui| {
+        ui.label(text("Largest at the peak", size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text("layers folded", size::SMALL, Weight::Regular, theme.text3));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            let words = format!("open Buffers ({})", thousands(scene.space.at_peak.len() as u64));
+            if link(ui, &words, theme).clicked() {
+                context.shared.rows = RowScope::Peak;
+                context.go("buffers");
+            }
+        });
+    });
+    let rows = data.contributors.len().min(ROWS);
+    let largest = data.contributors.first().map_or(0, |item| item.bytes.0).max(1);
+    let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
+    let columns = [
+        Column::text("Scope", 160.0, 3.0).fixed(),
+        Column::text("Shape", 120.0, 1.6).fixed(),
+        Column::number("Count", 64.0).fixed(),
+        Column::number(&format!("Size, {unit_name}"), 100.0).fixed(),
+        Column::number(&format!("Padding, {unit_name}"), 110.0).fixed(),
+        Column::number("Share of the peak", 190.0).fixed(),
+    ];
+    let height = 26.0 + space::ROW * rows as f32 + 1.0;
+    let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
+    let selected = context.shared.selected.and_then(|buffer| data.contributors.iter().position(|c| c.buffers.contains(&buffer)));
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("largest"));
+    let table =
+        Table { columns: &columns, rows, selected: selected.filter(|row| *row < rows), lit: None, sort: None, name: "largest", keys: false };
+    let peak = scene.space.xprof.peak.0;
+    let units = context.options.units;
+    let items = &data.contributors;
+    let response = table.show(
+        &mut child,
+        &mut state.table,
+        |row| format!("{} {}", words(items, row), units.short(items[row].bytes)),
+        |row, column| {
+            let item = &items[row];
+            let slot = palette::slot(item.category);
+            match column {
+                0 => Cell::text(words(items, row)).swatch(slot),
+                1 => {
+                    let more = if item.other_shapes > 0 { format!("  +{}", item.other_shapes) } else { String::new() };
+                    Cell::mono(format!("{}{more}", item.shape)).quiet()
+                }
+                2 => Cell::text(format!("\u{d7}{}", thousands(item.buffers.len() as u64))).quiet(),
+                3 => Cell::text(UnitSystem::in_unit(item.bytes, unit)).strong(),
+                4 if item.padding.0 == 0 => Cell::text("0").quiet(),
+                4 => Cell::text(match UnitSystem::in_unit(item.padding, unit) {
+                    small if small == "0.0" => "under 0.1".to_owned(),
+                    text => text,
+                }),
+                _ => Cell::text(percent(item.bytes.0, peak)).bar((item.bytes.0 as f64 / peak.max(1) as f64) as f32, slot),
+            }
+        },
+    );
+    if let Some(row) = response.chosen {
+        context.shared.selected = items[row].buffers.first().copied();
+    }
+    if let Some(row) = response.hovered {
+        context.shared.hovered = items[row].buffers.first().copied();
+    }
+    if items.len() > rows {
+        let rest: Bytes = items[rows..].iter().map(|item| item.bytes).sum();
+        let count: usize = items[rows..].iter().map(|item| item.buffers.len()).sum();
+        let words = format!(
+            "{} more rows, {} buffers, {} ({})",
+            thousands((items.len() - rows) as u64),
+            thousands(count as u64),
+            units.short(rest),
+            percent(rest.0, peak)
+        );
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+    }
+}
+
+/// What a row is called.
+fn words(items: &[crate::analysis::contributors::Contributor], row: usize) -> String {
+    let item = &items[row];
+    if item.scope.is_empty() { format!("no op name ({})", item.opcode) } else { item.scope.clone() }
+}

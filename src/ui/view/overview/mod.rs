@@ -1,0 +1,143 @@
+//! Overview: does it fit, what stands at the peak, how memory goes over the program, the largest contributors.
+
+mod bar;
+mod largest;
+mod readouts;
+mod verdict;
+
+use egui::{Align2, Pos2, Rect, Sense, Stroke, Ui, Vec2};
+
+use super::palette;
+use crate::model::{Category, thousands};
+use crate::ui::session::{SpaceData, ViewContext};
+use crate::ui::widget::axis::{Span, byte_ticks};
+use crate::ui::widget::controls::{self, link, paint_peak};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::CachedRaster;
+use crate::ui::widget::stack::Stack;
+use crate::ui::widget::theme::{Theme, size, space};
+
+#[derive(Default)]
+struct State {
+    curve: CachedRaster,
+    largest: largest::State,
+}
+
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = Theme::of(ui.ctx());
+    if context.scene().is_none() {
+        return super::empty::without_memory(ui, context, &theme);
+    }
+    let mut state = context.locals.take::<State>();
+    let data = context.data();
+    egui::ScrollArea::vertical().id_salt("overview").auto_shrink([false, false]).show(ui, |ui| {
+        let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
+        egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
+            ui.set_width(ui.available_width());
+            verdict::show(ui, context, &theme);
+            ui.add_space(14.0);
+            bar::show(ui, context, &theme, data.as_deref());
+            ui.add_space(10.0);
+            readouts::show(ui, context, &theme);
+            ui.add_space(10.0);
+            notes(ui, context, &theme);
+            let Some(data) = data else { return };
+            curve(ui, context, &theme, &data, &mut state.curve);
+            ui.add_space(12.0);
+            largest::show(ui, context, &theme, &data, &mut state.largest);
+        });
+    });
+    context.locals.put(state);
+}
+
+/// What does not fit together, or could not be read.
+fn notes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
+    let Some(scene) = context.scene() else { return };
+    let mut words: Vec<String> = context.document.profile.notes.iter().map(ToString::to_string).collect();
+    words.extend(context.document.analysis.notes.iter().cloned());
+    words.extend(scene.space.xprof.inconsistencies.iter().cloned());
+    let difference = scene.space.peak_difference(scene.program, scene.analysis.live.as_ref());
+    for note in words.iter().take(6) {
+        ui.horizontal(|ui| {
+            let (rect, _) = ui.allocate_exact_size(Vec2::new(3.0, 16.0), Sense::hover());
+            ui.painter().rect_filled(rect, 0.0, theme.warn);
+            ui.add(egui::Label::new(text(note, size::SMALL, Weight::Regular, theme.warn)).wrap());
+        });
+    }
+    if let Some(note) = difference {
+        ui.add(egui::Label::new(text(format!("{note}."), size::SMALL, Weight::Regular, theme.text3)).wrap());
+    }
+    if !words.is_empty() {
+        ui.add_space(8.0);
+    }
+}
+
+fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &SpaceData, raster: &mut CachedRaster) {
+    ui.horizontal(|ui| {
+        ui.label(text("Live memory over the program", size::BODY, Weight::SemiBold, theme.text));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            if link(ui, "open Timeline", theme).clicked() {
+                context.go("timeline");
+            }
+        });
+    });
+    let Some(scene) = context.scene() else { return };
+    let (outer, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 190.0), Sense::click());
+    let plot = Rect::from_min_max(outer.min + Vec2::new(58.0, 22.0), outer.max - Vec2::new(0.0, 20.0));
+    let limit = context.capacity().map(|c| c.bytes.0 as f64);
+    let peak = scene.space.peak().0 as f64;
+    let y = Span::new(0.0, peak.max(limit.unwrap_or(0.0)).max(1.0) * 1.04);
+    let x = Span::new(0.0, f64::from(data.map.points));
+    let spread = &data.by_category;
+    let slots: Vec<_> = Category::ALL.iter().map(|c| palette::slot(*c)).collect();
+    let stack = Stack {
+        points: data.map.points,
+        highest: &|from, to| spread.pyramid.max_in(&spread.curves.total, from, to),
+        group: &|group, point| spread.curves.groups[group].at(point),
+        slots: &slots,
+        line: None,
+        limit,
+    };
+    let key = (context.shared.program, context.shared.color, limit.map(f64::to_bits), theme.dark);
+    raster.show(ui, plot, "overview curve", key, theme.panel, |raster| stack.draw(raster, x, y, theme));
+    let painter = ui.painter();
+    let small = Weight::Regular.at(size::SMALL);
+    let base = if context.options.units == crate::model::UnitSystem::Binary { 1024.0 } else { 1000.0 };
+    for tick in byte_ticks(y, 4, base) {
+        let at = plot.bottom() - (y.share(tick) * f64::from(plot.height())) as f32;
+        let words = context.options.units.capacity(crate::model::Bytes(tick as u64));
+        painter.text(Pos2::new(plot.left() - 8.0, at), Align2::RIGHT_CENTER, words, small.clone(), theme.text2);
+    }
+    if let Some(limit) = limit {
+        let at = (plot.bottom() - (y.share(limit) * f64::from(plot.height())) as f32).round();
+        painter.hline(plot.x_range(), at, Stroke::new(2.0, theme.over));
+        let words = context.capacity().map(|c| context.options.units.capacity(c.bytes)).unwrap_or_default();
+        let label = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.danger);
+        let place = Rect::from_min_size(Pos2::new(plot.right() - label.size().x - 8.0, at - label.size().y - 3.0), label.size());
+        painter.rect_filled(place.expand2(Vec2::new(4.0, 1.0)), 0.0, theme.panel.gamma_multiply(0.85));
+        painter.galley(place.min, label, theme.danger);
+    }
+    let point = scene.space.peak_point();
+    let px = plot.left() + (x.share(f64::from(point) + 0.5) * f64::from(plot.width())) as f32;
+    let py = plot.bottom() - (y.share(peak) * f64::from(plot.height())) as f32;
+    paint_peak(painter, Pos2::new(px, py - 1.0), theme.ink);
+    let words = format!("peak {}", context.short(scene.space.peak()));
+    let (align, dx) = if px > plot.center().x { (Align2::RIGHT_CENTER, -10.0) } else { (Align2::LEFT_CENTER, 10.0) };
+    painter.text(Pos2::new(px + dx, py - 8.0), align, words, Weight::SemiBold.at(size::SMALL), theme.text);
+    let unit = data.map.axis.unit();
+    let y_axis = plot.bottom() + 10.0;
+    painter.text(Pos2::new(plot.left(), y_axis), Align2::LEFT_CENTER, format!("{unit} 0"), small.clone(), theme.text2);
+    let last = format!("{unit} {}", thousands(u64::from(data.map.points.saturating_sub(1))));
+    painter.text(Pos2::new(plot.right(), y_axis), Align2::RIGHT_CENTER, last, small, theme.text2);
+    controls::hairline(ui, Rect::from_min_max(plot.min, Pos2::new(plot.right(), plot.bottom() + 1.0)), theme.line2);
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Live memory over the program"));
+    if let Some(at) = response.hover_pos().filter(|at| plot.x_range().contains(at.x)) {
+        let step = x.at(f64::from((at.x - plot.left()) / plot.width())).floor() as u32;
+        context.shared.cursor = Some(step);
+        ui.painter().vline(at.x, plot.y_range(), Stroke::new(1.0, theme.ink));
+        if response.clicked() {
+            context.shared.step = Some(step);
+            context.go("timeline");
+        }
+    }
+}

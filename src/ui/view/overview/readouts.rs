@@ -1,0 +1,118 @@
+//! Readouts: peak, padding, fragmentation, arguments, outputs, temporaries, in one row with their relation.
+
+use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+
+use crate::model::{Bytes, Category, percent, thousands};
+use crate::ui::session::ViewContext;
+use crate::ui::widget::controls::{hairline, paint_cut, vline};
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::theme::{Theme, size};
+
+struct Readout {
+    title: &'static str,
+    bytes: Bytes,
+    remark: String,
+    caution: bool,
+}
+
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
+    let Some(scene) = context.scene() else { return };
+    let space = scene.space;
+    let peak = space.peak();
+    let points = scene.analysis.live.as_ref().map(|live| live.points());
+    let place = match points {
+        Some(points) => format!("step {} of {}", thousands(space.peak_point().into()), thousands(points.into())),
+        None => format!("heap event {} of {}", thousands(space.peak_point().into()), thousands(space.event_count() as u64)),
+    };
+    let count = |category: Category| space.by_category.iter().find(|row| row.0 == category).map_or((Bytes::ZERO, 0), |r| (r.1, r.2));
+    let (temporaries, temporary_count) = count(Category::Temporary);
+    let donated = scene
+        .program
+        .allocations
+        .iter()
+        .filter(|a| a.is_parameter && a.color == space.color && a.is_parameter_aliased)
+        .count();
+    let arguments = scene.program.allocations.iter().filter(|a| a.is_parameter && a.color == space.color).count();
+    let outputs = space.xprof.live_out;
+    let argument_words = match donated {
+        0 if arguments > 0 && outputs > Bytes::ZERO => format!("{} buffers, none donated", thousands(arguments as u64)),
+        0 => format!("{} buffers", thousands(arguments as u64)),
+        n => format!("{} of {} donated", thousands(n as u64), thousands(arguments as u64)),
+    };
+    let readouts = [
+        Readout { title: "Peak", bytes: peak, remark: place, caution: false },
+        Readout {
+            title: "Padding at the peak",
+            bytes: space.padding_at_peak,
+            remark: format!("{} of the peak", percent(space.padding_at_peak.0, peak.0)),
+            caution: space.padding_at_peak.0 * 10 > peak.0,
+        },
+        Readout {
+            title: "Fragmentation",
+            bytes: space.fragmentation(),
+            remark: format!("{} of allocated", percent(space.fragmentation().0, space.xprof.allocated.0)),
+            caution: space.fragmentation().0 * 10 > space.xprof.allocated.0,
+        },
+        Readout {
+            title: "Arguments",
+            bytes: space.xprof.parameters,
+            remark: argument_words,
+            caution: donated == 0 && arguments > 0 && outputs.0 * 10 > peak.0,
+        },
+        Readout {
+            title: "Outputs",
+            bytes: outputs,
+            remark: if donated > 0 { "donated arguments included".to_owned() } else { format!("{} of the peak", percent(outputs.0, peak.0)) },
+            caution: false,
+        },
+        Readout {
+            title: "Temporaries",
+            bytes: temporaries,
+            remark: format!("{} of the peak, {} buffers", percent(temporaries.0, peak.0), thousands(temporary_count as u64)),
+            caution: false,
+        },
+    ];
+    let columns = if ui.available_width() < 760.0 { 3 } else { 6 };
+    for row in readouts.chunks(columns) {
+        let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 68.0), Sense::hover());
+        hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
+        let width = rect.width() / columns as f32;
+        for (i, readout) in row.iter().enumerate() {
+            let left = rect.left() + width * i as f32;
+            if i > 0 {
+                vline(ui, left - 1.0, rect.top() + 10.0, rect.bottom() - 8.0, theme.line);
+            }
+            let left = left + if i > 0 { 14.0 } else { 0.0 };
+            cell(ui, context, theme, Pos2::new(left, rect.top()), width - 22.0, readout);
+        }
+        hairline(ui, rect, theme.line);
+    }
+}
+
+fn cell(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, at: Pos2, width: f32, readout: &Readout) {
+    let painter = ui.painter();
+    let top_left = egui::Align2::LEFT_TOP;
+    let small = Weight::Regular.at(size::SMALL);
+    let mut cut = paint_cut(painter, at + Vec2::new(0.0, 8.0), top_left, readout.title, small.clone(), theme.text2, width).1;
+    let (number, unit) = context.options.units.split(readout.bytes);
+    let drawn = painter.text(at + Vec2::new(0.0, 22.0), top_left, number, Weight::SemiBold.at(size::READOUT), theme.text);
+    let unit_at = Pos2::new(drawn.right() + 5.0, drawn.bottom() - 4.0);
+    painter.text(unit_at, egui::Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
+    let mut remark_at = at + Vec2::new(0.0, 49.0);
+    let mut room = width;
+    let color = if readout.caution { theme.warn } else { theme.text2 };
+    if readout.caution {
+        // A caution is a word and a sign, never a colour alone.
+        painter.text(remark_at, top_left, "!", Weight::SemiBold.at(size::SMALL), theme.warn);
+        remark_at.x += 8.0;
+        room -= 8.0;
+    }
+    cut |= paint_cut(painter, remark_at, top_left, &readout.remark, small, color, room).1;
+    let rect = Rect::from_min_size(at, Vec2::new(width, 66.0));
+    let response = ui.interact(rect, ui.scope_id().with(("readout", readout.title)), Sense::hover());
+    let words = format!("{} {} {}", readout.title, context.short(readout.bytes), readout.remark);
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));
+    let exact = readout.bytes.exact();
+    let hover = if cut { format!("{exact}\n{}", readout.remark) } else { exact };
+    response.on_hover_text(hover);
+}

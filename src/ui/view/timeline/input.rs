@@ -1,0 +1,150 @@
+//! Wheel, drag and keys: what is visible of the timeline.
+
+use egui::{Key, PointerButton, Ui};
+
+use super::{Asked, Places, State, map};
+use crate::ui::session::{SpaceData, ViewContext};
+use crate::ui::widget::axis::Span;
+
+/// Fewest points that fill the width.
+const LEAST: f64 = 4.0;
+
+pub fn take(
+    ui: &Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut State,
+    data: &SpaceData,
+    places: &mut Places,
+    asked: Option<Asked>,
+) {
+    let mut x = places.x;
+    pointer(ui, context, state, data, places, &mut x);
+    if !ui.ctx().egui_wants_keyboard_input() {
+        keys(ui, context, state, data, places, &mut x);
+    }
+    match asked {
+        Some(Asked::All) => all(state, places, &mut x),
+        Some(Asked::Focus) => focus(context, state, data, places, &mut x),
+        None => {}
+    }
+    if x != places.x {
+        context.shared.range = (x != places.whole).then_some((x.lo, x.hi));
+        places.x = x;
+    }
+}
+
+fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places, x: &mut Span) {
+    let both = places.curve.union(places.map);
+    if !ui.rect_contains_pointer(both) {
+        return;
+    }
+    let (position, scroll, zoom, alt, delta, down) = ui.input(|i| {
+        (
+            i.pointer.hover_pos(),
+            i.smooth_scroll_delta(),
+            i.zoom_delta(),
+            i.modifiers.alt,
+            i.pointer.delta(),
+            i.pointer.button_down(PointerButton::Primary) && i.pointer.is_decidedly_dragging(),
+        )
+    });
+    let Some(position) = position else { return };
+    let point = places.point_at(position.x);
+    let in_map = places.map.contains(position);
+    let whole = map::whole_addresses(context, data);
+    if alt && in_map && scroll.y != 0.0 {
+        let y = state.addresses.unwrap_or(whole);
+        let share = f64::from((places.map.bottom() - position.y) / places.map.height());
+        let zoomed = y.zoomed(y.at(share), f64::from((-scroll.y / 240.0).exp2()), whole, whole.len() * 1e-7);
+        state.addresses = (zoomed != whole).then_some(zoomed);
+    } else if scroll.y != 0.0 {
+        *x = x.zoomed(point, f64::from((-scroll.y / 200.0).exp2()), places.whole, LEAST);
+    }
+    if zoom != 1.0 && zoom > 0.0 {
+        *x = x.zoomed(point, f64::from(1.0 / zoom), places.whole, LEAST);
+    }
+    if scroll.x != 0.0 {
+        *x = x.moved(-f64::from(scroll.x / places.map.width()) * x.len(), places.whole);
+    }
+    if down {
+        *x = x.moved(-f64::from(delta.x / places.map.width()) * x.len(), places.whole);
+        if state.dragging_map
+            && let Some(y) = state.addresses
+        {
+            state.addresses = Some(y.moved(f64::from(delta.y / places.map.height()) * y.len(), whole));
+        }
+    }
+}
+
+fn keys(
+    ui: &Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut State,
+    data: &SpaceData,
+    places: &Places,
+    x: &mut Span,
+) {
+    let (zoom, move_by, whole, fit, next) = ui.input(|i| {
+        if i.modifiers.any() {
+            return (0.0, 0.0, false, false, 0);
+        }
+        let pressed = |key| f64::from(u8::from(i.key_pressed(key)));
+        (
+            pressed(Key::S) + pressed(Key::ArrowDown) - pressed(Key::W) - pressed(Key::ArrowUp),
+            pressed(Key::D) + pressed(Key::ArrowRight) - pressed(Key::A) - pressed(Key::ArrowLeft),
+            i.key_pressed(Key::Num0),
+            i.key_pressed(Key::F),
+            i32::from(i.key_pressed(Key::Period)) - i32::from(i.key_pressed(Key::Comma)),
+        )
+    });
+    if zoom != 0.0 {
+        let step = f64::from(context.step()) + 0.5;
+        let pointer = ui.input(|i| i.pointer.hover_pos()).filter(|p| places.curve.union(places.map).contains(*p));
+        let middle = if step >= x.lo && step <= x.hi { step } else { f64::midpoint(x.lo, x.hi) };
+        let around = pointer.map_or(middle, |p| places.point_at(p.x));
+        *x = x.zoomed(around, 1.4f64.powf(zoom), places.whole, LEAST);
+    }
+    if move_by != 0.0 {
+        *x = x.moved(move_by * 0.15 * x.len(), places.whole);
+    }
+    if whole {
+        all(state, places, x);
+    }
+    if fit {
+        focus(context, state, data, places, x);
+    }
+    if next != 0 {
+        step_to_allocation(context, data, next);
+    }
+}
+
+fn all(state: &mut State, places: &Places, x: &mut Span) {
+    *x = places.whole;
+    state.addresses = None;
+}
+
+fn focus(context: &ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places, x: &mut Span) {
+    let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) else { return };
+    let (lo, hi) = map::fit_time(item, places.whole);
+    *x = Span::new(lo, hi);
+    state.addresses = Some(map::fit_addresses(item, map::whole_addresses(context, data)));
+}
+
+/// The buffer that is placed next after (or last before) the selected one, or the step.
+fn step_to_allocation(context: &mut ViewContext<'_>, data: &SpaceData, direction: i32) {
+    let now = context
+        .shared
+        .selected
+        .and_then(|buffer| data.box_of(buffer))
+        .map_or((context.step(), None), |item| (item.start, Some(item.buffer)));
+    let key = |item: &crate::analysis::map::MapBox| (item.start, Some(item.buffer));
+    let next = if direction > 0 {
+        data.map.boxes.iter().filter(|item| key(item) > now).min_by_key(|item| key(item))
+    } else {
+        data.map.boxes.iter().filter(|item| key(item) < now).max_by_key(|item| key(item))
+    };
+    if let Some(item) = next {
+        context.shared.selected = Some(item.buffer);
+        context.shared.step = Some(item.start);
+    }
+}

@@ -1,0 +1,290 @@
+//! The memory map: every buffer as a box, x is program order, y is address.
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+
+use super::{Groups, Places, State, curve};
+use crate::analysis::map::MapBox;
+use crate::analysis::{category, scope, unpadded};
+use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
+use crate::ui::session::{Scene, SpaceData, ViewContext};
+use crate::ui::widget::axis::{Span, byte_ticks};
+use crate::ui::widget::controls::{self, paint_cut};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::{Hatch, Raster};
+use crate::ui::widget::theme::{Theme, mix, size};
+
+/// Least height and width of a box that carries its name.
+const LABEL: Vec2 = Vec2::new(90.0, 19.0);
+
+/// All addresses, with the limit in view.
+pub fn whole_addresses(context: &ViewContext<'_>, data: &SpaceData) -> Span {
+    let limit = context.capacity().map_or(0, |c| c.bytes.0);
+    // A limit far above what is used would make everything a stripe at the bottom.
+    let top = if limit > data.map.height.saturating_mul(2) { data.map.height } else { data.map.height.max(limit) };
+    Span::new(0.0, (top as f64).max(1.0) * 1.03)
+}
+
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    state: &mut State,
+    data: &SpaceData,
+    groups: &Groups<'_>,
+    places: &Places,
+) {
+    let Some(scene) = context.scene() else { return };
+    let rect = places.map;
+    let whole = whole_addresses(context, data);
+    let y = state.addresses.map_or(whole, |span| span.kept_in(whole));
+    let limit = context.capacity().map(|c| c.bytes.0 as f64);
+    let key = (
+        state.of,
+        state.grouping,
+        std::sync::Arc::as_ptr(context.document) as usize,
+        [places.x.lo, places.x.hi, y.lo, y.hi, limit.unwrap_or(-1.0)].map(f64::to_bits),
+        (theme.dark, groups.spread.names.len(), state.show_padding),
+    );
+    let show_padding = state.show_padding;
+    state.map.show(ui, rect, "memory map", key, theme.panel, |raster| {
+        paint(raster, theme, scene, data, groups, places.x, y, limit, show_padding);
+    });
+    let y_of = |address: f64| rect.bottom() - (y.share(address) * f64::from(rect.height())) as f32;
+    let box_rect = |item: &MapBox| {
+        Rect::from_min_max(
+            Pos2::new(places.x_of(f64::from(item.start)), y_of((item.address + item.size) as f64)),
+            Pos2::new(places.x_of(f64::from(item.end) + 1.0), y_of(item.address as f64)),
+        )
+    };
+    let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
+    labels(&painter, state, scene, data, groups, places, &box_rect);
+    axis(ui, context, theme, data, y, rect, &y_of);
+    if let Some(limit) = limit.filter(|limit| *limit >= y.lo && *limit <= y.hi) {
+        let at = y_of(limit).round();
+        painter.hline(rect.x_range(), at, Stroke::new(2.0, theme.over));
+        let words = format!("capacity {}", context.capacity().map(|c| context.options.units.capacity(c.bytes)).unwrap_or_default());
+        curve::label(ui, theme, &words, Pos2::new(rect.left() + 10.0, at - 3.0));
+    }
+    if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
+        let outline = box_rect(item).expand(1.0);
+        painter.rect_stroke(outline.expand(2.5), 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
+        painter.rect_stroke(outline, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Outside);
+    }
+    let response = ui.interact(rect, ui.scope_id().with("map"), Sense::click_and_drag());
+    let spoken = format!("Memory map, {} buffers", thousands(data.map.boxes.len() as u64));
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
+    state.dragging_map = response.dragged();
+    let Some(at) = response.hover_pos() else { return };
+    let point = (places.point_at(at.x).floor().max(0.0) as u32).min(data.map.points.saturating_sub(1));
+    context.shared.cursor = Some(point);
+    let slack = y.len() / f64::from(rect.height().max(1.0));
+    let address = y.at(f64::from((rect.bottom() - at.y) / rect.height()));
+    let hit = hit(data, point, address, slack, places.x.len() / f64::from(rect.width().max(1.0)));
+    if response.double_clicked() {
+        match hit {
+            Some(item) => {
+                context.shared.range = Some(fit_time(&item, places.whole));
+                state.addresses = Some(fit_addresses(&item, whole));
+                context.shared.selected = Some(item.buffer);
+            }
+            None => {
+                context.shared.range = None;
+                state.addresses = None;
+            }
+        }
+        return;
+    }
+    if response.clicked() {
+        context.shared.selected = hit.map(|item| item.buffer);
+    }
+    let Some(item) = hit else { return };
+    context.shared.hovered = Some(item.buffer);
+    if response.dragged() {
+        return;
+    }
+    painter.rect_stroke(box_rect(&item), 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
+    response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, scene, &item));
+}
+
+/// What is under the pointer, with a pixel's slack in both directions for what is thinner than a pixel.
+fn hit(data: &SpaceData, point: u32, address: f64, slack: f64, points_per_pixel: f64) -> Option<MapBox> {
+    let address = address.max(0.0);
+    if let Some(item) = data.map.hit(point, address as u64) {
+        return Some(*item);
+    }
+    let (low, high) = ((address - slack).max(0.0) as u64, (address + slack) as u64);
+    let near = (points_per_pixel * 1.5).ceil() as u32;
+    data.map
+        .boxes
+        .iter()
+        .filter(|item| {
+            item.start <= point.saturating_add(near)
+                && point.saturating_sub(near) <= item.end
+                && item.address <= high
+                && item.address.saturating_add(item.size) >= low
+        })
+        .min_by_key(|item| point.saturating_sub(item.end).max(item.start.saturating_sub(point)))
+        .copied()
+}
+
+/// The part of the time axis that shows a box with some air.
+pub fn fit_time(item: &MapBox, whole: Span) -> (f64, f64) {
+    let span = Span::around(f64::from(item.start), f64::from(item.end) + 1.0, 0.25, whole, 8.0);
+    (span.lo, span.hi)
+}
+
+/// The addresses that show a box with some air.
+pub fn fit_addresses(item: &MapBox, whole: Span) -> Span {
+    Span::around(item.address as f64, (item.address + item.size) as f64, 1.0, whole, whole.len() * 1e-6)
+}
+
+#[expect(clippy::too_many_arguments, reason = "everything the picture depends on")]
+fn paint(
+    raster: &mut Raster,
+    theme: &Theme,
+    scene: Scene<'_>,
+    data: &SpaceData,
+    groups: &Groups<'_>,
+    x: Span,
+    y: Span,
+    limit: Option<f64>,
+    show_padding: bool,
+) {
+    let (width, height) = (raster.width() as f64, raster.height() as f64);
+    let px = |point: f64| (x.share(point) * width).round().clamp(-2.0, width + 2.0) as i64;
+    let py = |address: f64| ((1.0 - y.share(address)) * height).round().clamp(-2.0, height + 2.0) as i64;
+    let thick = raster.scale().round().max(1.0) as i64;
+    // Memory taken for the whole program stands out from free space even while nothing is in it.
+    for region in data.map.regions.iter().filter(|region| region.always_live) {
+        let ground = mix(theme.panel, theme.line2, 0.35);
+        raster.fill(0, py((region.base + region.size) as f64), width as i64, py(region.base as f64), ground);
+    }
+    for item in &data.map.boxes {
+        let (start, end) = (f64::from(item.start), f64::from(item.end) + 1.0);
+        let (low, high) = (item.address as f64, (item.address + item.size) as f64);
+        if end < x.lo || start > x.hi || high < y.lo || low > y.hi {
+            continue;
+        }
+        let (x0, x1) = (px(start), px(end).max(px(start) + 1));
+        let (y0, y1) = (py(high).min(py(low) - 1), py(low));
+        let color = groups.slot_of(item.buffer).color();
+        // Boxes that touch are parted by a pixel of the ground, where there is room for it.
+        let gap_y = if y1 - y0 > 3 * thick { thick } else { 0 };
+        let gap_x = if x1 - x0 > 3 * thick { thick } else { 0 };
+        raster.fill(x0, y0, x1, y1, theme.panel);
+        raster.fill(x0, y0 + gap_y, x1 - gap_x, y1, color);
+        if show_padding && y1 - y0 > 2 {
+            let size_bytes = item.size as f64;
+            let useful = unpadded(scene.program, &scene.analysis.traces, item.buffer).0.min(item.size) as f64;
+            let wasted = py(low + useful) - y0;
+            if useful < size_bytes && wasted > 0 {
+                raster.hatch(x0, y0 + gap_y, x1 - gap_x, y0 + wasted.max(1), Hatch::padding(theme.hatch));
+            }
+        }
+    }
+    if let Some(limit) = limit {
+        let top = py(data.map.height as f64).max(0);
+        raster.hatch(0, top, width as i64, py(limit), Hatch::beyond_map(theme.over));
+    }
+}
+
+fn labels(
+    painter: &egui::Painter,
+    state: &mut State,
+    scene: Scene<'_>,
+    data: &SpaceData,
+    groups: &Groups<'_>,
+    places: &Places,
+    box_rect: &dyn Fn(&MapBox) -> Rect,
+) {
+    let bounds = places.map;
+    for item in &data.map.boxes {
+        let rect = box_rect(item);
+        // The boxes come by size, so by height: the rest is lower still.
+        if rect.height() < LABEL.y {
+            break;
+        }
+        let shown = rect.intersect(bounds);
+        if shown.width() < LABEL.x || shown.height() < LABEL.y {
+            continue;
+        }
+        let name = state.labels.entry(item.buffer).or_insert_with(|| name_of(scene, item.buffer));
+        let slot = groups.slot_of(item.buffer);
+        let bytes = Bytes(item.size).short();
+        let y = shown.center().y.round();
+        let right = Pos2::new(shown.right() - 8.0, y);
+        let mut room = shown.width() - 14.0;
+        if shown.width() > 240.0 {
+            let drawn = painter.text(right, Align2::RIGHT_CENTER, bytes, Weight::Medium.at(size::SMALL), slot.text());
+            room -= drawn.width() + 12.0;
+        }
+        let at = Pos2::new(shown.left() + 6.0, y);
+        paint_cut(painter, at, Align2::LEFT_CENTER, name, Weight::Medium.at(size::SMALL), slot.text(), room);
+    }
+}
+
+/// The framework's name where there is one, else the instruction's.
+fn name_of(scene: Scene<'_>, buffer: BufferId) -> String {
+    let instruction = scene.program.buffers.instruction_of(buffer);
+    let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
+    if op.is_empty() { scene.program.buffer_name(buffer) } else { scope::short(&op, 3) }
+}
+
+fn axis(
+    ui: &Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    data: &SpaceData,
+    y: Span,
+    rect: Rect,
+    y_of: &dyn Fn(f64) -> f32,
+) {
+    let small = Weight::Regular.at(size::SMALL);
+    let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
+    for tick in byte_ticks(y, (rect.height() / 64.0) as usize + 1, base) {
+        let at = y_of(tick);
+        if at < rect.top() + 4.0 {
+            continue;
+        }
+        let words = if y.len() < 1e6 { format!("{:09X}", tick as u64) } else { context.options.units.capacity(Bytes(tick as u64)) };
+        ui.painter().text(Pos2::new(rect.left() - 10.0, at), Align2::RIGHT_CENTER, words, small.clone(), theme.text2);
+    }
+    let heap = y_of(data.map.heap_base as f64);
+    if data.map.heap_base > 0 && data.map.heap_base < data.map.height && rect.y_range().contains(heap) {
+        ui.painter().hline(rect.left() - 6.0..=rect.left(), heap.round(), Stroke::new(2.0, theme.text2));
+        let line = Stroke::new(1.0, theme.text3);
+        ui.painter().hline(rect.x_range(), heap.round(), line);
+        let at = Pos2::new(rect.right() - 6.0, heap - 2.0);
+        if rect.bottom() - heap > 14.0 {
+            let words = "heap above, arguments, constants and results below";
+            let galley = ui.painter().layout_no_wrap(words.to_owned(), small, theme.text2);
+            let place = Rect::from_min_size(at - galley.size(), galley.size());
+            ui.painter().rect_filled(place.expand2(Vec2::new(4.0, 0.0)), 2.0, theme.canvas.gamma_multiply(0.85));
+            ui.painter().galley(place.min, galley, theme.text2);
+        }
+    }
+    controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.bottom() + 1.0)), theme.line2);
+}
+
+fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, scene: Scene<'_>, item: &MapBox) {
+    let program = scene.program;
+    let kind = category(program, item.buffer);
+    let bytes = Bytes(item.size);
+    ui.label(text(program.buffer_name(item.buffer), size::BODY, Weight::SemiBold, theme.text));
+    let line = format!("{}   {}   {}", context.short(bytes), bytes.exact(), percent(item.size, scene.space.peak().0));
+    ui.label(text(line, size::SMALL, Weight::Medium, theme.text));
+    let waste = bytes.saturating_sub(unpadded(program, &scene.analysis.traces, item.buffer));
+    if waste > Bytes::ZERO {
+        let words = format!("{} of it padding", context.short(waste));
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.warn));
+    }
+    let steps = format!("{}, steps {} to {}", kind.name(), thousands(item.start.into()), thousands(item.end.into()));
+    ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));
+    if let Some((shape, node)) = program.buffer_shape(item.buffer) {
+        ui.label(text(shape.text_of(node), size::SMALL, Weight::Mono, theme.text2));
+    }
+    let op = program.buffers.instruction_of(item.buffer).map(|i| program.text.op_name(i)).unwrap_or_default();
+    if !op.is_empty() {
+        ui.label(text(op, size::SMALL, Weight::Mono, theme.text3));
+    }
+}

@@ -1,0 +1,226 @@
+//! Small controls in the program's look: links, buttons, marks, bars, swatches.
+
+use egui::{Align2, Color32, CursorIcon, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+
+use super::fonts::Weight;
+use super::theme::{Slot, Theme, size, space};
+
+/// What a program's need is against what there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Needs more: a filled red triangle.
+    Over,
+    /// Fits: a green ring.
+    Fits,
+    /// Not known: a grey ring.
+    Unknown,
+}
+
+/// Paints a verdict mark of about 10 points.
+pub fn paint_mark(painter: &egui::Painter, center: Pos2, mark: Mark, theme: &Theme) {
+    match mark {
+        Mark::Over => {
+            let points = vec![center + Vec2::new(0.0, -5.0), center + Vec2::new(5.5, 4.5), center + Vec2::new(-5.5, 4.5)];
+            painter.add(Shape::convex_polygon(points, theme.over, Stroke::NONE));
+        }
+        Mark::Fits => {
+            painter.circle_stroke(center, 4.2, Stroke::new(2.0, theme.ok));
+        }
+        Mark::Unknown => {
+            painter.circle_stroke(center, 4.2, Stroke::new(1.5, theme.text3));
+        }
+    }
+}
+
+/// The sign of the peak: a triangle on its tip, the tip at `tip`.
+pub fn paint_peak(painter: &egui::Painter, tip: Pos2, color: Color32) {
+    let points = vec![tip, tip + Vec2::new(-6.0, -9.0), tip + Vec2::new(6.0, -9.0)];
+    painter.add(Shape::convex_polygon(points, color, Stroke::NONE));
+}
+
+/// The program's sign: the peak's triangle over three short lines.
+pub fn paint_sign(painter: &egui::Painter, rect: Rect, theme: &Theme) {
+    let w = rect.width();
+    let top = rect.top();
+    let x = rect.center().x;
+    let tip = Pos2::new(x, top + w * 0.55);
+    let points = vec![tip, Pos2::new(x - w * 0.4, top + w * 0.05), Pos2::new(x + w * 0.4, top + w * 0.05)];
+    painter.add(Shape::convex_polygon(points, theme.accent, Stroke::NONE));
+    for (i, half) in [0.5, 0.33, 0.16].into_iter().enumerate() {
+        let y = top + w * (0.66 + 0.16 * i as f32);
+        painter.hline(x - w * half..=x + w * half, y, Stroke::new(1.6, theme.accent));
+    }
+}
+
+/// A hairline across a rectangle's bottom.
+pub fn hairline(ui: &Ui, rect: Rect, color: Color32) {
+    let pixel = 1.0 / ui.ctx().pixels_per_point();
+    let y = rect.bottom() - pixel;
+    ui.painter().rect_filled(Rect::from_min_max(Pos2::new(rect.left(), y), rect.right_bottom()), 0.0, color);
+}
+
+/// A vertical hairline at `x`.
+pub fn vline(ui: &Ui, x: f32, top: f32, bottom: f32, color: Color32) {
+    let pixel = 1.0 / ui.ctx().pixels_per_point();
+    ui.painter().rect_filled(Rect::from_min_max(Pos2::new(x, top), Pos2::new(x + pixel, bottom)), 0.0, color);
+}
+
+/// A horizontal hairline that takes a line of its own.
+pub fn rule(ui: &mut Ui, theme: &Theme) {
+    let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 9.0), Sense::hover());
+    let middle = Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.center().y));
+    hairline(ui, middle, theme.line);
+}
+
+/// Words that can be clicked.
+pub fn link(ui: &mut Ui, words: &str, theme: &Theme) -> Response {
+    link_sized(ui, words, size::SMALL, theme)
+}
+
+/// As [`link`], in a size.
+pub fn link_sized(ui: &mut Ui, words: &str, points: f32, theme: &Theme) -> Response {
+    let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::Medium.at(points), theme.accent);
+    let (rect, response) = ui.allocate_exact_size(galley.size(), Sense::click());
+    ui.painter().galley(rect.min, galley, theme.accent);
+    if response.hovered() || response.has_focus() {
+        hairline(ui, rect, theme.accent);
+    }
+    response.widget_info(|| WidgetInfo::labeled(Role::Link, true, words));
+    response.on_hover_cursor(CursorIcon::PointingHand)
+}
+
+/// A button of the small height, optionally lit, with its key beside it.
+pub fn button(ui: &mut Ui, words: &str, key: &str, lit: bool, theme: &Theme) -> Response {
+    let text = if lit { theme.accent } else { theme.text };
+    let label = ui.painter().layout_no_wrap(words.to_owned(), Weight::Medium.at(size::SMALL), text);
+    let key_label = ui.painter().layout_no_wrap(key.to_owned(), Weight::Mono.at(size::SMALL), theme.text3);
+    let gap = if key.is_empty() { 0.0 } else { 8.0 };
+    let width = label.size().x + key_label.size().x + gap + 18.0;
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(width, space::CONTROL), Sense::click());
+    let (fill, edge) = if lit {
+        (theme.accent_bg, theme.accent)
+    } else if response.hovered() {
+        (theme.hover, theme.line2)
+    } else {
+        (theme.canvas, theme.line2)
+    };
+    ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(1.0, edge), StrokeKind::Inside);
+    if response.has_focus() {
+        ui.painter().rect_stroke(rect, space::RADIUS, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
+    }
+    let y = rect.center().y;
+    let at = Pos2::new(rect.left() + 9.0, y - label.size().y / 2.0);
+    let key_at = Pos2::new(rect.right() - 9.0 - key_label.size().x, y - key_label.size().y / 2.0);
+    ui.painter().galley(at, label, text);
+    ui.painter().galley(key_at, key_label, theme.text3);
+    response.widget_info(|| WidgetInfo::selected(Role::Button, true, lit, words));
+    response
+}
+
+/// Buttons of which one is lit; returns the one that was clicked.
+pub fn segmented(ui: &mut Ui, words: &[&str], chosen: usize, theme: &Theme) -> Option<usize> {
+    let galleys: Vec<_> = words
+        .iter()
+        .enumerate()
+        .map(|(i, word)| {
+            let color = if i == chosen { theme.text } else { theme.text2 };
+            ui.painter().layout_no_wrap((*word).to_owned(), Weight::Medium.at(size::SMALL), color)
+        })
+        .collect();
+    let width: f32 = galleys.iter().map(|g| g.size().x + 20.0).sum();
+    let (rect, _) = ui.allocate_exact_size(Vec2::new(width, space::CONTROL), Sense::hover());
+    ui.painter().rect(rect, space::RADIUS, theme.inset, Stroke::new(1.0, theme.line2), StrokeKind::Inside);
+    let mut clicked = None;
+    let mut x = rect.left();
+    for (i, galley) in galleys.into_iter().enumerate() {
+        let cell = Rect::from_min_size(Pos2::new(x, rect.top()), Vec2::new(galley.size().x + 20.0, rect.height()));
+        let response = ui.interact(cell, ui.scope_id().with(("segment", words[0], i)), Sense::click());
+        if i == chosen {
+            ui.painter().rect(cell, space::RADIUS, theme.canvas, Stroke::new(1.0, theme.line2), StrokeKind::Inside);
+        } else if response.hovered() {
+            ui.painter().rect_filled(cell.shrink(1.0), space::RADIUS, theme.hover);
+        }
+        if response.has_focus() {
+            ui.painter().rect_stroke(cell, space::RADIUS, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
+        }
+        let at = cell.center() - galley.size() / 2.0;
+        ui.painter().galley(at, galley, theme.text);
+        response.widget_info(|| WidgetInfo::selected(Role::RadioButton, true, i == chosen, words[i]));
+        if response.clicked() {
+            clicked = Some(i);
+        }
+        x = cell.right();
+    }
+    clicked
+}
+
+/// A square of a category's colour.
+pub fn paint_swatch(painter: &egui::Painter, rect: Rect, slot: Slot, theme: &Theme) {
+    painter.rect_filled(rect, 1.0, slot.color());
+    if slot.is_faint(theme) {
+        painter.rect_stroke(rect, 1.0, Stroke::new(1.0, theme.text3), StrokeKind::Inside);
+    }
+}
+
+/// A legend entry: swatch and words.
+pub fn legend(ui: &mut Ui, slot: Slot, words: &str, theme: &Theme) -> Response {
+    let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(galley.size().x + 16.0, 18.0), Sense::hover());
+    let swatch = Rect::from_center_size(Pos2::new(rect.left() + 5.0, rect.center().y), Vec2::splat(10.0));
+    paint_swatch(ui.painter(), swatch, slot, theme);
+    ui.painter().galley(Pos2::new(rect.left() + 16.0, rect.center().y - galley.size().y / 2.0), galley, theme.text2);
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, words));
+    response
+}
+
+/// A thin bar on a track: how much of the limit is used. The limit stands at 60 % of the track, so that bars of
+/// different files compare.
+pub fn paint_gauge(painter: &egui::Painter, rect: Rect, used: f64, limit: Option<f64>, theme: &Theme) {
+    painter.rect_filled(rect, 0.0, theme.inset);
+    let Some(limit) = limit.filter(|limit| *limit > 0.0) else {
+        return;
+    };
+    let at = |share: f64| rect.left() + rect.width() * (share * 0.6).min(1.0) as f32;
+    let end = at(used / limit);
+    let tick = at(1.0);
+    let fill = Rect::from_min_max(rect.min, Pos2::new(end.min(tick), rect.bottom()));
+    painter.rect_filled(fill, 0.0, theme.text2);
+    if end > tick {
+        painter.rect_filled(Rect::from_min_max(Pos2::new(tick, rect.top()), Pos2::new(end, rect.bottom())), 0.0, theme.over);
+    }
+    let mark = Rect::from_min_max(Pos2::new(tick - 1.0, rect.top() - 3.0), Pos2::new(tick + 1.0, rect.bottom() + 3.0));
+    painter.rect_filled(mark, 0.0, theme.ink);
+}
+
+/// Text cut to a width with an ellipsis; returns whether something was cut.
+#[expect(clippy::too_many_arguments, reason = "where, what and how of one piece of text")]
+pub fn paint_cut(
+    painter: &egui::Painter,
+    at: Pos2,
+    align: Align2,
+    words: &str,
+    font: egui::FontId,
+    color: Color32,
+    width: f32,
+) -> (Rect, bool) {
+    let mut job = egui::text::LayoutJob::simple_singleline(words.to_owned(), font, color);
+    job.wrap = egui::text::TextWrapping::truncate_at_width(width.max(8.0));
+    let galley = painter.layout_job(job);
+    let rect = align.anchor_size(at, galley.size());
+    let cut = galley.elided;
+    painter.galley(rect.min, galley, color);
+    (rect, cut)
+}
+
+/// A label whose text is cut to the width there is, and shows itself whole on hover.
+pub fn cut_label(ui: &mut Ui, words: &str, font: egui::FontId, color: Color32, width: f32) -> Response {
+    let height = ui.fonts_mut(|fonts| fonts.row_height(&font));
+    let mut job = egui::text::LayoutJob::simple_singleline(words.to_owned(), font, color);
+    job.wrap = egui::text::TextWrapping::truncate_at_width(width.max(8.0));
+    let galley = ui.painter().layout_job(job);
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(galley.size().x.min(width), height), Sense::hover());
+    let cut = galley.elided;
+    ui.painter().galley(rect.min, galley, color);
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, words));
+    if cut { response.on_hover_text(words) } else { response }
+}

@@ -1,0 +1,11 @@
+//! Building blocks of views that know nothing of memory profiles: theme, axis, table, raster.
+
+pub mod axis;
+pub mod controls;
+pub mod fonts;
+pub mod raster;
+pub mod soft;
+pub mod stack;
+pub mod style;
+pub mod table;
+pub mod theme;

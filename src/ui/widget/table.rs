@@ -1,0 +1,349 @@
+//! A table of any number of rows, of which only the visible ones are laid out.
+
+use egui::{Align2, Key, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+
+use super::controls::{hairline, paint_cut, paint_swatch};
+use super::fonts::Weight;
+use super::theme::{Slot, Theme, size, space};
+
+/// A column.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// Words in the head.
+    pub title: String,
+    /// Width in points.
+    pub width: f32,
+    /// Takes the width that is left, in this proportion.
+    pub grow: f32,
+    /// Numbers stand at the right.
+    pub right: bool,
+    /// A click on the head sorts.
+    pub sortable: bool,
+}
+
+impl Column {
+    /// A column of text.
+    #[must_use]
+    pub fn text(title: &str, width: f32, grow: f32) -> Self {
+        Self { title: title.to_owned(), width, grow, right: false, sortable: true }
+    }
+
+    /// A column of numbers.
+    #[must_use]
+    pub fn number(title: &str, width: f32) -> Self {
+        Self { title: title.to_owned(), width, grow: 0.0, right: true, sortable: true }
+    }
+
+    /// A click on the head does nothing.
+    #[must_use]
+    pub fn fixed(mut self) -> Self {
+        self.sortable = false;
+        self
+    }
+}
+
+/// What stands in a cell.
+#[derive(Debug, Clone, Default)]
+pub struct Cell {
+    /// The words.
+    pub text: String,
+    /// In the mono font.
+    pub mono: bool,
+    /// In the third rank's colour.
+    pub quiet: bool,
+    /// Heavier.
+    pub strong: bool,
+    /// A swatch in front.
+    pub swatch: Option<Slot>,
+    /// A bar beside the number, 0 to 1.
+    pub bar: Option<(f32, Slot)>,
+}
+
+impl Cell {
+    /// Words.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Words in the mono font.
+    #[must_use]
+    pub fn mono(text: impl Into<String>) -> Self {
+        Self { text: text.into(), mono: true, ..Self::default() }
+    }
+
+    /// Quieter.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        self.quiet = true;
+        self
+    }
+
+    /// Heavier.
+    #[must_use]
+    pub fn strong(mut self) -> Self {
+        self.strong = true;
+        self
+    }
+
+    /// With a swatch in front.
+    #[must_use]
+    pub fn swatch(mut self, slot: Slot) -> Self {
+        self.swatch = Some(slot);
+        self
+    }
+
+    /// With a bar.
+    #[must_use]
+    pub fn bar(mut self, share: f32, slot: Slot) -> Self {
+        self.bar = Some((share, slot));
+        self
+    }
+}
+
+/// Where a table is scrolled to.
+#[derive(Debug, Clone, Default)]
+pub struct TableState {
+    /// First visible row, with its fraction.
+    pub top: f64,
+    /// The row that must be visible in the next frame.
+    pub reveal: Option<usize>,
+}
+
+/// What happened in a table.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TableResponse {
+    /// The row that was clicked, or reached by key.
+    pub chosen: Option<usize>,
+    /// The row under the pointer.
+    pub hovered: Option<usize>,
+    /// The row that was clicked twice.
+    pub opened: Option<usize>,
+    /// The column whose head was clicked.
+    pub sorted: Option<usize>,
+}
+
+/// How to show a table.
+pub struct Table<'a> {
+    /// Columns.
+    pub columns: &'a [Column],
+    /// Number of rows.
+    pub rows: usize,
+    /// The chosen row.
+    pub selected: Option<usize>,
+    /// The lit row.
+    pub lit: Option<usize>,
+    /// The column it is sorted by, and whether the largest comes first.
+    pub sort: Option<(usize, bool)>,
+    /// What a row is called for those who do not see it.
+    pub name: &'a str,
+    /// Whether arrow keys move the choice.
+    pub keys: bool,
+}
+
+const HEAD: f32 = 26.0;
+const BAR: f32 = 10.0;
+const PAD: f32 = 8.0;
+
+impl Table<'_> {
+    /// Shows the table in what room there is; `cell` gives the words of a row and column.
+    pub fn show(
+        &self,
+        ui: &mut Ui,
+        state: &mut TableState,
+        label: impl Fn(usize) -> String,
+        mut cell: impl FnMut(usize, usize) -> Cell,
+    ) -> TableResponse {
+        let theme = Theme::of(ui.ctx());
+        let outer = ui.available_rect_before_wrap();
+        ui.advance_cursor_after_rect(outer);
+        let body = Rect::from_min_max(Pos2::new(outer.left(), outer.top() + HEAD), outer.max);
+        let visible = f64::from((body.height() / space::ROW).max(1.0));
+        let scrolls = self.rows as f64 > visible.floor();
+        let inner_width = outer.width() - if scrolls { BAR + 4.0 } else { 0.0 };
+        let edges = self.edges(outer.left(), inner_width);
+        let mut response = TableResponse::default();
+        self.head(ui, &theme, outer, &edges, &mut response);
+        self.scroll(ui, state, body, visible, &mut response);
+        let painter = ui.painter().with_clip_rect(body.intersect(ui.clip_rect()));
+        let first = state.top.floor() as usize;
+        let offset = (state.top.fract() * f64::from(space::ROW)) as f32;
+        let count = (visible.ceil() as usize + 1).min(self.rows.saturating_sub(first));
+        for i in 0..count {
+            let row = first + i;
+            let top = body.top() + i as f32 * space::ROW - offset;
+            let rect = Rect::from_min_size(Pos2::new(outer.left(), top), Vec2::new(inner_width, space::ROW));
+            let sensed = rect.intersect(body);
+            if sensed.height() < 1.0 {
+                continue;
+            }
+            let click = ui.interact(sensed, ui.scope_id().with((self.name, row)), Sense::click());
+            let selected = self.selected == Some(row);
+            click.widget_info(|| WidgetInfo::selected(Role::Row, true, selected, label(row)));
+            if click.clicked() {
+                response.chosen = Some(row);
+            }
+            if click.double_clicked() {
+                response.opened = Some(row);
+            }
+            if click.hovered() {
+                response.hovered = Some(row);
+            }
+            if selected {
+                painter.rect_filled(rect, 0.0, theme.accent_bg);
+                painter.rect_filled(Rect::from_min_size(rect.min, Vec2::new(3.0, rect.height())), 0.0, theme.accent);
+            } else if click.hovered() || self.lit == Some(row) {
+                painter.rect_filled(rect, 0.0, theme.hover);
+            }
+            for (column, &(left, right)) in edges.iter().enumerate() {
+                let content = cell(row, column);
+                let area = Rect::from_min_max(Pos2::new(left, rect.top()), Pos2::new(right, rect.bottom()));
+                let cut = paint_cell(&painter, &theme, area, &self.columns[column], &content);
+                let over_cell = click.hovered() && ui.rect_contains_pointer(area);
+                if cut && over_cell {
+                    click.clone().on_hover_text_at_pointer(content.text);
+                }
+            }
+            hairline(ui, rect.intersect(body), theme.line.gamma_multiply(0.6));
+        }
+        response
+    }
+
+    fn edges(&self, left: f32, width: f32) -> Vec<(f32, f32)> {
+        let fixed: f32 = self.columns.iter().map(|c| c.width).sum();
+        let grow: f32 = self.columns.iter().map(|c| c.grow).sum();
+        let free = (width - fixed).max(0.0);
+        let shrink = if fixed > width { width / fixed } else { 1.0 };
+        let mut x = left;
+        self.columns
+            .iter()
+            .map(|column| {
+                let extra = if grow > 0.0 { free * column.grow / grow } else { 0.0 };
+                let edge = (x, x + column.width * shrink + extra);
+                x = edge.1;
+                edge
+            })
+            .collect()
+    }
+
+    fn head(&self, ui: &Ui, theme: &Theme, outer: Rect, edges: &[(f32, f32)], response: &mut TableResponse) {
+        let head = Rect::from_min_size(outer.min, Vec2::new(outer.width(), HEAD));
+        for (i, (column, &(left, right))) in self.columns.iter().zip(edges).enumerate() {
+            let area = Rect::from_min_max(Pos2::new(left, head.top()), Pos2::new(right, head.bottom()));
+            let sorted = self.sort.filter(|(by, _)| *by == i);
+            let mut color = if sorted.is_some() { theme.text } else { theme.text2 };
+            if column.sortable {
+                let click = ui.interact(area, ui.scope_id().with((self.name, "head", i)), Sense::click());
+                click.widget_info(|| WidgetInfo::labeled(Role::ColumnHeader, true, format!("Sort by {}", column.title)));
+                if click.hovered() || click.has_focus() {
+                    color = theme.accent;
+                }
+                if click.clicked() {
+                    response.sorted = Some(i);
+                }
+            }
+            let arrow = sorted.map_or("", |(_, down)| if down { " \u{2193}" } else { " \u{2191}" });
+            let words = format!("{}{arrow}", column.title);
+            let y = head.center().y;
+            let (at, align) = if column.right {
+                (Pos2::new(right - PAD, y), Align2::RIGHT_CENTER)
+            } else {
+                (Pos2::new(left + PAD, y), Align2::LEFT_CENTER)
+            };
+            paint_cut(ui.painter(), at, align, &words, Weight::Medium.at(size::SMALL), color, right - left - PAD);
+        }
+        hairline(ui, head, theme.line2);
+    }
+
+    fn scroll(&self, ui: &Ui, state: &mut TableState, body: Rect, visible: f64, response: &mut TableResponse) {
+        let last = (self.rows as f64 - visible.floor()).max(0.0);
+        if ui.rect_contains_pointer(body) {
+            let delta = ui.input(|i| i.smooth_scroll_delta().y);
+            state.top -= f64::from(delta / space::ROW);
+        }
+        if self.keys && self.rows > 0 && !ui.ctx().egui_wants_keyboard_input() {
+            let page = visible.floor() as i64;
+            let by = ui.input(|i| {
+                let pressed = |key| i64::from(i.key_pressed(key));
+                pressed(Key::ArrowDown) - pressed(Key::ArrowUp)
+                    + page * (pressed(Key::PageDown) - pressed(Key::PageUp))
+                    + self.rows as i64 * (pressed(Key::End) - pressed(Key::Home))
+            });
+            if by != 0 {
+                let from = self.selected.map_or(if by > 0 { -1 } else { self.rows as i64 }, |row| row as i64);
+                let to = (from + by).clamp(0, self.rows as i64 - 1) as usize;
+                response.chosen = Some(to);
+                state.reveal = Some(to);
+            }
+        }
+        if let Some(row) = state.reveal.take() {
+            let row = row as f64;
+            if row < state.top {
+                state.top = row;
+            } else if row > state.top + visible - 1.0 {
+                state.top = row - visible + 1.0;
+            }
+        }
+        state.top = state.top.clamp(0.0, last);
+        if last > 0.0 {
+            self.bar(ui, state, body, visible, last);
+        }
+    }
+
+    fn bar(&self, ui: &Ui, state: &mut TableState, body: Rect, visible: f64, last: f64) {
+        let theme = Theme::of(ui.ctx());
+        let track = Rect::from_min_max(Pos2::new(body.right() - BAR, body.top()), body.max);
+        let length = (f64::from(track.height()) * visible / self.rows as f64).max(24.0).min(f64::from(track.height()));
+        let room = f64::from(track.height()) - length;
+        let drag = ui.interact(track, ui.scope_id().with((self.name, "bar")), Sense::click_and_drag());
+        if let Some(pos) = drag.interact_pointer_pos()
+            && room > 0.0
+        {
+            state.top = ((f64::from(pos.y - track.top()) - length / 2.0) / room * last).clamp(0.0, last);
+        }
+        let top = track.top() + (room * state.top / last) as f32;
+        let thumb = Rect::from_min_size(Pos2::new(track.left() + 2.0, top), Vec2::new(BAR - 4.0, length as f32));
+        let color = if drag.hovered() || drag.dragged() { theme.text3 } else { theme.line2 };
+        ui.painter().rect_filled(thumb, 3.0, color);
+        drag.widget_info(|| WidgetInfo::labeled(Role::ScrollBar, true, format!("Scroll {}", self.name)));
+    }
+}
+
+/// Paints a cell; returns whether its text was cut.
+fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Column, cell: &Cell) -> bool {
+    let color = if cell.quiet { theme.text3 } else { theme.text };
+    let weight = match (cell.mono, cell.strong) {
+        (true, false) => Weight::Mono,
+        (true, true) => Weight::MonoMedium,
+        (false, true) => Weight::SemiBold,
+        (false, false) => Weight::Regular,
+    };
+    let y = area.center().y;
+    let mut left = area.left() + PAD;
+    if let Some(slot) = cell.swatch {
+        let rect = Rect::from_center_size(Pos2::new(left + 5.0, y), Vec2::splat(10.0));
+        paint_swatch(painter, rect, slot, theme);
+        left += 18.0;
+    }
+    let mut right = area.right() - PAD;
+    if let Some((share, slot)) = cell.bar {
+        let width = ((area.width() - PAD) * 0.5).min(90.0);
+        let track = Rect::from_min_size(Pos2::new(left, y - 3.0), Vec2::new(width, 6.0));
+        painter.rect_filled(track, 0.0, theme.inset);
+        let fill = Rect::from_min_size(track.min, Vec2::new(width * share.clamp(0.0, 1.0), 6.0));
+        painter.rect_filled(fill, 0.0, slot.color());
+        if slot.is_faint(theme) {
+            painter.rect_stroke(fill, 0.0, Stroke::new(1.0, theme.text3), StrokeKind::Inside);
+        }
+        left += width + 6.0;
+    }
+    right = right.max(left);
+    let (at, align) = if column.right {
+        (Pos2::new(right, y), Align2::RIGHT_CENTER)
+    } else {
+        (Pos2::new(left, y), Align2::LEFT_CENTER)
+    };
+    let (_, cut) = paint_cut(painter, at, align, &cell.text, weight.at(size::SMALL), color, right - left);
+    cut
+}
+
