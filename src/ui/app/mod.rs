@@ -55,7 +55,8 @@ pub struct App {
     dialog: Option<Dialog>,
     path_field: Option<String>,
     help: bool,
-    panel: bool,
+    /// Whether the right panel is open; `None` for: where there is room.
+    panel: Option<bool>,
     errors: Vec<(String, String)>,
     message: Option<(String, f64)>,
     /// Text in the field for a capacity.
@@ -76,7 +77,7 @@ impl App {
             dialog: None,
             path_field: None,
             help: false,
-            panel: true,
+            panel: None,
             errors: Vec::new(),
             message: None,
             capacity_field: String::new(),
@@ -200,12 +201,12 @@ impl App {
             .frame(bar(theme.chrome))
             .show(ui, |ui| self.status_bar(ui, &theme));
         if !self.files.entries.is_empty() {
-            let list = if width < 1000.0 { space::SESSION_RAIL } else { space::SESSION_LIST };
+            let list = if width <= 1000.0 { space::SESSION_RAIL } else { space::SESSION_LIST };
             Panel::left("session")
                 .exact_size(list)
                 .resizable(false)
                 .frame(bar(theme.chrome))
-                .show(ui, |ui| self.session_list(ui, &theme, width < 1000.0));
+                .show(ui, |ui| self.session_list(ui, &theme, width <= 1000.0));
         }
         let mut actions = Vec::new();
         let frame = Frame::new().fill(theme.canvas);
@@ -230,10 +231,16 @@ impl App {
         }
     }
 
+    /// Whether the right panel is open.
+    fn panel_open(&self) -> bool {
+        self.panel.unwrap_or_else(|| self.ctx.content_rect().width() >= 1280.0)
+    }
+
     /// Tabs, view and side panel of the file that is shown.
     fn workspace(&mut self, ui: &mut Ui, theme: &Theme, actions: &mut Vec<Action>) {
         let full = ui.max_rect();
-        let side = if !self.panel {
+        let panel = self.panel_open();
+        let side = if !panel {
             space::SIDE_RAIL
         } else if full.width() < 700.0 {
             (full.width() * 0.45).max(280.0)
@@ -241,7 +248,7 @@ impl App {
             space::SIDE_PANEL
         };
         let split = (full.right() - side).max(full.left());
-        let overlay = self.panel && full.width() < 1020.0;
+        let overlay = panel && full.width() < 1000.0;
         let main = if overlay {
             Rect::from_min_max(full.min, Pos2::new(full.right() - space::SIDE_RAIL, full.bottom()))
         } else {
@@ -251,7 +258,6 @@ impl App {
         self.tabs(ui, theme, tabs);
         let body = Rect::from_min_max(Pos2::new(main.left(), tabs.bottom()), main.max);
         let work = self.work();
-        let panel = self.panel;
         let options = self.options.clone();
         let Some(open) = self.files.current_mut() else { return };
         let entry = view::by_id(open.shared.view).filter(|entry| (entry.has)(&open.document));
@@ -277,7 +283,7 @@ impl App {
             ui.ctx().request_repaint();
         }
         if toggled {
-            self.panel = !self.panel;
+            self.panel = Some(!panel);
         }
     }
 
@@ -312,7 +318,10 @@ impl App {
                     self.files.close(index);
                 }
             }
-            Command::Panel => self.panel = !self.panel,
+            Command::Panel => {
+                let open = self.panel_open();
+                self.panel = Some(!open);
+            }
             Command::Theme => {
                 let dark = self.ctx.theme() == egui::Theme::Dark;
                 self.options.theme = if dark { ThemeChoice::Light } else { ThemeChoice::Dark };

@@ -26,7 +26,7 @@ impl App {
             ui.painter().text(Pos2::new(head.right() - 16.0, y), Align2::RIGHT_CENTER, words, small, theme.text2);
         }
         hairline(ui, head, theme.line);
-        let foot = Rect::from_min_max(Pos2::new(full.left(), full.bottom() - 56.0), full.max);
+        let foot = Rect::from_min_max(Pos2::new(full.left(), full.bottom() - 64.0), full.max);
         let list = Rect::from_min_max(Pos2::new(full.left(), head.bottom()), Pos2::new(full.right() - 1.0, foot.top()));
         let mut chosen = None;
         let mut closed = None;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use egui::{Key, Rect, Ui, Vec2, WidgetInfo};
 
 use super::palette;
-use crate::analysis::{category, unpadded};
+use crate::analysis::{category, scope, unpadded};
 use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
 use crate::ui::session::{Job, Locals, RowScope, Scene, Shared, ViewContext};
 use crate::ui::widget::controls::{self, segmented};
@@ -18,7 +18,8 @@ use crate::ui::widget::theme::{Theme, size, space};
 struct Row {
     buffer: BufferId,
     size: Bytes,
-    padding: Bytes,
+    /// Size less unpadded size; a few tables of tuples count more without padding than with it.
+    padding: i64,
     start: u32,
     end: u32,
     name: String,
@@ -66,6 +67,7 @@ pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
 
 const SIZE: usize = 1;
 
+/// Draws the view.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = Theme::of(ui.ctx());
     let Some(scene) = context.scene() else {
@@ -153,7 +155,7 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
                         Row {
                             buffer,
                             size,
-                            padding: size.saturating_sub(unpadded(model, &analysis.traces, buffer)),
+                            padding: size.0 as i64 - unpadded(model, &analysis.traces, buffer).0 as i64,
                             start: place.map_or(u32::MAX, |p| p.start),
                             end: place.map_or(u32::MAX, |p| p.end),
                             name,
@@ -213,13 +215,13 @@ fn table(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, theme: &T
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
     let columns = [
         Column::text("Name", 150.0, 2.0),
-        Column::number(&format!("Size, {unit_name}"), 178.0),
-        Column::number(&format!("Padding, {unit_name}"), 112.0),
-        Column::text("Category", 100.0, 0.0),
-        Column::text("Shape", 130.0, 1.2),
-        Column::text("Op", 140.0, 3.0),
-        Column::number("First step", 82.0),
-        Column::number("Last step", 82.0),
+        Column::number(&format!("Size, {unit_name}"), 140.0),
+        Column::number(&format!("Padding, {unit_name}"), 104.0),
+        Column::text("Category", 92.0, 0.0),
+        Column::text("Shape", 120.0, 1.4),
+        Column::text("Op", 120.0, 2.6),
+        Column::number("From", 62.0),
+        Column::number("To", 62.0),
     ];
     if state.all.is_empty() && state.rows.is_some() {
         return;
@@ -285,14 +287,14 @@ fn cell(scene: Scene<'_>, row: &Row, column: usize, unit: u64, largest: u64) -> 
         1 => Cell::text(UnitSystem::in_unit(row.size, unit))
             .strong()
             .bar((row.size.0 as f64 / largest.max(1) as f64) as f32, palette::slot(kind)),
-        2 if row.padding.0 == 0 => Cell::text("0").quiet(),
+        2 if row.padding <= 0 => Cell::text("0").quiet(),
         2 => {
-            let text = UnitSystem::in_unit(row.padding, unit);
+            let text = UnitSystem::in_unit(Bytes(row.padding.unsigned_abs()), unit);
             Cell::text(if text == "0.0" { "under 0.1".to_owned() } else { text })
         }
         3 => Cell::text(kind.name()),
         4 => Cell::mono(row.shape.clone()),
-        5 => Cell::mono(row.op.clone()).quiet(),
+        5 => Cell::mono(scope::short(&row.op, 9)).quiet(),
         6 => Cell::text(step(row.start)),
         _ => Cell::text(step(row.end)),
     }
@@ -327,7 +329,8 @@ fn nothing(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &St
 fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, theme: &Theme, state: &State, rect: Rect) {
     controls::hairline(ui, Rect::from_min_max(rect.min, egui::Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
     let sum: Bytes = state.shown.iter().map(|&row| state.all[row as usize].size).sum();
-    let padding: Bytes = state.shown.iter().map(|&row| state.all[row as usize].padding).sum();
+    let padding: i64 = state.shown.iter().map(|&row| state.all[row as usize].padding).sum();
+    let padding = Bytes(u64::try_from(padding).unwrap_or(0));
     let mut words = format!(
         "{} buffers, {} together, {} of it padding ({})",
         thousands(state.shown.len() as u64),

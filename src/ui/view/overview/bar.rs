@@ -3,7 +3,8 @@
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::super::palette;
-use crate::model::{Bytes, UnitSystem, percent};
+use crate::analysis::SpaceAnalysis;
+use crate::model::{Bytes, Category, UnitSystem, percent};
 use crate::ui::session::{RowScope, SpaceData, ViewContext};
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{legend, paint_cut};
@@ -26,8 +27,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
     ui.horizontal(|ui| {
         ui.label(text("What stands at the peak", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        for (category, _, _) in &space.by_category {
-            legend(ui, palette::slot(*category), category.name(), theme);
+        for (category, _, _) in stacked(space) {
+            legend(ui, palette::slot(category), category.name(), theme);
             ui.add_space(6.0);
         }
     });
@@ -52,7 +53,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
     let lower = Rect::from_min_max(Pos2::new(outer.left(), upper.bottom() + 1.0), Pos2::new(outer.right(), upper.bottom() + LOWER));
     ui.painter().rect_filled(upper.union(lower), 0.0, theme.inset);
     let mut offset = 0.0;
-    for (category, bytes, count) in space.by_category.clone() {
+    for (category, bytes, count) in stacked(space) {
         let rect = Rect::from_min_max(Pos2::new(at(offset), upper.top()), Pos2::new(at(offset + bytes.0 as f64), upper.bottom()));
         let words = format!("{}  {}", category.name(), context.short(bytes));
         let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.xprof.peak.0));
@@ -100,7 +101,7 @@ fn lower_row(
 ) {
     let Some(scene) = context.scene() else { return };
     let mut offset = 0.0;
-    for (category, _, _) in scene.space.by_category.clone() {
+    for (category, _, _) in stacked(scene.space) {
         for item in data.contributors.iter().filter(|item| item.category == category) {
             let rect = Rect::from_min_max(
                 Pos2::new(at(offset), row.top()),
@@ -120,6 +121,13 @@ fn lower_row(
             }
         }
     }
+}
+
+/// Categories in the order in which the memory map stacks them: what lives throughout first.
+fn stacked(space: &SpaceAnalysis) -> Vec<(Category, Bytes, usize)> {
+    let mut rows = space.by_category.clone();
+    rows.sort_by_key(|row| row.0);
+    rows
 }
 
 fn last_parts(scope: &str, parts: usize) -> String {

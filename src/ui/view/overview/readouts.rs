@@ -35,7 +35,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
     let arguments = scene.program.allocations.iter().filter(|a| a.is_parameter && a.color == space.color).count();
     let outputs = space.xprof.live_out;
     let argument_words = match donated {
-        0 if arguments > 0 && outputs > Bytes::ZERO => format!("{} buffers, none donated", thousands(arguments as u64)),
+        0 if arguments > 0 && outputs > Bytes::ZERO => format!("{}, none donated", thousands(arguments as u64)),
         0 => format!("{} buffers", thousands(arguments as u64)),
         n => format!("{} of {} donated", thousands(n as u64), thousands(arguments as u64)),
     };
@@ -44,7 +44,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
         Readout {
             title: "Padding at the peak",
             bytes: space.padding_at_peak,
-            remark: format!("{} of the peak", percent(space.padding_at_peak.0, peak.0)),
+            remark: format!("{} of it", percent(space.padding_at_peak.0, peak.0)),
             caution: space.padding_at_peak.0 * 10 > peak.0,
         },
         Readout {
@@ -62,13 +62,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
         Readout {
             title: "Outputs",
             bytes: outputs,
-            remark: if donated > 0 { "donated arguments included".to_owned() } else { format!("{} of the peak", percent(outputs.0, peak.0)) },
+            remark: if donated > 0 { "donated included".to_owned() } else { format!("{} of the peak", percent(outputs.0, peak.0)) },
             caution: false,
         },
         Readout {
             title: "Temporaries",
             bytes: temporaries,
-            remark: format!("{} of the peak, {} buffers", percent(temporaries.0, peak.0), thousands(temporary_count as u64)),
+            remark: format!("{} of the peak, {}", percent(temporaries.0, peak.0), thousands(temporary_count as u64)),
             caution: false,
         },
     ];

@@ -3,6 +3,7 @@
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 
 use super::{Groups, Places, State};
+use crate::analysis::SpaceAnalysis;
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 use crate::ui::session::{SpaceData, ViewContext};
 use crate::ui::widget::axis::{Span, byte_ticks};
@@ -33,7 +34,7 @@ pub fn show(
         highest: &|from, to| spread.pyramid.max_in(&spread.curves.total, from, to),
         group: &|group, point| spread.curves.groups[group].at(point),
         slots: &groups.slots,
-        line: if scene.space.padding_at_peak > Bytes::ZERO || state.show_padding { Some(&unpadded) } else { None },
+        line: shows_line(scene.space).then_some(&unpadded as &dyn Fn(u32) -> u64),
         limit,
     };
     let key = (
@@ -109,6 +110,11 @@ pub fn show(
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
         }
     });
+}
+
+/// Whether padding is enough to be seen as a line of its own.
+pub fn shows_line(space: &SpaceAnalysis) -> bool {
+    space.padding_at_peak.0.saturating_mul(100) >= space.peak().0.max(1)
 }
 
 /// The life of the hovered or selected buffer, under the curve.

@@ -70,6 +70,7 @@ pub fn show(
         painter.rect_stroke(outline.expand(2.5), 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
         painter.rect_stroke(outline, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Outside);
     }
+    hole(&painter, context, theme, data, places, &y_of);
     let response = ui.interact(rect, ui.scope_id().with("map"), Sense::click_and_drag());
     let spoken = format!("Memory map, {} buffers", thousands(data.map.boxes.len() as u64));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
@@ -104,6 +105,34 @@ pub fn show(
     }
     painter.rect_stroke(box_rect(&item), 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
     response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, scene, &item));
+}
+
+/// The largest free stretch of the heap at the chosen step.
+fn hole(
+    painter: &egui::Painter,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    data: &SpaceData,
+    places: &Places,
+    y_of: &dyn Fn(f64) -> f32,
+) {
+    let step = context.step();
+    let Some((address, bytes)) = data.map.largest_hole(step) else { return };
+    let x = places.x_of(f64::from(step) + 0.5);
+    if !places.map.x_range().contains(x) {
+        return;
+    }
+    let (top, bottom) = (y_of((address + bytes.0) as f64), y_of(address as f64));
+    let stroke = Stroke::new(3.0, theme.ink);
+    let x = x + 4.0;
+    painter.vline(x, top..=bottom.max(top + 2.0), stroke);
+    let words = format!("largest hole {}", context.short(bytes));
+    let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.text);
+    let y = f32::midpoint(top, bottom).clamp(places.map.top() + 10.0, places.map.bottom() - 10.0);
+    let left = (x + 6.0).min(places.map.right() - galley.size().x - 6.0);
+    let place = Rect::from_min_size(Pos2::new(left, y - galley.size().y / 2.0), galley.size());
+    painter.rect_filled(place.expand2(Vec2::new(4.0, 1.0)), 2.0, theme.canvas.gamma_multiply(0.85));
+    painter.galley(place.min, galley, theme.text);
 }
 
 /// What is under the pointer, with a pixel's slack in both directions for what is thinner than a pixel.

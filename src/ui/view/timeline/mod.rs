@@ -208,8 +208,8 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, groups: &Group
                 ui.add_space(6.0);
             }
         }
-        let space = context.scene().map(|scene| scene.space.padding_at_peak.0).unwrap_or_default();
-        if space > 0 && ui.available_width() > 120.0 {
+        let has_line = context.scene().is_some_and(|scene| curve::shows_line(scene.space));
+        if has_line && ui.available_width() > 120.0 {
             let (rect, _) = ui.allocate_exact_size(Vec2::new(14.0, 18.0), egui::Sense::hover());
             ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(1.5, theme.ink));
             ui.label(text("without padding", size::SMALL, Weight::Regular, theme.text2));

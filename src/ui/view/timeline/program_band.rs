@@ -11,6 +11,8 @@ use crate::ui::widget::theme::{Theme, size};
 
 /// Bands that are shown at most.
 const MAX_ROWS: usize = 2;
+/// A computation shorter than the program divided by this is not shown.
+const LEAST: u32 = 25;
 /// Height of one.
 const ROW: f32 = 18.0;
 
@@ -19,7 +21,7 @@ fn spans(context: &ViewContext<'_>) -> Vec<Vec<(ComputationId, u32, u32)>> {
     let Some(scene) = context.scene() else { return Vec::new() };
     let Some(live) = &scene.analysis.live else { return Vec::new() };
     let mut all: Vec<(ComputationId, u32, u32)> =
-        live.spans().filter(|span| Some(span.0) != scene.program.entry && span.2 > span.1).collect();
+        live.spans().filter(|span| Some(span.0) != scene.program.entry && (span.2 - span.1.min(span.2)) * LEAST >= live.points()).collect();
     all.sort_by_key(|&(_, start, end)| (start, std::cmp::Reverse(end)));
     let mut rows: Vec<Vec<(ComputationId, u32, u32)>> = Vec::new();
     for span in all {

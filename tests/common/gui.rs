@@ -1,0 +1,47 @@
+//! The window in a test harness, drawn by the program's own CPU painter: no display, no graphics driver.
+
+use std::path::Path;
+
+use egui_kittest::{Harness, TestRenderer};
+use highwater::ui::app::{App, Place, Source};
+use highwater::ui::session::{Options, ThemeChoice};
+use highwater::ui::widget::soft::SoftPainter;
+use highwater::ui::widget::theme::Theme;
+
+#[derive(Default)]
+struct Renderer(SoftPainter);
+
+impl TestRenderer for Renderer {
+    fn handle_delta(&mut self, delta: &mut egui::TexturesDelta) {
+        self.0.update(delta);
+    }
+
+    fn render(&mut self, ctx: &egui::Context, output: &egui::FullOutput) -> Result<image::RgbaImage, String> {
+        let size = ctx.content_rect().size() * output.pixels_per_point;
+        let size = [size.x.round() as usize, size.y.round() as usize];
+        let picture = self.0.draw(ctx, output, size, Theme::of(ctx).canvas);
+        image::RgbaImage::from_raw(size[0] as u32, size[1] as u32, picture.as_raw().to_vec())
+            .ok_or_else(|| "the picture has another size than it says".to_owned())
+    }
+}
+
+/// The window with files open; work is done at once.
+pub fn window<'a>(paths: &[&Path], size: [f32; 2], theme: ThemeChoice, place: Place) -> Harness<'a, App> {
+    let sources: Vec<Source> = paths.iter().map(|path| Source::Path(path.to_path_buf())).collect();
+    let mut harness = Harness::builder()
+        .with_size(size)
+        .with_max_steps(40)
+        .with_theme(if theme == ThemeChoice::Dark { egui::Theme::Dark } else { egui::Theme::Light })
+        .renderer(Renderer::default())
+        .build_eframe(move |creation| {
+            let options = Options { theme, synchronous: true, ..Options::default() };
+            let mut app = App::new(&creation.egui_ctx, options);
+            app.place = Some(place);
+            for source in sources {
+                app.open(source);
+            }
+            app
+        });
+    harness.run_ok();
+    harness
+}
