@@ -3,7 +3,6 @@
 mod common;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::category;
@@ -139,14 +138,12 @@ fn check(program: &Program, traces: &Traces, color: i64, json: &Value) -> Result
 /// `X.hlo.pb` with the JSON files beside it: (colour, path).
 fn jsons(proto: &Path) -> Vec<(i64, PathBuf)> {
     let stem = proto.to_string_lossy();
-    let stem = stem.strip_suffix(".hlo.pb").unwrap_or(&stem);
+    let stem = stem.strip_suffix(".gz").unwrap_or(&stem);
+    let stem = stem.strip_suffix(".hlo.pb").unwrap_or(stem);
     let mut found = Vec::new();
     for color in 0..16 {
         let suffix = if color == 0 { String::new() } else { format!(".ms{color}") };
-        let path = PathBuf::from(format!("{stem}.memory_viewer{suffix}.json"));
-        if path.exists() {
-            found.push((color, path));
-        }
+        found.extend(common::packed_or_not(&format!("{stem}.memory_viewer{suffix}.json")).map(|path| (color, path)));
     }
     found
 }
@@ -155,7 +152,7 @@ fn jsons(proto: &Path) -> Vec<(i64, PathBuf)> {
 fn every_memory_space_equals_xprof() {
     let mut failures = Vec::new();
     let mut compared = 0;
-    for proto in common::files(|name| name.ends_with(".hlo.pb")) {
+    for proto in common::files(|name| common::ends_with(name, ".hlo.pb")) {
         let jsons = jsons(&proto);
         if jsons.is_empty() {
             continue;
@@ -163,23 +160,23 @@ fn every_memory_space_equals_xprof() {
         let program = common::program(&proto);
         let traces = Traces::new(&program);
         for (color, json) in jsons {
-            let parsed: Value = match fs::read_to_string(&json).map(|text| serde_json::from_str(&text)) {
-                Ok(Ok(value)) => value,
-                other => panic!("{}: {other:?}", json.display()),
-            };
+            let parsed: Value =
+                serde_json::from_str(&common::text(&json)).unwrap_or_else(|e| panic!("{}: {e}", json.display()));
             compared += 1;
             if let Err(error) = check(&program, &traces, color, &parsed) {
                 failures.push(format!("{} colour {color}: {error}", common::name(&proto)));
             }
         }
     }
+    // The samples alone have 18.
+    assert!(compared >= 18, "only {compared} pairs of dump and memory space were found");
     println!("{compared} pairs of dump and memory space compared");
     assert!(failures.is_empty(), "{} of {compared} differ:\n{}", failures.len(), failures.join("\n"));
 }
 
 #[test]
 fn the_name_of_an_instruction_is_read_on_demand() {
-    for proto in common::files(|name| name.ends_with("optimizations.hlo.pb")).into_iter().take(3) {
+    for proto in common::files(|name| common::ends_with(name, "optimizations.hlo.pb")).into_iter().take(3) {
         let program = common::program(&proto);
         assert!(!program.text.instruction_name(InstructionId(0)).is_empty(), "{}", proto.display());
         assert!(!program.text.instruction_name(InstructionId(u32::MAX)).contains(' '));

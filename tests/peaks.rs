@@ -28,7 +28,7 @@ const GOLDEN: &[Golden] = &[
 
 fn main_module(case: &str) -> Option<std::path::PathBuf> {
     let wanted = format!("/{case}/module_0000");
-    common::files(|name| name.ends_with("after_optimizations.hlo.pb"))
+    common::files(|name| common::ends_with(name, "after_optimizations.hlo.pb"))
         .into_iter()
         .find(|path| path.to_string_lossy().contains(&wanted))
 }
@@ -54,13 +54,13 @@ fn peaks_by_address_union_are_the_known_ones() {
         assert_eq!(ours, (case, points, allocated, baseline, xprof, reserved, content));
         compared += 1;
     }
-    assert!(compared > 0 || common::collection().is_none());
+    assert!(compared > 0, "nothing was compared");
 }
 
 #[test]
 fn heap_events_never_run_backwards_on_program_order() {
     let mut events = 0;
-    for path in common::files(|name| name.ends_with("after_optimizations.hlo.pb")) {
+    for path in common::files(|name| common::ends_with(name, "after_optimizations.hlo.pb")) {
         let program = common::program(&path);
         let Some(live) = LiveRanges::new(&program) else { continue };
         for trace in &program.traces {
@@ -87,7 +87,7 @@ fn is_known_exception(program: &Program, buffer: BufferId) -> bool {
 #[test]
 fn padded_size_from_the_shape_is_the_buffers_size() {
     let (mut tiled, mut wrong) = (0, Vec::new());
-    for path in common::files(|name| name.ends_with("after_optimizations.hlo.pb")) {
+    for path in common::files(|name| common::ends_with(name, "after_optimizations.hlo.pb")) {
         let program = common::program(&path);
         for row in 0..program.buffers.len() as u32 {
             let buffer = BufferId(row);

@@ -71,7 +71,10 @@ fn say_what_is_missing(profile: &mut Profile, input: &Input) {
 /// Adds what a file beside the dump knows. A companion that cannot be read is no error: nobody asked for it.
 fn join_companion(profile: &mut Profile, path: &Path, progress: &Progress) {
     // Programs and JSON of the same module are other views of what is open; only small evidence is joined.
-    let is_evidence = path.file_name().and_then(|n| n.to_str()).is_some_and(|name| !name.ends_with(".hlo.pb"));
+    let is_evidence = path
+        .file_name()
+        .and_then(|n| n.to_str())
+        .is_some_and(|name| !name.trim_end_matches(".gz").ends_with(".hlo.pb"));
     if !is_evidence || path.metadata().map_or(0, |m| m.len()) > MAX_COMPANION {
         return;
     }

@@ -40,5 +40,5 @@ fn describe_unknown(input: &Input) -> String {
         "bytes of no known kind"
     };
     let known: Vec<&str> = DECODERS.iter().map(|decoder| decoder.format()).collect();
-    format!("{kind}; looked for {}", known.join(", "))
+    format!("{kind} (at byte 0); looked for {}", known.join(", "))
 }

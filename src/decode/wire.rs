@@ -28,8 +28,8 @@ pub type Result<T> = std::result::Result<T, WireError>;
 /// A message's field ends beyond the slice it lies in.
 pub const PAST_END: &str = "a field ends beyond its message";
 
-/// Groups nested deeper than this are refused.
-const MAX_GROUP_DEPTH: u32 = 32;
+/// Groups nested deeper than this are refused, as in every other reader of the format.
+const MAX_GROUP_DEPTH: u32 = 100;
 
 /// Wire type of numbers.
 pub const VARINT: u32 = 0;
@@ -307,7 +307,7 @@ mod tests {
         let tag = reader.tag().ok().flatten().unwrap_or(0);
         assert_eq!(reader.skip(tag), Ok(()));
         assert_eq!(reader.tag(), Ok(Some(3 << 3 | VARINT)));
-        let deep = [0x0b; 100];
+        let deep = [0x0b; 1000];
         let mut reader = Reader::new(&deep, 0);
         let tag = reader.tag().ok().flatten().unwrap_or(0);
         assert!(reader.skip(tag).is_err());

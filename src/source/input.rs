@@ -17,6 +17,13 @@ pub const HEAD_BYTES: usize = 64 << 10;
 /// The largest input that is read into memory as a whole. A protobuf message cannot be larger than 2 GiB.
 pub const MAX_IN_MEMORY: u64 = 4 << 30;
 
+/// A packed file may unpack to this much and to [`MAX_RATIO`] times its size; what grows further is no profile but a
+/// trap. Real dumps pack about 10 to 1, and text of equal lines 100 to 1.
+const UNPACKED_ALWAYS: u64 = 64 << 20;
+
+/// See [`UNPACKED_ALWAYS`].
+const MAX_RATIO: u64 = 200;
+
 /// From this size on a file is read by two threads.
 #[cfg(unix)]
 const PARALLEL_FROM: usize = 8 << 20;
@@ -192,8 +199,7 @@ impl Input {
 /// Unpacks gzip. The size in the trailer is only a hint: it may lie, and it counts modulo 4 GiB.
 fn unzip(packed: &[u8], packed_len: u64, progress: &Progress) -> Result<SharedBytes, SourceError> {
     let hint = packed.last_chunk::<4>().map_or(0, |trailer| u64::from(u32::from_le_bytes(*trailer)));
-    // Deflate packs at most about 1,032 to 1.
-    let limit = MAX_IN_MEMORY.min(packed_len.saturating_mul(1_100));
+    let limit = MAX_IN_MEMORY.min(packed_len.saturating_mul(MAX_RATIO).saturating_add(UNPACKED_ALWAYS));
     progress.begin(Stage::Reading, hint);
     read_all(MultiGzDecoder::new(packed), hint.min(limit), limit, progress, Some("gzip"))
 }

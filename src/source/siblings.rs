@@ -63,10 +63,9 @@ impl DumpName {
     /// Whether the file carries (or should carry) a program with its buffer assignment.
     #[must_use]
     pub fn has_assignment(&self) -> bool {
-        matches!(
-            self.stage.as_str(),
-            "after_optimizations.hlo.pb" | "cpu_after_optimizations.hlo.pb" | "gpu_after_optimizations.hlo.pb"
-        ) || (self.stage.ends_with("gpu_after_optimizations.hlo.pb"))
+        let stage = self.stage.strip_suffix(".gz").unwrap_or(&self.stage);
+        matches!(stage, "after_optimizations.hlo.pb" | "cpu_after_optimizations.hlo.pb")
+            || stage.ends_with("gpu_after_optimizations.hlo.pb")
     }
 }
 
@@ -123,6 +122,8 @@ mod tests {
         assert_eq!(name.stage, "after_optimizations-live-range.txt");
         let cpu = DumpName::parse("module_0030.jit_train_step.cpu_after_optimizations.hlo.pb").expect("a dump name");
         assert!(cpu.has_assignment());
+        let packed = DumpName::parse("module_0030.jit_x.after_optimizations.hlo.pb.gz").expect("a dump name");
+        assert!(packed.has_assignment());
         let dotted = DumpName::parse("module_12345.a.b.c.before_optimizations.hlo.pb").expect("a dump name");
         assert_eq!(dotted.stem, "module_12345.a.b.c");
         assert!(!dotted.has_assignment());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use highwater::decode::{Reporter, hlo};
 use highwater::model::Program;
-use highwater::source::{Input, Progress};
+use highwater::source::{Input, Progress, SharedBytes};
 
 /// A larger collection of real dumps with other tools' numbers beside them, where there is one: the folder named by
 /// `HIGHWATER_PROFILES`, or `shared/profiles` beside the checkout.
@@ -40,11 +40,40 @@ pub fn files(accept: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     found
 }
 
+/// Whether a file name ends so, packed or not.
+pub fn ends_with(name: &str, end: &str) -> bool {
+    name.strip_suffix(".gz").unwrap_or(name).ends_with(end)
+}
+
+/// All bytes of a file, unpacked; panics with its name where that fails.
+pub fn bytes(path: &Path) -> SharedBytes {
+    let input = Input::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    input.load(&Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// A text file, unpacked; panics with its name where that fails.
+pub fn text(path: &Path) -> String {
+    String::from_utf8_lossy(&bytes(path)).into_owned()
+}
+
+/// The file of this name, or else the same packed.
+pub fn packed_or_not(path: &str) -> Option<PathBuf> {
+    [path.to_owned(), format!("{path}.gz")].into_iter().map(PathBuf::from).find(|path| path.exists())
+}
+
+/// Programs with their buffer assignment among the samples of the project, sorted.
+pub fn sample_programs() -> Vec<PathBuf> {
+    let mut found = files(|name| ends_with(name, "after_optimizations.hlo.pb"));
+    let samples = samples();
+    found.retain(|path| path.starts_with(&samples));
+    assert!(found.len() >= 6, "the samples are missing");
+    found
+}
+
 /// Decodes an HLO proto; panics with its name where that fails.
 pub fn program(path: &Path) -> Program {
     let progress = Progress::default();
-    let input = Input::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let bytes = input.load(&progress).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let bytes = bytes(path);
     let reporter = Reporter::default();
     let program = hlo::decode(&bytes, &progress, &reporter).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let notes = reporter.finish();

@@ -107,7 +107,8 @@ impl IdIndex {
         }
         let inside = |&(first, count, row): &(i64, u32, u32)| {
             let local = number.wrapping_sub(first);
-            (number >= first && local < i64::from(count)).then(|| row + local as u32)
+            // The difference of two numbers of opposite sign may wrap round.
+            (number >= first && (0..i64::from(count)).contains(&local)).then(|| row + local as u32)
         };
         if let Some(row) = self.blocks.get(*hint).and_then(inside) {
             return row;
@@ -184,6 +185,13 @@ mod tests {
         }
         assert_eq!(index.row(102, &mut hint), NO_ROW);
         assert_eq!(index.row(-5, &mut hint), NO_ROW);
+    }
+
+    #[test]
+    fn numbers_far_apart_do_not_wrap_round() {
+        let index = IdIndex::new(&[entry(0, 1, -4777836433235033831)], &[]);
+        assert_eq!(index.row(4445535603619741977, &mut 0), NO_ROW);
+        assert_eq!(index.row(-4777836433235033831, &mut 0), 0);
     }
 
     #[test]

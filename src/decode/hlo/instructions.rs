@@ -169,20 +169,25 @@ fn cut(module: &Region, computation: usize, place: Place, pieces: &mut Vec<Piece
     pieces.push(Piece::Part { computation, start, end: place.end, first_number });
 }
 
-/// The number of the instruction in a record; `i64::MIN` where it cannot be read.
+/// The number of the instruction in a record; `i64::MIN` where it cannot be read. A zero is left out of the file.
 fn number_of_record(mut record: Reader<'_>) -> i64 {
-    let mut number = i64::MIN;
-    while let Ok(Some(tag)) = record.tag() {
-        if field(tag) == (35, VARINT) {
-            match record.int() {
-                Ok(n) => number = n,
+    let mut number = None;
+    loop {
+        match record.tag() {
+            Ok(None) => return number.unwrap_or(0),
+            Ok(Some(tag)) if field(tag) == (35, VARINT) => match record.int() {
+                Ok(n) => number = Some(n),
                 Err(_) => break,
+            },
+            Ok(Some(tag)) => {
+                if record.skip(tag).is_err() {
+                    break;
+                }
             }
-        } else if record.skip(tag).is_err() {
-            break;
+            Err(_) => break,
         }
     }
-    number
+    number.unwrap_or(i64::MIN)
 }
 
 struct PieceDecoder<'a> {
@@ -271,12 +276,15 @@ impl<'a> PieceDecoder<'a> {
         out: &mut Columns,
     ) -> i64 {
         let row = out.opcode.len() as u32;
-        let mut fields = Fields { number: i64::MIN, ..Fields::default() };
+        let mut fields = Fields::default();
         self.ids.clear();
         if let Err(error) = self.fields(message, row, &mut fields, out) {
             self.reporter.warn(format!("an instruction could not be read: {}", error.what), Some(error.offset));
+            fields.number.get_or_insert(i64::MIN);
         }
-        let first = *first_number.get_or_insert(fields.number);
+        // A zero is left out of the file.
+        let number = fields.number.unwrap_or(0);
+        let first = *first_number.get_or_insert(number);
         for &id in &self.ids {
             // Numbers run on inside a computation; where they do not, the operands are read again later.
             let local = u32::try_from(id.wrapping_sub(first)).ok();
@@ -291,7 +299,7 @@ impl<'a> PieceDecoder<'a> {
             Opcode::GET_TUPLE_ELEMENT => fields.tuple_index,
             _ => 0,
         });
-        fields.number
+        number
     }
 
     #[inline]
@@ -312,7 +320,7 @@ impl<'a> PieceDecoder<'a> {
                 }
                 (9, VARINT) => fields.parameter = u32::try_from(record.int()?).unwrap_or(u32::MAX),
                 (13, VARINT) => fields.tuple_index = u32::try_from(record.int()?).unwrap_or(u32::MAX),
-                (35, VARINT) => fields.number = record.int()?,
+                (35, VARINT) => fields.number = Some(record.int()?),
                 (36, VARINT | LEN) => record.numbers(tag, |number| self.ids.push(number))?,
                 (38, VARINT | LEN) => {
                     out.called.begin(row);
@@ -340,7 +348,7 @@ impl<'a> PieceDecoder<'a> {
 struct Fields {
     opcode: Opcode,
     shape: ShapeId,
-    number: i64,
+    number: Option<i64>,
     parameter: u32,
     tuple_index: u32,
 }
@@ -400,6 +408,7 @@ fn join(directory: &Directory, pieces: &[Piece], mut columns: Vec<Columns>) -> D
         bases.push((first_row, operand_base));
         first_row += columns.opcode.len() as u32;
     }
+    zeros_left_out(&mut decoded.computations);
     let (all, columns) = (&mut decoded.instructions, &columns);
     // Most of the time goes into new memory: two threads share it.
     let (records, ()) = rayon::join(
@@ -436,6 +445,17 @@ fn join(directory: &Directory, pieces: &[Piece], mut columns: Vec<Columns>) -> D
     );
     decoded.records = records;
     decoded
+}
+
+/// A computation without a number has number 0, which the format leaves out; one of a damaged file has none.
+fn zeros_left_out(computations: &mut [ComputationEntry]) {
+    let has_zero = computations.iter().any(|entry| entry.number == 0);
+    if let (false, Some(entry)) = (has_zero, computations.iter_mut().find(|entry| entry.number == i64::MIN)) {
+        entry.number = 0;
+    }
+    for entry in computations.iter_mut().filter(|entry| entry.root == i64::MIN) {
+        entry.root = 0;
+    }
 }
 
 fn append<T>(to: &mut SparseLists<T>, from: SparseLists<T>, first_row: u32) {

@@ -358,7 +358,7 @@ impl Decoder for HloDecoder {
         let program = decode(&bytes, context.progress, context.reporter).map_err(|error| match error {
             HloError::Cancelled(cancelled) => cancelled.into(),
             HloError::Wire(error) => DecodeError::Damaged { what: error.what.to_owned(), offset: error.offset },
-            HloError::NoModule | HloError::TooLarge => DecodeError::Empty(error.to_string()),
+            HloError::NoModule | HloError::TooLarge => DecodeError::Damaged { what: error.to_string(), offset: 0 },
         })?;
         // Only XLA's CPU compiler names its dumps so; a TPU's are plain.
         let device = match input.file_name() {

@@ -3,15 +3,14 @@
 use std::fmt::Write as _;
 
 use super::schema::{ProfileReport, Report, SpaceReport};
-use super::text::headline;
+use super::text::{buffers, device, headline};
 use crate::model::{Bytes, percent};
 
 /// Writes the report as Markdown.
 pub fn write(report: &Report) -> String {
     let mut out = String::new();
     for profile in &report.profiles {
-        let device = profile.device.name.as_deref().unwrap_or("device unknown");
-        let _ = writeln!(out, "## {} ({device})\n", escape(&profile.name));
+        let _ = writeln!(out, "## {} ({})\n", escape(&profile.name), device(profile));
         for program in &profile.programs {
             let _ = writeln!(out, "### {}\n", escape(&program.name));
             for space in &program.spaces {
@@ -24,14 +23,31 @@ pub fn write(report: &Report) -> String {
     }
     for source in report.sources.iter().filter(|source| source.error.is_some()) {
         let error = source.error.as_deref().unwrap_or_default();
-        let _ = writeln!(out, "Not read: `{}`: {}\n", source.path, escape(error));
+        let _ = writeln!(out, "Not read: {}: {}\n", code(&source.path), escape(error));
     }
     out
 }
 
-/// Keeps text from being taken for Markdown.
+/// Keeps text from being taken for Markdown; an underscore inside a word and a bracket that is no link stay as they are.
 fn escape(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('|', "\\|").replace('*', "\\*").replace('_', "\\_").replace('`', "\\`")
+    let mut out = String::with_capacity(text.len());
+    let is_link = text.contains("](");
+    let mut before = ' ';
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let inside = before.is_alphanumeric() && rest.peek().is_some_and(|next| next.is_alphanumeric());
+        if "\\|*`<".contains(c) || (c == '_' && !inside) || (c == '[' && is_link) {
+            out.push('\\');
+        }
+        out.push(c);
+        before = c;
+    }
+    out
+}
+
+/// A name as code; a bar would end the cell of a table, a backtick the code.
+fn code(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("`{}`", text.replace('`', "'").replace('|', "\\|")) }
 }
 
 fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
@@ -40,7 +56,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         let _ = writeln!(out, "Capacity: {}\n", escape(evidence));
     }
     let peak = space.reserved_peak_bytes.unwrap_or(space.peak_bytes);
-    let _ = writeln!(out, "| | | bytes |\n|---|---:|---:|");
+    let _ = writeln!(out, "| {} | size | bytes |\n|---|---:|---:|", escape(&space.name));
     for (label, bytes) in [
         ("allocated", space.allocated_bytes),
         ("peak", peak),
@@ -51,6 +67,10 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     ] {
         let _ = writeln!(out, "| {label} | {} | {} |", Bytes(bytes).short(), Bytes(bytes).exact());
     }
+    for row in &space.by_category {
+        let what = format!("at the peak: {}, {}", row.category, buffers(row.buffers));
+        let _ = writeln!(out, "| {what} | {} | {} |", Bytes(row.bytes).short(), Bytes(row.bytes).exact());
+    }
     out.push('\n');
     if !space.at_peak.is_empty() {
         let _ =
@@ -58,12 +78,12 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         for buffer in &space.at_peak {
             let _ = writeln!(
                 out,
-                "| {} | {} | {} | `{}` | `{}` | {} |",
+                "| {} | {} | {} | {} | {} | {} |",
                 Bytes(buffer.bytes).short(),
                 percent(buffer.bytes, peak),
                 buffer.category,
-                buffer.name,
-                buffer.shape.as_deref().unwrap_or(""),
+                code(&buffer.name),
+                code(buffer.shape.as_deref().unwrap_or("")),
                 escape(buffer.op_name.as_deref().unwrap_or(""))
             );
         }
@@ -71,5 +91,19 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     }
     for note in &space.notes {
         let _ = writeln!(out, "> {}\n", escape(note));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        assert_eq!(escape("jit_train_step p[1]['w']"), "jit_train_step p[1]['w']");
+        assert_eq!(escape("_x_ *y* a|b"), "\\_x\\_ \\*y\\* a\\|b");
+        assert_eq!(escape("[x](y)"), "\\[x](y)");
+        assert_eq!(code("a|b`c"), "`a\\|b'c`");
+        assert_eq!(code(""), "");
     }
 }

@@ -79,6 +79,7 @@ pub struct ProgramReport {
 #[derive(Debug, Serialize)]
 pub struct SpaceReport {
     /// Colour.
+    #[serde(rename = "colour")]
     pub color: i64,
     /// Name.
     pub name: String,

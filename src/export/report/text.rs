@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::schema::{ProfileReport, ProgramReport, Report, SpaceReport};
+use super::schema::{BufferReport, ProfileReport, ProgramReport, Report, SpaceReport};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 
 /// Writes the report as text.
@@ -18,8 +18,7 @@ pub fn write(report: &Report) -> String {
 }
 
 fn write_profile(out: &mut String, profile: &ProfileReport) {
-    let device = profile.device.name.as_deref().unwrap_or("device unknown");
-    let _ = writeln!(out, "{}  ({device})", profile.name);
+    let _ = writeln!(out, "{}  ({})", profile.name, device(profile));
     for program in &profile.programs {
         write_program(out, program, profile);
     }
@@ -27,6 +26,18 @@ fn write_profile(out: &mut String, profile: &ProfileReport) {
         let _ = writeln!(out, "note: {note}");
     }
     out.push('\n');
+}
+
+/// The device in words: its name, else its kind.
+pub fn device(profile: &ProfileReport) -> String {
+    let device = &profile.device;
+    let kind = || device.kind.map(str::to_ascii_uppercase);
+    device.name.clone().or_else(kind).unwrap_or_else(|| "device unknown".to_owned())
+}
+
+/// `1 buffer`, `228 buffers`.
+pub fn buffers(count: usize) -> String {
+    if count == 1 { "1 buffer".to_owned() } else { format!("{} buffers", thousands(count as u64)) }
 }
 
 fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileReport) {
@@ -42,14 +53,17 @@ fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileRep
     for space in full {
         write_space(out, space, profile);
     }
+    if !brief.is_empty() {
+        let _ = writeln!(out, "    {:<17} {:>10} {:>11} {:>11}", "other spaces", "allocated", "peak", "capacity");
+    }
     for space in brief {
-        let of = space.capacity_bytes.map(|c| format!(" of {}", capacity(c))).unwrap_or_default();
         let _ = writeln!(
             out,
-            "  {:<10} {} allocated{of}, peak {}",
+            "      {:<15} {:>10} {:>11} {:>11}",
             space.name,
             short(space.allocated_bytes),
-            short(space.reserved_peak_bytes.unwrap_or(space.peak_bytes))
+            short(space.reserved_peak_bytes.unwrap_or(space.peak_bytes)),
+            space.capacity_bytes.map_or_else(|| "\u{2013}".to_owned(), capacity)
         );
     }
 }
@@ -85,16 +99,21 @@ pub fn headline(space: &SpaceReport, device: Option<&str>) -> String {
 
 fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     let _ = writeln!(out, "  {}", headline(space, profile.device.name.as_deref()));
-    if let Some(evidence) = &space.capacity_evidence {
-        let _ = writeln!(out, "    capacity        {evidence}");
+    let line = |out: &mut String, label: &str, bytes: u64, rest: &str| {
+        let text = format!("    {label:<17} {:>10}  {:>22}  {rest}", short(bytes), Bytes(bytes).exact());
+        let _ = writeln!(out, "{}", text.trim_end());
+    };
+    if let Some(bytes) = space.capacity_bytes {
+        let evidence = space.capacity_evidence.as_deref().unwrap_or_default();
+        let _ =
+            writeln!(out, "    {:<17} {:>10}  {:>22}  {evidence}", "capacity", capacity(bytes), Bytes(bytes).exact());
     }
     let peak = space.reserved_peak_bytes.unwrap_or(space.peak_bytes);
     let place = match (space.reserved_peak_time, space.time_count, &space.reserved_peak_instruction) {
-        (Some(time), Some(count), Some(name)) => format!("step {time} of {count}, {name}"),
-        _ => format!("heap event {} of {}", space.peak_event, space.event_count),
-    };
-    let line = |out: &mut String, label: &str, bytes: u64, rest: &str| {
-        let _ = writeln!(out, "    {label:<15} {:>10}  {:>22}  {rest}", short(bytes), Bytes(bytes).exact());
+        (Some(time), Some(count), Some(name)) => {
+            format!("at step {} of {}, {name}", thousands(time.into()), thousands(count.into()))
+        }
+        _ => format!("at heap event {} of {}", space.peak_event, space.event_count),
     };
     line(out, "allocated", space.allocated_bytes, "");
     line(out, "peak", peak, &place);
@@ -112,24 +131,43 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     );
     line(out, "arguments", space.parameter_bytes, "");
     line(out, "outputs", space.output_bytes, "");
+    if !space.by_category.is_empty() {
+        let _ = writeln!(out, "    at the peak, by category");
+    }
     for row in &space.by_category {
-        line(out, row.category, row.bytes, &format!("{} buffers at the peak", thousands(row.buffers as u64)));
+        line(out, &format!("  {}", row.category), row.bytes, &buffers(row.buffers));
     }
-    if !space.at_peak.is_empty() {
-        let _ = writeln!(out, "    largest at the peak, {} of {}:", space.at_peak.len(), space.at_peak_count);
-        for buffer in &space.at_peak {
-            let op = buffer.op_name.as_deref().unwrap_or("");
-            let _ = writeln!(
-                out,
-                "      {:>10}  {:<12} {}  {}  {op}",
-                short(buffer.bytes),
-                buffer.category,
-                buffer.name,
-                buffer.shape.as_deref().unwrap_or("")
-            );
-        }
-    }
+    write_at_peak(out, space);
     for note in &space.notes {
         let _ = writeln!(out, "    note: {note}");
+    }
+}
+
+/// Columns no wider than this are made to stand under one another; a longer name pushes its own row only.
+const WIDEST: usize = 44;
+
+fn write_at_peak(out: &mut String, space: &SpaceReport) {
+    if space.at_peak.is_empty() {
+        return;
+    }
+    let (shown, all) = (space.at_peak.len(), space.at_peak_count);
+    let which =
+        if shown == all { format!("all {all}") } else { format!("the largest {shown} of {}", thousands(all as u64)) };
+    let _ = writeln!(out, "    at the peak, {which}");
+    let width = |text: &dyn Fn(&BufferReport) -> usize| {
+        space.at_peak.iter().map(text).filter(|&width| width <= WIDEST).max().unwrap_or(0)
+    };
+    let names = width(&|buffer| buffer.name.chars().count());
+    let shapes = width(&|buffer| buffer.shape.as_deref().unwrap_or_default().chars().count());
+    for buffer in &space.at_peak {
+        let text = format!(
+            "      {:>10}  {:<12}  {:<names$}  {:<shapes$}  {}",
+            short(buffer.bytes),
+            buffer.category,
+            buffer.name,
+            buffer.shape.as_deref().unwrap_or(""),
+            buffer.op_name.as_deref().unwrap_or("")
+        );
+        let _ = writeln!(out, "{}", text.trim_end());
     }
 }

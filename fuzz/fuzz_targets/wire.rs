@@ -1,0 +1,35 @@
+//! Any bytes as a protobuf message: what prost accepts, our walker accepts, and both see the same end.
+#![no_main]
+
+use highwater::decode::wire::Reader;
+use libfuzzer_sys::fuzz_target;
+use prost::Message as _;
+
+fn walk(bytes: &[u8]) -> bool {
+    let mut reader = Reader::new(bytes, 0);
+    loop {
+        match reader.tag() {
+            Ok(None) => return reader.position() == bytes.len(),
+            Ok(Some(tag)) => {
+                // A field as numbers and as a message must not do more than fail.
+                let _ = reader.clone().numbers(tag, |_| {});
+                let _ = reader.clone().message().map(|mut inner| while let Ok(Some(tag)) = inner.tag() {
+                    if inner.skip(tag).is_err() {
+                        break;
+                    }
+                });
+                if reader.skip(tag).is_err() {
+                    return false;
+                }
+            }
+            Err(_) => return false,
+        }
+    }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    // A message without fields skips everything.
+    let theirs = <()>::decode(bytes).is_ok();
+    let ours = walk(bytes);
+    assert!(ours || !theirs, "prost accepts what we refuse");
+});
