@@ -11,7 +11,7 @@ use highwater::ui::session::ThemeChoice;
 const VIEWS: &[&str] = &["overview", "timeline", "buffers"];
 
 fn snap(sample: &str, view: &str, size: [f32; 2], theme: ThemeChoice) {
-    let Some(path) = common::sample_dumps().into_iter().find(|path| path.to_string_lossy().contains(sample)) else {
+    let Some(path) = common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains(sample)) else {
         panic!("no sample named {sample}");
     };
     let place = Place { view: Some(view.to_owned()), ..Place::default() };

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable as _;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
 use highwater::decode;
 use highwater::export::report;
@@ -19,7 +19,10 @@ use highwater::ui::session::ThemeChoice;
 
 /// The sample that does not fit.
 fn dump() -> PathBuf {
-    common::sample_dumps().into_iter().find(|path| path.to_string_lossy().contains("oom")).expect("a sample that does not fit")
+    common::sample_programs()
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains("oom"))
+        .expect("a sample that does not fit")
 }
 
 fn open(view: &str) -> Harness<'static, App> {
@@ -29,7 +32,8 @@ fn open(view: &str) -> Harness<'static, App> {
 
 /// Everything that is said on the screen.
 fn words(harness: &Harness<'_, App>) -> Vec<String> {
-    harness.get_all(egui_kittest::kittest::by()).filter_map(|node| node.accesskit_node().label()).collect()
+    let all = harness.get_all(egui_kittest::kittest::by());
+    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect()
 }
 
 fn says(harness: &Harness<'_, App>, part: &str) -> bool {
@@ -38,12 +42,13 @@ fn says(harness: &Harness<'_, App>, part: &str) -> bool {
 
 #[test]
 fn the_overview_says_the_same_as_the_report() {
-    for path in common::sample_dumps() {
+    for path in common::sample_programs() {
         let profile = decode::open_path(&path, &Progress::default()).expect("a sample");
         let analysis = ProfileAnalysis::new(&profile);
         let options = report::Options { top: 5, ..report::Options::default() };
         let report = report::build(&[(&profile, &analysis)], &[], &options);
-        let json: serde_json::Value = serde_json::from_str(&report::write(&report, report::Format::Json)).expect("JSON");
+        let json: serde_json::Value =
+            serde_json::from_str(&report::write(&report, report::Format::Json)).expect("JSON");
         let space = &json["profiles"][0]["programs"][0]["spaces"][0];
         let harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, Place::default());
         let verdict = match space["verdict"].as_str() {
@@ -166,6 +171,7 @@ fn the_timeline_zooms_moves_and_goes_back_to_all() {
         delta: egui::Vec2::new(0.0, 120.0),
         modifiers: Modifiers::NONE,
         phase: egui::TouchPhase::Move,
+        source: egui::MouseWheelSource::Wheel,
     });
     harness.run_ok();
     assert!(range(&harness).is_some(), "the wheel zooms");
@@ -174,7 +180,8 @@ fn the_timeline_zooms_moves_and_goes_back_to_all() {
 #[test]
 fn a_click_above_pins_a_step_for_every_view() {
     let mut harness = open("timeline");
-    let curve = words(&harness).into_iter().find(|label| label.starts_with("Live bytes over the program")).expect("the curve");
+    let curve =
+        words(&harness).into_iter().find(|label| label.starts_with("Live bytes over the program")).expect("the curve");
     harness.get_by_label(&curve).click();
     harness.run_ok();
     let step = harness.state().files.current().expect("open").shared.step.expect("a step is pinned");
@@ -196,6 +203,8 @@ fn a_capacity_can_be_chosen_and_the_verdict_follows() {
     assert!(says(&harness, "Does not fit"));
     let memory = words(&harness).into_iter().find(|label| label.starts_with("Memory: ")).expect("the picker");
     harness.get_by_label(&memory).click();
+    harness.run_ok();
+    harness.get_by_label("Capacity").focus();
     harness.run_ok();
     harness.get_by_label("Capacity").type_text("4TiB");
     harness.run_ok();
@@ -236,7 +245,7 @@ fn an_empty_window_says_what_to_do() {
 
 #[test]
 fn several_files_are_one_session() {
-    let files = common::sample_dumps();
+    let files = common::sample_programs();
     let paths: Vec<&std::path::Path> = files.iter().map(PathBuf::as_path).collect();
     let mut harness = gui::window(&paths, [1600.0, 1000.0], ThemeChoice::Light, Place::default());
     let names: Vec<String> = words(&harness).into_iter().filter(|label| label.starts_with("File ")).collect();

@@ -123,7 +123,8 @@ impl MemoryMap {
                 Some(live) => live.of(buffer),
                 None => space.span(buffer),
             };
-            let range = known.or_else(|| (allocation.is_constant || (live.is_none() && always_live)).then_some((0, u32::MAX)));
+            let range =
+                known.or_else(|| (allocation.is_constant || (live.is_none() && always_live)).then_some((0, u32::MAX)));
             let Some((start, end)) = range else { continue };
             if size == 0 || start >= self.points {
                 continue;
@@ -202,7 +203,9 @@ impl MemoryMap {
         let mut found: Vec<(MapBox, Bytes)> = self
             .boxes
             .iter()
-            .filter(|item| item.buffer != buffer && item.address < own_end && own.address < item.address.saturating_add(item.size))
+            .filter(|item| {
+                item.buffer != buffer && item.address < own_end && own.address < item.address.saturating_add(item.size)
+            })
             .map(|item| {
                 let common = own_end.min(item.address.saturating_add(item.size)) - own.address.max(item.address);
                 (*item, Bytes(common))

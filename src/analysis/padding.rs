@@ -84,8 +84,11 @@ mod tests {
     fn tiled(dimensions: Vec<i64>, tile: Vec<i64>) -> ShapeNode {
         let rank = dimensions.len() as u32;
         let mut node = ShapeNode::array(ElementType::F32, dimensions);
-        node.layout =
-            Some(Box::new(Layout { minor_to_major: (0..rank).rev().collect(), tiles: vec![tile], ..Layout::default() }));
+        node.layout = Some(Box::new(Layout {
+            minor_to_major: (0..rank).rev().collect(),
+            tiles: vec![tile],
+            ..Layout::default()
+        }));
         node
     }
 

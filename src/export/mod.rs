@@ -1,4 +1,4 @@
 //! What leaves the program: reports as text, JSON and Markdown.
 
-pub mod report;
 pub mod image;
+pub mod report;

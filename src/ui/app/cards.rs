@@ -110,11 +110,20 @@ impl App {
         painter.rect_filled(rect, 0.0, theme.canvas.gamma_multiply(0.92));
         let inner = rect.shrink(24.0);
         painter.rect_stroke(inner, 6.0, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
-        let words = if hovered.len() == 1 { "Drop to open".to_owned() } else { format!("Drop to open {} files", hovered.len()) };
+        let words = if hovered.len() == 1 {
+            "Drop to open".to_owned()
+        } else {
+            format!("Drop to open {} files", hovered.len())
+        };
         let at = rect.center() - Vec2::new(0.0, 20.0);
         painter.text(at, Align2::CENTER_CENTER, words, Weight::SemiBold.at(size::VERDICT), theme.text);
         for (i, file) in hovered.iter().take(8).enumerate() {
-            let name = file.path.as_ref().and_then(|p| p.file_name()).map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let name = file
+                .path
+                .as_ref()
+                .and_then(|p| p.file_name())
+                .map(|n| n.to_string_lossy().into_owned())
+                .unwrap_or_default();
             let at = rect.center() + Vec2::new(0.0, 16.0 + 20.0 * i as f32);
             painter.text(at, Align2::CENTER_CENTER, name, Weight::Mono.at(size::BODY), theme.text2);
         }
@@ -130,7 +139,8 @@ impl App {
             for entry in COMMANDS {
                 let words = match entry.command {
                     Command::View(number) => {
-                        let title = file.as_ref().and_then(|file| view::shown_for(file).nth(number)).map(|view| view.title);
+                        let title =
+                            file.as_ref().and_then(|file| view::shown_for(file).nth(number)).map(|view| view.title);
                         let Some(title) = title else { continue };
                         title.to_owned()
                     }
@@ -168,7 +178,8 @@ impl App {
             ui.label(text("Open a file", size::HEADLINE, Weight::SemiBold, theme.text));
             let why = "This desktop has no open dialog (neither a portal nor zenity). Type or paste the path.";
             ui.label(text(why, size::BODY, Weight::Regular, theme.text2));
-            let edit = egui::TextEdit::singleline(&mut path).font(Weight::Mono.at(size::BODY)).desired_width(f32::INFINITY);
+            let edit =
+                egui::TextEdit::singleline(&mut path).font(Weight::Mono.at(size::BODY)).desired_width(f32::INFINITY);
             let response = ui.add(edit);
             response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Path"));
             let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
@@ -201,10 +212,22 @@ fn sheet_frame(theme: &Theme) -> Frame {
 /// A sample to begin with, where the program finds its samples.
 fn sample() -> Option<std::path::PathBuf> {
     let beside = std::env::current_exe().ok()?.parent()?.to_owned();
-    let places = [std::path::PathBuf::from("sample_profiles"), beside.join("sample_profiles"), beside.join("../../sample_profiles")];
+    let places = [
+        std::path::PathBuf::from("sample_profiles"),
+        beside.join("sample_profiles"),
+        beside.join("../../sample_profiles"),
+    ];
     let folder = places.into_iter().find(|folder| folder.is_dir())?;
-    let mut files: Vec<_> = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).collect();
-    files.sort();
-    let is_dump = |path: &std::path::PathBuf| path.to_string_lossy().contains(".hlo.pb");
-    files.iter().find(|path| is_dump(path) && path.to_string_lossy().contains("oom")).or_else(|| files.iter().find(|path| is_dump(path))).cloned()
+    let inside = |folder: &std::path::Path| -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths
+    };
+    let cases = inside(&folder);
+    let dumps = cases
+        .iter()
+        .flat_map(|case| inside(case))
+        .filter(|path| path.to_string_lossy().trim_end_matches(".gz").ends_with("after_optimizations.hlo.pb"));
+    dumps.max_by_key(|path| (path.to_string_lossy().contains("gpt"), path.to_string_lossy().contains("oom")))
 }

@@ -23,7 +23,9 @@ impl Source {
     #[must_use]
     pub fn name(&self) -> String {
         match self {
-            Self::Path(path) => path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned()),
+            Self::Path(path) => {
+                path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+            }
             Self::Bytes(name, _) => name.clone(),
         }
     }
@@ -60,7 +62,8 @@ impl Loading {
         let failed = sender.clone();
         let spawned = std::thread::Builder::new().name("read".to_owned()).spawn(move || {
             let outcome = catch_unwind(AssertUnwindSafe(|| read(&source, &shared)));
-            let outcome = outcome.unwrap_or_else(|_| Err("the decoder stopped unexpectedly; please report this file".to_owned()));
+            let outcome =
+                outcome.unwrap_or_else(|_| Err("the decoder stopped unexpectedly; please report this file".to_owned()));
             // The entry may have been closed meanwhile.
             let _ = sender.send(outcome);
             ctx.request_repaint();

@@ -119,7 +119,11 @@ impl App {
             let kind = document.profile.device.kind;
             if !analysis.spaces.iter().any(|space| MemorySpace(space.color).is_named(name, kind)) {
                 let have: Vec<&str> = analysis.spaces.iter().map(|space| space.name.as_str()).collect();
-                return Err(format!("{} has no memory space '{name}'; it has: {}", document.profile.name, have.join(", ")));
+                return Err(format!(
+                    "{} has no memory space '{name}'; it has: {}",
+                    document.profile.name,
+                    have.join(", ")
+                ));
             }
         }
         if let (Some(text), None) = (&place.select, open.shared.selected) {
@@ -172,9 +176,10 @@ impl App {
         if let (Some(text), Some((program, _))) = (&place.select, open.document.program(open.shared.program)) {
             let rows = (0..program.buffers.len()).map(BufferId::from_index);
             let number: Option<i64> = text.parse().ok();
-            open.shared.selected = rows
-                .into_iter()
-                .find(|b| number == Some(program.buffers.number[b.index()]) || (number.is_none() && program.buffer_name(*b) == *text));
+            open.shared.selected = rows.into_iter().find(|b| {
+                number == Some(program.buffers.number[b.index()])
+                    || (number.is_none() && program.buffer_name(*b) == *text)
+            });
         }
         open.shared.step = place.step.or(open.shared.step);
         if let Some(entry) = place.view.as_deref().and_then(view::by_id)
@@ -195,7 +200,10 @@ impl App {
         }
         let before = self.files.current().map(|open| open.shared.spot());
         let width = ui.available_width();
-        Panel::top("top bar").exact_size(space::TOP_BAR).frame(bar(theme.chrome)).show(ui, |ui| self.top_bar(ui, &theme));
+        Panel::top("top bar")
+            .exact_size(space::TOP_BAR)
+            .frame(bar(theme.chrome))
+            .show(ui, |ui| self.top_bar(ui, &theme));
         Panel::bottom("status bar")
             .exact_size(space::STATUS)
             .frame(bar(theme.chrome))
@@ -437,5 +445,9 @@ fn bar(fill: egui::Color32) -> Frame {
 /// A word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/+:@%=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
 }

@@ -20,10 +20,9 @@ pub fn draw(ctx: &egui::Context, app: &mut App, size: Vec2, scale: f32) -> Color
             max_texture_side: Some(16_384),
             ..RawInput::default()
         };
-        input.viewports.insert(
-            ViewportId::ROOT,
-            ViewportInfo { native_pixels_per_point: Some(scale), ..ViewportInfo::default() },
-        );
+        input
+            .viewports
+            .insert(ViewportId::ROOT, ViewportInfo { native_pixels_per_point: Some(scale), ..ViewportInfo::default() });
         let mut output = ctx.run_ui(input, |ui| app.show(ui));
         painter.update(&mut output.textures_delta);
         last = Some(output);

@@ -22,7 +22,13 @@ impl App {
             let words = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
             let y = head.center().y;
             let small = Weight::Medium.at(size::SMALL);
-            ui.painter().text(Pos2::new(head.left() + 16.0, y), Align2::LEFT_CENTER, "Session", small.clone(), theme.text2);
+            ui.painter().text(
+                Pos2::new(head.left() + 16.0, y),
+                Align2::LEFT_CENTER,
+                "Session",
+                small.clone(),
+                theme.text2,
+            );
             ui.painter().text(Pos2::new(head.right() - 16.0, y), Align2::RIGHT_CENTER, words, small, theme.text2);
         }
         hairline(ui, head, theme.line);
@@ -68,7 +74,8 @@ impl App {
             self.files.close(index);
         }
         hairline(ui, Rect::from_min_max(full.min, Pos2::new(full.right(), foot.top())), theme.line);
-        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(foot.shrink2(Vec2::new(if rail { 4.0 } else { 16.0 }, 10.0))));
+        let mut child =
+            ui.new_child(egui::UiBuilder::new().max_rect(foot.shrink2(Vec2::new(if rail { 4.0 } else { 16.0 }, 10.0))));
         if rail {
             if controls::link(&mut child, "Open", theme).clicked() {
                 self.run(Command::Open);
@@ -101,7 +108,15 @@ impl App {
                     return false;
                 }
                 let name = Pos2::new(left, rect.top() + 17.0);
-                paint_cut(&painter, name, Align2::LEFT_CENTER, &entry.name, Weight::Medium.at(size::BODY), theme.text2, right - left);
+                paint_cut(
+                    &painter,
+                    name,
+                    Align2::LEFT_CENTER,
+                    &entry.name,
+                    Weight::Medium.at(size::BODY),
+                    theme.text2,
+                    right - left,
+                );
                 let (stage, share) = loading.state();
                 let track = Rect::from_min_max(Pos2::new(left, rect.top() + 31.0), Pos2::new(right, rect.top() + 34.0));
                 painter.rect_filled(track, 0.0, theme.inset);
@@ -109,9 +124,16 @@ impl App {
                 painter.rect_filled(done, 0.0, theme.accent);
                 let words = format!("{}, {:.0}\u{2009}%", stage.text(), share * 100.0);
                 painter.text(Pos2::new(left, rect.top() + 48.0), Align2::LEFT_CENTER, words, small, theme.text2);
-                let cancel = Rect::from_min_max(Pos2::new(right - 50.0, rect.top() + 40.0), Pos2::new(right, rect.top() + 58.0));
+                let cancel =
+                    Rect::from_min_max(Pos2::new(right - 50.0, rect.top() + 40.0), Pos2::new(right, rect.top() + 58.0));
                 let response = ui.interact(cancel, ui.scope_id().with(("cancel", index)), Sense::click());
-                painter.text(cancel.right_center(), Align2::RIGHT_CENTER, "Cancel", Weight::Medium.at(size::SMALL), theme.accent);
+                painter.text(
+                    cancel.right_center(),
+                    Align2::RIGHT_CENTER,
+                    "Cancel",
+                    Weight::Medium.at(size::SMALL),
+                    theme.accent,
+                );
                 response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Cancel {}", entry.name)));
                 if response.clicked() {
                     loading.cancel();
@@ -122,21 +144,39 @@ impl App {
                 let document = &open.document;
                 let (program, color) = document.main();
                 let space = document.space(program, color);
-                let capacity = open.shared.capacity.get(&color).or(space.and_then(|s| s.capacity.as_ref())).map(|c| c.bytes);
+                let capacity =
+                    open.shared.capacity.get(&color).or(space.and_then(|s| s.capacity.as_ref())).map(|c| c.bytes);
                 let verdict = space.map_or(Verdict::Unknown, |space| space.verdict_against(capacity));
                 paint_mark(&painter, mark_at, mark_of(verdict), theme);
                 if rail {
                     return false;
                 }
                 let name = Pos2::new(left, rect.top() + 17.0);
-                paint_cut(&painter, name, Align2::LEFT_CENTER, &entry.name, Weight::Medium.at(size::BODY), theme.text, right - left);
+                paint_cut(
+                    &painter,
+                    name,
+                    Align2::LEFT_CENTER,
+                    &entry.name,
+                    Weight::Medium.at(size::BODY),
+                    theme.text,
+                    right - left,
+                );
                 let device = document.profile.device.name.clone().unwrap_or_default();
                 let y = rect.top() + 33.0;
-                let device = painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, device, small.clone(), theme.text2);
+                let device =
+                    painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, device, small.clone(), theme.text2);
                 let name = document.program(program).map(|(program, _)| program.name.clone()).unwrap_or_default();
                 let more = document.profile.programs.len();
                 let name = if more > 1 { format!("{more} programs") } else { name };
-                paint_cut(&painter, Pos2::new(left, y), Align2::LEFT_CENTER, &name, small, theme.text2, device.left() - left - 8.0);
+                paint_cut(
+                    &painter,
+                    Pos2::new(left, y),
+                    Align2::LEFT_CENTER,
+                    &name,
+                    small,
+                    theme.text2,
+                    device.left() - left - 8.0,
+                );
                 if let Some(space) = space {
                     let need = space.xprof.allocated;
                     let color = if matches!(verdict, Verdict::Over { .. }) { theme.danger } else { theme.text };

@@ -17,11 +17,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, rect: Rec
     ui.painter().rect_filled(rect, 0.0, theme.panel);
     vline(ui, rect.left(), rect.top(), rect.bottom(), theme.line);
     let head = Rect::from_min_size(rect.min, Vec2::new(rect.width(), space::TABS));
-    let fold = if open {
-        Rect::from_min_max(Pos2::new(rect.right() - 36.0, head.top()), head.max)
-    } else {
-        head
-    };
+    let fold = if open { Rect::from_min_max(Pos2::new(rect.right() - 36.0, head.top()), head.max) } else { head };
     let response = ui.interact(fold, ui.scope_id().with("fold panel"), Sense::click());
     let words = if open { "Hide details" } else { "Show details" };
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, words));

@@ -16,7 +16,13 @@ impl App {
         let y = rect.center().y;
         let small = Weight::Regular.at(size::SMALL);
         let promise = "offline: nothing leaves this machine";
-        let right = ui.painter().text(Pos2::new(rect.right() - 16.0, y), Align2::RIGHT_CENTER, promise, small.clone(), theme.text3);
+        let right = ui.painter().text(
+            Pos2::new(rect.right() - 16.0, y),
+            Align2::RIGHT_CENTER,
+            promise,
+            small.clone(),
+            theme.text3,
+        );
         let now = ui.input(|i| i.time);
         if let Some((words, until)) = &self.message {
             if now < *until {
@@ -34,20 +40,26 @@ impl App {
         let mut parts: Vec<String> = Vec::new();
         if let Some(live) = &analysis.live {
             let step = shared.cursor.or(shared.step).unwrap_or_else(|| space.peak_point());
-            let name = live.sequence().get(step as usize).map_or_else(
-                || "end".to_owned(),
-                |&row| program.text.instruction_name(InstructionId(row)),
-            );
+            let name = live
+                .sequence()
+                .get(step as usize)
+                .map_or_else(|| "end".to_owned(), |&row| program.text.instruction_name(InstructionId(row)));
             let live_bytes = space
                 .occupancy
                 .as_ref()
                 .map(|o| format!("   {} live", units.short(crate::model::Bytes(o.reserved.at(step)))))
                 .unwrap_or_default();
-            parts.push(format!("step {} of {}   {name}{live_bytes}", thousands(step.into()), thousands(live.points().into())));
+            parts.push(format!(
+                "step {} of {}   {name}{live_bytes}",
+                thousands(step.into()),
+                thousands(live.points().into())
+            ));
         }
         parts.push(format!("{} buffers at the peak", thousands(space.at_peak.len() as u64)));
         parts.push(match shared.hovered.or(shared.selected) {
-            Some(buffer) => format!("{}   {}", program.buffer_name(buffer), units.short(program.buffers.size_of(buffer))),
+            Some(buffer) => {
+                format!("{}   {}", program.buffer_name(buffer), units.short(program.buffers.size_of(buffer)))
+            }
             None => "nothing selected".to_owned(),
         });
         let mut x = rect.left() + 16.0;

@@ -1,6 +1,9 @@
 //! Top bar: sign, back and forward, program, memory space with its capacity; the tabs below it.
 
-use egui::{Align, Key, Layout, Popup, PopupCloseBehavior, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{
+    Align, Key, Layout, Popup, PopupCloseBehavior, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2,
+    WidgetInfo,
+};
 
 use super::{App, Command};
 use crate::analysis::Verdict;
@@ -85,7 +88,8 @@ impl App {
                 && let Some(space) = analysis.space(shared.color)
             {
                 let capacity = shared.capacity.get(&shared.color).or(space.capacity.as_ref());
-                let value = capacity.map_or_else(|| space.name.clone(), |c| format!("{}  {}", space.name, units.capacity(c.bytes)));
+                let value = capacity
+                    .map_or_else(|| space.name.clone(), |c| format!("{}  {}", space.name, units.capacity(c.bytes)));
                 let response = picker(ui, theme, "Memory", &value, 220.0);
                 let kind = document.profile.device.kind;
                 Popup::menu(&response).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
@@ -209,7 +213,15 @@ fn row(ui: &mut Ui, theme: &Theme, mark: Mark, name: &str, value: &str, chosen: 
     );
     let width = value_rect.left() - rect.left() - 40.0;
     let at = Pos2::new(rect.left() + 28.0, y);
-    controls::paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, name, Weight::Medium.at(size::BODY), theme.text, width);
+    controls::paint_cut(
+        ui.painter(),
+        at,
+        egui::Align2::LEFT_CENTER,
+        name,
+        Weight::Medium.at(size::BODY),
+        theme.text,
+        width,
+    );
     response.widget_info(|| WidgetInfo::selected(Role::MenuItem, true, chosen, format!("{name} {value}")));
     response
 }
@@ -240,9 +252,9 @@ fn capacity_choice(
         });
     }
     ui.horizontal(|ui| {
-        let label = ui.label(text("or", size::SMALL, Weight::Regular, theme.text2));
+        ui.label(text("or", size::SMALL, Weight::Regular, theme.text2));
         let edit = egui::TextEdit::singleline(field).hint_text("15.75GiB").desired_width(110.0);
-        let response = ui.add(edit).labelled_by(label.id);
+        let response = ui.add(edit);
         response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Capacity"));
         let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
         match parse_size(field) {

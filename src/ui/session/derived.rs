@@ -99,9 +99,8 @@ impl Spread {
         let (names, group_of) = match grouping {
             Grouping::Category => {
                 let names = Category::ALL.iter().map(|c| c.name().to_owned()).collect();
-                let group_of = (0..model.buffers.len())
-                    .map(|row| category(model, BufferId::from_index(row)) as u8)
-                    .collect();
+                let group_of =
+                    (0..model.buffers.len()).map(|row| category(model, BufferId::from_index(row)) as u8).collect();
                 (names, group_of)
             }
             _ => named_groups(model, map, grouping),
@@ -171,7 +170,13 @@ pub struct Derived {
 
 impl Derived {
     /// What is computed for a memory space, once it is there.
-    pub fn space(&mut self, work: &Work, document: &Arc<Document>, program: usize, color: i64) -> Option<Arc<SpaceData>> {
+    pub fn space(
+        &mut self,
+        work: &Work,
+        document: &Arc<Document>,
+        program: usize,
+        color: i64,
+    ) -> Option<Arc<SpaceData>> {
         let job = self.spaces.entry((program, color)).or_insert_with(|| {
             let document = Arc::clone(document);
             Job::start(work, "memory map", move || SpaceData::new(&document, program, color).map(Arc::new))

@@ -25,7 +25,10 @@ impl Locals {
 
     /// Takes the value out, to use it beside the rest; give it back with [`Self::put`].
     pub fn take<T: Default + 'static>(&mut self) -> T {
-        self.values.remove(&TypeId::of::<T>()).and_then(|value| value.downcast::<T>().ok()).map_or_else(T::default, |value| *value)
+        self.values
+            .remove(&TypeId::of::<T>())
+            .and_then(|value| value.downcast::<T>().ok())
+            .map_or_else(T::default, |value| *value)
     }
 
     /// Gives a value back.

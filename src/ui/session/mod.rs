@@ -9,7 +9,7 @@ mod options;
 mod shared;
 
 pub use context::{Action, Scene, ViewContext};
-pub use derived::{Derived, Grouping, Spread, SpaceData};
+pub use derived::{Derived, Grouping, SpaceData, Spread};
 pub use document::Document;
 pub use job::{Job, Work};
 pub use locals::Locals;

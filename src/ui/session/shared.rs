@@ -100,13 +100,7 @@ impl Shared {
     /// Where one is.
     #[must_use]
     pub fn spot(&self) -> Spot {
-        Spot {
-            view: self.view,
-            program: self.program,
-            color: self.color,
-            selected: self.selected,
-            step: self.step,
-        }
+        Spot { view: self.view, program: self.program, color: self.color, selected: self.selected, step: self.step }
     }
 
     /// Goes to a place.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::{Key, Rect, Ui, Vec2, WidgetInfo};
+use egui::{Key, Rect, Role, Ui, Vec2, WidgetInfo};
 
 use super::palette;
 use crate::analysis::{category, scope, unpadded};
@@ -82,7 +82,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     tools(&mut child, context, &theme, &mut state);
     update(context, scene, &mut state);
     let foot = Rect::from_min_max(egui::Pos2::new(full.left(), full.bottom() - 30.0), full.max);
-    let body = Rect::from_min_max(egui::Pos2::new(full.left() + 12.0, bar.bottom()), egui::Pos2::new(full.right() - 8.0, foot.top()));
+    let body = Rect::from_min_max(
+        egui::Pos2::new(full.left() + 12.0, bar.bottom()),
+        egui::Pos2::new(full.right() - 8.0, foot.top()),
+    );
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt("table"));
     child.set_clip_rect(body.intersect(ui.clip_rect()));
     table(&mut child, context, scene, &theme, &mut state);
@@ -105,8 +108,7 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut 
             .desired_width(280.0)
             .font(Weight::Mono.at(size::SMALL));
         let response = ui.add_sized(Vec2::new(280.0, space::CONTROL), edit);
-        let value = context.shared.filter.clone();
-        response.widget_info(|| WidgetInfo::text_edit(true, "", &value, "Filter buffers"));
+        response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Filter buffers"));
         if std::mem::take(&mut state.focus) {
             response.request_focus();
         }
@@ -116,7 +118,12 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut 
         if !context.shared.filter.is_empty() && controls::link(ui, "Clear", theme).clicked() {
             context.shared.filter.clear();
         }
-        ui.label(text(format!("{} of {}", thousands(state.shown.len() as u64), thousands(state.all.len() as u64)), size::SMALL, Weight::Regular, theme.text2));
+        ui.label(text(
+            format!("{} of {}", thousands(state.shown.len() as u64), thousands(state.all.len() as u64)),
+            size::SMALL,
+            Weight::Regular,
+            theme.text2,
+        ));
     });
 }
 
@@ -148,7 +155,8 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
                         let size = model.buffers.size_of(buffer);
                         let place = data.box_of(buffer);
                         let name = model.buffer_name(buffer);
-                        let op = model.buffers.instruction_of(buffer).map(|i| model.text.op_name(i)).unwrap_or_default();
+                        let op =
+                            model.buffers.instruction_of(buffer).map(|i| model.text.op_name(i)).unwrap_or_default();
                         let shape = model.buffer_shape(buffer).map(|(s, n)| s.short_text_of(n)).unwrap_or_default();
                         let kind = category(model, buffer).name();
                         let haystack = format!("{name} {op} {shape} {kind}").to_lowercase();
@@ -284,20 +292,23 @@ fn cell(scene: Scene<'_>, row: &Row, column: usize, unit: u64, largest: u64) -> 
     let step = |point: u32| if point == u32::MAX { "\u{2013}".to_owned() } else { thousands(point.into()) };
     match column {
         0 => Cell::text(row.name.clone()).swatch(palette::slot(kind)),
-        1 => Cell::text(UnitSystem::in_unit(row.size, unit))
+        1 => Cell::text(in_unit(row.size, unit))
             .strong()
             .bar((row.size.0 as f64 / largest.max(1) as f64) as f32, palette::slot(kind)),
         2 if row.padding <= 0 => Cell::text("0").quiet(),
-        2 => {
-            let text = UnitSystem::in_unit(Bytes(row.padding.unsigned_abs()), unit);
-            Cell::text(if text == "0.0" { "under 0.1".to_owned() } else { text })
-        }
+        2 => Cell::text(in_unit(Bytes(row.padding.unsigned_abs()), unit)),
         3 => Cell::text(kind.name()),
         4 => Cell::mono(row.shape.clone()),
         5 => Cell::mono(scope::short(&row.op, 9)).quiet(),
         6 => Cell::text(step(row.start)),
         _ => Cell::text(step(row.end)),
     }
+}
+
+/// A size in the column's unit; what is there is never written as nothing.
+fn in_unit(bytes: Bytes, unit: u64) -> String {
+    let text = UnitSystem::in_unit(bytes, unit);
+    if text == "0.0" && bytes > Bytes::ZERO { "under 0.1".to_owned() } else { text }
 }
 
 /// No row is left: which word took the most away.
@@ -347,5 +358,13 @@ fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, theme: &Theme, s
         words += "; they do not live at the same time";
     }
     let at = egui::Pos2::new(rect.left() + 20.0, rect.center().y);
-    controls::paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, &words, Weight::Regular.at(size::SMALL), theme.text2, rect.width() - 40.0);
+    controls::paint_cut(
+        ui.painter(),
+        at,
+        egui::Align2::LEFT_CENTER,
+        &words,
+        Weight::Regular.at(size::SMALL),
+        theme.text2,
+        rect.width() - 40.0,
+    );
 }

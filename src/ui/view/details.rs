@@ -90,7 +90,9 @@ fn buffer_card(
                 }
             });
         });
-        ui.add(egui::Label::new(text(&metadata.op_name, size::SMALL, Weight::Mono, theme.text)).wrap().selectable(true));
+        ui.add(
+            egui::Label::new(text(&metadata.op_name, size::SMALL, Weight::Mono, theme.text)).wrap().selectable(true),
+        );
         ui.add_space(6.0);
     }
     let mut stack = metadata.stack.clone();
@@ -102,8 +104,10 @@ fn buffer_card(
             title(ui, theme, "Source");
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 if link(ui, "Copy", theme).clicked() {
-                    let lines: Vec<String> =
-                        stack.iter().map(|s| format!("{}:{} {}", s.file, s.line, s.function).trim().to_owned()).collect();
+                    let lines: Vec<String> = stack
+                        .iter()
+                        .map(|s| format!("{}:{} {}", s.file, s.line, s.function).trim().to_owned())
+                        .collect();
                     context.actions.push(Action::Copy(lines.join("\n")));
                 }
             });
@@ -174,7 +178,8 @@ fn shape_section(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, scene: S
     ui.add_space(2.0);
     if size_bytes > useful {
         let waste = size_bytes - useful;
-        let grown = if useful.0 == 0 { String::new() } else { format!(", {}", factor(size_bytes.0 as f64 / useful.0 as f64)) };
+        let grown =
+            if useful.0 == 0 { String::new() } else { format!(", {}", factor(size_bytes.0 as f64 / useful.0 as f64)) };
         let words = format!("{} of it is padding ({}{grown})", context.short(waste), percent(waste.0, size_bytes.0));
         ui.label(text(words, size::SMALL, Weight::Medium, theme.warn));
         fact(ui, theme, "Useful", &useful.exact());
@@ -226,13 +231,7 @@ fn dimension_table(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, node: 
     }
 }
 
-fn lifetime_section(
-    ui: &mut Ui,
-    theme: &Theme,
-    scene: Scene<'_>,
-    data: Option<&SpaceData>,
-    buffer: BufferId,
-) {
+fn lifetime_section(ui: &mut Ui, theme: &Theme, scene: Scene<'_>, data: Option<&SpaceData>, buffer: BufferId) {
     let Scene { program, analysis, space } = scene;
     let place = data.and_then(|data| data.box_of(buffer));
     let unit = data.map_or("step", |data| data.map.axis.unit());
@@ -303,7 +302,11 @@ fn neighbours(
     ui.horizontal(|ui| {
         title(ui, theme, "Shares its memory with");
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let words = if sharing.is_empty() { "no other buffer".to_owned() } else { format!("{} buffers", thousands(sharing.len() as u64)) };
+            let words = if sharing.is_empty() {
+                "no other buffer".to_owned()
+            } else {
+                format!("{} buffers", thousands(sharing.len() as u64))
+            };
             ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
         });
     });
@@ -346,7 +349,15 @@ fn buffer_row(
     );
     let at = Pos2::new(rect.left() + 16.0, y);
     let room = size_rect.left() - at.x - 8.0;
-    controls::paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, words, Weight::Regular.at(size::SMALL), theme.text, room);
+    controls::paint_cut(
+        ui.painter(),
+        at,
+        egui::Align2::LEFT_CENTER,
+        words,
+        Weight::Regular.at(size::SMALL),
+        theme.text,
+        room,
+    );
     response.widget_info(|| WidgetInfo::labeled(Role::Link, true, words));
     if response.clicked() {
         context.select(buffer);
@@ -358,7 +369,11 @@ fn step_card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: S
     let step = context.step();
     let at_peak = context.shared.step.is_none();
     let unit = data.map_or("step", |data| data.map.axis.unit());
-    let words = if at_peak { format!("The peak, {unit} {}", thousands(step.into())) } else { format!("{unit} {}", thousands(step.into())) };
+    let words = if at_peak {
+        format!("The peak, {unit} {}", thousands(step.into()))
+    } else {
+        format!("{unit} {}", thousands(step.into()))
+    };
     let words = words[..1].to_uppercase() + &words[1..];
     ui.label(text(words, size::LEAD, Weight::SemiBold, theme.text));
     if let Some(name) = context.instruction_at(step) {
@@ -366,7 +381,11 @@ fn step_card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: S
         cut_label(ui, &name, Weight::Mono.at(size::SMALL), theme.text2, width);
     }
     let live = scene.space.occupancy.as_ref().map_or(scene.space.peak(), |o| Bytes(o.reserved.at(step)));
-    let remark = if at_peak { "the highest".to_owned() } else { format!("{} of the peak", percent(live.0, scene.space.peak().0)) };
+    let remark = if at_peak {
+        "the highest".to_owned()
+    } else {
+        format!("{} of the peak", percent(live.0, scene.space.peak().0))
+    };
     readout(ui, context, theme, live, &remark);
     rule(ui, theme);
     let Some(data) = data else { return };
@@ -396,7 +415,8 @@ fn step_card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: S
         });
     });
     for (buffer, bytes) in rows {
-        let op = scene.program.buffers.instruction_of(buffer).map(|i| scene.program.text.op_name(i)).unwrap_or_default();
+        let op =
+            scene.program.buffers.instruction_of(buffer).map(|i| scene.program.text.op_name(i)).unwrap_or_default();
         let name = if op.is_empty() { scene.program.buffer_name(buffer) } else { scope::short(&op, 3) };
         buffer_row(ui, context, theme, scene, buffer, &name, bytes);
     }

@@ -10,12 +10,15 @@ use crate::ui::widget::theme::{Theme, size};
 /// A program without memory: which file of the same dump would have it.
 pub fn without_memory(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
     egui::Frame::new().inner_margin(24).show(ui, |ui| {
-        let name = context.document.profile.programs.get(context.shared.program).map(|p| p.name.clone()).unwrap_or_default();
+        let name =
+            context.document.profile.programs.get(context.shared.program).map(|p| p.name.clone()).unwrap_or_default();
         ui.label(text(format!("{name}: no memory assignment"), size::VERDICT_SMALL, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
         for note in &context.document.profile.notes {
             let color = if note.level == NoteLevel::Info { theme.text2 } else { theme.warn };
-            ui.add(egui::Label::new(text(note.to_string(), size::LEAD, Weight::Regular, color)).wrap().selectable(true));
+            ui.add(
+                egui::Label::new(text(note.to_string(), size::LEAD, Weight::Regular, color)).wrap().selectable(true),
+            );
         }
     });
 }

@@ -40,7 +40,8 @@ pub const FIRST: &str = "overview";
 pub const INPUTS: &[&str] = &["An XLA dump: *after_optimizations.hlo.pb from --xla_dump_to, also gzipped."];
 
 /// The same in one line.
-pub const INPUTS_SHORT: &str = "What can be opened: XLA HLO protos (*.hlo.pb), also gzipped, with the files beside them.";
+pub const INPUTS_SHORT: &str =
+    "What can be opened: XLA HLO protos (*.hlo.pb), also gzipped, with the files beside them.";
 
 /// Keys of single views, for the sheet.
 pub const KEYS: &[(&str, &str)] = timeline::KEYS;

@@ -78,7 +78,8 @@ impl Span {
 pub fn decimal_ticks(span: Span, count: usize) -> Vec<f64> {
     let rough = (span.len() / count.max(1) as f64).max(1e-9);
     let magnitude = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * magnitude).find(|step| *step >= rough).unwrap_or(rough).max(1.0);
+    let step =
+        [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * magnitude).find(|step| *step >= rough).unwrap_or(rough).max(1.0);
     ticks(span, step)
 }
 

@@ -1,6 +1,8 @@
 //! Small controls in the program's look: links, buttons, marks, bars, swatches.
 
-use egui::{Align2, Color32, CursorIcon, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{
+    Align2, Color32, CursorIcon, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
+};
 
 use super::fonts::Weight;
 use super::theme::{Slot, Theme, size, space};
@@ -20,7 +22,8 @@ pub enum Mark {
 pub fn paint_mark(painter: &egui::Painter, center: Pos2, mark: Mark, theme: &Theme) {
     match mark {
         Mark::Over => {
-            let points = vec![center + Vec2::new(0.0, -5.0), center + Vec2::new(5.5, 4.5), center + Vec2::new(-5.5, 4.5)];
+            let points =
+                vec![center + Vec2::new(0.0, -5.0), center + Vec2::new(5.5, 4.5), center + Vec2::new(-5.5, 4.5)];
             painter.add(Shape::convex_polygon(points, theme.over, Stroke::NONE));
         }
         Mark::Fits => {
@@ -186,7 +189,11 @@ pub fn paint_gauge(painter: &egui::Painter, rect: Rect, used: f64, limit: Option
     let fill = Rect::from_min_max(rect.min, Pos2::new(end.min(tick), rect.bottom()));
     painter.rect_filled(fill, 0.0, theme.text2);
     if end > tick {
-        painter.rect_filled(Rect::from_min_max(Pos2::new(tick, rect.top()), Pos2::new(end, rect.bottom())), 0.0, theme.over);
+        painter.rect_filled(
+            Rect::from_min_max(Pos2::new(tick, rect.top()), Pos2::new(end, rect.bottom())),
+            0.0,
+            theme.over,
+        );
     }
     let mark = Rect::from_min_max(Pos2::new(tick - 1.0, rect.top() - 3.0), Pos2::new(tick + 1.0, rect.bottom() + 3.0));
     painter.rect_filled(mark, 0.0, theme.ink);

@@ -81,7 +81,8 @@ mod tests {
         let output = ctx.run_ui(egui::RawInput::default(), |ui| {
             for weight in [Weight::Regular, Weight::Medium, Weight::SemiBold, Weight::Mono] {
                 let font = weight.at(13.0);
-                let of = |text: &str| ui.fonts_mut(|f| f.layout_no_wrap(text.into(), font.clone(), Color32::BLACK)).size().x;
+                let of =
+                    |text: &str| ui.fonts_mut(|f| f.layout_no_wrap(text.into(), font.clone(), Color32::BLACK)).size().x;
                 let ones = of("1111111111");
                 widths.push((0..=9).all(|d| (of(&d.to_string().repeat(10)) - ones).abs() < 0.01));
             }

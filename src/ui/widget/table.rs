@@ -234,7 +234,8 @@ impl Table<'_> {
             let mut color = if sorted.is_some() { theme.text } else { theme.text2 };
             if column.sortable {
                 let click = ui.interact(area, ui.scope_id().with((self.name, "head", i)), Sense::click());
-                click.widget_info(|| WidgetInfo::labeled(Role::ColumnHeader, true, format!("Sort by {}", column.title)));
+                click
+                    .widget_info(|| WidgetInfo::labeled(Role::ColumnHeader, true, format!("Sort by {}", column.title)));
                 if click.hovered() || click.has_focus() {
                     color = theme.accent;
                 }
@@ -346,4 +347,3 @@ fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Colum
     let (_, cut) = paint_cut(painter, at, align, &cell.text, weight.at(size::SMALL), color, right - left);
     cut
 }
-

@@ -193,8 +193,7 @@ impl Slot {
 /// The colour scale of heat maps, from nothing to the limit; more memory is further from the canvas.
 #[must_use]
 pub fn heat(theme: &Theme, share: f32) -> Color32 {
-    const LIGHT: [u32; 9] =
-        [0xEEF3F7, 0xC5DDE8, 0x96C5D6, 0x65ABC3, 0x4091B2, 0x2C79A1, 0x24618D, 0x214874, 0x1B2F57];
+    const LIGHT: [u32; 9] = [0xEEF3F7, 0xC5DDE8, 0x96C5D6, 0x65ABC3, 0x4091B2, 0x2C79A1, 0x24618D, 0x214874, 0x1B2F57];
     const DARK: [u32; 9] = [0x1A222B, 0x1B394A, 0x19566A, 0x1F7283, 0x318B95, 0x4FA5A3, 0x7CBFAF, 0xACD6B8, 0xDCE9C3];
     let stops = if theme.dark { &DARK } else { &LIGHT };
     let at = share.clamp(0.0, 1.0) * 8.0;

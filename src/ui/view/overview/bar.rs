@@ -32,7 +32,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
             ui.add_space(6.0);
         }
     });
-    let (outer, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0 + UPPER + LOWER + 26.0), Sense::hover());
+    let (outer, _) =
+        ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0 + UPPER + LOWER + 26.0), Sense::hover());
     let capacity = context.capacity().map(|c| c.bytes);
     let needs = space.xprof.allocated;
     let whole = needs.0.max(capacity.map_or(0, |c| c.0)).max(1) as f64;
@@ -49,12 +50,21 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
         }
         ui.painter().vline(place.round(), outer.top() + 14.0..=outer.top() + 18.0, Stroke::new(1.0, theme.line2));
     }
-    let upper = Rect::from_min_max(Pos2::new(outer.left(), outer.top() + 18.0), Pos2::new(outer.right(), outer.top() + 18.0 + UPPER));
-    let lower = Rect::from_min_max(Pos2::new(outer.left(), upper.bottom() + 1.0), Pos2::new(outer.right(), upper.bottom() + LOWER));
+    let upper = Rect::from_min_max(
+        Pos2::new(outer.left(), outer.top() + 18.0),
+        Pos2::new(outer.right(), outer.top() + 18.0 + UPPER),
+    );
+    let lower = Rect::from_min_max(
+        Pos2::new(outer.left(), upper.bottom() + 1.0),
+        Pos2::new(outer.right(), upper.bottom() + LOWER),
+    );
     ui.painter().rect_filled(upper.union(lower), 0.0, theme.inset);
     let mut offset = 0.0;
     for (category, bytes, count) in stacked(space) {
-        let rect = Rect::from_min_max(Pos2::new(at(offset), upper.top()), Pos2::new(at(offset + bytes.0 as f64), upper.bottom()));
+        let rect = Rect::from_min_max(
+            Pos2::new(at(offset), upper.top()),
+            Pos2::new(at(offset + bytes.0 as f64), upper.bottom()),
+        );
         let words = format!("{}  {}", category.name(), context.short(bytes));
         let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.xprof.peak.0));
         if segment(ui, theme, rect, palette::slot(category), &[&words], &hover).clicked() {
@@ -75,7 +85,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
         let (align, dx) = if left_side { (Align2::RIGHT_CENTER, -8.0) } else { (Align2::LEFT_CENTER, 8.0) };
         ui.painter().text(Pos2::new(place + dx, y), align, words, Weight::SemiBold.at(size::SMALL), theme.danger);
         if needs > capacity {
-            let strip = Rect::from_min_max(Pos2::new(place, lower.bottom() + 2.0), Pos2::new(at(needs.0 as f64), lower.bottom() + 8.0));
+            let strip = Rect::from_min_max(
+                Pos2::new(place, lower.bottom() + 2.0),
+                Pos2::new(at(needs.0 as f64), lower.bottom() + 8.0),
+            );
             let mut hatches = context.locals.take::<Hatches>();
             hatches.over.show(ui, strip, "over", (theme.dark, needs.0, capacity.0), theme.canvas, |raster| {
                 let (width, height) = (raster.width() as i64, raster.height() as i64);
@@ -86,7 +99,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
             let end = Pos2::new(at(needs.0 as f64), y);
             ui.painter().text(end, Align2::RIGHT_CENTER, words, Weight::SemiBold.at(size::SMALL), theme.danger);
         }
-        let line = Rect::from_min_max(Pos2::new(place - 1.0, upper.top() - 6.0), Pos2::new(place + 1.0, lower.bottom() + 22.0));
+        let line = Rect::from_min_max(
+            Pos2::new(place - 1.0, upper.top() - 6.0),
+            Pos2::new(place + 1.0, lower.bottom() + 22.0),
+        );
         ui.painter().rect_filled(line, 0.0, theme.over);
     }
 }
@@ -114,7 +130,11 @@ fn lower_row(
             let name = if item.scope.is_empty() { item.opcode.clone() } else { last_parts(&item.scope, 2) };
             let count = if item.buffers.len() > 1 { format!("  \u{d7}{}", item.buffers.len()) } else { String::new() };
             let size_words = context.short(item.bytes);
-            let hover = format!("{}{count}, {size_words}, {}", if item.scope.is_empty() { &item.opcode } else { &item.scope }, item.shape);
+            let hover = format!(
+                "{}{count}, {size_words}, {}",
+                if item.scope.is_empty() { &item.opcode } else { &item.scope },
+                item.shape
+            );
             let first = format!("{name}{count}");
             if segment(ui, theme, rect, palette::slot(category), &[&first, &size_words], &hover).clicked() {
                 context.shared.selected = item.buffers.first().copied();
@@ -137,7 +157,8 @@ fn last_parts(scope: &str, parts: usize) -> String {
 
 /// A part of the bar: fill, words where they fit, and everything on hover.
 fn segment(ui: &mut Ui, theme: &Theme, rect: Rect, slot: Slot, lines: &[&str], hover: &str) -> egui::Response {
-    let response = ui.interact(rect, ui.scope_id().with(("segment", rect.left().to_bits(), rect.top().to_bits())), Sense::click());
+    let response =
+        ui.interact(rect, ui.scope_id().with(("segment", rect.left().to_bits(), rect.top().to_bits())), Sense::click());
     let gap = if rect.width() > 3.0 { 1.0 } else { 0.0 };
     let fill = Rect::from_min_max(rect.min, Pos2::new(rect.right() - gap, rect.bottom()));
     ui.painter().rect_filled(fill, 0.0, slot.color());
@@ -150,7 +171,15 @@ fn segment(ui: &mut Ui, theme: &Theme, rect: Rect, slot: Slot, lines: &[&str], h
         for (i, line) in lines.iter().enumerate() {
             let at = Pos2::new(rect.left() + 7.0, top + step * i as f32);
             let weight = if i == 0 { Weight::SemiBold } else { Weight::Medium };
-            paint_cut(ui.painter(), at, Align2::LEFT_CENTER, line, weight.at(size::SMALL), slot.text(), rect.width() - 12.0);
+            paint_cut(
+                ui.painter(),
+                at,
+                Align2::LEFT_CENTER,
+                line,
+                weight.at(size::SMALL),
+                slot.text(),
+                rect.width() - 12.0,
+            );
         }
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, hover));

@@ -44,10 +44,18 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Sp
     ];
     let height = 26.0 + space::ROW * rows as f32 + 1.0;
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
-    let selected = context.shared.selected.and_then(|buffer| data.contributors.iter().position(|c| c.buffers.contains(&buffer)));
+    let selected =
+        context.shared.selected.and_then(|buffer| data.contributors.iter().position(|c| c.buffers.contains(&buffer)));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("largest"));
-    let table =
-        Table { columns: &columns, rows, selected: selected.filter(|row| *row < rows), lit: None, sort: None, name: "largest", keys: false };
+    let table = Table {
+        columns: &columns,
+        rows,
+        selected: selected.filter(|row| *row < rows),
+        lit: None,
+        sort: None,
+        name: "largest",
+        keys: false,
+    };
     let peak = scene.space.xprof.peak.0;
     let units = context.options.units;
     let items = &data.contributors;
@@ -71,7 +79,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Sp
                     small if small == "0.0" => "under 0.1".to_owned(),
                     text => text,
                 }),
-                _ => Cell::text(percent(item.bytes.0, peak)).bar((item.bytes.0 as f64 / peak.max(1) as f64) as f32, slot),
+                _ => {
+                    Cell::text(percent(item.bytes.0, peak)).bar((item.bytes.0 as f64 / peak.max(1) as f64) as f32, slot)
+                }
             }
         },
     );

@@ -113,7 +113,10 @@ fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Space
         painter.hline(plot.x_range(), at, Stroke::new(2.0, theme.over));
         let words = context.capacity().map(|c| context.options.units.capacity(c.bytes)).unwrap_or_default();
         let label = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.danger);
-        let place = Rect::from_min_size(Pos2::new(plot.right() - label.size().x - 8.0, at - label.size().y - 3.0), label.size());
+        let place = Rect::from_min_size(
+            Pos2::new(plot.right() - label.size().x - 8.0, at - label.size().y - 3.0),
+            label.size(),
+        );
         painter.rect_filled(place.expand2(Vec2::new(4.0, 1.0)), 0.0, theme.panel.gamma_multiply(0.85));
         painter.galley(place.min, label, theme.danger);
     }

@@ -22,9 +22,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
     let points = scene.analysis.live.as_ref().map(|live| live.points());
     let place = match points {
         Some(points) => format!("step {} of {}", thousands(space.peak_point().into()), thousands(points.into())),
-        None => format!("heap event {} of {}", thousands(space.peak_point().into()), thousands(space.event_count() as u64)),
+        None => {
+            format!("heap event {} of {}", thousands(space.peak_point().into()), thousands(space.event_count() as u64))
+        }
     };
-    let count = |category: Category| space.by_category.iter().find(|row| row.0 == category).map_or((Bytes::ZERO, 0), |r| (r.1, r.2));
+    let count = |category: Category| {
+        space.by_category.iter().find(|row| row.0 == category).map_or((Bytes::ZERO, 0), |r| (r.1, r.2))
+    };
     let (temporaries, temporary_count) = count(Category::Temporary);
     let donated = scene
         .program
@@ -62,7 +66,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
         Readout {
             title: "Outputs",
             bytes: outputs,
-            remark: if donated > 0 { "donated included".to_owned() } else { format!("{} of the peak", percent(outputs.0, peak.0)) },
+            remark: if donated > 0 {
+                "donated included".to_owned()
+            } else {
+                format!("{} of the peak", percent(outputs.0, peak.0))
+            },
             caution: false,
         },
         Readout {
@@ -93,9 +101,11 @@ fn cell(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, at: Pos2, width: f32,
     let painter = ui.painter();
     let top_left = egui::Align2::LEFT_TOP;
     let small = Weight::Regular.at(size::SMALL);
-    let mut cut = paint_cut(painter, at + Vec2::new(0.0, 8.0), top_left, readout.title, small.clone(), theme.text2, width).1;
+    let mut cut =
+        paint_cut(painter, at + Vec2::new(0.0, 8.0), top_left, readout.title, small.clone(), theme.text2, width).1;
     let (number, unit) = context.options.units.split(readout.bytes);
-    let drawn = painter.text(at + Vec2::new(0.0, 22.0), top_left, number, Weight::SemiBold.at(size::READOUT), theme.text);
+    let drawn =
+        painter.text(at + Vec2::new(0.0, 22.0), top_left, number, Weight::SemiBold.at(size::READOUT), theme.text);
     let unit_at = Pos2::new(drawn.right() + 5.0, drawn.bottom() - 4.0);
     painter.text(unit_at, egui::Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
     let mut remark_at = at + Vec2::new(0.0, 49.0);

@@ -17,9 +17,12 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
     let capacity = context.capacity();
     let of = capacity.as_ref().map(|c| units.capacity(c.bytes)).unwrap_or_default();
     let (color, answer, amount, sentence) = match context.verdict() {
-        Verdict::Over { by } => {
-            (theme.danger, "Does not fit", format!("{} over", units.short(by)), format!("Needs {needs} of {of} {name}{on}."))
-        }
+        Verdict::Over { by } => (
+            theme.danger,
+            "Does not fit",
+            format!("{} over", units.short(by)),
+            format!("Needs {needs} of {of} {name}{on}."),
+        ),
         Verdict::Fits { spare } => {
             (theme.ok, "Fits", format!("{} to spare", units.short(spare)), format!("Needs {needs} of {of} {name}{on}."))
         }

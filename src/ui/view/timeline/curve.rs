@@ -57,7 +57,10 @@ pub fn show(
     if let Some(limit) = limit {
         let at = y_of(limit).round();
         painter.hline(rect.x_range(), at, Stroke::new(2.0, theme.over));
-        let words = format!("capacity {}", context.capacity().map(|c| context.options.units.capacity(c.bytes)).unwrap_or_default());
+        let words = format!(
+            "capacity {}",
+            context.capacity().map(|c| context.options.units.capacity(c.bytes)).unwrap_or_default()
+        );
         label(ui, theme, &words, Pos2::new(rect.left() + 10.0, at - 3.0));
     }
     let px = places.x_of(f64::from(scene.space.peak_point()) + 0.5);
@@ -65,7 +68,8 @@ pub fn show(
         let py = y_of(peak.0 as f64).max(rect.top() + 10.0);
         paint_peak(painter, Pos2::new(px, py), theme.ink);
         let words = format!("peak {}", context.short(peak));
-        let (align, dx) = if px > rect.center().x { (Align2::RIGHT_CENTER, -11.0) } else { (Align2::LEFT_CENTER, 11.0) };
+        let (align, dx) =
+            if px > rect.center().x { (Align2::RIGHT_CENTER, -11.0) } else { (Align2::LEFT_CENTER, 11.0) };
         painter.text(Pos2::new(px + dx, py - 6.0), align, words, Weight::SemiBold.at(size::SMALL), theme.text);
     }
     controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.bottom() + 1.0)), theme.line2);
@@ -88,7 +92,12 @@ pub fn show(
     let name = context.instruction_at(step);
     let total = spread.curves.total.at(step);
     response.on_hover_ui_at_pointer(|ui| {
-        ui.label(text(format!("{} {}", data.map.axis.unit(), thousands(step.into())), size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text(
+            format!("{} {}", data.map.axis.unit(), thousands(step.into())),
+            size::BODY,
+            Weight::SemiBold,
+            theme.text,
+        ));
         if let Some(name) = name {
             ui.label(text(name, size::SMALL, Weight::Mono, theme.text2));
         }

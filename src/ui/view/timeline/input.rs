@@ -76,14 +76,7 @@ fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceDa
     }
 }
 
-fn keys(
-    ui: &Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut State,
-    data: &SpaceData,
-    places: &Places,
-    x: &mut Span,
-) {
+fn keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places, x: &mut Span) {
     let (zoom, move_by, whole, fit, next) = ui.input(|i| {
         if i.modifiers.any() {
             return (0.0, 0.0, false, false, 0);

@@ -62,7 +62,10 @@ pub fn show(
     if let Some(limit) = limit.filter(|limit| *limit >= y.lo && *limit <= y.hi) {
         let at = y_of(limit).round();
         painter.hline(rect.x_range(), at, Stroke::new(2.0, theme.over));
-        let words = format!("capacity {}", context.capacity().map(|c| context.options.units.capacity(c.bytes)).unwrap_or_default());
+        let words = format!(
+            "capacity {}",
+            context.capacity().map(|c| context.options.units.capacity(c.bytes)).unwrap_or_default()
+        );
         curve::label(ui, theme, &words, Pos2::new(rect.left() + 10.0, at - 3.0));
     }
     if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
@@ -275,7 +278,11 @@ fn axis(
         if at < rect.top() + 4.0 {
             continue;
         }
-        let words = if y.len() < 1e6 { format!("{:09X}", tick as u64) } else { context.options.units.capacity(Bytes(tick as u64)) };
+        let words = if y.len() < 1e6 {
+            format!("{:09X}", tick as u64)
+        } else {
+            context.options.units.capacity(Bytes(tick as u64))
+        };
         ui.painter().text(Pos2::new(rect.left() - 10.0, at), Align2::RIGHT_CENTER, words, small.clone(), theme.text2);
     }
     let heap = y_of(data.map.heap_base as f64);

@@ -120,7 +120,8 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         }
         None => Groups { spread: &data.by_category, slots: Category::ALL.iter().map(|c| palette::slot(*c)).collect() },
     };
-    let legend_rect = Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 48.0), Vec2::new(full.width() - 32.0, 20.0));
+    let legend_rect =
+        Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 48.0), Vec2::new(full.width() - 32.0, 20.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_rect).id_salt("legend"));
     legends(&mut child, context, theme, &groups);
     let whole = Span::new(0.0, f64::from(data.map.points.max(1)));
@@ -149,7 +150,8 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     program_band::show(ui, context, theme, &places, band_top);
     axis(ui, context, theme, &data, &places, axis_top);
     let title = Pos2::new(full.left() + 16.0, map_rect.top() - 11.0);
-    let drawn = ui.painter().text(title, Align2::LEFT_CENTER, "Memory map", Weight::SemiBold.at(size::SMALL), theme.text);
+    let drawn =
+        ui.painter().text(title, Align2::LEFT_CENTER, "Memory map", Weight::SemiBold.at(size::SMALL), theme.text);
     let how = "height is size, place is address: arguments, constants and results below, the heap above them";
     let at = Pos2::new(drawn.right() + 12.0, title.y);
     let room = right - at.x;
@@ -202,7 +204,8 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, groups: &Group
         ui.label(text("Live bytes", size::SMALL, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
         for (i, (name, slot)) in groups.spread.names.iter().zip(&groups.slots).enumerate() {
-            let shown = groups.spread.curves.groups.get(i).is_some_and(|curve| curve.changes().any(|(_, value)| value > 0));
+            let shown =
+                groups.spread.curves.groups.get(i).is_some_and(|curve| curve.changes().any(|(_, value)| value > 0));
             if shown && ui.available_width() > 120.0 {
                 legend(ui, *slot, name, theme);
                 ui.add_space(6.0);
@@ -266,7 +269,10 @@ fn flag(ui: &Ui, theme: &Theme, x: f32, top: f32, words: &str, strong: bool, pla
     let (fill, color) = if strong { (theme.ink, theme.halo) } else { (theme.inset, theme.text) };
     let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::SemiBold.at(size::SMALL), color);
     let size = galley.size() + Vec2::new(12.0, 4.0);
-    let center = x.clamp(places.map.left() + size.x / 2.0, (places.map.right() - size.x / 2.0).max(places.map.left() + size.x / 2.0));
+    let center = x.clamp(
+        places.map.left() + size.x / 2.0,
+        (places.map.right() - size.x / 2.0).max(places.map.left() + size.x / 2.0),
+    );
     let rect = Rect::from_center_size(Pos2::new(center, top + 12.0), size);
     ui.painter().rect_filled(rect, 3.0, fill);
     ui.painter().galley(rect.center() - galley.size() / 2.0, galley, color);

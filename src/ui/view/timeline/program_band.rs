@@ -20,8 +20,10 @@ const ROW: f32 = 18.0;
 fn spans(context: &ViewContext<'_>) -> Vec<Vec<(ComputationId, u32, u32)>> {
     let Some(scene) = context.scene() else { return Vec::new() };
     let Some(live) = &scene.analysis.live else { return Vec::new() };
-    let mut all: Vec<(ComputationId, u32, u32)> =
-        live.spans().filter(|span| Some(span.0) != scene.program.entry && (span.2 - span.1.min(span.2)) * LEAST >= live.points()).collect();
+    let mut all: Vec<(ComputationId, u32, u32)> = live
+        .spans()
+        .filter(|span| Some(span.0) != scene.program.entry && (span.2 - span.1.min(span.2)) * LEAST >= live.points())
+        .collect();
     all.sort_by_key(|&(_, start, end)| (start, std::cmp::Reverse(end)));
     let mut rows: Vec<Vec<(ComputationId, u32, u32)>> = Vec::new();
     for span in all {
@@ -66,7 +68,15 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, places: &Places, 
             if rect.width() > 30.0 {
                 let name = scene.program.text.computation_name(computation);
                 let at = rect.left_center() + Vec2::new(6.0, 0.0);
-                paint_cut(ui.painter(), at, Align2::LEFT_CENTER, &name, small.clone(), theme.text2, rect.width() - 10.0);
+                paint_cut(
+                    ui.painter(),
+                    at,
+                    Align2::LEFT_CENTER,
+                    &name,
+                    small.clone(),
+                    theme.text2,
+                    rect.width() - 10.0,
+                );
             }
         }
     }
