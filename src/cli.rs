@@ -141,7 +141,7 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     match cli.command {
         Some(Command::Report(args)) => print_report(&args),
-        Some(Command::Screenshot(args)) => draw(args),
+        Some(Command::Screenshot(args)) => draw(&args),
         None => open_window(cli.window),
     }
 }
@@ -205,7 +205,7 @@ fn open_window(args: WindowArgs) -> ExitCode {
 }
 
 /// Draws a picture of a view.
-fn draw(args: ScreenshotArgs) -> ExitCode {
+fn draw(args: &ScreenshotArgs) -> ExitCode {
     let context = egui::Context::default();
     let theme = match args.theme {
         ThemeArg::Light => ThemeChoice::Light,

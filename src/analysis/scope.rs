@@ -5,11 +5,11 @@
 #[must_use]
 pub fn path(op_name: &str) -> Vec<&str> {
     let mut parts = Vec::new();
-    for part in split(op_name) {
+    // Operations that were merged carry several names; the first is that of the result.
+    for part in split(op_name.split(';').next().unwrap_or(op_name)) {
         let mut part = part;
         // jvp(layer_3), transpose(jvp(layer_3)), vmap(…): the scope is inside; jit(step) only names the function.
-        loop {
-            let Some((wrapper, rest)) = part.split_once('(') else { break };
+        while let Some((wrapper, rest)) = part.split_once('(') {
             let Some(inner) = rest.strip_suffix(')') else { break };
             if matches!(wrapper, "jit" | "pjit" | "xla_call" | "pmap" | "shard_map") {
                 part = "";

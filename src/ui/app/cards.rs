@@ -91,41 +91,12 @@ impl App {
     }
 
     pub(super) fn overlays(&mut self, ui: &Ui, theme: &Theme) {
-        self.drop_overlay(ui, theme);
+        drop_overlay(ui, theme);
         if self.help {
             self.help_sheet(ui, theme);
         }
         if self.path_field.is_some() {
             self.path_sheet(ui, theme);
-        }
-    }
-
-    fn drop_overlay(&self, ui: &Ui, theme: &Theme) {
-        let hovered = ui.input(|i| i.raw.hovered_files.clone());
-        if hovered.is_empty() {
-            return;
-        }
-        let rect = ui.ctx().content_rect();
-        let painter = ui.ctx().layer_painter(egui::LayerId::new(Order::Foreground, egui::Id::unique("drop overlay")));
-        painter.rect_filled(rect, 0.0, theme.canvas.gamma_multiply(0.92));
-        let inner = rect.shrink(24.0);
-        painter.rect_stroke(inner, 6.0, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
-        let words = if hovered.len() == 1 {
-            "Drop to open".to_owned()
-        } else {
-            format!("Drop to open {} files", hovered.len())
-        };
-        let at = rect.center() - Vec2::new(0.0, 20.0);
-        painter.text(at, Align2::CENTER_CENTER, words, Weight::SemiBold.at(size::VERDICT), theme.text);
-        for (i, file) in hovered.iter().take(8).enumerate() {
-            let name = file
-                .path
-                .as_ref()
-                .and_then(|p| p.file_name())
-                .map(|n| n.to_string_lossy().into_owned())
-                .unwrap_or_default();
-            let at = rect.center() + Vec2::new(0.0, 16.0 + 20.0 * i as f32);
-            painter.text(at, Align2::CENTER_CENTER, name, Weight::Mono.at(size::BODY), theme.text2);
         }
     }
 
@@ -198,6 +169,33 @@ impl App {
             None if closed => {}
             None => self.path_field = Some(path),
         }
+    }
+}
+
+/// What will happen to the files over the window.
+fn drop_overlay(ui: &Ui, theme: &Theme) {
+    let hovered = ui.input(|i| i.raw.hovered_files.clone());
+    if hovered.is_empty() {
+        return;
+    }
+    let rect = ui.ctx().content_rect();
+    let painter = ui.ctx().layer_painter(egui::LayerId::new(Order::Foreground, egui::Id::unique("drop overlay")));
+    painter.rect_filled(rect, 0.0, theme.canvas.gamma_multiply(0.92));
+    let inner = rect.shrink(24.0);
+    painter.rect_stroke(inner, 6.0, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
+    let words =
+        if hovered.len() == 1 { "Drop to open".to_owned() } else { format!("Drop to open {} files", hovered.len()) };
+    let at = rect.center() - Vec2::new(0.0, 20.0);
+    painter.text(at, Align2::CENTER_CENTER, words, Weight::SemiBold.at(size::VERDICT), theme.text);
+    for (i, file) in hovered.iter().take(8).enumerate() {
+        let name = file
+            .path
+            .as_ref()
+            .and_then(|p| p.file_name())
+            .map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let at = rect.center() + Vec2::new(0.0, 16.0 + 20.0 * i as f32);
+        painter.text(at, Align2::CENTER_CENTER, name, Weight::Mono.at(size::BODY), theme.text2);
     }
 }
 

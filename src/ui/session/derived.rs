@@ -161,11 +161,14 @@ fn named_groups(program: &Program, map: &MemoryMap, grouping: Grouping) -> (Vec<
     (list, group_of)
 }
 
+/// A result that is shared with the workers that need it.
+type Kept<T> = Job<Option<Arc<T>>>;
+
 /// Results by what they belong to.
 #[derive(Default)]
 pub struct Derived {
-    spaces: HashMap<(usize, i64), Job<Option<Arc<SpaceData>>>>,
-    spreads: HashMap<(usize, i64, Grouping), Job<Option<Arc<Spread>>>>,
+    spaces: HashMap<(usize, i64), Kept<SpaceData>>,
+    spreads: HashMap<(usize, i64, Grouping), Kept<Spread>>,
 }
 
 impl Derived {

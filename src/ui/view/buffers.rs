@@ -1,5 +1,6 @@
 //! Buffers: every buffer of the memory space in a table; those at the peak, at the chosen step, or all.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use egui::{Key, Rect, Role, Ui, Vec2, WidgetInfo};
@@ -352,7 +353,8 @@ fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, theme: &Theme, s
     if context.shared.rows == RowScope::Step {
         let occupied = scene.space.occupancy.as_ref().map(|o| o.reserved.at(context.step()));
         if let Some(occupied) = occupied {
-            words += &format!("; {} taken at this step (buffers may share memory)", context.short(Bytes(occupied)));
+            let taken = context.short(Bytes(occupied));
+            let _ = write!(words, "; {taken} taken at this step (buffers may share memory)");
         }
     } else if context.shared.rows == RowScope::All {
         words += "; they do not live at the same time";

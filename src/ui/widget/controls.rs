@@ -199,8 +199,8 @@ pub fn paint_gauge(painter: &egui::Painter, rect: Rect, used: f64, limit: Option
     painter.rect_filled(mark, 0.0, theme.ink);
 }
 
-/// Text cut to a width with an ellipsis; returns whether something was cut.
-#[expect(clippy::too_many_arguments, reason = "where, what and how of one piece of text")]
+/// Paints text cut to a width with an ellipsis; returns where it stands and whether something was cut.
+#[expect(clippy::must_use_candidate, reason = "painting is the point; where it stands is a bonus")]
 pub fn paint_cut(
     painter: &egui::Painter,
     at: Pos2,

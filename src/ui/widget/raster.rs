@@ -125,8 +125,7 @@ impl CachedRaster {
             return;
         }
         let scale = ui.ctx().pixels_per_point();
-        let mut hasher = foldhash::fast::FixedState::default();
-        let mut state = std::hash::BuildHasher::build_hasher(&mut hasher);
+        let mut state = std::hash::BuildHasher::build_hasher(&foldhash::fast::FixedState::default());
         key.hash(&mut state);
         [rect.width(), rect.height(), scale].map(f32::to_bits).hash(&mut state);
         ground.hash(&mut state);

@@ -19,15 +19,14 @@ struct Texture {
 impl SoftPainter {
     /// Takes over new and changed textures.
     pub fn update(&mut self, delta: &mut TexturesDelta) {
-        let set = std::mem::take(&mut delta.set);
+        let set: Vec<_> = std::mem::take(&mut delta.set).into_iter().collect();
         for (id, changes) in set {
             for change in changes {
                 self.change(id, change);
             }
         }
-        for id in std::mem::take(&mut delta.free) {
-            self.textures.remove(&id);
-        }
+        let free = std::mem::take(&mut delta.free);
+        self.textures.retain(|id, _| !free.contains(id));
     }
 
     fn change(&mut self, id: TextureId, change: ImageDelta) {
