@@ -6,11 +6,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode::{self, DecodeError};
 use highwater::export::report::{self, Format};
 use highwater::export::{self};
 use highwater::model::{Bytes, Capacity, Profile, SourceInfo, parse_size};
-use highwater::source::{Input, Progress};
+use highwater::source::Progress;
 use highwater::ui::app::{self, App, Place, Source};
 use highwater::ui::session::{Options, ThemeChoice};
 
@@ -140,7 +139,7 @@ struct ReportArgs {
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     match cli.command {
-        Some(Command::Report(args)) => print_report(&args),
+        Some(Command::Report(args)) => print_report(&sources(&args.paths), &args),
         Some(Command::Screenshot(args)) => draw(&args),
         None => open_window(cli.window),
     }
@@ -153,7 +152,7 @@ fn source(path: &Path) -> std::io::Result<Source> {
     }
     let mut bytes = Vec::new();
     std::io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(Source::Bytes("standard input".to_owned(), bytes))
+    Ok(Source::Bytes("standard input".to_owned(), bytes.into()))
 }
 
 /// The same for all of them; what cannot be read is said.
@@ -177,23 +176,18 @@ impl PlaceArgs {
 
 /// Shows the window; where there is none, says why in one line and prints the report.
 fn open_window(args: WindowArgs) -> ExitCode {
-    // Standard input can be read only once: a report in place of the window needs the same bytes.
-    let paths: Vec<PathBuf> = args.files.clone();
-    let piped = paths.iter().any(|path| path.as_os_str() == "-");
-    let Err(error) = app::run_window(sources(&paths), Options::default(), args.place.place()) else {
+    // Standard input can be read only once; a report in place of the window takes the same bytes.
+    let sources = sources(&args.files);
+    let Err(error) = app::run_window(sources.clone(), Options::default(), args.place.place()) else {
         return ExitCode::SUCCESS;
     };
-    if paths.is_empty() {
+    if sources.is_empty() {
         eprintln!("error: {error}; name a file to get its report instead: highwater FILE");
         return ExitCode::from(EXIT_UNREADABLE);
     }
     eprintln!("{error}; printing the report instead");
-    if piped {
-        eprintln!("error: standard input was read for the window; use: highwater report -");
-        return ExitCode::from(EXIT_UNREADABLE);
-    }
-    print_report(&ReportArgs {
-        paths,
+    let report = ReportArgs {
+        paths: args.files,
         format: Format::Text,
         space: args.place.space,
         program: args.place.program,
@@ -201,7 +195,8 @@ fn open_window(args: WindowArgs) -> ExitCode {
         capacity: args.place.capacity,
         curve: false,
         buffers: false,
-    })
+    };
+    print_report(&sources, &report)
 }
 
 /// Draws a picture of a view.
@@ -239,13 +234,13 @@ fn draw(args: &ScreenshotArgs) -> ExitCode {
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
 }
 
-/// Opens every path; what cannot be read goes to standard error and into the second list.
-fn open_all(paths: &[PathBuf], capacity: Option<Bytes>) -> (Vec<(Profile, ProfileAnalysis)>, Vec<SourceInfo>) {
+/// Opens everything; what cannot be read goes to standard error and into the second list.
+fn open_all(sources: &[Source], capacity: Option<Bytes>) -> (Vec<(Profile, ProfileAnalysis)>, Vec<SourceInfo>) {
     let mut opened = Vec::new();
     let mut failed = Vec::new();
     let progress = Progress::default();
-    for path in paths {
-        match open(path, &progress) {
+    for source in sources {
+        match source.read(&progress) {
             Ok(mut profile) => {
                 if let Some(bytes) = capacity {
                     override_capacity(&mut profile, bytes);
@@ -254,11 +249,12 @@ fn open_all(paths: &[PathBuf], capacity: Option<Bytes>) -> (Vec<(Profile, Profil
                 opened.push((profile, analysis));
             }
             Err(error) => {
-                eprintln!("error: cannot open: {error}: {}", path.display());
+                let place = source.path().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
+                eprintln!("error: cannot open: {error}: {place}");
                 failed.push(SourceInfo {
-                    path: path.display().to_string(),
+                    bytes: source.path().and_then(|path| path.metadata().ok()).map_or(0, |m| m.len()),
+                    path: place,
                     format: "unknown".to_owned(),
-                    bytes: path.metadata().map_or(0, |m| m.len()),
                     notes: Vec::new(),
                     error: Some(error.to_string()),
                 });
@@ -268,21 +264,13 @@ fn open_all(paths: &[PathBuf], capacity: Option<Bytes>) -> (Vec<(Profile, Profil
     (opened, failed)
 }
 
-fn open(path: &Path, progress: &Progress) -> Result<Profile, DecodeError> {
-    if path.as_os_str() == "-" {
-        let input = Input::from_reader("standard input", std::io::stdin().lock(), progress)?;
-        return decode::open_input(&input, progress);
-    }
-    decode::open_path(path, progress)
-}
-
 fn override_capacity(profile: &mut Profile, bytes: Bytes) {
     profile.device.capacities.retain(|capacity| capacity.color != 0);
     profile.device.capacities.push(Capacity { color: 0, bytes, evidence: "given with --capacity".to_owned() });
 }
 
-fn print_report(args: &ReportArgs) -> ExitCode {
-    let (opened, failed) = open_all(&args.paths, args.capacity);
+fn print_report(sources: &[Source], args: &ReportArgs) -> ExitCode {
+    let (opened, failed) = open_all(sources, args.capacity);
     let options = report::Options {
         top: args.top,
         space: args.space.clone(),

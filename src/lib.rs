@@ -4,4 +4,5 @@ pub mod decode;
 pub mod export;
 pub mod model;
 pub mod source;
+#[cfg(feature = "window")]
 pub mod ui;

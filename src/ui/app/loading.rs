@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use crate::decode;
+use crate::decode::{self, DecodeError};
+use crate::model::Profile;
 use crate::source::{Input, Progress, Stage};
 use crate::ui::session::{Document, Work};
 
@@ -15,7 +16,7 @@ pub enum Source {
     /// A file.
     Path(PathBuf),
     /// Bytes that stand alone, with a name for them.
-    Bytes(String, Vec<u8>),
+    Bytes(String, Arc<[u8]>),
 }
 
 impl Source {
@@ -36,6 +37,20 @@ impl Source {
         match self {
             Self::Path(path) => Some(path),
             Self::Bytes(..) => None,
+        }
+    }
+
+    /// Reads and decodes it.
+    ///
+    /// # Errors
+    /// When nothing could be read.
+    pub fn read(&self, progress: &Progress) -> Result<Profile, DecodeError> {
+        match self {
+            Self::Path(path) => decode::open_path(path, progress),
+            Self::Bytes(name, bytes) => {
+                let input = Input::from_reader(name.clone(), &**bytes, progress)?;
+                decode::open_input(&input, progress)
+            }
         }
     }
 }
@@ -102,12 +117,7 @@ impl Drop for Loading {
 }
 
 fn read(source: &Source, progress: &Progress) -> Outcome {
-    let profile = match source {
-        Source::Path(path) => decode::open_path(path, progress),
-        Source::Bytes(name, bytes) => Input::from_reader(name, bytes.as_slice(), progress)
-            .map_err(decode::DecodeError::from)
-            .and_then(|input| decode::open_input(&input, progress)),
-    };
+    let profile = source.read(progress);
     let profile = profile.map_err(|error| error.to_string())?;
     progress.begin(Stage::Analysing, 0);
     progress.check().map_err(|error| error.to_string())?;

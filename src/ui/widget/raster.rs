@@ -3,6 +3,8 @@
 
 use egui::{Color32, ColorImage, Rect, TextureHandle, TextureOptions};
 
+use super::theme::blend;
+
 /// An image under construction. Coordinates are physical pixels.
 pub struct Raster {
     /// The pixels.
@@ -58,7 +60,7 @@ impl Raster {
             for x in x0.clamp(0, width)..x1.clamp(0, width) {
                 if ((x + y) as f64).rem_euclid(period) < line {
                     let pixel = &mut self.image.pixels[(y * width + x) as usize];
-                    *pixel = over(*pixel, hatch.color);
+                    *pixel = blend(*pixel, hatch.color);
                 }
             }
         }
@@ -94,12 +96,6 @@ impl Hatch {
     pub fn beyond_map(color: Color32) -> Self {
         Self { period: 12.0, width: 1.6, color: color.gamma_multiply(0.3) }
     }
-}
-
-fn over(below: Color32, above: Color32) -> Color32 {
-    let keep = 255 - u32::from(above.a());
-    let mix = |a: u8, b: u8| (u32::from(a) + (u32::from(b) * keep + 127) / 255).min(255) as u8;
-    Color32::from_rgb(mix(above.r(), below.r()), mix(above.g(), below.g()), mix(above.b(), below.b()))
 }
 
 /// A texture that is drawn anew only when what it depends on has changed.

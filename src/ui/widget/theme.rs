@@ -208,6 +208,14 @@ pub fn mix(a: Color32, b: Color32, share: f32) -> Color32 {
     Color32::from_rgb(channel(a.r(), b.r()), channel(a.g(), b.g()), channel(a.b(), b.b()))
 }
 
+/// A premultiplied colour over an opaque one.
+#[must_use]
+pub fn blend(below: Color32, above: Color32) -> Color32 {
+    let keep = 255 - u32::from(above.a());
+    let mix = |a: u8, b: u8| (u32::from(a) + (u32::from(b) * keep + 127) / 255).min(255) as u8;
+    Color32::from_rgb(mix(above.r(), below.r()), mix(above.g(), below.g()), mix(above.b(), below.b()))
+}
+
 /// WCAG contrast of two opaque colours, 1 to 21.
 #[must_use]
 pub fn contrast(a: Color32, b: Color32) -> f32 {
