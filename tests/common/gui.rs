@@ -5,7 +5,7 @@ use std::path::Path;
 use egui_kittest::{Harness, TestRenderer};
 use highwater::ui::app::{App, Place, Source};
 use highwater::ui::session::{Options, ThemeChoice};
-use highwater::ui::widget::soft::SoftPainter;
+use highwater::ui::widget::soft_painter::SoftPainter;
 use highwater::ui::widget::theme::Theme;
 
 #[derive(Default)]

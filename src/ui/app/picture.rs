@@ -3,7 +3,7 @@
 use egui::{ColorImage, Pos2, RawInput, Rect, Vec2, ViewportId, ViewportInfo};
 
 use super::App;
-use crate::ui::widget::soft::SoftPainter;
+use crate::ui::widget::soft_painter::SoftPainter;
 use crate::ui::widget::theme::Theme;
 
 /// Frames until everything has its place: text is measured in one and drawn in the next.

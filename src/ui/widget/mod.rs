@@ -4,7 +4,7 @@ pub mod axis;
 pub mod controls;
 pub mod fonts;
 pub mod raster;
-pub mod soft;
+pub mod soft_painter;
 pub mod stack;
 pub mod style;
 pub mod table;
