@@ -77,7 +77,7 @@ fn views_are_chosen_by_mouse_and_by_key() {
     harness.get_by_role_and_label(egui::Role::Tab, "Timeline").click();
     harness.run_ok();
     assert!(says(&harness, "Memory map, "));
-    harness.key_press(Key::Num3);
+    harness.key_press(Key::Num5);
     harness.run_ok();
     assert!(says(&harness, "Filter buffers"));
     harness.key_press(Key::Num1);
@@ -186,7 +186,7 @@ fn a_click_above_pins_a_step_for_every_view() {
     harness.run_ok();
     let step = harness.state().files.current().expect("open").shared.step.expect("a step is pinned");
     assert!(says(&harness, "Largest at this step"));
-    harness.key_press(Key::Num3);
+    harness.key_press(Key::Num5);
     harness.run_ok();
     let words = format!("At step {}", highwater::model::thousands(step.into()));
     harness.get_by_label(&words).click();

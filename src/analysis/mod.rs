@@ -11,7 +11,9 @@ mod profile;
 mod program;
 pub mod pyramid;
 pub mod scope;
+pub mod shape_groups;
 pub mod steps;
+pub mod tree;
 pub mod xprof;
 
 pub use profile::ProfileAnalysis;

@@ -4,8 +4,10 @@ pub mod buffers;
 mod details;
 mod empty;
 mod overview;
+mod padding;
 mod palette;
 mod timeline;
+mod treemap;
 
 use egui::Ui;
 
@@ -27,6 +29,8 @@ pub struct View {
 pub const VIEWS: &[View] = &[
     View { id: "overview", title: "Overview", has: has_spaces, show: overview::show },
     View { id: "timeline", title: "Timeline", has: has_spaces, show: timeline::show },
+    View { id: "treemap", title: "Treemap", has: has_spaces, show: treemap::show },
+    View { id: "padding", title: "Padding", has: has_spaces, show: padding::show },
     View { id: "buffers", title: "Buffers", has: has_spaces, show: buffers::show },
 ];
 

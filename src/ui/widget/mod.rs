@@ -9,3 +9,4 @@ pub mod stack;
 pub mod style;
 pub mod table;
 pub mod theme;
+pub mod treemap;

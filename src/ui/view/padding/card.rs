@@ -1,0 +1,149 @@
+//! One shape: what it takes, why it wastes, its tiles, and what else it could look like.
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+
+use super::super::palette;
+use super::drawing;
+use crate::analysis::category;
+use crate::analysis::padding::in_words;
+use crate::analysis::shape_groups::{ShapeGroup, alternatives, peak_with};
+use crate::model::{Bytes, factor, percent, thousands};
+use crate::ui::session::{SpaceData, ViewContext};
+use crate::ui::widget::controls::{hairline, paint_cut};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::CachedRaster;
+use crate::ui::widget::theme::{Slot, Theme, size, space};
+
+pub fn show(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    data: &SpaceData,
+    group: &ShapeGroup,
+    rect: Rect,
+    tiles: &mut CachedRaster,
+) {
+    ui.painter().rect(rect, space::RADIUS, theme.panel, Stroke::new(1.0, theme.line), StrokeKind::Inside);
+    let wastes = group.waste() > Bytes::ZERO;
+    if wastes {
+        ui.painter().rect_filled(Rect::from_min_size(rect.min, Vec2::new(4.0, rect.height())), 0.0, theme.warn);
+    }
+    let inner = rect.shrink2(Vec2::new(22.0, 14.0));
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(inner).id_salt("shape card"));
+    let ui = &mut child;
+    ui.set_clip_rect(rect.intersect(ui.clip_rect()));
+    ui.horizontal(|ui| {
+        ui.label(text(&group.shape, size::HEADLINE, Weight::MonoMedium, theme.text));
+        ui.label(text(&group.layout, size::SMALL, Weight::Mono, theme.text2));
+        let count = group.buffers.len();
+        let words =
+            if count == 1 { "1 buffer".to_owned() } else { format!("\u{d7} {} buffers", thousands(count as u64)) };
+        ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
+    });
+    readouts(ui, context, theme, group);
+    ui.add(egui::Label::new(text(in_words(&group.node), size::BODY, Weight::Regular, theme.text2)).wrap());
+    ui.add_space(8.0);
+    let rest = ui.available_rect_before_wrap();
+    let left = Rect::from_min_max(rest.min, Pos2::new(rest.left() + rest.width() * 0.52, rest.bottom()));
+    let right = Rect::from_min_max(Pos2::new(left.right() + 28.0, rest.top()), rest.max);
+    let slot = context
+        .scene()
+        .zip(group.buffers.first())
+        .map_or(Slot::Temporary, |(scene, buffer)| palette::slot(category(scene.program, *buffer)));
+    drawing::show(ui, theme, group, slot, left, tiles);
+    other_forms(ui, context, theme, data, group, right);
+}
+
+fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, group: &ShapeGroup) {
+    let units = context.options.units;
+    let expansion =
+        if group.useful.0 == 0 { "\u{2013}".to_owned() } else { factor(group.each.0 as f64 / group.useful.0 as f64) };
+    let share = percent(group.each.saturating_sub(group.useful).0, group.each.0);
+    let cells = [
+        ("Each takes", units.split(group.each), group.each.exact()),
+        ("Useful", units.split(group.useful), group.useful.exact()),
+        ("Expansion", (expansion, ""), format!("{share} padding")),
+        ("Wasted by all", units.split(group.waste()), group.waste().exact()),
+    ];
+    let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 66.0), Sense::hover());
+    let width = (rect.width() / 4.0).min(210.0);
+    for (i, (title, (number, unit), remark)) in cells.into_iter().enumerate() {
+        let at = rect.min + Vec2::new(width * i as f32, 4.0);
+        let top_left = Align2::LEFT_TOP;
+        let small = Weight::Regular.at(size::SMALL);
+        ui.painter().text(at, top_left, title, small.clone(), theme.text2);
+        let drawn = ui.painter().text(
+            at + Vec2::new(0.0, 15.0),
+            top_left,
+            &number,
+            Weight::SemiBold.at(size::READOUT),
+            theme.text,
+        );
+        let unit_at = Pos2::new(drawn.right() + 5.0, drawn.bottom() - 4.0);
+        ui.painter().text(unit_at, Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
+        paint_cut(ui.painter(), at + Vec2::new(0.0, 43.0), top_left, &remark, small, theme.text2, width - 10.0);
+        let cell = Rect::from_min_size(at, Vec2::new(width - 8.0, 60.0));
+        let response = ui.interact(cell, ui.scope_id().with(("card", title)), Sense::hover());
+        let words = format!("{title} {number} {unit}, {remark}");
+        response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));
+    }
+}
+
+fn other_forms(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceData, group: &ShapeGroup, rect: Rect) {
+    let small = Weight::Regular.at(size::SMALL);
+    let painter = ui.painter();
+    let peak = data.by_category.curves.total.changes().map(|(_, value)| value).max().unwrap_or(0);
+    let columns = [rect.left(), rect.left() + rect.width() * 0.62, rect.right()];
+    let head = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
+    painter.text(head.left_center(), Align2::LEFT_CENTER, "What else", Weight::SemiBold.at(size::BODY), theme.text);
+    painter.text(Pos2::new(columns[1], head.center().y), Align2::RIGHT_CENTER, "each", small.clone(), theme.text2);
+    painter.text(
+        Pos2::new(columns[2], head.center().y),
+        Align2::RIGHT_CENTER,
+        "change of the peak",
+        small.clone(),
+        theme.text2,
+    );
+    hairline(ui, head, theme.line2);
+    let forms = alternatives(&group.node);
+    if forms.is_empty() {
+        let at = Pos2::new(rect.left(), head.bottom() + 14.0);
+        let words = if group.waste() == Bytes::ZERO { "It wastes nothing." } else { "No other form of it needs less." };
+        painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
+        return;
+    }
+    for (i, form) in forms.iter().take(((rect.height() - 24.0) / 38.0) as usize).enumerate() {
+        let row =
+            Rect::from_min_size(Pos2::new(rect.left(), head.bottom() + 38.0 * i as f32), Vec2::new(rect.width(), 38.0));
+        let y = row.top() + 12.0;
+        let room = columns[1] - columns[0] - 70.0;
+        paint_cut(
+            painter,
+            Pos2::new(columns[0], y),
+            Align2::LEFT_CENTER,
+            &form.words,
+            Weight::Mono.at(size::SMALL),
+            theme.text,
+            room,
+        );
+        let at = Pos2::new(columns[0], y + 15.0);
+        painter.text(at, Align2::LEFT_CENTER, form.effect, small.clone(), theme.text2);
+        let each = context.short(form.each);
+        painter.text(Pos2::new(columns[1], y), Align2::RIGHT_CENTER, each, small.clone(), theme.text);
+        let less = group.each.saturating_sub(form.each);
+        let after = peak_with(&data.map, &data.by_category.curves.total, &group.buffers, less);
+        let change = i128::from(after.0) - i128::from(peak);
+        let words = if change == 0 { "none".to_owned() } else { context.options.units.signed(change) };
+        let color = if change < 0 { theme.ok } else { theme.text2 };
+        painter.text(Pos2::new(columns[2], y), Align2::RIGHT_CENTER, &words, Weight::SemiBold.at(size::SMALL), color);
+        if change < 0 {
+            let to = format!("to {}", context.short(after));
+            painter.text(Pos2::new(columns[2], y + 15.0), Align2::RIGHT_CENTER, to, small.clone(), theme.text2);
+        }
+        hairline(ui, row, theme.line);
+        let response = ui.interact(row, ui.scope_id().with(("form", i)), Sense::hover());
+        let spoken = format!("{}: {}, peak {words}", form.words, form.effect);
+        response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &spoken));
+        response.on_hover_text(format!("{} each, {}", form.each.exact(), form.effect));
+    }
+}

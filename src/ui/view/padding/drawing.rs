@@ -1,0 +1,150 @@
+//! The two fastest varying dimensions as hardware tiles: what holds data, and what is padding.
+
+use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
+
+use crate::analysis::shape_groups::ShapeGroup;
+use crate::model::thousands;
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::raster::{CachedRaster, Hatch};
+use crate::ui::widget::theme::{Slot, Theme, size};
+
+/// Tiles drawn along a dimension; more of them are left out in the middle.
+const MAX_TILES: u64 = 3;
+
+/// Draws the tiles of a shape; what holds data has the colour of its category.
+pub fn show(ui: &Ui, theme: &Theme, group: &ShapeGroup, slot: Slot, rect: Rect, cache: &mut CachedRaster) {
+    let dimensions = group.node.padding_by_dimension();
+    let painter = ui.painter();
+    let small = Weight::Regular.at(size::SMALL);
+    let Some(minor) = dimensions.first() else {
+        painter.text(
+            rect.left_top(),
+            Align2::LEFT_TOP,
+            "No dimensions: a scalar takes a tile of its own.",
+            small,
+            theme.text2,
+        );
+        return;
+    };
+    if group.node.first_tile().is_empty() {
+        painter.text(rect.left_top(), Align2::LEFT_TOP, "Not tiled.", small, theme.text2);
+        return;
+    }
+    let second = dimensions.get(1);
+    let plot = Rect::from_min_max(rect.min + Vec2::new(96.0, 24.0), rect.max - Vec2::new(0.0, 6.0));
+    if plot.width() < 40.0 || plot.height() < 30.0 {
+        return;
+    }
+    let to = |size: u64, padded: u64| {
+        if size == padded { thousands(size) } else { format!("{} \u{2192} {}", thousands(size), thousands(padded)) }
+    };
+    let across = format!("dimension {}: {}", minor.dimension, to(minor.size, minor.padded));
+    let color = |wasted: bool| if wasted { theme.warn } else { theme.text };
+    let bold = Weight::SemiBold.at(size::SMALL);
+    let middle = Pos2::new(plot.center().x, rect.top() + 10.0);
+    painter.text(middle, Align2::CENTER_CENTER, across, bold.clone(), color(minor.padded > minor.size));
+    let (rows, padded_rows, tile_rows) = second
+        .map_or((1, group.node.first_tile().first().map_or(1, |t| (*t).max(1) as u64), 1), |s| {
+            (s.size, s.padded, s.tile.max(1))
+        });
+    if let Some(second) = second {
+        let y = plot.center().y;
+        let right = plot.left() - 10.0;
+        painter.text(
+            Pos2::new(right, y - 16.0),
+            Align2::RIGHT_CENTER,
+            format!("dimension {}", second.dimension),
+            small.clone(),
+            theme.text2,
+        );
+        painter.text(
+            Pos2::new(right, y),
+            Align2::RIGHT_CENTER,
+            thousands(second.size),
+            bold.clone(),
+            color(second.padded > second.size),
+        );
+        if second.padded > second.size {
+            painter.text(
+                Pos2::new(right, y + 16.0),
+                Align2::RIGHT_CENTER,
+                format!("\u{2192} {}", thousands(second.padded)),
+                bold,
+                theme.warn,
+            );
+        }
+    }
+    let tile_columns = minor.tile.max(1);
+    let columns = Shown::new(minor.size, minor.padded, tile_columns);
+    let lines = Shown::new(rows, padded_rows, tile_rows.max(1));
+    let key = (minor.size, minor.padded, tile_columns, rows, padded_rows, tile_rows, theme.dark, slot);
+    cache.show(ui, plot, "tiles", key, theme.panel, |raster| {
+        let (width, height) = (raster.width() as f64, raster.height() as f64);
+        for (x0, x1, used_x) in columns.pieces(width) {
+            for (y0, y1, used_y) in lines.pieces(height) {
+                let (left, right) = (x0 as i64, x1 as i64 - 2);
+                let (top, bottom) = (y0 as i64, y1 as i64 - 2);
+                raster.fill(left, top, right, bottom, theme.inset);
+                raster.hatch(left, top, right, bottom, Hatch { period: 7.0, width: 1.2, color: theme.text3 });
+                let data_right = left + ((right - left) as f64 * used_x).round() as i64;
+                let data_bottom = top + ((bottom - top) as f64 * used_y).round() as i64;
+                let fill = slot.color();
+                if used_x > 0.0 && used_y > 0.0 {
+                    raster.fill(left, top, data_right.max(left + 1), data_bottom.max(top + 1), fill);
+                }
+            }
+        }
+    });
+    let tile = group.node.first_tile();
+    let tile: Vec<String> = tile.iter().map(|t| if *t < 0 { "*".to_owned() } else { t.to_string() }).collect();
+    let count = (minor.padded / tile_columns) * (padded_rows / tile_rows.max(1));
+    let words = format!("{} tiles of {}", thousands(count), tile.join(" \u{d7} "));
+    let galley = painter.layout_no_wrap(words, small, theme.text2);
+    let at = plot.max - galley.size() - Vec2::new(6.0, 4.0);
+    painter.rect_filled(
+        Rect::from_min_size(at, galley.size()).expand2(Vec2::new(4.0, 1.0)),
+        2.0,
+        theme.panel.gamma_multiply(0.9),
+    );
+    painter.galley(at, galley, theme.text2);
+    painter.rect_stroke(plot, 0.0, Stroke::new(1.0, theme.line2), egui::StrokeKind::Outside);
+}
+
+/// Which tiles of a dimension are drawn: the first, and the last, which may be partly empty.
+struct Shown {
+    /// Share of each drawn tile that holds data.
+    used: Vec<f64>,
+}
+
+impl Shown {
+    fn new(size: u64, padded: u64, tile: u64) -> Self {
+        let tiles = (padded / tile.max(1)).max(1);
+        let last =
+            if size == 0 { 0.0 } else { (size - (tiles - 1).min(size / tile.max(1)) * tile) as f64 / tile as f64 };
+        let drawn = tiles.min(MAX_TILES);
+        let mut used = vec![1.0; drawn as usize];
+        if let Some(end) = used.last_mut() {
+            *end = last.clamp(0.0, 1.0);
+        }
+        Self { used }
+    }
+
+    /// Start, end and used share of each tile over a length.
+    fn pieces(&self, length: f64) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+        let step = length / self.used.len() as f64;
+        self.used.iter().enumerate().map(move |(i, &used)| (step * i as f64, step * (i + 1) as f64, used))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_tile_holds_what_is_left() {
+        assert_eq!(Shown::new(129, 256, 128).used, [1.0, 1.0 / 128.0]);
+        assert_eq!(Shown::new(3, 128, 128).used, [3.0 / 128.0]);
+        assert_eq!(Shown::new(256, 256, 128).used, [1.0, 1.0]);
+        assert_eq!(Shown::new(1_000_000, 1_000_000, 8).used, [1.0, 1.0, 1.0]);
+    }
+}
