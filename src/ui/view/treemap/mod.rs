@@ -5,6 +5,7 @@ mod cells;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::palette;
+use crate::analysis::scope;
 use crate::analysis::tree::{Tree, TreeKind};
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::session::{Scene, ViewContext};
@@ -151,7 +152,7 @@ fn map(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'
     });
     let painter = ui.painter().with_clip_rect(plot);
     for cell in &placed {
-        caption(&painter, context, theme, cell);
+        caption(&painter, context, theme, scene, cell);
     }
     let response = ui.interact(plot, ui.scope_id().with("treemap"), Sense::click());
     let spoken =
@@ -192,7 +193,14 @@ fn holds(state: &State, cell: &Cell, buffer: BufferId) -> bool {
     cell.buffer.map_or_else(|| state.tree.nodes[cell.node].buffers.contains(&buffer), |own| own == buffer)
 }
 
-fn caption(painter: &egui::Painter, context: &ViewContext<'_>, theme: &Theme, cell: &Cell) {
+/// A buffer by its own unfolded scope, a node by its name.
+fn name_of(scene: Scene<'_>, cell: &Cell) -> String {
+    let instruction = cell.buffer.and_then(|buffer| scene.program.buffers.instruction_of(buffer));
+    let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
+    if op.is_empty() { cell.name() } else { scope::short(&op, 3) }
+}
+
+fn caption(painter: &egui::Painter, context: &ViewContext<'_>, theme: &Theme, scene: Scene<'_>, cell: &Cell) {
     if cell.rect.width() < 46.0 || cell.rect.height() < 18.0 {
         return;
     }
@@ -201,7 +209,8 @@ fn caption(painter: &egui::Painter, context: &ViewContext<'_>, theme: &Theme, ce
     let large = cell.leaf && cell.rect.width() > 260.0 && cell.rect.height() > 120.0;
     let points = if large { size::HEADLINE } else { size::SMALL };
     let at = cell.rect.min + Vec2::new(6.0, if cell.leaf { 4.0 } else { 2.0 });
-    let (drawn, _) = paint_cut(painter, at, Align2::LEFT_TOP, &cell.name(), Weight::SemiBold.at(points), color, room);
+    let (drawn, _) =
+        paint_cut(painter, at, Align2::LEFT_TOP, &name_of(scene, cell), Weight::SemiBold.at(points), color, room);
     if cell.leaf && cell.rect.height() > drawn.height() + 20.0 {
         let at = Pos2::new(at.x, drawn.bottom() + 1.0);
         let weight = Weight::Medium.at(if large { size::LEAD } else { size::SMALL });
