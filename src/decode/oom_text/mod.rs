@@ -44,6 +44,10 @@ impl Decoder for OomTextDecoder {
         is_text(input.head())
     }
 
+    fn is_fallback(&self) -> bool {
+        true
+    }
+
     fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
         let packed = (input.packing() == Packing::Gzip).then_some("gzip");
         // Packed, nobody knows how much there will be.

@@ -44,7 +44,7 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
         runtime: Vec::new(),
         live: None,
         tiles: None,
-        failures: Vec::new(),
+        failures: profile.failures.iter().map(|f| super::failure::report(f, profile, options.top)).collect(),
         findings: Vec::new(),
         notes: profile.notes.iter().map(ToString::to_string).chain(analysis.notes.iter().cloned()).collect(),
     }
@@ -136,7 +136,8 @@ pub fn buffer_report(
 ) -> BufferReport {
     let row = buffer.index();
     let metadata = program.buffers.instruction_of(buffer).map(|i| program.text.metadata(i)).unwrap_or_default();
-    let span = space.span(buffer);
+    // A listing has no times: its events only say that all of it is live at the peak.
+    let span = space.span(buffer).filter(|_| !program.is_listing);
     let live = analysis.live.as_ref().and_then(|live| live.of(buffer));
     let allocation = program.buffers.allocation_of(buffer);
     BufferReport {
@@ -148,12 +149,15 @@ pub fn buffer_report(
         category: category(program, buffer).name(),
         op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
         source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
-        offset: allocation.map(|_| program.buffers.offset[row]),
+        offset: allocation.filter(|_| !program.is_listing).map(|_| program.buffers.offset[row]),
         allocation: allocation.map(|id| program.allocations[id.index()].index),
         start: span.map(|s| s.0),
         end: span.map(|s| s.1),
         live_start: live.map(|l| l.0),
         live_end: live.map(|l| l.1),
-        lifetime_from: analysis.lifetime_from(program, space, buffer).map(crate::analysis::LifetimeFrom::name),
+        lifetime_from: analysis
+            .lifetime_from(program, space, buffer)
+            .filter(|_| !program.is_listing)
+            .map(crate::analysis::LifetimeFrom::name),
     }
 }
