@@ -13,10 +13,13 @@ patterns! {
     ABORT = r"Aborting compilation early because it's unlikely to have enough (?:device )?memory\. Requires <S>, has <S> available";
     TENSORCORE = r"TPU TensorCore Hbm usage: <S>, SparseCore Hbm usage:? <S>, exceeding available bytes: <S>";
     EXCEEDS = r"Allocation \(size=<N>\) would exceed memory \(size=<N>\)(?: :: (#\w+) \[shape = '([^']*)', space=(\w+), size = (0x[0-9a-fA-F]+), (?:(scoped), )?tag = '([^']*)'\](?: :: (\S+))?)?";
-    SCOPED = r"Ran out of memory in memory space (\w+) while allocating on stack for (%?[\w.-]+)[\s\S]{0,20000}?Scoped allocation with size <S> and limit <S> exceeded scoped (\w+) limit by <S>";
+    SCOPED = r"Ran out of memory in memory space (\w+) while allocating on stack for (%?[\w.-]+)";
     SCOPED_TAIL = r"Scoped allocation with size <S> and limit <S> exceeded scoped (\w+) limit by <S>";
     SCOPED_SHAPE = r"while allocating on stack for %?[\w.-]+ = ([a-z]\w*\[[\d,]*\](?:\{[^}]*\})?)";
 }
+
+/// How far behind the instruction its numbers may stand.
+const SCOPED_WITHIN: usize = 20_000;
 
 /// Every message of the compiler in a text.
 pub fn find(text: &str, found: &mut Vec<Found>) {
@@ -25,7 +28,11 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         let mut new = Found::new("tpu_scoped_vmem", &captures);
         new.put("space", captures.get(1).map(|space| text_value(&space.as_str().to_lowercase())));
         new.put("instruction", captures.get(2).map(|name| text_value(name.as_str().trim_start_matches('%'))));
-        new.size("used", &captures, 3).size("capacity", &captures, 4).size("exceeded", &captures, 6);
+        // The instruction stands between, and may be long.
+        let behind = super::head_of(&text[new.end..], SCOPED_WITHIN);
+        let Some(tail) = SCOPED_TAIL.captures(behind) else { continue };
+        new.size("used", &tail, 1).size("capacity", &tail, 2).size("exceeded", &tail, 4);
+        new.end += tail.get(0).map_or(0, |m| m.end());
         if let Some(shape) = SCOPED_SHAPE.captures(&text[new.start..new.end]) {
             new.text("shape", &shape, 1);
         }
