@@ -58,8 +58,8 @@ pub fn strip_colors(bytes: &[u8], out: &mut Vec<u8>) {
 patterns! {
     PREFIX = concat!(
         "^(?:",
-        // Quoting and boxes.
-        r"[>|#*│┃]\s?",
+        // Quoting, comments and boxes; never what tables and maps are made of.
+        r"(?:>|[#│┃]\s)\s?",
         // Date and time, with what log libraries put around them.
         r"|[\[(]?\d{4}[-/]\d\d[-/]\d\d[T\s]\s?\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?[\])]?:?\s",
         r"|[\[(]?\d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?:?\s",
