@@ -2,7 +2,7 @@
 
 use super::bfc::agrees;
 use super::found::Found;
-use crate::model::{Failure, FailureValue};
+use crate::model::{Failure, FailureValue, PrintedSize};
 
 /// How far the error may follow the dump's last line.
 const NEAR: usize = 64 << 10;
@@ -76,8 +76,15 @@ fn same_request(allocator: &Failure, error: &Failure) -> bool {
 
 fn into_last(last: &mut Failure, next: Failure) {
     if let (Some(bytes), true) = (next.bytes("requested"), last.kind.starts_with("bfc")) {
-        let size = crate::model::PrintedSize { text: None, bytes };
-        last.set("exact_request", FailureValue::Size(size));
+        match last.fields.iter_mut().find(|(key, _)| *key == "requested").map(|(_, value)| value) {
+            // The text alone stood there, because the exact number was not known.
+            Some(value @ FailureValue::Text(_)) => {
+                if let FailureValue::Text(text) = std::mem::replace(value, FailureValue::Flag(false)) {
+                    *value = FailureValue::Size(PrintedSize { text: Some(text), bytes });
+                }
+            }
+            _ => last.set("exact_request", FailureValue::Size(PrintedSize { text: None, bytes })),
+        }
     }
     if next.kind == "tf_oom" {
         for (from, to) in [("shape", "tensor_shape"), ("type", "tensor_type"), ("device", "device"), ("op", "op")] {
@@ -105,9 +112,21 @@ fn into_last(last: &mut Failure, next: Failure) {
 }
 
 fn into_next(last: &Failure, next: &mut Failure) {
+    // One request, printed by the allocator and, exactly, by the error.
+    let printed = match last.get("requested") {
+        Some(FailureValue::Text(text)) => Some(text.clone()),
+        Some(FailureValue::Size(size)) => size.text.clone(),
+        _ => None,
+    };
+    for (key, value) in &mut next.fields {
+        if let ("requested", FailureValue::Size(size)) = (*key, value)
+            && size.text.is_none()
+        {
+            size.text.clone_from(&printed);
+        }
+    }
     for (key, value) in &last.fields {
         let key = match *key {
-            "requested" => "allocator_requested",
             // The program's and the allocator's own sums are different things.
             "total" | "fragmentation" => continue,
             key => key,

@@ -12,7 +12,7 @@ patterns! {
     EARLY = r"Ran out of memory on (\w+), the total memory required for [\w ]+? \(<S>\) exceeds available \w+ \(<S>\)(?:\. HLO module: ([\w.$-]+?)\.?\s)?";
     ABORT = r"Aborting compilation early because it's unlikely to have enough (?:device )?memory\. Requires <S>, has <S> available";
     TENSORCORE = r"TPU TensorCore Hbm usage: <S>, SparseCore Hbm usage:? <S>, exceeding available bytes: <S>";
-    EXCEEDS = r"Allocation \(size=<N>\) would exceed memory \(size=<N>\)(?: :: (#\w+) \[shape = '([^']*)', space=(\w+), size = (0x[0-9a-fA-F]+), (?:(scoped), )?tag = '([^']*)'\](?: :: (\S+))?)?";
+    EXCEEDS = r"Allocation \(size=<N>\) would exceed memory \(size=<N>\)(?: :: (#\w+) \[shape = '([^']*)', space=(\w+), size = (0x[0-9a-fA-F]+), (?:(scoped), )?tag = '([^']*)'\](?: :: (\S+)\s)?)?";
     SCOPED = r"Ran out of memory in memory space (\w+) while allocating on stack for (%?[\w.-]+)";
     SCOPED_TAIL = r"Scoped allocation with size <S> and limit <S> exceeded scoped (\w+) limit by <S>";
     SCOPED_SHAPE = r"while allocating on stack for %?[\w.-]+ = ([a-z]\w*\[[\d,]*\](?:\{[^}]*\})?)";

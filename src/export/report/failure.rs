@@ -209,7 +209,9 @@ fn peak_buffer(buffer: &crate::model::PeakBuffer) -> Value {
     map.insert("shape".to_owned(), buffer.shape_text.clone().into());
     map.insert("dtype".to_owned(), node.map_or(Value::Null, |node| node.element_type.name().into()));
     map.insert("dims".to_owned(), dimensions(node));
-    map.insert("entry_parameter".to_owned(), buffer.entry_parameter.into());
+    // Which of the two it is, the line with the shape says.
+    let is_known = buffer.entry_parameter || buffer.shape.is_some();
+    map.insert("entry_parameter".to_owned(), is_known.then_some(buffer.entry_parameter).into());
     map.insert("label".to_owned(), buffer.label.clone().into());
     map.insert("op_name".to_owned(), buffer.op_name.clone().into());
     let source = buffer.source.as_ref().map(|(file, line)| format!("{file}:{line}"));
