@@ -8,8 +8,7 @@ use std::sync::Arc;
 
 use super::bfc::agrees;
 use crate::model::{
-    Allocation, Assigned, BufferId, Bytes, ComputationId, EventKind, Failure, HeapEvent, HeapTrace, InstructionId,
-    ListedAllocation, Metadata, NO_ROW, Opcode, PrintedSize, Program, ProgramText, ProgramTextHandle, ScopedMemory,
+    Allocation, Assigned, BufferId, Bytes, ComputationId, Failure, InstructionId, ListedAllocation, Metadata, NO_ROW, Opcode, PrintedSize, Program, ProgramText, ProgramTextHandle, ScopedMemory,
     Shape, ShapeId, Sharding, SourceLine,
 };
 
@@ -113,8 +112,6 @@ pub fn of(failure: &Failure, index: usize) -> Option<Program> {
             assigned_end: program.assigned.len() as u32,
             ..Allocation::default()
         });
-        let events = heap.iter().map(|&row| HeapEvent { kind: EventKind::Alloc, buffer: row, canonical: NO_ROW });
-        program.traces.push(HeapTrace { events: events.collect(), whole_module: true });
     }
     program.is_listing = true;
     program.text = ProgramTextHandle(Arc::new(ListingText(texts)));

@@ -136,8 +136,7 @@ pub fn buffer_report(
 ) -> BufferReport {
     let row = buffer.index();
     let metadata = program.buffers.instruction_of(buffer).map(|i| program.text.metadata(i)).unwrap_or_default();
-    // A listing has no times: its events only say that all of it is live at the peak.
-    let span = space.span(buffer).filter(|_| !program.is_listing);
+    let span = space.span(buffer);
     let live = analysis.live.as_ref().and_then(|live| live.of(buffer));
     let allocation = program.buffers.allocation_of(buffer);
     BufferReport {
