@@ -2,6 +2,7 @@
 
 pub mod contributors;
 pub mod events;
+pub mod failure;
 pub mod grouping;
 pub mod live_range;
 pub mod map;

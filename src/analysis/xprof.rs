@@ -201,8 +201,25 @@ pub fn space_with(program: &Program, traces: &Traces, color: i64, scratch: &mut 
     if let Some(trace) = space.trace {
         let replay = Replay::new(program, traces, trace, std::mem::take(&mut scratch.0));
         scratch.0 = replay.run(&mut space);
+    } else if program.is_listing {
+        listed(program, traces, &mut space);
     }
     space
+}
+
+/// A listing has no times: all that it names is live at once.
+fn listed(program: &Program, traces: &Traces, space: &mut XprofSpace) {
+    for row in 0..program.buffers.len() as u32 {
+        let Some(buffer) = existing(program, row) else { continue };
+        let Some(allocation) = program.buffers.allocation_of(buffer).map(|id| &program.allocations[id.index()]) else {
+            continue;
+        };
+        if allocation.color == space.color && !allocation.is_indefinite() {
+            space.peak += program.buffers.size_of(buffer);
+            space.peak_unpadded += traces.unpadded_size(program, buffer);
+            space.live_at_peak.push(buffer);
+        }
+    }
 }
 
 /// A time during which some memory is taken.

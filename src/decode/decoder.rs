@@ -22,6 +22,11 @@ pub trait Decoder: Sync {
     /// alone never does.
     fn recognises(&self, input: &Input) -> bool;
 
+    /// Whether it takes what no other decoder knows.
+    fn is_fallback(&self) -> bool {
+        false
+    }
+
     /// Decodes the input into what the format knows.
     ///
     /// # Errors

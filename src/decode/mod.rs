@@ -2,6 +2,7 @@
 
 mod decoder;
 pub mod hlo;
+pub mod oom_text;
 mod open;
 mod registry;
 mod reporter;

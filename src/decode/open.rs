@@ -81,6 +81,10 @@ fn join_companion(profile: &mut Profile, path: &Path, progress: &Progress) {
     let Ok(input) = Input::open(path) else { return };
     let reporter = Reporter::default();
     let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { return };
+    // XLA's own reports on a module are texts too, but hold no messages.
+    if decoder.is_fallback() && DumpName::parse(input.file_name()).is_some() {
+        return;
+    }
     let Ok(companion) = decoder.decode(&input, Context { progress, reporter: &reporter }) else { return };
     let notes = reporter.finish();
     if join(profile, companion) {
@@ -95,8 +99,18 @@ fn join_companion(profile: &mut Profile, path: &Path, progress: &Progress) {
 }
 
 /// Joins two profiles of the same thing; returns whether the second knew anything new.
-fn join(profile: &mut Profile, other: Profile) -> bool {
-    let mut joined = join_device(&mut profile.device, other.device);
+fn join(profile: &mut Profile, mut other: Profile) -> bool {
+    let mut joined = false;
+    if !other.failures.is_empty() {
+        // What the compiler itself printed for this program is better evidence than any table.
+        for capacity in std::mem::take(&mut other.device.capacities) {
+            profile.device.capacities.retain(|known| known.color != capacity.color);
+            profile.device.capacities.push(capacity);
+        }
+        profile.failures.append(&mut other.failures);
+        joined = true;
+    }
+    joined |= join_device(&mut profile.device, other.device);
     if let (None, Some(table), true) = (&profile.live_ranges, other.live_ranges, !profile.programs.is_empty()) {
         profile.live_ranges = Some(table);
         joined = true;

@@ -2,6 +2,7 @@
 
 mod buffer;
 mod element_type;
+mod failure;
 mod ids;
 mod opcode;
 mod profile;
@@ -14,6 +15,10 @@ mod units;
 
 pub use buffer::{Allocation, Assigned, Buffers, Category, EventKind, HeapEvent, HeapTrace};
 pub use element_type::ElementType;
+pub use failure::{
+    BfcBin, BfcChunk, FAILURE_KINDS, Failure, FailureKind, FailureValue, ListedAllocation, PeakBuffer, PrintedSize,
+    RematWarning,
+};
 pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, Point, ShapeId, StringId};
 pub use opcode::{Opcode, OpcodeTable};
 pub use profile::{

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::failure::Failure;
 use super::program::Program;
 use super::units::Bytes;
 
@@ -18,6 +19,8 @@ pub struct Profile {
     pub programs: Vec<Program>,
     /// XLA's own live ranges of the first program, where a text report beside the dump gives them.
     pub live_ranges: Option<LiveRangeTable>,
+    /// Out-of-memory messages, in the order of the text.
+    pub failures: Vec<Failure>,
     /// What could not be read, or does not fit together.
     pub notes: Vec<Note>,
 }

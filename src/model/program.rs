@@ -53,6 +53,8 @@ pub struct Program {
     pub text: ProgramTextHandle,
     /// Whether the file carries a buffer assignment; without it there are shapes but no memory.
     pub has_buffer_assignment: bool,
+    /// Whether it is only a list of the largest buffers, out of a message: neither times nor places are known.
+    pub is_listing: bool,
 }
 
 /// Instructions as columns; a row is an [`InstructionId`], in the file's order.

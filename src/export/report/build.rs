@@ -44,7 +44,7 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
         runtime: Vec::new(),
         live: None,
         tiles: None,
-        failures: Vec::new(),
+        failures: profile.failures.iter().map(|f| super::failure::report(f, profile, options.top)).collect(),
         findings: Vec::new(),
         notes: profile.notes.iter().map(ToString::to_string).chain(analysis.notes.iter().cloned()).collect(),
     }
@@ -148,12 +148,15 @@ pub fn buffer_report(
         category: category(program, buffer).name(),
         op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
         source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
-        offset: allocation.map(|_| program.buffers.offset[row]),
+        offset: allocation.filter(|_| !program.is_listing).map(|_| program.buffers.offset[row]),
         allocation: allocation.map(|id| program.allocations[id.index()].index),
         start: span.map(|s| s.0),
         end: span.map(|s| s.1),
         live_start: live.map(|l| l.0),
         live_end: live.map(|l| l.1),
-        lifetime_from: analysis.lifetime_from(program, space, buffer).map(crate::analysis::LifetimeFrom::name),
+        lifetime_from: analysis
+            .lifetime_from(program, space, buffer)
+            .filter(|_| !program.is_listing)
+            .map(crate::analysis::LifetimeFrom::name),
     }
 }

@@ -11,6 +11,9 @@ pub fn write(report: &Report) -> String {
     let mut out = String::new();
     for profile in &report.profiles {
         let _ = writeln!(out, "## {} ({})\n", escape(&profile.name), device(profile));
+        for failure in &profile.failures {
+            failure.write_markdown(&mut out, escape);
+        }
         for program in &profile.programs {
             let _ = writeln!(out, "### {}\n", escape(&program.name));
             for space in &program.spaces {

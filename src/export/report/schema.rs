@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::failure::FailureReport;
+
 /// A whole report.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -44,7 +46,7 @@ pub struct ProfileReport {
     /// IPU tiles.
     pub tiles: Option<serde_json::Value>,
     /// Out-of-memory messages.
-    pub failures: Vec<serde_json::Value>,
+    pub failures: Vec<FailureReport>,
     /// The advisor's findings.
     pub findings: Vec<serde_json::Value>,
     /// What does not fit together.

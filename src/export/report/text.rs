@@ -19,6 +19,9 @@ pub fn write(report: &Report) -> String {
 
 fn write_profile(out: &mut String, profile: &ProfileReport) {
     let _ = writeln!(out, "{}  ({})", profile.name, device(profile));
+    for failure in &profile.failures {
+        failure.write_text(out);
+    }
     for program in &profile.programs {
         write_program(out, program, profile);
     }

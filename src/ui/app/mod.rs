@@ -428,6 +428,19 @@ impl App {
         for file in dropped {
             self.open(Source::Path(file.path().to_owned()));
         }
+        // A text pasted into the window is opened, one pasted into a field is not.
+        if !ctx.egui_wants_keyboard_input() {
+            let pasted: Vec<String> = ctx.input(|input| {
+                let pasted = input.events.iter().filter_map(|event| match event {
+                    egui::Event::Paste(text) if !text.trim().is_empty() => Some(text.clone()),
+                    _ => None,
+                });
+                pasted.collect()
+            });
+            for text in pasted {
+                self.open(Source::Bytes("pasted text".to_owned(), text.into_bytes()));
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 pub mod buffers;
 mod details;
 mod empty;
+mod failure;
 mod overview;
 mod padding;
 mod palette;
@@ -27,8 +28,9 @@ pub struct View {
 
 /// All views, in the order of their tabs.
 pub const VIEWS: &[View] = &[
-    View { id: "overview", title: "Overview", has: has_spaces, show: overview::show },
-    View { id: "timeline", title: "Timeline", has: has_spaces, show: timeline::show },
+    View { id: "overview", title: "Overview", has: has_times, show: overview::show },
+    View { id: "failure", title: "Failure", has: failure::has, show: failure::show },
+    View { id: "timeline", title: "Timeline", has: has_times, show: timeline::show },
     View { id: "treemap", title: "Treemap", has: has_spaces, show: treemap::show },
     View { id: "padding", title: "Padding", has: has_spaces, show: padding::show },
     View { id: "buffers", title: "Buffers", has: has_spaces, show: buffers::show },
@@ -41,11 +43,13 @@ pub const PANELS: &[View] = &[View { id: "details", title: "Details", has: alway
 pub const FIRST: &str = "overview";
 
 /// What can be opened, for the empty window.
-pub const INPUTS: &[&str] = &["An XLA dump: *after_optimizations.hlo.pb from --xla_dump_to, also gzipped."];
+pub const INPUTS: &[&str] = &[
+    "An XLA dump: *after_optimizations.hlo.pb from --xla_dump_to, also gzipped.",
+    "Any text with an out-of-memory message: a log, a traceback, or the clipboard with Ctrl V.",
+];
 
 /// The same in one line.
-pub const INPUTS_SHORT: &str =
-    "What can be opened: XLA HLO protos (*.hlo.pb), also gzipped, with the files beside them.";
+pub const INPUTS_SHORT: &str = "What can be opened: XLA HLO protos (*.hlo.pb), also gzipped, with the files beside them; logs and pasted texts with an out-of-memory message.";
 
 /// Keys of single views, for the sheet.
 pub const KEYS: &[(&str, &str)] = timeline::KEYS;
@@ -57,6 +61,11 @@ fn always(_: &Document) -> bool {
 fn has_spaces(document: &Document) -> bool {
     document.analysis.programs.iter().any(|program| !program.spaces.is_empty())
         || document.profile.programs.iter().any(|program| !program.has_buffer_assignment)
+}
+
+/// A listing out of a message has sizes, but no times.
+fn has_times(document: &Document) -> bool {
+    has_spaces(document) && document.profile.programs.iter().any(|program| !program.is_listing)
 }
 
 /// A view by its name.

@@ -1,0 +1,493 @@
+//! An out-of-memory message in plain words: what ran out, whether it is a true shortage, what to do next.
+//!
+//! Advice follows the pages of OpenXLA (E1000, E0100, E0101), PyTorch's notes on its allocator and Graphcore's guide.
+
+use crate::model::{Bytes, Failure, Profile, thousands};
+
+mod advice;
+mod steps;
+
+pub use advice::{Advice, advice, page};
+pub use steps::{NextStep, next_steps};
+
+/// Why an allocation failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// More is needed than there is, or than is free.
+    Shortage,
+    /// Enough is free, but not in one piece.
+    Fragmentation,
+    /// Enough is held back by the framework's own cache, in pieces.
+    CachedInPieces,
+    /// Not said.
+    Unknown,
+}
+
+impl Cause {
+    /// The word in the report.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Shortage => "shortage",
+            Self::Fragmentation => "fragmentation",
+            Self::CachedInPieces => "cached_in_pieces",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A piece of the bar of used against capacity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// What it is: `reserved`, `arguments`, `temporaries`.
+    pub name: &'static str,
+    /// Bytes.
+    pub bytes: Bytes,
+}
+
+/// A row of the listing, equal rows grouped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListingGroup {
+    /// How many.
+    pub count: usize,
+    /// Bytes of one.
+    pub bytes: Bytes,
+    /// Shape, where one is known.
+    pub shape: Option<String>,
+    /// What it is: the first one's instruction or operation.
+    pub name: String,
+    /// Framework's name of the operation, where all have the same.
+    pub op_name: Option<String>,
+    /// Number of the first.
+    pub first: u32,
+}
+
+/// Everything said about a failure.
+#[derive(Debug, Clone)]
+pub struct Explanation {
+    /// One line.
+    pub title: String,
+    /// Sentences, in order.
+    pub sentences: Vec<String>,
+    /// Why.
+    pub cause: Cause,
+    /// Memory: `HBM`, `VMEM`, `tile memory`.
+    pub memory: &'static str,
+    /// Needed, or asked for on top of what is in use.
+    pub needed: Option<Bytes>,
+    /// What there is.
+    pub capacity: Option<Bytes>,
+    /// How much too much: needed less capacity, or requested less what can be had.
+    pub over_by: Option<Bytes>,
+    /// The bar; its sum need not be the capacity.
+    pub parts: Vec<Part>,
+    /// The listing, largest first, equal rows grouped.
+    pub groups: Vec<ListingGroup>,
+    /// What the message counts but does not list.
+    pub not_listed: Option<Bytes>,
+    /// What to change.
+    pub advice: Vec<Advice>,
+    /// What to do to learn more.
+    pub next: Vec<NextStep>,
+}
+
+/// The memory a failure is about.
+#[must_use]
+pub fn memory(failure: &Failure) -> &'static str {
+    match failure.text("space") {
+        Some("hbm") => return "HBM",
+        Some("vmem") => return "VMEM",
+        Some("smem") => return "SMEM",
+        Some("cmem") => return "CMEM",
+        _ => {}
+    }
+    let allocator = failure.text("allocator").unwrap_or("");
+    match failure.kind {
+        "ipu_stream" | "ipu_host_buffer" => "host buffer memory",
+        kind if kind.starts_with("ipu") => "tile memory",
+        kind if kind.starts_with("tpu") => "HBM",
+        _ if allocator.contains("host") || allocator == "cpu" => "host memory",
+        kind if kind.starts_with("torch") || kind.starts_with("rocm") => "GPU memory",
+        _ if allocator.starts_with("GPU") => "GPU memory",
+        _ => "device memory",
+    }
+}
+
+/// Why it failed.
+#[must_use]
+pub fn cause(failure: &Failure) -> Cause {
+    if failure.flag("fragmented") {
+        return Cause::Fragmentation;
+    }
+    let requested =
+        failure.bytes("exact_request").or_else(|| failure.bytes("requested")).or_else(|| failure.bytes("rounded"));
+    let free = failure.bytes("total_free").or_else(|| failure.bytes("free"));
+    let largest = failure.bytes("largest_free").or_else(|| largest_hole(failure));
+    match (requested, free, largest) {
+        (Some(requested), Some(free), Some(largest)) if largest < requested && requested <= free => {
+            return Cause::Fragmentation;
+        }
+        (Some(requested), Some(free), _) if free < requested => {
+            let cached = failure.bytes("unallocated").or_else(|| cached(failure)).unwrap_or_default();
+            return if failure.kind.starts_with("torch") && cached + free >= requested {
+                Cause::CachedInPieces
+            } else {
+                Cause::Shortage
+            };
+        }
+        _ => {}
+    }
+    if failure.kind.starts_with("torch") && requested.zip(free).is_some_and(|(requested, free)| requested <= free) {
+        return Cause::Fragmentation;
+    }
+    let (used, capacity) = (failure.bytes("used"), failure.bytes("capacity"));
+    match used.zip(capacity) {
+        Some((used, capacity)) if used > capacity => Cause::Shortage,
+        _ if failure.bytes("exceeded").is_some()
+            || matches!(failure.kind, "tpu_tc_sc_hbm" | "ipu_exchange" | "ipu_code") =>
+        {
+            Cause::Shortage
+        }
+        _ => Cause::Unknown,
+    }
+}
+
+/// PyTorch's cache of older messages: reserved (cached) less allocated.
+fn cached(failure: &Failure) -> Option<Bytes> {
+    let reserved = failure.bytes("reserved").or_else(|| failure.bytes("cached"))?;
+    Some(reserved.saturating_sub(failure.bytes("allocated")?))
+}
+
+/// The largest free chunk of a BFC dump.
+#[must_use]
+pub fn largest_hole(failure: &Failure) -> Option<Bytes> {
+    let printed = failure.bytes("largest_free").or_else(|| failure.bytes("largest_free_block"));
+    // A list of chunks without its summary may be cut.
+    let whole = failure.get("free").is_some() && !failure.chunks.is_empty();
+    printed.or_else(|| {
+        whole.then(|| {
+            failure.chunks.iter().filter(|chunk| !chunk.in_use).map(|chunk| chunk.size).max().unwrap_or_default()
+        })
+    })
+}
+
+/// Explains a failure.
+#[must_use]
+pub fn explain(failure: &Failure, profile: &Profile) -> Explanation {
+    let cause = cause(failure);
+    let needed = failure
+        .bytes("used")
+        .or_else(|| sum(failure.bytes("tensorcore"), failure.bytes("sparsecore")))
+        .or_else(|| failure.bytes("exact_request"))
+        .or_else(|| failure.bytes("requested"))
+        .or_else(|| failure.bytes("rounded"));
+    let capacity = failure.bytes("capacity").or_else(|| failure.bytes("pool_limit")).or_else(|| failure.bytes("limit"));
+    let (groups, not_listed) = groups(failure);
+    Explanation {
+        title: title(failure),
+        sentences: sentences(failure, cause),
+        cause,
+        memory: memory(failure),
+        needed,
+        capacity,
+        over_by: over_by(failure, needed, capacity),
+        parts: parts(failure),
+        groups,
+        not_listed,
+        advice: advice(failure, cause),
+        next: next_steps(failure, profile),
+    }
+}
+
+fn sum(a: Option<Bytes>, b: Option<Bytes>) -> Option<Bytes> {
+    Some(a? + b?)
+}
+
+fn over_by(failure: &Failure, needed: Option<Bytes>, capacity: Option<Bytes>) -> Option<Bytes> {
+    let difference = |need: Option<Bytes>, has: Option<Bytes>| {
+        need.zip(has).filter(|(need, has)| need > has).map(|(need, has)| need - has)
+    };
+    if let Some(printed) = failure.bytes("exceeded") {
+        return Some(printed);
+    }
+    if failure.get("used").is_some() || failure.kind == "tpu_tc_sc_hbm" {
+        return difference(needed, capacity);
+    }
+    let largest = failure.bytes("largest_free").or_else(|| largest_hole(failure));
+    difference(needed, largest.or_else(|| failure.bytes("total_free")).or_else(|| failure.bytes("free")))
+}
+
+fn title(failure: &Failure) -> String {
+    let memory = memory(failure);
+    if !failure.is_error {
+        return failure.describe().title.to_owned();
+    }
+    match failure.kind {
+        "ipu_tile" => match failure.count("tile") {
+            Some(tile) => format!("Tile {tile} needs more than it has"),
+            None => "A tile needs more than it has".to_owned(),
+        },
+        "tpu_runtime_load" => match failure.text("program") {
+            Some(program) => format!("No room in {memory} to load {program}"),
+            None => format!("No room in {memory} to load a program"),
+        },
+        kind if kind.starts_with("tpu_runtime") => format!("No room in {memory}"),
+        "torch_memory_summary" | "tf_usage_report" => failure.describe().title.to_owned(),
+        _ => format!("Out of {memory}"),
+    }
+}
+
+fn short(bytes: Bytes) -> String {
+    bytes.short()
+}
+
+fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
+    let mut out = Vec::new();
+    let memory = memory(failure);
+    let size = |key: &str| failure.bytes(key);
+    if let (Some(used), Some(capacity)) = (size("used"), size("capacity")) {
+        let who = match failure.kind {
+            "ipu_tile" => "The tile needs".to_owned(),
+            "tpu_alloc_exceeds" => "This one array needs".to_owned(),
+            "tpu_scoped_vmem" => "The kernel's scratch memory needs".to_owned(),
+            "tpu_hbm_early" => "The program, with its arguments and results, needs".to_owned(),
+            _ => "The program needs".to_owned(),
+        };
+        let over = if used > capacity {
+            format!(", {} more than there is", short(size("exceeded").unwrap_or(used - capacity)))
+        } else {
+            String::new()
+        };
+        out.push(format!("{who} {} of {} {memory}{over}", short(used), short(capacity)));
+    }
+    if let (Some(tc), Some(sc), Some(capacity)) = (size("tensorcore"), size("sparsecore"), size("capacity")) {
+        out.push(format!(
+            "TensorCore needs {} and SparseCore {}, together {} of {} HBM",
+            short(tc),
+            short(sc),
+            short(tc + sc),
+            short(capacity)
+        ));
+    }
+    let requested = size("exact_request").or_else(|| size("requested")).or_else(|| size("rounded"));
+    if let Some(requested) = requested {
+        let op = failure.text("op").map(|op| format!(" for {op}")).unwrap_or_default();
+        out.push(match size("total_free").or_else(|| size("free")) {
+            Some(free) => {
+                format!("{} were asked for{op} while {} of {memory} were free", short(requested), short(free))
+            }
+            None => format!("{} of {memory} were asked for{op}", short(requested)),
+        });
+    }
+    if let Some(largest) = largest_hole(failure) {
+        out.push(format!("The largest free block is {}", short(largest)));
+    }
+    match cause {
+        Cause::Fragmentation => {
+            out.push("Enough is free, but not in one piece: this is fragmentation, not a true shortage".to_owned())
+        }
+        Cause::CachedInPieces => {
+            let cached = size("unallocated").or_else(|| cached(failure)).unwrap_or_default();
+            out.push(format!(
+                "PyTorch holds {} in its cache that no tensor uses, in pieces too small for the request",
+                short(cached)
+            ));
+        }
+        Cause::Shortage if requested.is_some() && size("free").is_some() => {
+            out.push("Less is free than was asked for: this is a true shortage".to_owned());
+        }
+        _ => {}
+    }
+    more_sentences(failure, &mut out);
+    if failure.truncated {
+        out.push("The text ends inside the message; what would follow is not known".to_owned());
+    }
+    out
+}
+
+fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
+    let size = |key: &str| failure.bytes(key);
+    if let (Some(padded), Some(unpadded)) = (size("padded"), size("unpadded"))
+        && padded > unpadded
+    {
+        out.push(format!("{} of the temporaries are padding", short(padded - unpadded)));
+    }
+    if let Some(fragmentation) = size("fragmentation").filter(|bytes| bytes.0 > 0) {
+        out.push(format!("{} are lost to fragmentation", short(fragmentation)));
+    }
+    if let Some(arguments) = size("arguments").filter(|bytes| bytes.0 > 0)
+        && size("program").is_some()
+        && size("program") == size("used")
+    {
+        out.push(format!("Its arguments take {} beside that; the limit is what they leave", short(arguments)));
+    }
+    match failure.kind {
+        "ipu_exchange" => out.push(format!(
+            "Exchange {} sends the tile more data than its whole memory",
+            failure.text("exchange").unwrap_or("(name unknown)")
+        )),
+        "ipu_code" => out.push("The program's code for the tile does not fit where it must lie".to_owned()),
+        "ipu_allow_oom" => {
+            out.push("Variables do not fit on one or more tiles; compilation went on to write a report".to_owned())
+        }
+        "xla_remat_warning" => {
+            for warning in &failure.warnings {
+                out.push(format!(
+                    "Rematerialization came from {} to {}, not to the {} that was wanted",
+                    short(warning.from),
+                    short(warning.reached),
+                    short(warning.target)
+                ));
+            }
+        }
+        "bfc_warning" => out.push("The caller can go on with less; only speed may suffer".to_owned()),
+        "tf_usage_report" => {
+            if let Some(total) = size("total") {
+                out.push(format!("{} were in use, the most by {}", short(total), failure.text("top").unwrap_or("?")));
+            }
+        }
+        "torch_memory_summary" => {
+            if let (Some(allocated), Some(reserved)) = (size("allocated"), size("reserved")) {
+                out.push(format!(
+                    "Tensors hold {} of {} that PyTorch reserved; {} are cached",
+                    short(allocated),
+                    short(reserved),
+                    short(reserved.saturating_sub(allocated))
+                ));
+            }
+        }
+        "bfc_dump" | "bfc_stats" => {
+            if let Some(in_use) = size("in_use") {
+                let limit = size("pool_limit").or_else(|| size("limit"));
+                let of = limit.map(|limit| format!(" of {}", short(limit))).unwrap_or_default();
+                out.push(format!("The allocator has {}{of} in use", short(in_use)));
+            }
+        }
+        _ => {}
+    }
+    if let (Some(others), Some(process)) = (size("other_in_use"), failure.count("other_process")) {
+        out.push(format!("Another process ({process}) uses {}", short(others)));
+    }
+    if failure.kind == "tpu_hbm_early" {
+        out.push("This compiler prints no list of buffers; a dump of the program has them".to_owned());
+    }
+    if !failure.chunks.is_empty() {
+        let free = failure.chunks.iter().filter(|chunk| !chunk.in_use).count();
+        out.push(format!(
+            "{} chunks are listed, {} of them free",
+            thousands(failure.chunks.len() as u64),
+            thousands(free as u64)
+        ));
+    }
+}
+
+/// The bar of used memory by part.
+fn parts(failure: &Failure) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut add = |name: &'static str, bytes: Option<Bytes>| {
+        if let Some(bytes) = bytes.filter(|bytes| bytes.0 > 0) {
+            parts.push(Part { name, bytes });
+        }
+    };
+    let size = |key: &str| failure.bytes(key);
+    match failure.kind {
+        "tpu_hbm_listing" | "tpu_hbm_usage" | "tpu_runtime_reserve" => {
+            add("reserved", size("reserved").or_else(|| size("top_reserved")));
+            add("arguments", size("arguments"));
+            let temporaries = size("temporaries");
+            add("temporaries", temporaries);
+            let other = size("program").and_then(|p| temporaries.map(|t| p.saturating_sub(t)).or(Some(p)));
+            add("rest of the program", other);
+            // Results that share memory with arguments are counted there.
+            add(
+                "outputs",
+                size("output").map(|output| output.saturating_sub(size("output_shared").unwrap_or_default())),
+            );
+        }
+        "tpu_tc_sc_hbm" => {
+            add("TensorCore", size("tensorcore"));
+            add("SparseCore", size("sparsecore"));
+        }
+        "xla_gpu_peak_buffers" => {
+            add("arguments", size("parameters"));
+            add("constants", size("constants"));
+            add("outputs", size("maybe_live_out"));
+            add("temporaries", size("temporaries"));
+        }
+        kind if kind.starts_with("torch") => {
+            let allocated = size("allocated");
+            add("tensors", allocated);
+            let cached = size("unallocated").or_else(|| cached(failure));
+            add("cached by PyTorch", cached);
+            let others =
+                size("in_use").zip(allocated).map(|(all, own)| all.saturating_sub(own + cached.unwrap_or_default()));
+            add("the process beside PyTorch", others);
+            add("another process", size("other_in_use"));
+            add("free", size("free"));
+        }
+        kind if kind.starts_with("bfc") => {
+            add("in use", size("in_use"));
+            add("free", size("total_free").or_else(|| size("free")));
+        }
+        "tpu_runtime_alloc" | "tpu_runtime_load" => {
+            add("free", size("free"));
+            add("reserved", size("reserved_now"));
+        }
+        _ => add("needed", size("used").or_else(|| size("requested"))),
+    }
+    parts
+}
+
+/// The listing with equal rows grouped, and what is counted beyond it.
+fn groups(failure: &Failure) -> (Vec<ListingGroup>, Option<Bytes>) {
+    let mut groups: Vec<ListingGroup> = Vec::new();
+    let mut listed = Bytes::ZERO;
+    let mut add = |number: u32, bytes: Bytes, shape: Option<&str>, name: &str, op: Option<&str>| {
+        listed += bytes;
+        // Same size, shape and operation: one line. The name of an instruction differs each time.
+        let same = groups.iter_mut().find(|g| {
+            g.bytes == bytes
+                && g.shape.as_deref() == shape
+                && g.op_name.as_deref() == op
+                && (op.is_some() || g.name == name)
+        });
+        match same {
+            Some(group) => group.count += 1,
+            None => groups.push(ListingGroup {
+                count: 1,
+                bytes,
+                shape: shape.map(ToOwned::to_owned),
+                name: name.to_owned(),
+                op_name: op.map(ToOwned::to_owned),
+                first: number,
+            }),
+        }
+    };
+    for entry in failure.allocations.iter().take(5000) {
+        let Some(size) = &entry.size else { continue };
+        let name = entry.label_head.as_deref().unwrap_or("");
+        add(entry.number, size.bytes, entry.shape_text.as_deref(), name, entry.op_name.as_deref());
+    }
+    for buffer in failure.peak_buffers.iter().take(5000) {
+        let Some(size) = &buffer.size else { continue };
+        let name = if buffer.entry_parameter { "argument" } else { buffer.label.as_deref().unwrap_or("") };
+        add(buffer.number, size.bytes, buffer.shape_text.as_deref(), name, buffer.op_name.as_deref());
+    }
+    for (i, (size, op)) in failure.usage_rows.iter().enumerate() {
+        add(i as u32 + 1, size.bytes, None, op, Some(op));
+    }
+    if groups.is_empty() {
+        return (groups, None);
+    }
+    groups.sort_by_key(|group| (std::cmp::Reverse(u128::from(group.bytes.0) * group.count as u128), group.first));
+    let counted = match failure.kind {
+        "xla_gpu_peak_buffers" | "tf_usage_report" => failure.bytes("total"),
+        "tpu_runtime_reserve" => failure.bytes("program_requirement"),
+        _ => failure.bytes("used"),
+    };
+    let not_listed = counted.filter(|&counted| counted > listed).map(|counted| counted - listed);
+    (groups, not_listed)
+}
+
+#[cfg(test)]
+mod tests;

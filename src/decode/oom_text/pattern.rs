@@ -1,0 +1,129 @@
+//! Patterns of messages, and the sizes in them.
+
+use regex::Regex;
+
+use crate::model::{Bytes, FailureValue, PrintedSize};
+
+/// A size as TPU messages print it: `17.09G`, `4.0K`, `512B`.
+const SHORT: &str = r"\d+(?:\.\d+)?[BKMGTPE]\b";
+/// A size as XLA and the BFC allocator print it: `3.00MiB`, `0B`.
+const HUMAN: &str = r"\d+(?:\.\d+)?(?:[KMGTPE]i)?B\b";
+/// A size as PyTorch prints it: `14.00 GiB`, `0 bytes`.
+const SPACED: &str = r"\d+(?:\.\d+)?\s+(?:[KMGTPE]iB|bytes)\b";
+/// A number that is surely complete: something follows it.
+const COMPLETE: &str = r"\d+";
+
+/// A pattern over the cleaned text. A space stands for any white space (a sentence may be wrapped), `<S>`, `<H>` and
+/// `<T>` for the three ways to print a size, `<N>` for a number.
+#[expect(clippy::expect_used, reason = "patterns are constants; a test compiles each")]
+pub fn pattern(text: &str) -> Regex {
+    let text = spaces(text)
+        .replace("<S>", &format!("({SHORT})"))
+        .replace("<H>", &format!("({HUMAN})"))
+        .replace("<T>", &format!("({SPACED})"))
+        .replace("<N>", &format!("({COMPLETE})"));
+    Regex::new(&text).expect("a valid pattern")
+}
+
+/// Lets every space outside a character class stand for any white space.
+fn spaces(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() * 2);
+    let (mut in_class, mut escaped) = (false, false);
+    for c in text.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' => in_class = true,
+            ']' => in_class = false,
+            ' ' if !in_class => {
+                out.push_str(r"\s+");
+                continue;
+            }
+            _ => {}
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A pattern in a static.
+macro_rules! patterns {
+    ($($name:ident = $text:expr;)*) => {
+        $(static $name: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| $crate::decode::oom_text::pattern::pattern($text));)*
+    };
+}
+pub(super) use patterns;
+
+/// Bytes of a printed size. All units are binary, as in every one of these messages.
+pub fn bytes_of(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(split);
+    let factor: u64 = match unit.trim() {
+        "B" | "bytes" => 1,
+        "K" | "KiB" | "KB" => 1 << 10,
+        "M" | "MiB" | "MB" => 1 << 20,
+        "G" | "GiB" | "GB" => 1 << 30,
+        "T" | "TiB" | "TB" => 1 << 40,
+        "P" | "PiB" | "PB" => 1 << 50,
+        "E" | "EiB" | "EB" => 1 << 60,
+        _ => return None,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let whole: u128 = whole.parse().ok()?;
+    if fraction.len() > 12 {
+        return None;
+    }
+    // Exactly, and half a byte up: a float would be off by some bytes from terabytes on.
+    let scale = 10u128.pow(fraction.len() as u32);
+    let parts: u128 = if fraction.is_empty() { 0 } else { fraction.parse().ok()? };
+    let bytes = whole.checked_mul(scale)?.checked_add(parts)?.checked_mul(u128::from(factor))?;
+    u64::try_from((bytes + scale / 2) / scale).ok()
+}
+
+/// A size with its text; white space in it becomes one space.
+pub fn size(text: &str) -> Option<PrintedSize> {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let bytes = Bytes(bytes_of(&text)?);
+    Some(PrintedSize { text: Some(text), bytes })
+}
+
+/// A size as the value of a key.
+pub fn size_value(text: &str) -> Option<FailureValue> {
+    size(text).map(FailureValue::Size)
+}
+
+/// Plain bytes as the value of a key.
+pub fn bytes_value(digits: &str) -> Option<FailureValue> {
+    digits.parse().ok().map(|bytes| FailureValue::Size(PrintedSize { text: None, bytes: Bytes(bytes) }))
+}
+
+/// A number that is no size as the value of a key.
+pub fn count_value(digits: &str) -> Option<FailureValue> {
+    digits.parse().ok().map(FailureValue::Count)
+}
+
+/// A text as the value of a key.
+pub fn text_value(text: &str) -> FailureValue {
+    FailureValue::Text(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_binary_and_rounded_to_the_byte() {
+        assert_eq!(bytes_of("17.09G"), Some(18_350_247_772));
+        assert_eq!(bytes_of("15.75G"), Some(16_911_433_728));
+        assert_eq!(bytes_of("4.0K"), Some(4096));
+        assert_eq!(bytes_of("0B"), Some(0));
+        assert_eq!(bytes_of("14.00 GiB"), Some(14 << 30));
+        assert_eq!(bytes_of("0 bytes"), Some(0));
+        assert_eq!(bytes_of("650000 KB"), Some(650_000 << 10));
+        assert_eq!(bytes_of("3.00"), None);
+        assert_eq!(bytes_of("99999999999999999999999E"), None);
+        assert_eq!(size("14.00\n GiB").and_then(|s| s.text).as_deref(), Some("14.00 GiB"));
+    }
+}

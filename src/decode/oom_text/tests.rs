@@ -1,0 +1,150 @@
+//! Messages in all the wrappings of logs, cut anywhere, and texts that only look like one.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::decode::Reporter;
+use crate::model::Bytes;
+use crate::source::Progress;
+
+fn open(text: &[u8]) -> (Profile, Vec<String>) {
+    let (progress, reporter) = (Progress::default(), Reporter::default());
+    let input = Input::from_bytes("run.log", text.to_vec().into()).expect("not empty");
+    let context = Context { progress: &progress, reporter: &reporter };
+    let profile = OomTextDecoder.decode(&input, context).expect("a text");
+    (profile, reporter.finish().iter().map(ToString::to_string).collect())
+}
+
+fn failures(text: &str) -> Vec<Failure> {
+    open(text.as_bytes()).0.failures
+}
+
+const LISTING: &str = "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran out of memory in memory space hbm. Used 3.00G of 2.00G hbm. Exceeded hbm capacity by 1.00G.\n\nTotal hbm usage >= 3.50G:\n    reserved        512.00M \n    program          3.00G \n    arguments       unknown size \n\nOutput size 1.00G; shares 0B with arguments.\n\nProgram hbm requirement 3.00G:\n    global            64.0K\n    HLO temp          3.00G (50.0% utilization: Unpadded (1.50G) Padded (3.00G), 2.0% fragmentation (64.00M))\n\n  Largest program allocations in hbm:\n\n  1. Size: 2.00G\n     Operator: op_name=\"jit(f)/mul\" source_file=\"/w/a.py\" source_line=7\n     Shape: f32[4194304,2]{1,0:T(8,128)}\n     Unpadded size: 32.00M\n     Extra memory due to padding: 1.97G (64.0x expansion)\n     XLA label: fusion.7 = fusion(p), kind=kLoop\n     Allocation type: HLO temp\n     ==========================\n\n  2. Size: 64.0K\n     Shape: f32[128,128]{1,0:T(8,128)}\n     Unpadded size: 64.0K\n     XLA label: constant.1 = constant({...})\n     Allocation type: global\n     ==========================\n";
+
+#[test]
+fn a_listing_becomes_a_failure_and_a_program() {
+    let (profile, _) = open(LISTING.as_bytes());
+    let failure = &profile.failures[0];
+    assert_eq!(failure.kind, "tpu_hbm_listing");
+    assert_eq!(failure.bytes("used"), Some(Bytes(3 << 30)));
+    assert_eq!(failure.bytes("reserved"), Some(Bytes(512 << 20)));
+    assert_eq!(failure.bytes("arguments"), None);
+    assert_eq!(failure.error_code.as_deref(), Some("E1000"));
+    assert!(!failure.truncated);
+    let program = &profile.programs[0];
+    assert!(program.is_listing);
+    // The size that its shape has: 4194304 rows of 128 columns of 4 bytes.
+    assert_eq!(program.buffers.size_of(crate::model::BufferId(0)), Bytes(2 << 30));
+    assert_eq!(program.buffer_name(crate::model::BufferId(0)), "fusion.7");
+    assert_eq!(program.allocations.iter().map(|a| a.size.0).sum::<u64>(), 3 << 30);
+    assert_eq!(profile.device.capacity(0).map(|c| c.bytes), Some(Bytes(2 << 30)));
+}
+
+#[test]
+fn wrappings_change_nothing() {
+    let plain = failures(LISTING);
+    let fields = |failures: &[Failure]| format!("{:?} {:?}", failures[0].fields, failures[0].allocations);
+    let quoted: String = LISTING.lines().map(|line| format!("> {line}\n")).collect();
+    let crlf = LISTING.replace('\n', "\r\n");
+    let colored: String = LISTING.lines().map(|line| format!("\x1b[31m{line}\x1b[0m\n")).collect();
+    let ranked: String = LISTING.lines().map(|line| format!("[rank3]: {line}\n")).collect();
+    let odd: String = LISTING.lines().enumerate().map(|(i, line)| format!("§{i:03}§ host/a {line}\n")).collect();
+    let escaped = format!("{{\"message\": \"{}\"}}\n", LISTING.replace('"', "\\\"").replace('\n', "\\n"));
+    for text in [quoted, crlf, colored, ranked.clone(), odd, escaped] {
+        assert_eq!(fields(&failures(&text)), fields(&plain), "{text}");
+    }
+    assert_eq!(failures(&ranked)[0].process.as_deref(), Some("rank 3"));
+}
+
+#[test]
+fn wrapped_sentences_are_read() {
+    for text in [
+        "Ran out of memory in\nmemory space vmem. Used 66.00M of 64.00M vmem. Exceeded vmem capacity by 2.00M\n",
+        "> Ran out of memory in\n> memory space vmem. Used 66.00M\n> of 64.00M vmem. Exceeded vmem capacity by 2.00M\n",
+        "q7 @@ Ran out of memory in\nq8 @@ memory space vmem. Used 66.00M of 64.00M vmem. Exceeded vmem capacity by 2.00M\n",
+        "Ran out of memory in memory space vmem. Us\ned 66.00M of 64.00M vm\nem. Exceeded vmem capacity by 2.00M\n",
+    ] {
+        let found = failures(text);
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!((found[0].kind, found[0].bytes("exceeded")), ("tpu_vmem_oneline", Some(Bytes(2 << 20))), "{text}");
+    }
+}
+
+#[test]
+fn prose_about_the_error_is_none() {
+    for text in [
+        "If you see RESOURCE_EXHAUSTED: Out of memory, reduce the batch size.\n",
+        "The message \"Ran out of memory in memory space hbm. Used X of Y hbm\" means that the program is too large.\n",
+        "CUDA out of memory errors are common; see the documentation of PYTORCH_CUDA_ALLOC_CONF.\n",
+        "step 100 memory 12.3GiB/15.7GiB\nStats:\nLimit: 3\n",
+    ] {
+        let (profile, notes) = open(text.as_bytes());
+        assert!(profile.failures.is_empty(), "{text}: {:?}", profile.failures);
+        assert!(notes[0].starts_with("no out-of-memory message"), "{notes:?}");
+    }
+}
+
+#[test]
+fn several_messages_are_kept_in_order_with_their_places() {
+    let text = format!(
+        "line one\n{LISTING}between\nCUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 4.00 GiB of which 1.00 GiB is free.\n"
+    );
+    let found = failures(&text);
+    assert_eq!(found.iter().map(|f| f.kind).collect::<Vec<_>>(), ["tpu_hbm_listing", "torch_cuda"]);
+    assert_eq!((found[0].offset, found[0].line), (9, 2));
+    assert_eq!(found[1].offset, text.find("CUDA").unwrap_or(0) as u64);
+}
+
+#[test]
+fn a_cut_anywhere_gives_no_wrong_number() {
+    let whole = failures(LISTING);
+    for end in 1..LISTING.len() {
+        for failure in failures(&LISTING[..end]) {
+            for (key, value) in &failure.fields {
+                assert_eq!(Some(value), whole[0].get(key), "cut at {end}: {key}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_allocator_and_the_error_after_it_are_one() {
+    let text = "W bfc_allocator.cc:482] Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.86GiB (rounded to 2000683264)requested by op \nE client.cc:1] RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2000683008 bytes.\nBufferAssignment OOM Debugging.\nPeak buffers:\n\tBuffer 1:\n\t\tSize: 1.00GiB\n\t\tEntry Parameter Subshape: f32[16384,16384]\n\t\t==========================\n";
+    let found = failures(text);
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].kind, "xla_gpu_peak_buffers");
+    assert_eq!(found[0].text("allocator"), Some("GPU_0_bfc"));
+    assert_eq!(found[0].bytes("requested"), Some(Bytes(2_000_683_008)));
+    assert_eq!(found[0].bytes("rounded"), Some(Bytes(2_000_683_264)));
+}
+
+#[test]
+fn texts_are_told_from_other_files() {
+    assert!(is_text(b"a log\n"));
+    assert!(is_text("\u{1b}[31mgrün\u{1b}[0m\n".as_bytes()));
+    assert!(!is_text(b"\x0a\x05hello\x12\x00\x01"));
+    assert!(!is_text(&[0xff; 100]));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 1..2000)) {
+        let _ = open(&bytes);
+    }
+
+    #[test]
+    fn a_damaged_listing_is_read_without_panic(at in 0usize..1500, bytes in prop::collection::vec(any::<u8>(), 0..40), cut in 0usize..1700) {
+        let mut text = LISTING.as_bytes().to_vec();
+        let at = at.min(text.len());
+        text.splice(at..(at + bytes.len()).min(LISTING.len()), bytes);
+        text.truncate(cut.max(1));
+        let _ = open(&text);
+    }
+
+    #[test]
+    fn words_of_messages_in_any_order_are_read_without_panic(words in prop::collection::vec(0usize..NEEDLES.len() + 12, 1..60)) {
+        const MORE: [&str; 12] = ["16.00G", "99999999999999999999999", "\n", "Size:", "Shape: (f32[1]{0:T(", "Operator: op_name=\"", "Bin (256):", "Chunk at 0x1", "GPU 0", "1. ", "\\n", "Used 1.0G of 2.0G hbm."];
+        let text: Vec<&str> = words.iter().map(|&i| NEEDLES.get(i).copied().unwrap_or_else(|| MORE[i - NEEDLES.len()])).collect();
+        let _ = open(text.join(" ").as_bytes());
+    }
+}

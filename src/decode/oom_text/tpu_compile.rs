@@ -1,0 +1,110 @@
+//! What the TPU compiler says when a program does not fit.
+//!
+//! Forms: the sentence of libtpu up to 2025 with its listing, `E1000`/`E1001` of today's, the early abort, the single
+//! array that is too large, TensorCore and SparseCore together.
+
+use super::found::Found;
+use super::listing;
+use super::pattern::{bytes_value, patterns, text_value};
+
+patterns! {
+    RAN_OUT = r"Ran out of memory in memory space (\w+)\.(?: Used <S> of <S> (\w+)\.?(?: Exceeded \w+ capacity by <S>)?)?(?:\. HLO module: ([\w.-]+?)\.?\s)?";
+    EARLY = r"Ran out of memory on (\w+), the total memory required for [\w ]+? \(<S>\) exceeds available \w+ \(<S>\)(?:\. HLO module: ([\w.$-]+?)\.?\s)?";
+    ABORT = r"Aborting compilation early because it's unlikely to have enough (?:device )?memory\. Requires <S>, has <S> available";
+    TENSORCORE = r"TPU TensorCore Hbm usage: <S>, SparseCore Hbm usage:? <S>, exceeding available bytes: <S>";
+    EXCEEDS = r"Allocation \(size=<N>\) would exceed memory \(size=<N>\)(?: :: (#\w+) \[shape = '([^']*)', space=(\w+), size = (0x[0-9a-fA-F]+), (?:(scoped), )?tag = '([^']*)'\](?: :: (\S+)\s)?)?";
+    SCOPED = r"Ran out of memory in memory space (\w+) while allocating on stack for (%?[\w.-]+)";
+    SCOPED_TAIL = r"Scoped allocation with size <S> and limit <S> exceeded scoped (\w+) limit by <S>";
+    SCOPED_SHAPE = r"while allocating on stack for %?[\w.-]+ = ([a-z]\w*\[[\d,]*\](?:\{[^}]*\})?)";
+}
+
+/// How far behind the instruction its numbers may stand.
+const SCOPED_WITHIN: usize = 20_000;
+
+/// Every message of the compiler in a text.
+pub fn find(text: &str, found: &mut Vec<Found>) {
+    let mut scoped = Vec::new();
+    for captures in SCOPED.captures_iter(text) {
+        let mut new = Found::new("tpu_scoped_vmem", &captures);
+        new.put("space", captures.get(1).map(|space| text_value(&space.as_str().to_lowercase())));
+        new.put("instruction", captures.get(2).map(|name| text_value(name.as_str().trim_start_matches('%'))));
+        // The instruction stands between, and may be long.
+        let behind = super::head_of(&text[new.end..], SCOPED_WITHIN);
+        let Some(tail) = SCOPED_TAIL.captures(behind) else { continue };
+        new.size("used", &tail, 1).size("capacity", &tail, 2).size("exceeded", &tail, 4);
+        new.end += tail.get(0).map_or(0, |m| m.end());
+        if let Some(shape) = SCOPED_SHAPE.captures(&text[new.start..new.end]) {
+            new.text("shape", &shape, 1);
+        }
+        scoped.push(new.start..new.end);
+        found.push(new);
+    }
+    let inside = |at: usize| scoped.iter().any(|range: &std::ops::Range<usize>| range.contains(&at));
+    for captures in SCOPED_TAIL.captures_iter(text) {
+        let mut new = Found::new("tpu_scoped_vmem", &captures);
+        if inside(new.start) {
+            continue;
+        }
+        new.text("space", &captures, 3).size("used", &captures, 1).size("capacity", &captures, 2);
+        new.size("exceeded", &captures, 4);
+        found.push(new);
+    }
+    for captures in RAN_OUT.captures_iter(text) {
+        // Without a number it is prose about the error.
+        if captures.get(2).is_none() || captures.get(0).is_some_and(|all| inside(all.start())) {
+            continue;
+        }
+        let space = captures.get(1).map_or("", |space| space.as_str()).to_lowercase();
+        let kind = match space.as_str() {
+            "hbm" => "tpu_hbm_oneline",
+            "vmem" => "tpu_vmem_oneline",
+            "smem" => "tpu_smem_oneline",
+            _ => "tpu_space_oneline",
+        };
+        let mut new = Found::new(kind, &captures);
+        new.put("space", Some(text_value(&space))).size("used", &captures, 2).size("capacity", &captures, 3);
+        new.size("exceeded", &captures, 5).text("module", &captures, 6);
+        found.push(new);
+    }
+    for captures in EARLY.captures_iter(text) {
+        let mut new = Found::new("tpu_hbm_early", &captures);
+        new.put("space", captures.get(1).map(|space| text_value(&space.as_str().to_lowercase())));
+        new.size("used", &captures, 2).size("capacity", &captures, 3).text("module", &captures, 4);
+        found.push(new);
+    }
+    for captures in ABORT.captures_iter(text) {
+        let mut new = Found::new("tpu_compile_abort", &captures);
+        new.size("used", &captures, 1).size("capacity", &captures, 2);
+        found.push(new);
+    }
+    for captures in TENSORCORE.captures_iter(text) {
+        let mut new = Found::new("tpu_tc_sc_hbm", &captures);
+        new.size("tensorcore", &captures, 1).size("sparsecore", &captures, 2).size("capacity", &captures, 3);
+        new.put("space", Some(text_value("hbm")));
+        found.push(new);
+    }
+    for captures in EXCEEDS.captures_iter(text) {
+        let is_scoped = captures.get(8).is_some_and(|tag| tag.as_str().starts_with("scoped memory"));
+        let mut new = Found::new(if is_scoped { "tpu_scoped_vmem" } else { "tpu_alloc_exceeds" }, &captures);
+        new.bytes("used", &captures, 1).bytes("capacity", &captures, 2).text("allocation", &captures, 3);
+        new.text("shape", &captures, 4).text("space", &captures, 5).text("tag", &captures, 8);
+        // All ones: the compiler did not know the size either.
+        let size = captures.get(6).and_then(|hex| u64::from_str_radix(hex.as_str().get(2..)?, 16).ok());
+        new.put("size", size.filter(|&size| size != u64::MAX).and_then(|size| bytes_value(&size.to_string())));
+        new.text("instruction", &captures, 9);
+        found.push(new);
+    }
+}
+
+/// Reads the listing that follows the sentence, up to the next message.
+pub fn details(found: &mut Found, section: &str, is_cut: bool) {
+    if found.failure.kind != "tpu_hbm_oneline" {
+        return;
+    }
+    listing::read(found, section, is_cut);
+    if !found.failure.allocations.is_empty() {
+        found.failure.kind = "tpu_hbm_listing";
+    } else if found.failure.get("total").is_some() || !found.failure.program_parts.is_empty() {
+        found.failure.kind = "tpu_hbm_usage";
+    }
+}

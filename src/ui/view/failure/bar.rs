@@ -1,0 +1,245 @@
+//! Used against capacity as one bar, by part; under it every size of the message.
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
+
+use super::section;
+use crate::analysis::failure::Explanation;
+use crate::model::{Bytes, Failure, FailureValue, UnitSystem, percent};
+use crate::ui::session::ViewContext;
+use crate::ui::widget::axis::{Span, byte_ticks};
+use crate::ui::widget::controls::{hairline, legend, paint_cut, vline};
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::raster::{CachedRaster, Hatch};
+use crate::ui::widget::theme::{Slot, Theme, size};
+
+const HEIGHT: f32 = 40.0;
+
+/// The colour of a part; what is free has none.
+fn slot(part: &str) -> Option<Slot> {
+    Some(match part {
+        "arguments" => Slot::Weight,
+        "outputs" | "SparseCore" => Slot::Output,
+        "constants" => Slot::Constant,
+        "reserved" => Slot::Input,
+        "tensors" | "in use" | "TensorCore" => Slot::Activation,
+        "rest of the program" | "the process beside PyTorch" => Slot::Thread,
+        "another process" => Slot::Optimizer,
+        "free" => return None,
+        _ => Slot::Temporary,
+    })
+}
+
+pub fn show(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    failure: &Failure,
+    explained: &Explanation,
+    hatch: &mut CachedRaster,
+) {
+    if explained.parts.is_empty() {
+        return;
+    }
+    ui.horizontal(|ui| {
+        section(ui, theme, &format!("{} by part", capital(explained.memory)), "");
+        for part in &explained.parts {
+            if let Some(slot) = slot(part.name) {
+                legend(ui, slot, part.name, theme);
+            }
+        }
+    });
+    let sum: Bytes = explained.parts.iter().map(|part| part.bytes).sum();
+    // A request stands behind what is in use and free.
+    let asks = failure.get("used").is_none() && failure.kind != "tpu_tc_sc_hbm";
+    let requested = explained.needed.filter(|_| asks && failure.kind != "xla_gpu_peak_buffers");
+    let capacity = explained.capacity;
+    let whole = sum.0.max(capacity.map_or(0, |c| c.0)).max(requested.map_or(0, |r| r.0)).max(1) as f64;
+    let x = Span::new(0.0, whole * 1.005);
+    let asked_room = if requested.is_some() { 24.0 } else { 0.0 };
+    let (outer, response) =
+        ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0 + HEIGHT + 28.0 + asked_room), Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("{} by part", explained.memory)));
+    let at = |bytes: f64| outer.left() + (x.share(bytes) * f64::from(outer.width())) as f32;
+    let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
+    for tick in byte_ticks(x, 7, base) {
+        let place = at(tick);
+        let align = if tick == 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
+        if place < outer.right() - 24.0 {
+            let words = context.options.units.capacity(Bytes(tick as u64));
+            ui.painter().text(
+                Pos2::new(place, outer.top()),
+                align,
+                words,
+                Weight::Regular.at(size::SMALL),
+                theme.text2,
+            );
+        }
+        ui.painter().vline(place.round(), outer.top() + 14.0..=outer.top() + 18.0, Stroke::new(1.0, theme.line2));
+    }
+    let row = Rect::from_min_max(
+        Pos2::new(outer.left(), outer.top() + 18.0),
+        Pos2::new(outer.right(), outer.top() + 18.0 + HEIGHT),
+    );
+    ui.painter().rect_filled(row, 0.0, theme.inset);
+    let mut offset = 0.0;
+    for part in &explained.parts {
+        let rect = Rect::from_min_max(
+            Pos2::new(at(offset), row.top()),
+            Pos2::new(at(offset + part.bytes.0 as f64), row.bottom()),
+        );
+        offset += part.bytes.0 as f64;
+        segment(ui, context, theme, rect, part.name, part.bytes, sum);
+    }
+    if let Some(requested) = requested {
+        let top = row.bottom() + 6.0;
+        let rect = Rect::from_min_max(
+            Pos2::new(outer.left(), top),
+            Pos2::new(at(requested.0 as f64).max(outer.left() + 2.0), top + 14.0),
+        );
+        ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
+        let words = format!("asked for {}", context.short(requested));
+        let font = Weight::SemiBold.at(size::SMALL);
+        let width = ui.painter().layout_no_wrap(words.clone(), font.clone(), theme.text).size().x;
+        let (place, align) = if rect.right() + width + 10.0 < outer.right() {
+            (Pos2::new(rect.right() + 8.0, rect.center().y), Align2::LEFT_CENTER)
+        } else {
+            (Pos2::new(rect.right() - 8.0, rect.center().y), Align2::RIGHT_CENTER)
+        };
+        ui.painter().text(place, align, words, font, theme.text);
+    }
+    if let Some(capacity) = capacity {
+        limit(ui, context, theme, explained, &Limit { capacity, sum, outer, row }, &at, hatch);
+    }
+}
+
+struct Limit {
+    capacity: Bytes,
+    sum: Bytes,
+    outer: Rect,
+    row: Rect,
+}
+
+/// The capacity as a line, drawn last, and what is beyond it.
+fn limit(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    explained: &Explanation,
+    limit: &Limit,
+    at: &dyn Fn(f64) -> f32,
+    hatch: &mut CachedRaster,
+) {
+    let (outer, row) = (limit.outer, limit.row);
+    let place = at(limit.capacity.0 as f64).round();
+    let y = outer.bottom() - 8.0;
+    if limit.sum > limit.capacity {
+        let strip = Rect::from_min_max(
+            Pos2::new(place, row.bottom() + 2.0),
+            Pos2::new(at(limit.sum.0 as f64), row.bottom() + 8.0),
+        );
+        hatch.show(ui, strip, "failure over", (theme.dark, limit.sum.0, limit.capacity.0), theme.canvas, |raster| {
+            let (width, height) = (raster.width() as i64, raster.height() as i64);
+            raster.hatch(0, 0, width, height, Hatch::beyond(theme.over));
+        });
+    }
+    let words = format!("capacity {}", context.options.units.capacity(limit.capacity));
+    let left_side = place > outer.left() + 160.0;
+    let (align, dx) = if left_side { (Align2::RIGHT_CENTER, -8.0) } else { (Align2::LEFT_CENTER, 8.0) };
+    let font = Weight::SemiBold.at(size::SMALL);
+    ui.painter().text(Pos2::new(place + dx, y), align, words, font.clone(), theme.danger);
+    if let Some(over) = explained.over_by.filter(|_| limit.sum > limit.capacity) {
+        let words = format!("{} over", context.short(over));
+        let room = outer.right() - place;
+        let end = if left_side && room > 90.0 { Pos2::new(place + 8.0, y) } else { Pos2::new(place - 160.0, y) };
+        ui.painter().text(end, Align2::LEFT_CENTER, words, font, theme.danger);
+    }
+    let line = Rect::from_min_max(Pos2::new(place - 1.0, row.top() - 6.0), Pos2::new(place + 1.0, outer.bottom()));
+    ui.painter().rect_filled(line, 0.0, theme.over);
+}
+
+fn segment(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, rect: Rect, name: &str, bytes: Bytes, sum: Bytes) {
+    let gap = if rect.width() > 3.0 { 1.0 } else { 0.0 };
+    let fill = Rect::from_min_max(rect.min, Pos2::new(rect.right() - gap, rect.bottom()));
+    let slot = slot(name);
+    let color = match slot {
+        Some(slot) => {
+            ui.painter().rect_filled(fill, 0.0, slot.color());
+            slot.text()
+        }
+        None => {
+            ui.painter().rect_stroke(fill, 0.0, Stroke::new(1.0, theme.line2), egui::StrokeKind::Inside);
+            theme.text2
+        }
+    };
+    let words = context.short(bytes);
+    if rect.width() > 44.0 {
+        let left = rect.left() + 7.0;
+        for (line, weight, dy) in [(name, Weight::SemiBold, -7.5), (words.as_str(), Weight::Medium, 7.5)] {
+            let place = Pos2::new(left, rect.center().y + dy);
+            paint_cut(
+                ui.painter(),
+                place,
+                Align2::LEFT_CENTER,
+                line,
+                weight.at(size::SMALL),
+                color,
+                rect.width() - 12.0,
+            );
+        }
+    }
+    let response = ui.interact(rect, ui.scope_id().with(("part", name)), Sense::hover());
+    let hover = format!("{name}: {words}, {}\n{}", percent(bytes.0, sum.0), bytes.exact());
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &hover));
+    response.on_hover_text_at_pointer(hover);
+}
+
+fn capital(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Every size of the message, in the words of its keys.
+pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, failure: &Failure) {
+    let sizes: Vec<(String, Bytes)> = failure
+        .fields
+        .iter()
+        .filter_map(|(key, value)| match value {
+            FailureValue::Size(size) => Some((capital(&key.replace('_', " ")), size.bytes)),
+            _ => None,
+        })
+        .collect();
+    let columns = if ui.available_width() < 760.0 { 3 } else { 6 };
+    for chunk in sizes.chunks(columns) {
+        let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 52.0), Sense::hover());
+        hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
+        let width = rect.width() / columns as f32;
+        for (i, (title, bytes)) in chunk.iter().enumerate() {
+            let edge = rect.left() + width * i as f32;
+            if i > 0 {
+                vline(ui, edge - 1.0, rect.top() + 10.0, rect.bottom() - 6.0, theme.line);
+            }
+            let left = edge + if i > 0 { 14.0 } else { 0.0 };
+            let top = Pos2::new(left, rect.top() + 7.0);
+            paint_cut(
+                ui.painter(),
+                top,
+                Align2::LEFT_TOP,
+                title,
+                Weight::Regular.at(size::SMALL),
+                theme.text2,
+                width - 20.0,
+            );
+            let (number, unit) = context.options.units.split(*bytes);
+            let place = Pos2::new(left, rect.top() + 22.0);
+            let drawn =
+                ui.painter().text(place, Align2::LEFT_TOP, number, Weight::SemiBold.at(size::READOUT), theme.text);
+            let unit_at = Pos2::new(drawn.right() + 5.0, drawn.bottom() - 4.0);
+            ui.painter().text(unit_at, Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
+            let cell = Rect::from_min_size(Pos2::new(edge, rect.top()), Vec2::new(width - 8.0, rect.height()));
+            let response = ui.interact(cell, ui.scope_id().with(("size", title)), Sense::hover());
+            let words = format!("{title} {}", bytes.exact());
+            response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));
+            response.on_hover_text(bytes.exact());
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The answer: what ran out and by how much, in words, with the place of the message and the code of its page.
+
+use egui::{Rect, Ui, Vec2};
+
+use crate::analysis::failure::{Explanation, page};
+use crate::model::Failure;
+use crate::ui::session::{Action, ViewContext};
+use crate::ui::widget::controls::link;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size};
+
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Failure, explained: &Explanation) {
+    let color = if failure.is_error { theme.danger } else { theme.warn };
+    let left = ui.cursor().min;
+    let block = ui.horizontal(|ui| {
+        ui.add_space(16.0);
+        ui.vertical(|ui| {
+            ui.horizontal_wrapped(|ui| {
+                ui.label(text(explained.title.clone(), size::VERDICT, Weight::SemiBold, color));
+                if let Some(over) = explained.over_by {
+                    ui.add_space(8.0);
+                    let words = format!("{} too much", context.short(over));
+                    ui.label(text(words, size::VERDICT, Weight::SemiBold, theme.text));
+                }
+            });
+            for (i, sentence) in explained.sentences.iter().enumerate() {
+                let (points, weight, color) = match i {
+                    0 => (size::LEAD, Weight::Medium, theme.text),
+                    _ => (size::BODY, Weight::Regular, theme.text2),
+                };
+                ui.add(egui::Label::new(text(format!("{sentence}."), points, weight, color)).wrap().selectable(true));
+            }
+            if explained.sentences.is_empty() {
+                ui.label(text(format!("{}.", failure.describe().title), size::LEAD, Weight::Medium, theme.text));
+            }
+            ui.add_space(2.0);
+            place(ui, context, theme, failure);
+        });
+    });
+    let bar = Rect::from_min_size(left, Vec2::new(3.0, block.response.rect.height()));
+    ui.painter().rect_filled(bar, 0.0, color);
+}
+
+fn place(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Failure) {
+    ui.horizontal_wrapped(|ui| {
+        let mut words = failure.describe().title.to_owned();
+        if !failure.source.is_empty() {
+            words += &format!("; {}, line {}", failure.source, failure.line);
+        }
+        if let Some(process) = &failure.process {
+            words += &format!(", {process}");
+        }
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+        let Some(code) = &failure.error_code else { return };
+        let how = if failure.error_code_printed { "" } else { " describes it" };
+        ui.label(text(format!("{code}{how}"), size::SMALL, Weight::Medium, theme.text2));
+        if let Some(page) = page(code) {
+            let words = page.trim_start_matches("https://");
+            if link(ui, words, theme).on_hover_text("Copy the address of its page").clicked() {
+                context.actions.push(Action::Copy(page.to_owned()));
+            }
+        }
+    });
+}

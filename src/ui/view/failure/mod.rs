@@ -1,0 +1,133 @@
+//! Failure: an out-of-memory message explained, what it lists, what to change and what to do next.
+
+mod allocator;
+mod bar;
+mod head;
+mod listing;
+mod words;
+
+use std::sync::Arc;
+
+use egui::{Sense, Ui, Vec2};
+
+use crate::analysis::failure::{Explanation, explain};
+use crate::model::Failure;
+use crate::ui::session::{Document, ViewContext};
+use crate::ui::widget::controls::{button, segmented};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::CachedRaster;
+use crate::ui::widget::table::TableState;
+use crate::ui::widget::theme::{Theme, size, space};
+
+/// Messages up to this number each have a button.
+const BUTTONS: usize = 12;
+
+#[derive(Default)]
+struct State {
+    chosen: usize,
+    explained: Option<(usize, Arc<Explanation>)>,
+    table: TableState,
+    map: CachedRaster,
+    over: CachedRaster,
+}
+
+/// Whether there is a message, or a text that was searched for one.
+pub fn has(document: &Document) -> bool {
+    !document.profile.failures.is_empty() || document.profile.programs.is_empty()
+}
+
+/// Draws the view.
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = Theme::of(ui.ctx());
+    let document = context.document.clone();
+    let failures = &document.profile.failures;
+    if failures.is_empty() {
+        return nothing(ui, context, &theme);
+    }
+    let mut state = context.locals.take::<State>();
+    state.chosen = state.chosen.min(failures.len() - 1);
+    let failure = &failures[state.chosen];
+    let explained = match &state.explained {
+        Some((index, explained)) if *index == state.chosen => explained.clone(),
+        _ => {
+            let explained = Arc::new(explain(failure, &document.profile));
+            state.explained = Some((state.chosen, explained.clone()));
+            explained
+        }
+    };
+    egui::ScrollArea::vertical().id_salt(("failure", state.chosen)).auto_shrink([false, false]).show(ui, |ui| {
+        let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
+        egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
+            ui.set_width(ui.available_width());
+            if failures.len() > 1 {
+                choose(ui, failures, &mut state.chosen, &theme);
+                ui.add_space(12.0);
+            }
+            head::show(ui, context, &theme, failure, &explained);
+            ui.add_space(16.0);
+            bar::show(ui, context, &theme, failure, &explained, &mut state.over);
+            bar::sizes(ui, context, &theme, failure);
+            ui.add_space(16.0);
+            listing::show(ui, context, &theme, failure, &explained, &mut state.table);
+            allocator::show(ui, context, &theme, failure, &mut state.map);
+            words::next(ui, context, &theme, &explained);
+            words::advice(ui, &theme, failure, &explained);
+            words::printed(ui, context, &theme, failure);
+        });
+    });
+    context.locals.put(state);
+}
+
+/// Which of several messages.
+fn choose(ui: &mut Ui, failures: &[Failure], chosen: &mut usize, theme: &Theme) {
+    ui.horizontal(|ui| {
+        if failures.len() <= BUTTONS {
+            let words: Vec<String> = (1..=failures.len()).map(|i| format!("Message {i}")).collect();
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            if let Some(i) = segmented(ui, &words, *chosen, theme) {
+                *chosen = i;
+            }
+            return;
+        }
+        if button(ui, "Previous", "", false, theme).clicked() {
+            *chosen = chosen.saturating_sub(1);
+        }
+        ui.label(text(
+            format!("Message {} of {}", *chosen + 1, failures.len()),
+            size::BODY,
+            Weight::Medium,
+            theme.text,
+        ));
+        if button(ui, "Next", "", false, theme).clicked() {
+            *chosen = (*chosen + 1).min(failures.len() - 1);
+        }
+    });
+}
+
+/// The title of a section, with a remark beside it.
+fn section(ui: &mut Ui, theme: &Theme, title: &str, remark: &str) {
+    ui.horizontal(|ui| {
+        ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
+        if !remark.is_empty() {
+            ui.label(text(remark, size::SMALL, Weight::Regular, theme.text3));
+        }
+    });
+    ui.add_space(2.0);
+}
+
+/// A text without a message is an answer too.
+fn nothing(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
+    egui::Frame::new().inner_margin(24).show(ui, |ui| {
+        ui.horizontal(|ui| {
+            let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 36.0), Sense::hover());
+            ui.painter().rect_filled(bar, 0.0, theme.line2);
+            ui.add_space(8.0);
+            ui.label(text("No out-of-memory message in this text", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+        });
+        ui.add_space(8.0);
+        for note in &context.document.profile.notes {
+            let label = egui::Label::new(text(format!("{note}."), size::LEAD, Weight::Regular, theme.text2));
+            ui.add(label.wrap().selectable(true));
+        }
+    });
+}

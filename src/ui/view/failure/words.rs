@@ -1,0 +1,100 @@
+//! What to do next with what to copy, what to change, and the message as printed.
+
+use std::path::PathBuf;
+
+use egui::{Frame, Margin, Ui};
+
+use super::section;
+use crate::analysis::failure::Explanation;
+use crate::model::Failure;
+use crate::ui::session::{Action, ViewContext};
+use crate::ui::widget::controls::{button, rule};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size, space};
+
+/// A box with words to copy.
+fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, words: &str) {
+    Frame::new().fill(theme.inset).corner_radius(space::RADIUS).inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
+        ui.horizontal(|ui| {
+            let room = (ui.available_width() - 70.0).max(120.0);
+            ui.allocate_ui_with_layout(egui::Vec2::new(room, 0.0), egui::Layout::top_down(egui::Align::Min), |ui| {
+                ui.set_width(room);
+                let label = egui::Label::new(text(words, size::SMALL, Weight::Mono, theme.text));
+                ui.add(label.wrap().selectable(true));
+            });
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Min), |ui| {
+                if button(ui, "Copy", "", false, theme).clicked() {
+                    context.actions.push(Action::Copy(words.to_owned()));
+                }
+            });
+        });
+    });
+}
+
+/// The steps that tell more.
+pub fn next(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, explained: &Explanation) {
+    if explained.next.is_empty() {
+        return;
+    }
+    section(ui, theme, "What to do next", "");
+    for step in &explained.next {
+        ui.add(egui::Label::new(text(format!("{}.", step.text), size::BODY, Weight::Regular, theme.text)).wrap());
+        if let Some(command) = &step.command {
+            copyable(ui, context, theme, command);
+        }
+        if let Some(path) = step.open.as_deref().and_then(|path| existing(context, path))
+            && button(ui, &format!("Open {}", path.display()), "", false, theme).clicked()
+        {
+            context.actions.push(Action::Open(path));
+        }
+        ui.add_space(4.0);
+    }
+    ui.add_space(12.0);
+}
+
+/// A file that a text names: as it stands, or beside the text. A folder is not opened.
+fn existing(context: &ViewContext<'_>, path: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(path);
+    let beside = context.document.path.as_deref().and_then(std::path::Path::parent).map(|folder| folder.join(&path));
+    [Some(path), beside].into_iter().flatten().find(|path| path.is_file())
+}
+
+/// The remedies, with whether results change, the gain and the sign to look for.
+pub fn advice(ui: &mut Ui, theme: &Theme, failure: &Failure, explained: &Explanation) {
+    if explained.advice.is_empty() {
+        return;
+    }
+    let remark = match &failure.error_code {
+        Some(code) => format!("after the page of {code}, in the order to try"),
+        None => "in the order to try".to_owned(),
+    };
+    section(ui, theme, "What to change", &remark);
+    for advice in &explained.advice {
+        ui.add(
+            egui::Label::new(text(advice.text.clone(), size::BODY, Weight::Medium, theme.text)).wrap().selectable(true),
+        );
+        ui.horizontal_wrapped(|ui| {
+            let (words, color) = match advice.changes_results {
+                "yes" => ("changes results", theme.warn),
+                "maybe" => ("may change results", theme.warn),
+                _ => ("results stay the same", theme.ok),
+            };
+            ui.label(text(words, size::SMALL, Weight::Medium, color));
+            if !advice.gain.is_empty() {
+                ui.label(text(format!("gain: {}", advice.gain), size::SMALL, Weight::Regular, theme.text2));
+            }
+            if !advice.sign.is_empty() {
+                ui.label(text(format!("sign: {}", advice.sign), size::SMALL, Weight::Regular, theme.text3));
+            }
+        });
+        ui.add_space(4.0);
+    }
+    ui.add_space(12.0);
+}
+
+/// The sentence as it stands in the text.
+pub fn printed(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Failure) {
+    rule(ui, theme);
+    section(ui, theme, "As printed", &format!("byte {}", crate::model::thousands(failure.offset)));
+    copyable(ui, context, theme, &failure.message);
+}
