@@ -12,6 +12,7 @@ mod program;
 pub mod pyramid;
 pub mod scope;
 pub mod steps;
+pub mod tiles;
 pub mod xprof;
 
 pub use profile::ProfileAnalysis;

@@ -3,6 +3,7 @@
 mod decoder;
 pub mod hlo;
 mod open;
+pub mod poplar;
 mod registry;
 mod reporter;
 pub mod wire;

@@ -1,13 +1,16 @@
 //! The list of formats, in the order in which they are tried.
 
 use super::decoder::{Context, DecodeError, Decoder};
-use super::{hlo, xla_dump};
+use super::{hlo, poplar, xla_dump};
 use crate::model::{Profile, SourceInfo};
 use crate::source::Input;
 
 /// Every format. Those with a certain sign come before those that are guessed from text.
 pub const DECODERS: &[&dyn Decoder] =
-    &[&hlo::HloDecoder, &xla_dump::LiveRangeDecoder, &xla_dump::TargetArgumentsDecoder, &xla_dump::CompileStatsDecoder];
+    &[&hlo::HloDecoder, &xla_dump::LiveRangeDecoder, &xla_dump::TargetArgumentsDecoder, &xla_dump::CompileStatsDecoder,
+    &poplar::SqlDecoder,
+    &poplar::TreeDecoder,
+];
 
 /// Decodes an input with the first decoder that recognises it.
 ///
