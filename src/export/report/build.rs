@@ -43,7 +43,11 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
         programs,
         runtime: Vec::new(),
         live: None,
-        tiles: None,
+        tiles: profile
+            .tiles
+            .as_ref()
+            .zip(analysis.tiles.as_ref())
+            .map(|(memory, tiles)| super::tiles::report(memory, tiles, if options.top == 0 { usize::MAX } else { options.top })),
         failures: Vec::new(),
         findings: Vec::new(),
         notes: profile.notes.iter().map(ToString::to_string).chain(analysis.notes.iter().cloned()).collect(),

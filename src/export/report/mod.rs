@@ -4,6 +4,7 @@ mod build;
 mod markdown;
 mod schema;
 mod text;
+mod tiles;
 
 use crate::analysis::ProfileAnalysis;
 use crate::model::{Profile, SourceInfo};

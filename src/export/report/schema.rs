@@ -42,7 +42,7 @@ pub struct ProfileReport {
     /// Live arrays without time.
     pub live: Option<serde_json::Value>,
     /// IPU tiles.
-    pub tiles: Option<serde_json::Value>,
+    pub tiles: Option<super::tiles::TilesReport>,
     /// Out-of-memory messages.
     pub failures: Vec<serde_json::Value>,
     /// The advisor's findings.

@@ -22,6 +22,9 @@ fn write_profile(out: &mut String, profile: &ProfileReport) {
     for program in &profile.programs {
         write_program(out, program, profile);
     }
+    if let Some(tiles) = &profile.tiles {
+        super::tiles::write_text(out, tiles);
+    }
     for note in &profile.notes {
         let _ = writeln!(out, "note: {note}");
     }
