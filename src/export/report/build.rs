@@ -49,7 +49,7 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
             .zip(analysis.tiles.as_ref())
             .map(|(memory, tiles)| super::tiles::report(memory, tiles, if options.top == 0 { usize::MAX } else { options.top })),
         failures: Vec::new(),
-        findings: Vec::new(),
+        findings: super::findings::report(profile, analysis),
         notes: profile.notes.iter().map(ToString::to_string).chain(analysis.notes.iter().cloned()).collect(),
     }
 }

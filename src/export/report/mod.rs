@@ -1,6 +1,7 @@
 //! The report: the numbers of the window as text, JSON or Markdown. Schema `highwater.report/1`.
 
 mod build;
+mod findings;
 mod markdown;
 mod schema;
 mod text;

@@ -46,7 +46,7 @@ pub struct ProfileReport {
     /// Out-of-memory messages.
     pub failures: Vec<serde_json::Value>,
     /// The advisor's findings.
-    pub findings: Vec<serde_json::Value>,
+    pub findings: Vec<super::findings::FindingReport>,
     /// What does not fit together.
     pub notes: Vec<String>,
 }

@@ -25,6 +25,12 @@ fn write_profile(out: &mut String, profile: &ProfileReport) {
     if let Some(tiles) = &profile.tiles {
         super::tiles::write_text(out, tiles);
     }
+    for finding in &profile.findings {
+        let _ = writeln!(out, "[{}] {}\n    {}", finding.severity, finding.title, finding.why);
+        for advice in &finding.advice {
+            let _ = writeln!(out, "    - {advice}");
+        }
+    }
     for note in &profile.notes {
         let _ = writeln!(out, "note: {note}");
     }
