@@ -3,7 +3,8 @@
 use super::gaps::Gaps;
 use super::liveness::{LivePeak, live_peak};
 use super::memory_report::CategoryBytes;
-use crate::model::TileMemory;
+use crate::analysis::Verdict;
+use crate::model::{Bytes, TileMemory};
 
 /// Everything computed about the tiles of a profile.
 #[derive(Debug, Clone)]
@@ -96,6 +97,16 @@ impl TileAnalysis {
     #[must_use]
     pub fn peak_live(&self) -> Option<u64> {
         Some(self.always_live?.saturating_add(self.peak?.bytes))
+    }
+
+    /// Whether every tile fits: the fullest against the limit.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        match (self.max, self.limit) {
+            (Some((_, bytes)), Some(limit)) if bytes > limit => Verdict::Over { by: Bytes(bytes - limit) },
+            (Some((_, bytes)), Some(limit)) => Verdict::Fits { spare: Bytes(limit - bytes) },
+            _ => Verdict::Unknown,
+        }
     }
 
     /// Fullest tile over mean; 1 is even.

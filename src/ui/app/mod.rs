@@ -122,7 +122,7 @@ impl App {
                 return Err(format!("{} has no memory space '{name}'; it has: {}", document.profile.name, have.join(", ")));
             }
         }
-        if let (Some(text), None) = (&place.select, open.shared.selected) {
+        if let (Some(text), None, true) = (&place.select, open.shared.selected, open.shared.tiles.is_empty()) {
             return Err(format!("{} has no buffer '{text}'", document.profile.name));
         }
         Ok(())
@@ -175,6 +175,11 @@ impl App {
             open.shared.selected = rows
                 .into_iter()
                 .find(|b| number == Some(program.buffers.number[b.index()]) || (number.is_none() && program.buffer_name(*b) == *text));
+        }
+        if let (Some(tile), Some(tiles)) = (place.select.as_ref().and_then(|text| text.parse::<u32>().ok()), &open.document.profile.tiles)
+            && (tile as usize) < tiles.tile_count()
+        {
+            open.shared.tiles = vec![tile];
         }
         open.shared.step = place.step.or(open.shared.step);
         if let Some(entry) = place.view.as_deref().and_then(view::by_id)
@@ -264,6 +269,7 @@ impl App {
         let entry = entry.unwrap_or_else(|| view::first_for(&open.document));
         let hovered_before = open.shared.hovered;
         open.shared.hovered = None;
+        open.shared.tile_hovered = None;
         open.shared.cursor = None;
         let mut context = ViewContext {
             document: &open.document.clone(),
@@ -361,8 +367,9 @@ impl App {
                 let shared = &mut open.shared;
                 if shared.step.is_some() {
                     shared.step = None;
-                } else if shared.selected.is_some() {
+                } else if shared.selected.is_some() || !shared.tiles.is_empty() {
                     shared.selected = None;
+                    shared.tiles.clear();
                 } else {
                     shared.filter.clear();
                 }

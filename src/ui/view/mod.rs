@@ -3,8 +3,14 @@
 pub mod buffers;
 mod details;
 mod empty;
+mod insights;
+mod liveness;
 mod overview;
 mod palette;
+mod tile_card;
+mod tile_memory;
+mod tile_overview;
+mod tiles;
 mod timeline;
 
 use egui::Ui;
@@ -25,9 +31,13 @@ pub struct View {
 
 /// All views, in the order of their tabs.
 pub const VIEWS: &[View] = &[
-    View { id: "overview", title: "Overview", has: has_spaces, show: overview::show },
+    View { id: "overview", title: "Overview", has: has_memory, show: overview::show },
     View { id: "timeline", title: "Timeline", has: has_spaces, show: timeline::show },
     View { id: "buffers", title: "Buffers", has: has_spaces, show: buffers::show },
+    View { id: "tiles", title: "Tiles", has: has_tiles, show: tiles::show },
+    View { id: "memory", title: "Memory", has: has_tiles, show: tile_memory::show },
+    View { id: "liveness", title: "Liveness", has: has_liveness, show: liveness::show },
+    View { id: "insights", title: "Insights", has: has_tiles, show: insights::show },
 ];
 
 /// Panels on the right.
@@ -37,13 +47,16 @@ pub const PANELS: &[View] = &[View { id: "details", title: "Details", has: alway
 pub const FIRST: &str = "overview";
 
 /// What can be opened, for the empty window.
-pub const INPUTS: &[&str] = &["An XLA dump: *after_optimizations.hlo.pb from --xla_dump_to, also gzipped."];
+pub const INPUTS: &[&str] = &[
+    "An XLA dump: *after_optimizations.hlo.pb from --xla_dump_to, also gzipped.",
+    "A Poplar report of an IPU: profile.pop, graph.json, graph.cbor or vars.json, or the folder they lie in.",
+];
 
 /// The same in one line.
-pub const INPUTS_SHORT: &str = "What can be opened: XLA HLO protos (*.hlo.pb), also gzipped, with the files beside them.";
+pub const INPUTS_SHORT: &str = "What can be opened: XLA HLO protos (*.hlo.pb) and Poplar reports (profile.pop, graph.json), also gzipped, with the files beside them.";
 
 /// Keys of single views, for the sheet.
-pub const KEYS: &[(&str, &str)] = timeline::KEYS;
+pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS];
 
 fn always(_: &Document) -> bool {
     true
@@ -52,6 +65,18 @@ fn always(_: &Document) -> bool {
 fn has_spaces(document: &Document) -> bool {
     document.analysis.programs.iter().any(|program| !program.spaces.is_empty())
         || document.profile.programs.iter().any(|program| !program.has_buffer_assignment)
+}
+
+fn has_tiles(document: &Document) -> bool {
+    document.profile.tiles.as_ref().is_some_and(|tiles| tiles.must_fit().is_some())
+}
+
+fn has_memory(document: &Document) -> bool {
+    has_spaces(document) || document.profile.tiles.is_some() || !document.profile.facts.is_empty()
+}
+
+fn has_liveness(document: &Document) -> bool {
+    document.profile.tiles.as_ref().is_some_and(|tiles| !tiles.liveness.steps.is_empty())
 }
 
 /// A view by its name.
