@@ -266,6 +266,10 @@ fn open_all(sources: &[Source], capacity: Option<Bytes>) -> (Vec<(Profile, Profi
 
 fn override_capacity(profile: &mut Profile, bytes: Bytes) {
     profile.device.capacities.retain(|capacity| capacity.color != 0);
+    if let Some(tiles) = &mut profile.tiles {
+        tiles.target.bytes_per_tile = Some(bytes.0);
+        tiles.target.evidence = Some("given with --capacity".to_owned());
+    }
     profile.device.capacities.push(Capacity { color: 0, bytes, evidence: "given with --capacity".to_owned() });
 }
 

@@ -14,6 +14,7 @@ pub mod pyramid;
 pub mod scope;
 pub mod shape_groups;
 pub mod steps;
+pub mod tiles;
 pub mod tree;
 pub mod xprof;
 

@@ -2,6 +2,7 @@
 
 use super::live_range::LiveRanges;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
+use super::tiles::TileAnalysis;
 use crate::model::{BufferId, Bytes, LiveRangeTable, Profile, Program};
 
 /// Everything computed about a profile.
@@ -9,6 +10,8 @@ use crate::model::{BufferId, Bytes, LiveRangeTable, Profile, Program};
 pub struct ProfileAnalysis {
     /// One for each program.
     pub programs: Vec<ProgramAnalysis>,
+    /// The tiles of an IPU.
+    pub tiles: Option<TileAnalysis>,
     /// What does not fit together between the files of the profile.
     pub notes: Vec<String>,
 }
@@ -25,7 +28,7 @@ impl ProfileAnalysis {
         {
             notes.extend(analysis.live.as_ref().and_then(|live| live_range_difference(program, live, table)));
         }
-        Self { programs, notes }
+        Self { programs, tiles: profile.tiles.as_ref().map(TileAnalysis::new), notes }
     }
 }
 

@@ -4,6 +4,7 @@ mod decoder;
 pub mod hlo;
 pub mod oom_text;
 mod open;
+pub mod poplar;
 mod registry;
 mod reporter;
 pub mod wire;

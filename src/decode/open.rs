@@ -1,8 +1,9 @@
 //! Opens what a person names: a file, together with the files beside it that belong to the same module.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::decoder::{Context, DecodeError};
+use super::poplar;
 use super::registry;
 use super::reporter::Reporter;
 use crate::model::{Device, NoteLevel, Profile, SourceInfo};
@@ -16,6 +17,11 @@ const MAX_COMPANION: u64 = 256 << 20;
 /// # Errors
 /// When nothing could be read from it.
 pub fn open_path(path: &Path, progress: &Progress) -> Result<Profile, DecodeError> {
+    // A Poplar report is a folder of files with fixed names, whichever of them is asked for.
+    let report = poplar::report_files(path);
+    if !report.is_empty() && (path.is_dir() || !is_named_module(path)) {
+        return open_poplar_report(path, &report, progress);
+    }
     let input = Input::open(path)?;
     let mut profile = open_input(&input, progress)?;
     let own_name = profile.name.clone();
@@ -24,6 +30,55 @@ pub fn open_path(path: &Path, progress: &Progress) -> Result<Profile, DecodeErro
         progress.check()?;
         join_companion(&mut profile, &sibling, progress);
     }
+    Ok(profile)
+}
+
+/// Whether a path has one of XLA's dump names.
+fn is_named_module(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).and_then(DumpName::parse).is_some()
+}
+
+/// Opens the files of a Poplar report as one profile. The file that was asked for must be readable; of a folder, one
+/// of them.
+fn open_poplar_report(path: &Path, files: &[PathBuf], progress: &Progress) -> Result<Profile, DecodeError> {
+    let mut opened: Option<Profile> = None;
+    let mut failed: Vec<SourceInfo> = Vec::new();
+    let mut first_error = None;
+    for (at, file) in files.iter().enumerate() {
+        progress.check()?;
+        match Input::open(file).map_err(DecodeError::from).and_then(|input| open_input(&input, progress)) {
+            Ok(other) => match &mut opened {
+                None => opened = Some(other),
+                Some(profile) => poplar::join(profile, other),
+            },
+            Err(error) if error.is_cancelled() || (at == 0 && !path.is_dir()) => return Err(error),
+            Err(error) => {
+                failed.push(SourceInfo {
+                    path: file.display().to_string(),
+                    format: "unknown".to_owned(),
+                    bytes: file.metadata().map_or(0, |data| data.len()),
+                    notes: Vec::new(),
+                    error: Some(error.to_string()),
+                });
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    let Some(mut profile) = opened else {
+        return Err(first_error.unwrap_or_else(|| DecodeError::Empty("an empty folder".to_owned())));
+    };
+    // A file beside the one asked for that is not Poplar's was never asked for; in a folder it is said.
+    if path.is_dir() {
+        profile.sources.extend(failed);
+    }
+    if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
+        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
+        let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        let said =
+            if path.is_dir() { None } else { folder.filter(|_| matches!(stem, "profile" | "graph" | "execution")) };
+        profile.name = said.unwrap_or(if path.is_dir() { name } else { stem }).to_owned();
+    }
+    poplar::check_cache(&mut profile);
     Ok(profile)
 }
 

@@ -1,7 +1,7 @@
 //! The list of formats, in the order in which they are tried.
 
 use super::decoder::{Context, DecodeError, Decoder};
-use super::{hlo, oom_text, xla_dump};
+use super::{hlo, oom_text, poplar, xla_dump};
 use crate::model::{Profile, SourceInfo};
 use crate::source::Input;
 
@@ -11,6 +11,8 @@ pub const DECODERS: &[&dyn Decoder] = &[
     &xla_dump::LiveRangeDecoder,
     &xla_dump::TargetArgumentsDecoder,
     &xla_dump::CompileStatsDecoder,
+    &poplar::SqlDecoder,
+    &poplar::TreeDecoder,
     // Any text at all, so it stays the last.
     &oom_text::OomTextDecoder,
 ];

@@ -10,6 +10,7 @@ mod program;
 mod shape;
 mod shape_text;
 mod strings;
+mod tiles;
 mod tpu;
 mod units;
 
@@ -22,7 +23,7 @@ pub use failure::{
 pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, Point, ShapeId, StringId};
 pub use opcode::{Opcode, OpcodeTable};
 pub use profile::{
-    Capacity, Device, DeviceKind, LiveRangeTable, MemorySpace, Note, NoteLevel, Profile, SourceInfo, space_name,
+    Capacity, Device, DeviceKind, Fact, LiveRangeTable, MemorySpace, Note, NoteLevel, Profile, SourceInfo, space_name,
 };
 pub use program::{
     BufferDonor, Computation, InputOutputAlias, Instructions, Metadata, Operands, OutputOperandAlias, Program,
@@ -30,5 +31,9 @@ pub use program::{
 };
 pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode};
 pub use strings::Strings;
+pub use tiles::{
+    Execution, LARGEST_ROWS, LiveNode, Liveness, TileCategory, TileColumn, TileMemory, TileProgram, TileRow, TileRows,
+    TileTarget, TileVariables,
+};
 pub use tpu::{TPU_GENERATIONS, TpuGeneration};
 pub use units::{Bytes, UnitSystem, factor, parse_size, percent, thousands};

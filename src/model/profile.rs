@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::failure::Failure;
 use super::program::Program;
+use super::tiles::TileMemory;
 use super::units::Bytes;
 
 /// A bag of evidence; a format fills in what it knows.
@@ -21,8 +22,23 @@ pub struct Profile {
     pub live_ranges: Option<LiveRangeTable>,
     /// Out-of-memory messages, in the order of the text.
     pub failures: Vec<Failure>,
+    /// Memory of an IPU by tile.
+    pub tiles: Option<TileMemory>,
+    /// Other things the files say, for reading: versions, command line, settings.
+    pub facts: Vec<Fact>,
     /// What could not be read, or does not fit together.
     pub notes: Vec<Note>,
+}
+
+/// Something a file says that is only shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    /// Which file or part it is from: `framework`.
+    pub group: String,
+    /// What it is, as a path of keys.
+    pub key: String,
+    /// Its value as text.
+    pub value: String,
 }
 
 /// One file that was read.

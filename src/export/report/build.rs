@@ -43,9 +43,11 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
         programs,
         runtime: Vec::new(),
         live: None,
-        tiles: None,
+        tiles: profile.tiles.as_ref().zip(analysis.tiles.as_ref()).map(|(memory, tiles)| {
+            super::tiles::report(memory, tiles, if options.top == 0 { usize::MAX } else { options.top })
+        }),
         failures: profile.failures.iter().map(|f| super::failure::report(f, profile, options.top)).collect(),
-        findings: Vec::new(),
+        findings: super::findings::report(profile, analysis),
         notes: profile.notes.iter().map(ToString::to_string).chain(analysis.notes.iter().cloned()).collect(),
     }
 }

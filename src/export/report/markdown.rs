@@ -20,6 +20,9 @@ pub fn write(report: &Report) -> String {
                 write_space(&mut out, space, profile);
             }
         }
+        if let Some(tiles) = &profile.tiles {
+            super::tiles::write_markdown(&mut out, tiles);
+        }
         for note in &profile.notes {
             let _ = writeln!(out, "> {}\n", escape(note));
         }

@@ -2,9 +2,11 @@
 
 mod build;
 mod failure;
+mod findings;
 mod markdown;
 mod schema;
 mod text;
+mod tiles;
 
 use crate::analysis::ProfileAnalysis;
 use crate::model::{Profile, SourceInfo};

@@ -44,11 +44,11 @@ pub struct ProfileReport {
     /// Live arrays without time.
     pub live: Option<serde_json::Value>,
     /// IPU tiles.
-    pub tiles: Option<serde_json::Value>,
+    pub tiles: Option<super::tiles::TilesReport>,
     /// Out-of-memory messages.
     pub failures: Vec<FailureReport>,
     /// The advisor's findings.
-    pub findings: Vec<serde_json::Value>,
+    pub findings: Vec<super::findings::FindingReport>,
     /// What does not fit together.
     pub notes: Vec<String>,
 }

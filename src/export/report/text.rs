@@ -25,6 +25,15 @@ fn write_profile(out: &mut String, profile: &ProfileReport) {
     for program in &profile.programs {
         write_program(out, program, profile);
     }
+    if let Some(tiles) = &profile.tiles {
+        super::tiles::write_text(out, tiles);
+    }
+    for finding in &profile.findings {
+        let _ = writeln!(out, "[{}] {}\n    {}", finding.severity, finding.title, finding.why);
+        for advice in &finding.advice {
+            let _ = writeln!(out, "    - {advice}");
+        }
+    }
     for note in &profile.notes {
         let _ = writeln!(out, "note: {note}");
     }

@@ -119,7 +119,9 @@ impl App {
                 };
                 rows.push((entry.keys.to_owned(), words));
             }
-            rows.extend(view::KEYS.iter().map(|(keys, words)| ((*keys).to_owned(), (*words).to_owned())));
+            rows.extend(
+                view::KEYS.iter().copied().flatten().map(|(keys, words)| ((*keys).to_owned(), (*words).to_owned())),
+            );
             let half = rows.len().div_ceil(2);
             ui.columns(2, |columns| {
                 for (i, (keys, words)) in rows.iter().enumerate() {

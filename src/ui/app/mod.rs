@@ -126,7 +126,7 @@ impl App {
                 ));
             }
         }
-        if let (Some(text), None) = (&place.select, open.shared.selected) {
+        if let (Some(text), None, true) = (&place.select, open.shared.selected, open.shared.tiles.is_empty()) {
             return Err(format!("{} has no buffer '{text}'", document.profile.name));
         }
         Ok(())
@@ -180,6 +180,12 @@ impl App {
                 number == Some(program.buffers.number[b.index()])
                     || (number.is_none() && program.buffer_name(*b) == *text)
             });
+        }
+        if let (Some(tile), Some(tiles)) =
+            (place.select.as_ref().and_then(|text| text.parse::<u32>().ok()), &open.document.profile.tiles)
+            && (tile as usize) < tiles.tile_count()
+        {
+            open.shared.tiles = vec![tile];
         }
         open.shared.step = place.step.or(open.shared.step);
         if let Some(entry) = place.view.as_deref().and_then(view::by_id)
@@ -272,6 +278,7 @@ impl App {
         let entry = entry.unwrap_or_else(|| view::first_for(&open.document));
         let hovered_before = open.shared.hovered;
         open.shared.hovered = None;
+        open.shared.tile_hovered = None;
         open.shared.cursor = None;
         let mut context = ViewContext {
             document: &open.document.clone(),
@@ -369,8 +376,9 @@ impl App {
                 let shared = &mut open.shared;
                 if shared.step.is_some() {
                     shared.step = None;
-                } else if shared.selected.is_some() {
+                } else if shared.selected.is_some() || !shared.tiles.is_empty() {
                     shared.selected = None;
+                    shared.tiles.clear();
                 } else {
                     shared.filter.clear();
                 }
@@ -438,7 +446,7 @@ impl App {
                 pasted.collect()
             });
             for text in pasted {
-                self.open(Source::Bytes("pasted text".to_owned(), text.into_bytes()));
+                self.open(Source::Bytes("pasted text".to_owned(), text.into_bytes().into()));
             }
         }
     }

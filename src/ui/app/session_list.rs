@@ -6,6 +6,7 @@ use super::files::FileState;
 use super::top_bar::mark_of;
 use super::{App, Command};
 use crate::analysis::Verdict;
+use crate::model::{Bytes, thousands};
 use crate::ui::widget::controls::{self, hairline, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
@@ -146,7 +147,12 @@ impl App {
                 let space = document.space(program, color);
                 let capacity =
                     open.shared.capacity.get(&color).or(space.and_then(|s| s.capacity.as_ref())).map(|c| c.bytes);
-                let verdict = space.map_or(Verdict::Unknown, |space| space.verdict_against(capacity));
+                let tiles = document.analysis.tiles.as_ref().filter(|_| space.is_none());
+                let verdict = match (space, tiles) {
+                    (Some(space), _) => space.verdict_against(capacity),
+                    (None, Some(tiles)) => tiles.verdict(),
+                    (None, None) => Verdict::Unknown,
+                };
                 paint_mark(&painter, mark_at, mark_of(verdict), theme);
                 if rail {
                     return false;
@@ -167,6 +173,12 @@ impl App {
                     painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, device, small.clone(), theme.text2);
                 let name = document.program(program).map(|(program, _)| program.name.clone()).unwrap_or_default();
                 let more = document.profile.programs.len();
+                let ipus = document
+                    .profile
+                    .tiles
+                    .as_ref()
+                    .map(|tiles| format!("{} tiles", thousands(tiles.tile_count() as u64)));
+                let name = if name.is_empty() { ipus.unwrap_or_default() } else { name };
                 let name = if more > 1 { format!("{more} programs") } else { name };
                 paint_cut(
                     &painter,
@@ -177,8 +189,10 @@ impl App {
                     theme.text2,
                     device.left() - left - 8.0,
                 );
-                if let Some(space) = space {
-                    let need = space.xprof.allocated;
+                let need =
+                    space.map(|space| space.xprof.allocated).or(tiles.and_then(|tiles| Some(Bytes(tiles.max?.1))));
+                let capacity = capacity.or(tiles.and_then(|tiles| tiles.limit.map(Bytes)));
+                if let Some(need) = need {
                     let color = if matches!(verdict, Verdict::Over { .. }) { theme.danger } else { theme.text };
                     let y = rect.top() + 50.0;
                     painter.text(

@@ -3,7 +3,9 @@
 use egui::{Align2, Pos2, Ui};
 
 use super::App;
-use crate::model::{InstructionId, thousands};
+use crate::analysis::tiles::TileAnalysis;
+use crate::model::{Bytes, InstructionId, TileMemory, UnitSystem, thousands};
+use crate::ui::session::Shared;
 use crate::ui::widget::controls::vline;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
@@ -34,6 +36,14 @@ impl App {
         }
         let Some(open) = self.files.current() else { return };
         let shared = &open.shared;
+        if let (Some(memory), Some(tiles)) = (&open.document.profile.tiles, &open.document.analysis.tiles) {
+            let words = tile_words(memory, tiles, shared, self.options.units);
+            let at = Pos2::new(rect.left() + 16.0, y);
+            let room = right.left() - 24.0 - at.x;
+            let paint = crate::ui::widget::controls::paint_cut;
+            paint(ui.painter(), at, Align2::LEFT_CENTER, &words, small, theme.text2, room);
+            return;
+        }
         let Some((program, analysis)) = open.document.program(shared.program) else { return };
         let Some(space) = analysis.space(shared.color) else { return };
         let units = self.options.units;
@@ -84,4 +94,26 @@ impl App {
             x = drawn.right();
         }
     }
+}
+
+/// The tile under the pointer or chosen, and how many are.
+fn tile_words(memory: &TileMemory, tiles: &TileAnalysis, shared: &Shared, units: UnitSystem) -> String {
+    let mut parts = Vec::new();
+    let tile = shared.tile_hovered.or(shared.tiles.last().copied()).or(tiles.max.map(|max| max.0));
+    if let Some(tile) = tile {
+        let bytes = memory.must_fit().and_then(|bytes| bytes.get(tile as usize)).copied().unwrap_or(0);
+        let over = tiles.limit.filter(|&limit| bytes > limit).map(|limit| bytes - limit);
+        let over = over.map_or_else(String::new, |over| format!(", {} over", units.short(Bytes(over))));
+        parts.push(format!("tile {}   {}{over}", thousands(tile.into()), units.short(Bytes(bytes))));
+    }
+    if let Some(step) = shared.cursor.or(shared.step) {
+        parts.push(format!("step {}   {}", thousands(step.into()), memory.step_name(step as usize)));
+    }
+    parts.push(match shared.tiles.len() {
+        0 => "no tile chosen".to_owned(),
+        1 => "1 tile chosen".to_owned(),
+        count => format!("{} tiles chosen", thousands(count as u64)),
+    });
+    parts.push("shift-click adds, drag chooses many".to_owned());
+    parts.join("     ")
 }

@@ -7,7 +7,7 @@ use egui::{
 
 use super::{App, Command};
 use crate::analysis::Verdict;
-use crate::model::{Bytes, Capacity, DeviceKind, TPU_GENERATIONS, UnitSystem, parse_size};
+use crate::model::{Bytes, Capacity, DeviceKind, TPU_GENERATIONS, UnitSystem, parse_size, thousands};
 use crate::ui::view;
 use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
@@ -66,6 +66,13 @@ impl App {
             let document = open.document.clone();
             let shared = &mut open.shared;
             let programs = &document.profile.programs;
+            if let Some(tiles) = &document.profile.tiles {
+                let name = document.profile.device.name.clone().unwrap_or_else(|| "IPU".to_owned());
+                let limit = tiles.target.bytes_per_tile.map(|bytes| units.capacity(Bytes(bytes)));
+                let limit = limit.map_or_else(String::new, |limit| format!("   limit {limit} a tile"));
+                let words = format!("{name}   {} tiles{limit}", thousands(tiles.tile_count() as u64));
+                ui.label(text(words, size::BODY, Weight::Medium, theme.text));
+            }
             if let Some(current) = programs.get(shared.program) {
                 let response = picker(ui, theme, "Program", &current.name, 220.0);
                 Popup::menu(&response).show(|ui| {

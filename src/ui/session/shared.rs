@@ -49,6 +49,10 @@ pub struct Shared {
     pub selected: Option<BufferId>,
     /// Buffer under the pointer, in whichever view.
     pub hovered: Option<BufferId>,
+    /// Chosen tiles of an IPU, in the order of choosing.
+    pub tiles: Vec<u32>,
+    /// Tile under the pointer.
+    pub tile_hovered: Option<u32>,
     /// Pinned step; `None` for the peak.
     pub step: Option<u32>,
     /// Step under the pointer.
@@ -73,6 +77,8 @@ impl Shared {
             color,
             selected: None,
             hovered: None,
+            tiles: Vec::new(),
+            tile_hovered: None,
             step: None,
             cursor: None,
             range: None,

@@ -17,6 +17,9 @@ const ROWS: usize = 8;
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = Theme::of(ui.ctx());
     ui.spacing_mut().interact_size.y = 18.0;
+    if context.scene().is_none() && context.document.profile.tiles.is_some() {
+        return super::tile_card::show(ui, context, &theme);
+    }
     let Some(scene) = context.scene() else {
         ui.label(text("No memory in this program.", size::BODY, Weight::Regular, theme.text2));
         return;

@@ -4,9 +4,15 @@ pub mod buffers;
 mod details;
 mod empty;
 mod failure;
+mod insights;
+mod liveness;
 mod overview;
 mod padding;
 mod palette;
+mod tile_card;
+mod tile_memory;
+mod tile_overview;
+mod tiles;
 mod timeline;
 mod treemap;
 
@@ -28,12 +34,16 @@ pub struct View {
 
 /// All views, in the order of their tabs.
 pub const VIEWS: &[View] = &[
-    View { id: "overview", title: "Overview", has: has_times, show: overview::show },
+    View { id: "overview", title: "Overview", has: has_overview, show: overview::show },
     View { id: "failure", title: "Failure", has: failure::has, show: failure::show },
     View { id: "timeline", title: "Timeline", has: has_times, show: timeline::show },
     View { id: "treemap", title: "Treemap", has: has_spaces, show: treemap::show },
     View { id: "padding", title: "Padding", has: has_spaces, show: padding::show },
     View { id: "buffers", title: "Buffers", has: has_spaces, show: buffers::show },
+    View { id: "tiles", title: "Tiles", has: has_tiles, show: tiles::show },
+    View { id: "memory", title: "Memory", has: has_tiles, show: tile_memory::show },
+    View { id: "liveness", title: "Liveness", has: has_liveness, show: liveness::show },
+    View { id: "insights", title: "Insights", has: has_tiles, show: insights::show },
 ];
 
 /// Panels on the right.
@@ -45,14 +55,15 @@ pub const FIRST: &str = "overview";
 /// What can be opened, for the empty window.
 pub const INPUTS: &[&str] = &[
     "An XLA dump: *after_optimizations.hlo.pb from --xla_dump_to, also gzipped.",
+    "A Poplar report of an IPU: profile.pop, graph.json, graph.cbor or vars.json, or the folder they lie in.",
     "Any text with an out-of-memory message: a log, a traceback, or the clipboard with Ctrl V.",
 ];
 
 /// The same in one line.
-pub const INPUTS_SHORT: &str = "What can be opened: XLA HLO protos (*.hlo.pb), also gzipped, with the files beside them; logs and pasted texts with an out-of-memory message.";
+pub const INPUTS_SHORT: &str = "What can be opened: XLA HLO protos (*.hlo.pb) and Poplar reports (profile.pop, graph.json), also gzipped, with the files beside them; logs and pasted texts with an out-of-memory message.";
 
 /// Keys of single views, for the sheet.
-pub const KEYS: &[(&str, &str)] = timeline::KEYS;
+pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS];
 
 fn always(_: &Document) -> bool {
     true
@@ -66,6 +77,18 @@ fn has_spaces(document: &Document) -> bool {
 /// A listing out of a message has sizes, but no times.
 fn has_times(document: &Document) -> bool {
     has_spaces(document) && document.profile.programs.iter().any(|program| !program.is_listing)
+}
+
+fn has_tiles(document: &Document) -> bool {
+    document.profile.tiles.as_ref().is_some_and(|tiles| tiles.must_fit().is_some())
+}
+
+fn has_overview(document: &Document) -> bool {
+    has_times(document) || document.profile.tiles.is_some() || !document.profile.facts.is_empty()
+}
+
+fn has_liveness(document: &Document) -> bool {
+    document.profile.tiles.as_ref().is_some_and(|tiles| !tiles.liveness.steps.is_empty())
 }
 
 /// A view by its name.

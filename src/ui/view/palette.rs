@@ -28,3 +28,52 @@ pub fn slot_of_group(index: usize, name: &str) -> Slot {
     ];
     if name == "other" { Slot::Temporary } else { ORDER.get(index).copied().unwrap_or(Slot::Temporary) }
 }
+
+/// Groups of an IPU's storage categories; what fits none is in the last.
+pub const TILE_GROUPS: [(&str, Slot); 9] = [
+    ("Variables", Slot::Activation),
+    ("Constants", Slot::Constant),
+    ("Exchange code", Slot::Output),
+    ("Messages", Slot::Temporary),
+    ("Vertex code", Slot::Weight),
+    ("Vertex state", Slot::Optimizer),
+    ("Control", Slot::Gradient),
+    ("Stack", Slot::Thread),
+    ("Other", Slot::Input),
+];
+
+/// The group of a storage category.
+pub fn tile_group(category: &str) -> usize {
+    match category {
+        "variable" => 0,
+        "constant" => 1,
+        "internalExchangeCode" | "hostExchangeCode" | "globalExchangeCode" => 2,
+        "message" | "rearrangement" | "globalMessage" | "hostMessage" => 3,
+        "vertexCode" => 4,
+        "vertexInstanceState" | "vertexFieldData" | "vectorListDescriptor" | "copyDescriptor" => 5,
+        "controlCode" | "controlId" | "controlTable" => 6,
+        "stack" => 7,
+        _ => 8,
+    }
+}
+
+/// Colour of a storage category.
+pub fn tile_slot(category: &str) -> Slot {
+    TILE_GROUPS[tile_group(category)].1
+}
+
+/// A key of a file in words, split at capitals: `internalExchangeCode` is "Internal exchange code".
+pub fn words(key: &str) -> String {
+    let mut words = String::with_capacity(key.len() + 4);
+    for (i, c) in key.chars().enumerate() {
+        if i == 0 {
+            words.extend(c.to_uppercase());
+        } else if c.is_uppercase() {
+            words.push(' ');
+            words.extend(c.to_lowercase());
+        } else {
+            words.push(c);
+        }
+    }
+    words
+}

@@ -25,6 +25,9 @@ struct State {
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = Theme::of(ui.ctx());
+    if context.scene().is_none() && context.document.profile.tiles.is_some() {
+        return super::tile_overview::show(ui, context, &theme);
+    }
     if context.scene().is_none() {
         return super::empty::without_memory(ui, context, &theme);
     }

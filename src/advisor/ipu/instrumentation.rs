@@ -1,0 +1,26 @@
+//! `instrumentation`: cycle counters that exist only because of profiling.
+
+use super::{Finding, Subject, finding, severity, tiles};
+use crate::advisor::Severity;
+use crate::model::Bytes;
+
+/// Looks at the tiles of a profile.
+pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let Some((_, tiles)) = tiles(subject) else { return };
+    let bytes = tiles.category("instrumentationResults");
+    let severity = severity(tiles);
+    if bytes == 0 || severity == Severity::Hint {
+        return;
+    }
+    let mut finding = finding("instrumentation", severity);
+    finding.title = format!("Profiling itself takes {}", Bytes(bytes).short());
+    finding.why =
+        "The category `instrumentationResults` would be empty without execution profiling; near the limit it \
+                   can be what does not fit"
+            .to_owned();
+    finding.advice = vec![
+        "Profile memory only: `autoReport.outputExecutionProfile` false".to_owned(),
+        "Or a coarser level: `debug.computeInstrumentationLevel` tile, ipu or device".to_owned(),
+    ];
+    findings.push(finding);
+}

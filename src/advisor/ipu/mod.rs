@@ -1,0 +1,111 @@
+//! Rules about IPU profiles: tiles, gaps, exchange code, liveness. They say what the columns show; the thresholds are
+//! ours.
+
+mod always_live;
+mod exchange_code;
+mod instrumentation;
+mod rearrangement;
+mod temporary;
+mod tile_gaps;
+mod tile_imbalance;
+mod tile_over;
+
+use super::{Finding, Rule, Severity, Subject};
+use crate::analysis::tiles::TileAnalysis;
+use crate::model::TileMemory;
+
+/// The guide that the advice comes from.
+const GUIDE: &str = "Memory and Performance Optimisation on the IPU, docs.graphcore.ai";
+
+/// The rules, in the order they run.
+pub const RULES: &[Rule] = &[
+    Rule { name: "tile_over", run: tile_over::run },
+    Rule { name: "tile_imbalance", run: tile_imbalance::run },
+    Rule { name: "tile_gaps", run: tile_gaps::run },
+    Rule { name: "exchange_code", run: exchange_code::run },
+    Rule { name: "always_live", run: always_live::run },
+    Rule { name: "temporary", run: temporary::run },
+    Rule { name: "rearrangement", run: rearrangement::run },
+    Rule { name: "instrumentation", run: instrumentation::run },
+];
+
+/// The tiles of a profile, where it has any.
+fn tiles<'a>(subject: &Subject<'a>) -> Option<(&'a TileMemory, &'a TileAnalysis)> {
+    subject.profile.tiles.as_ref().zip(subject.analysis.tiles.as_ref())
+}
+
+/// How grave something is that a fuller tile makes worse: critical where tiles are over, a warning where the fullest
+/// is nearly full.
+fn severity(tiles: &TileAnalysis) -> Severity {
+    if !tiles.over.is_empty() {
+        return Severity::Critical;
+    }
+    match (tiles.max, tiles.limit) {
+        (Some((_, bytes)), Some(limit)) if bytes as f64 > limit as f64 * 0.83 => Severity::Warning,
+        _ => Severity::Hint,
+    }
+}
+
+/// A share of all bytes, 0..=1.
+fn share(part: u64, tiles: &TileAnalysis) -> f64 {
+    tiles.bytes().filter(|&all| all > 0).map_or(0.0, |all| part as f64 / all as f64)
+}
+
+/// A finding with the guide as its reference.
+fn finding(rule: &'static str, severity: Severity) -> Finding {
+    Finding { severity, reference: GUIDE, ..Finding::new(rule) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::ProfileAnalysis;
+    use crate::model::{Profile, TileCategory, TileTarget};
+
+    /// Rules that fire on four tiles of 1000 bytes with the given columns.
+    fn fired(total: [u64; 4], including: [u64; 4], categories: &[(&str, u64)]) -> Vec<&'static str> {
+        let tiles = TileMemory {
+            target: TileTarget {
+                ipus: 1,
+                tiles_per_ipu: 4,
+                bytes_per_tile: Some(1000),
+                interleaved_start: Some(300),
+                ..TileTarget::default()
+            },
+            total: Some(total.to_vec()),
+            including_gaps: Some(including.to_vec()),
+            categories: categories
+                .iter()
+                .map(|(name, bytes)| TileCategory {
+                    name: (*name).to_owned(),
+                    bytes: vec![*bytes; 4],
+                    ..TileCategory::default()
+                })
+                .collect(),
+            ..TileMemory::default()
+        };
+        let profile = Profile { tiles: Some(tiles), ..Profile::default() };
+        let analysis = ProfileAnalysis::new(&profile);
+        let mut findings = Vec::new();
+        for rule in RULES {
+            (rule.run)(&Subject { profile: &profile, analysis: &analysis }, &mut findings);
+        }
+        findings.iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn an_even_half_full_profile_gives_no_findings() {
+        assert_eq!(fired([500; 4], [505; 4], &[("variable", 450)]), [] as [&str; 0]);
+    }
+
+    #[test]
+    fn each_telltale_fires_its_rule() {
+        assert_eq!(fired([950; 4], [1001; 4], &[]), ["tile_over"]);
+        assert_eq!(fired([900, 100, 100, 100], [900, 100, 100, 100], &[]), ["tile_imbalance"]);
+        assert_eq!(fired([500; 4], [800; 4], &[]), ["tile_gaps"]);
+        assert_eq!(fired([500; 4], [505; 4], &[("internalExchangeCode", 120)]), ["exchange_code"]);
+        assert_eq!(fired([500; 4], [505; 4], &[("rearrangement", 60)]), ["rearrangement"]);
+        assert_eq!(fired([950; 4], [960; 4], &[("instrumentationResults", 30)]), ["instrumentation"]);
+        assert_eq!(fired([500; 4], [505; 4], &[("instrumentationResults", 3)]), [] as [&str; 0]);
+    }
+}

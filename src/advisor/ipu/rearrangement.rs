@@ -1,0 +1,24 @@
+//! `rearrangement`: copies that only change a layout.
+
+use super::{Finding, Subject, finding, severity, share, tiles};
+use crate::model::{Bytes, percent};
+
+/// Looks at the tiles of a profile.
+pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let Some((_, tiles)) = tiles(subject) else { return };
+    let bytes = tiles.category("rearrangement");
+    if share(bytes, tiles) < 0.05 {
+        return;
+    }
+    let mut finding = finding("rearrangement", severity(tiles));
+    finding.title = format!("Rearrangements take {}", Bytes(bytes).short());
+    finding.why = format!(
+        "The category `rearrangement` is {} of what the tiles hold: data copied into another layout",
+        percent(bytes, tiles.bytes().unwrap_or(0))
+    );
+    finding.advice = vec![
+        "Allocate operands with the operation's own creator functions (`createWeights`, `createInput`)".to_owned(),
+        "Let neighbouring operations agree on a layout; avoid transposes between them".to_owned(),
+    ];
+    findings.push(finding);
+}

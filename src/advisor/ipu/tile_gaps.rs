@@ -1,0 +1,38 @@
+//! `tile_gaps`: addresses counted for a tile although nothing lies there.
+
+use super::{Finding, Subject, finding, severity, share, tiles};
+use crate::model::Bytes;
+
+/// Looks at the tiles of a profile.
+pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let Some((_, tiles)) = tiles(subject) else { return };
+    let Some(gaps) = &tiles.gaps else { return };
+    let sums = gaps.sums();
+    let fragmentation = sums.fragmentation.unwrap_or(sums.bytes);
+    // What lies unused below interleaved variables is no fragmentation and costs nothing until the tile is full.
+    if share(fragmentation, tiles) < 0.05 {
+        return;
+    }
+    let mut finding = finding("tile_gaps", severity(tiles));
+    finding.title = format!("{} are gaps between variables", Bytes(fragmentation).short());
+    finding.why = match sums.below_interleaved {
+        Some(below) => format!(
+            "Tiles count {} of gaps; {} of it lies below interleaved variables and is no fragmentation",
+            Bytes(sums.bytes).short(),
+            Bytes(below).short()
+        ),
+        None => format!(
+            "Tiles count {} of gaps; the profile does not say how much of it lies below interleaved variables",
+            Bytes(sums.bytes).short()
+        ),
+    };
+    finding.advice = vec![
+        "Large contiguous variables leave holes that nothing fits into: split them over more tiles".to_owned(),
+        "Alignment and memory-element constraints of custom vertices force gaps: relax those not needed".to_owned(),
+    ];
+    let mut worst: Vec<u32> = (0..gaps.bytes.len() as u32).collect();
+    worst.sort_by_key(|&tile| std::cmp::Reverse(gaps.bytes[tile as usize]));
+    worst.truncate(10);
+    finding.tiles = worst;
+    findings.push(finding);
+}

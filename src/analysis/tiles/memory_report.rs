@@ -1,0 +1,147 @@
+//! What lies on some tiles: the numbers of the memory report, a column for each selection.
+
+use super::gaps::{GapSums, Gaps};
+use crate::model::{TileMemory, TileRows};
+
+/// Which tiles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Selection {
+    /// All of them.
+    All,
+    /// These.
+    Tiles(Vec<u32>),
+}
+
+/// Bytes of a category.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CategoryBytes {
+    /// As the file calls it.
+    pub name: String,
+    /// What overlaps nothing (all of it, where the file does not tell).
+    pub bytes: u64,
+    /// What shares addresses with others; never to be added to `bytes`. `None` where the file does not tell.
+    pub overlapped: Option<u64>,
+}
+
+/// A name and bytes: a row of one of the lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Row of the table or of the variables.
+    pub row: u32,
+    /// Bytes on the selected tiles.
+    pub bytes: u64,
+}
+
+/// What lies on the selected tiles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemoryReport {
+    /// Number of tiles.
+    pub tiles: usize,
+    /// Bytes up to the last one used, added up.
+    pub including_gaps: Option<u64>,
+    /// Bytes used.
+    pub excluding_gaps: Option<u64>,
+    /// Gaps.
+    pub gaps: Option<GapSums>,
+    /// By region, as far as there are columns.
+    pub regions: Vec<(String, u64)>,
+    /// By category, in the file's order.
+    pub categories: Vec<CategoryBytes>,
+    /// Live throughout.
+    pub always_live: Option<u64>,
+    /// Sum of each tile's own maximum: above what is live at any one time, when there is more than one tile.
+    pub not_always_live_max: Option<u64>,
+    /// Vertex types with the most bytes, most first. For a few tiles only the largest of each tile are known.
+    pub vertex_types: Vec<Named>,
+    /// Bytes of all vertex types.
+    pub vertex_bytes: u64,
+    /// Exchanges with the most code.
+    pub exchanges: Vec<Named>,
+    /// Code of all exchanges; shared code is counted once for each exchange, so it may be above its category.
+    pub exchange_bytes: u64,
+    /// Compute sets with the most bytes.
+    pub compute_sets: Vec<Named>,
+    /// Rows of the lowered variables of these tiles, by tile and address.
+    pub variables: Vec<u32>,
+}
+
+impl MemoryReport {
+    /// The report of a selection; `top` rows in each list.
+    #[must_use]
+    pub fn new(memory: &TileMemory, gaps: Option<&Gaps>, selection: &Selection, top: usize) -> Self {
+        let all: Vec<u32>;
+        let tiles: &[u32] = match selection {
+            Selection::All => {
+                all = (0..memory.tile_count() as u32).collect();
+                &all
+            }
+            Selection::Tiles(tiles) => tiles,
+        };
+        let of = |column: &[u64]| {
+            tiles.iter().fold(0u64, |sum, &tile| sum.saturating_add(column.get(tile as usize).copied().unwrap_or(0)))
+        };
+        let of_known = |column: &Option<Vec<u64>>| column.as_deref().map(of);
+        let rows = |table: &TileRows| rows(table, selection, tiles, top);
+        Self {
+            tiles: tiles.len(),
+            including_gaps: of_known(&memory.including_gaps),
+            excluding_gaps: of_known(&memory.total),
+            gaps: gaps.map(|gaps| gaps.sums_of(&mut tiles.iter().map(|&tile| tile as usize))),
+            regions: memory.regions.iter().map(|region| (region.name.clone(), of(&region.bytes))).collect(),
+            categories: memory
+                .categories
+                .iter()
+                .map(|category| CategoryBytes {
+                    name: category.name.clone(),
+                    bytes: of(&category.bytes),
+                    overlapped: memory.overlap_known.then(|| of(&category.overlapped)),
+                })
+                .collect(),
+            always_live: of_known(&memory.always_live),
+            not_always_live_max: of_known(&memory.not_always_live_max),
+            vertex_types: rows(&memory.vertex_types),
+            vertex_bytes: of(&memory.vertex_types.by_tile),
+            exchanges: rows(&memory.exchanges),
+            exchange_bytes: of(&memory.exchanges.by_tile),
+            compute_sets: rows(&memory.compute_sets),
+            variables: variables(memory, selection, tiles),
+        }
+    }
+}
+
+/// The largest rows of a table over the selected tiles.
+fn rows(table: &TileRows, selection: &Selection, tiles: &[u32], top: usize) -> Vec<Named> {
+    let mut named: Vec<Named> = if *selection == Selection::All {
+        (0..).zip(&table.rows).map(|(row, of)| Named { row, bytes: of.bytes }).collect()
+    } else {
+        let mut pairs: Vec<(u32, u64)> =
+            tiles.iter().filter_map(|&tile| table.largest.get(tile as usize)).flatten().copied().collect();
+        pairs.sort_unstable();
+        let mut named: Vec<Named> = Vec::new();
+        for (row, bytes) in pairs {
+            match named.last_mut() {
+                Some(last) if last.row == row => last.bytes = last.bytes.saturating_add(bytes),
+                _ => named.push(Named { row, bytes }),
+            }
+        }
+        named
+    };
+    named.retain(|row| row.bytes > 0);
+    named.sort_by_key(|row| (std::cmp::Reverse(row.bytes), row.row));
+    named.truncate(top);
+    named
+}
+
+/// Variables of a few tiles, by tile and address.
+fn variables(memory: &TileMemory, selection: &Selection, tiles: &[u32]) -> Vec<u32> {
+    if *selection == Selection::All {
+        return Vec::new();
+    }
+    let mut wanted = tiles.to_vec();
+    wanted.sort_unstable();
+    let columns = &memory.variables;
+    let mut found: Vec<u32> =
+        (0..columns.len() as u32).filter(|&row| wanted.binary_search(&columns.tile[row as usize]).is_ok()).collect();
+    found.sort_by_key(|&row| (columns.tile[row as usize], columns.offset[row as usize], row));
+    found
+}

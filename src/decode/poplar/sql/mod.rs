@@ -1,0 +1,142 @@
+//! `profile.pop` and `profile.pop_cache`: SQLite files. Opened read-only and immutable, so nothing is written beside
+//! them and locks do not matter; summed by SQL, never loaded; the tables are looked up, not assumed.
+
+mod cache;
+mod schema;
+mod tables;
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::profile;
+use super::state::State;
+use crate::decode::{Context, DecodeError, Decoder, Reporter};
+use crate::model::Profile;
+use crate::source::{Input, Packing, Progress, Stage};
+pub use cache::step_ids;
+use schema::Schema;
+pub use tables::{TileVariable, variables_of_tile};
+
+/// How every SQLite file begins.
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Poplar's SQLite files.
+#[derive(Debug)]
+pub struct SqlDecoder;
+
+impl Decoder for SqlDecoder {
+    fn format(&self) -> &'static str {
+        "Poplar profile.pop"
+    }
+
+    fn recognises(&self, input: &Input) -> bool {
+        input.head().starts_with(MAGIC)
+    }
+
+    fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
+        context.progress.begin(Stage::Decoding, 0);
+        say_journals(input, context.reporter);
+        let connection = open(input, context.progress)?;
+        let schema = Schema::read(&connection).map_err(|error| damaged(&error))?;
+        let mut state = State::default();
+        header_facts(input.head(), &mut state);
+        let mut known = tables::read(&connection, &schema, &mut state, context)?;
+        known.extend(cache::read(&connection, &schema, &mut state, context)?);
+        if known.is_empty() {
+            let names: Vec<&str> = schema.tables.iter().take(12).map(|table| table.name.as_str()).collect();
+            let has =
+                if names.is_empty() { "no tables".to_owned() } else { format!("the tables {}", names.join(", ")) };
+            return Err(DecodeError::NotAProfile(format!("an SQLite file, but not one of Poplar's: it has {has}")));
+        }
+        let unknown: Vec<String> = schema
+            .tables
+            .iter()
+            .filter(|table| !known.contains(&table.name))
+            .map(|table| format!("{} ({} rows: {})", table.name, table.rows, table.columns.join(", ")))
+            .collect();
+        if !unknown.is_empty() {
+            context.reporter.info(format!("Tables not understood: {}", unknown.join("; ")));
+        }
+        for table in &schema.tables {
+            let columns = table.columns.join(", ");
+            state.fact("schema", &table.name, format!("{} rows: {columns}", table.rows));
+        }
+        let (tiles, facts) = state.finish(context.reporter);
+        Ok(profile(tiles.filter(|tiles| tiles.tile_count() > 0), facts, context.reporter))
+    }
+}
+
+/// A journal beside the file means that who wrote it has not finished, or died.
+fn say_journals(input: &Input, reporter: &Reporter) {
+    let Some(path) = input.path() else { return };
+    for suffix in ["-journal", "-wal"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        let beside = Path::new(&name);
+        if beside.metadata().is_ok_and(|data| data.len() > 0) {
+            reporter.warn(
+                format!(
+                    "{} lies beside it: whoever wrote the profile has not finished, or died; shown is what the file \
+                     itself holds, which may be half of it",
+                    beside.file_name().unwrap_or_default().to_string_lossy()
+                ),
+                None,
+            );
+        }
+    }
+}
+
+/// Opens the database for reading, as it lies.
+fn open(input: &Input, progress: &Progress) -> Result<Connection, DecodeError> {
+    let connection = match (input.path(), input.packing()) {
+        (Some(path), Packing::None) => open_path(path).map_err(|error| damaged(&error))?,
+        _ => {
+            let bytes = input.load(progress)?;
+            let mut connection = Connection::open_in_memory().map_err(|error| damaged(&error))?;
+            connection
+                .deserialize_read_exact(rusqlite::MAIN_DB, &bytes[..], bytes.len(), true)
+                .map_err(|error| damaged(&error))?;
+            connection
+        }
+    };
+    // Not trusting the file: no functions out of its schema, checks on every cell, a bounded cache.
+    for pragma in ["trusted_schema = OFF", "cell_size_check = ON", "cache_size = -32768", "temp_store = MEMORY"] {
+        let _ = connection.execute_batch(&format!("PRAGMA {pragma}"));
+    }
+    Ok(connection)
+}
+
+/// Opens a file read-only and immutable: no locks, no journal, nothing written.
+fn open_path(path: &Path) -> rusqlite::Result<Connection> {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut uri = String::from("file:");
+    for byte in absolute.to_string_lossy().bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(byte)),
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri.push_str("?mode=ro&immutable=1");
+    Connection::open_with_flags(
+        uri,
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )
+}
+
+/// What SQLite says, as our error.
+fn damaged(error: &rusqlite::Error) -> DecodeError {
+    DecodeError::Damaged { what: format!("SQLite cannot read it: {error}"), offset: 0 }
+}
+
+/// What stands in the header of the file.
+fn header_facts(head: &[u8], state: &mut State) {
+    let number = |at: usize| {
+        head.get(at..at + 4).and_then(|bytes| bytes.first_chunk::<4>()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
+    };
+    let page = head.get(16..18).map_or(0, |bytes| u32::from(bytes[0]) << 8 | u32::from(bytes[1]));
+    state.fact("SQLite", "page size", if page == 1 { 65_536 } else { page }.to_string());
+    state.fact("SQLite", "change counter", number(24).to_string());
+    state.fact("SQLite", "user version", number(60).to_string());
+    state.fact("SQLite", "application id", number(68).to_string());
+}

@@ -1,0 +1,254 @@
+//! The tiles of an IPU in the report: as data, as text, as Markdown.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::analysis::tiles::TileAnalysis;
+use crate::model::{Bytes, TileMemory, UnitSystem, percent, thousands};
+
+/// The memory of an IPU.
+#[derive(Debug, Serialize)]
+pub struct TilesReport {
+    /// Tiles of the target.
+    pub tile_count: usize,
+    /// IPUs.
+    pub ipu_count: u32,
+    /// Memory of a tile.
+    pub bytes_per_tile: Option<u64>,
+    /// How that is known.
+    pub bytes_per_tile_evidence: Option<String>,
+    /// Bytes of all tiles, without gaps.
+    pub total_bytes: Option<u64>,
+    /// Bytes of all tiles, with gaps.
+    pub total_including_gaps_bytes: Option<u64>,
+    /// The fullest tile.
+    pub max_tile: Option<u32>,
+    /// Its bytes: including gaps, where known.
+    pub max_tile_bytes: Option<u64>,
+    /// Mean of the same bytes.
+    pub mean_tile_bytes: Option<f64>,
+    /// Tiles that do not fit.
+    pub tiles_over: Vec<u32>,
+    /// By how much the fullest does not.
+    pub worst_over_by_bytes: u64,
+    /// Live throughout.
+    pub always_live_bytes: Option<u64>,
+    /// The most at one step of what is live only at times.
+    pub peak_not_always_live_bytes: Option<u64>,
+    /// Both together.
+    pub peak_live_bytes: Option<u64>,
+    /// The step of it.
+    pub peak_step: Option<u32>,
+    /// Its name.
+    pub peak_step_name: Option<String>,
+    /// Gaps.
+    pub gap_bytes: Option<u64>,
+    /// The part of them below the interleaved region.
+    pub gap_below_interleaved_bytes: Option<u64>,
+    /// By category, in the file's order.
+    pub by_category: Vec<TileCategoryReport>,
+    /// By region.
+    pub by_region: Option<Vec<RegionReport>>,
+    /// The fullest tiles.
+    pub worst_tiles: Vec<WorstTile>,
+}
+
+/// A category.
+#[derive(Debug, Serialize)]
+pub struct TileCategoryReport {
+    /// Name.
+    pub category: String,
+    /// What overlaps nothing.
+    pub bytes: u64,
+    /// What shares addresses.
+    pub overlapped_bytes: Option<u64>,
+}
+
+/// A region.
+#[derive(Debug, Serialize)]
+pub struct RegionReport {
+    /// Name.
+    pub region: String,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// One of the fullest tiles.
+#[derive(Debug, Serialize)]
+pub struct WorstTile {
+    /// Software tile.
+    pub tile: u32,
+    /// Its IPU.
+    pub ipu: usize,
+    /// Bytes that must fit.
+    pub bytes: u64,
+}
+
+/// Fills the report; `top` rows in lists.
+pub fn report(memory: &TileMemory, tiles: &TileAnalysis, top: usize) -> TilesReport {
+    let gaps = tiles.gaps.as_ref().map(|gaps| gaps.sums());
+    let peak_name = tiles.peak.map(|peak| memory.step_name(peak.step as usize)).filter(|name| !name.is_empty());
+    TilesReport {
+        tile_count: memory.tile_count(),
+        ipu_count: memory.target.ipus,
+        bytes_per_tile: tiles.limit,
+        bytes_per_tile_evidence: memory.target.evidence.clone(),
+        total_bytes: tiles.total,
+        total_including_gaps_bytes: tiles.total_including_gaps,
+        max_tile: tiles.max.map(|max| max.0),
+        max_tile_bytes: tiles.max.map(|max| max.1),
+        mean_tile_bytes: tiles.max.map(|_| tiles.mean),
+        tiles_over: tiles.over.clone(),
+        worst_over_by_bytes: tiles.worst_over_by,
+        always_live_bytes: tiles.always_live,
+        peak_not_always_live_bytes: tiles.peak.map(|peak| peak.bytes),
+        peak_live_bytes: tiles.peak_live(),
+        peak_step: tiles.peak.map(|peak| peak.step),
+        peak_step_name: peak_name.map(|name| {
+            let guess = if memory.liveness.names_are_guessed { " (matched by order)" } else { "" };
+            format!("{name}{guess}")
+        }),
+        gap_bytes: gaps.map(|gaps| gaps.bytes),
+        gap_below_interleaved_bytes: gaps.and_then(|gaps| gaps.below_interleaved),
+        by_category: tiles
+            .categories
+            .iter()
+            .map(|category| TileCategoryReport {
+                category: category.name.clone(),
+                bytes: category.bytes,
+                overlapped_bytes: category.overlapped,
+            })
+            .collect(),
+        by_region: (!tiles.regions.is_empty()).then(|| {
+            tiles.regions.iter().map(|(region, bytes)| RegionReport { region: region.clone(), bytes: *bytes }).collect()
+        }),
+        worst_tiles: TileAnalysis::worst_tiles(memory, top)
+            .into_iter()
+            .map(|(tile, bytes)| WorstTile { tile, ipu: memory.ipu_of(tile as usize), bytes })
+            .collect(),
+    }
+}
+
+/// The answer in one line.
+pub fn headline(tiles: &TilesReport) -> String {
+    let (Some(tile), Some(bytes)) = (tiles.max_tile, tiles.max_tile_bytes) else {
+        return "Nothing says how much each tile holds".to_owned();
+    };
+    let bytes = Bytes(bytes).short();
+    let Some(limit) = tiles.bytes_per_tile.map(|limit| UnitSystem::Binary.capacity(Bytes(limit))) else {
+        return format!("The fullest tile is {tile} with {bytes}");
+    };
+    match tiles.tiles_over.len() {
+        0 => format!("Fits: the fullest tile, {tile}, holds {bytes} of {limit}"),
+        over => {
+            let by = Bytes(tiles.worst_over_by_bytes).short();
+            let of = thousands(tiles.tile_count as u64);
+            let what = if over == 1 { "tile does" } else { "tiles do" };
+            format!(
+                "Does not fit: {} of {of} {what} not; the worst, {tile}, needs {bytes} of {limit}, {by} too much",
+                thousands(over as u64)
+            )
+        }
+    }
+}
+
+/// Label, bytes and remark of the lines that text and Markdown share.
+fn lines(tiles: &TilesReport) -> Vec<(String, u64, String)> {
+    let mut lines = Vec::new();
+    let mut line = |label: &str, bytes: Option<u64>, remark: String| {
+        lines.extend(bytes.map(|bytes| (label.to_owned(), bytes, remark)));
+    };
+    line("used, without gaps", tiles.total_bytes, String::new());
+    line("including gaps", tiles.total_including_gaps_bytes, String::new());
+    let below = tiles.gap_below_interleaved_bytes;
+    line(
+        "gaps",
+        tiles.gap_bytes,
+        match (tiles.gap_bytes, below) {
+            (Some(gaps), Some(below)) => format!(
+                "{} below the interleaved region, {} fragmentation",
+                Bytes(below).short(),
+                Bytes(gaps.saturating_sub(below)).short()
+            ),
+            _ => String::new(),
+        },
+    );
+    line("always live", tiles.always_live_bytes, String::new());
+    let step = match (tiles.peak_step, &tiles.peak_step_name) {
+        (Some(step), Some(name)) => format!("at step {step}, {name}"),
+        (Some(step), None) => format!("at step {step}"),
+        _ => String::new(),
+    };
+    line("peak of the rest", tiles.peak_not_always_live_bytes, step);
+    line("peak live", tiles.peak_live_bytes, String::new());
+    for region in tiles.by_region.iter().flatten() {
+        line(&format!("region {}", region.region), Some(region.bytes), String::new());
+    }
+    lines
+}
+
+/// Categories, most bytes first.
+fn by_size(tiles: &TilesReport) -> Vec<&TileCategoryReport> {
+    let mut rows: Vec<&TileCategoryReport> = tiles.by_category.iter().collect();
+    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
+    rows
+}
+
+/// As text.
+pub fn write_text(out: &mut String, tiles: &TilesReport) {
+    let _ = writeln!(out, "{}", headline(tiles));
+    let ipus = if tiles.ipu_count == 1 { "IPU" } else { "IPUs" };
+    let _ = writeln!(out, "  {} tiles on {} {ipus}", thousands(tiles.tile_count as u64), tiles.ipu_count);
+    for (label, bytes, remark) in lines(tiles) {
+        let _ = writeln!(out, "  {label:<26} {:>10}  {:>18}  {remark}", Bytes(bytes).short(), Bytes(bytes).exact());
+    }
+    let sum = tiles.by_category.iter().map(|row| row.bytes).sum::<u64>();
+    if !tiles.by_category.is_empty() {
+        let _ = writeln!(out, "  by category{}:", category_remark(tiles));
+    }
+    for row in by_size(tiles) {
+        let overlapped = row.overlapped_bytes.filter(|&bytes| bytes > 0);
+        let overlapped = overlapped.map(|bytes| format!("  and {} overlapped", Bytes(bytes).short()));
+        let _ = writeln!(
+            out,
+            "    {:<28} {:>10}  {:>8}{}",
+            row.category,
+            Bytes(row.bytes).short(),
+            percent(row.bytes, sum),
+            overlapped.unwrap_or_default()
+        );
+    }
+    if !tiles.worst_tiles.is_empty() {
+        let _ = writeln!(out, "  fullest tiles:");
+    }
+    for worst in &tiles.worst_tiles {
+        let over = tiles.bytes_per_tile.filter(|&limit| worst.bytes > limit);
+        let over = over.map(|limit| format!("  {} too much", Bytes(worst.bytes - limit).short())).unwrap_or_default();
+        let _ = writeln!(out, "    {:>6} on IPU {:<3} {:>10}{over}", worst.tile, worst.ipu, Bytes(worst.bytes).short());
+    }
+}
+
+/// What the bytes of a category count.
+fn category_remark(tiles: &TilesReport) -> &'static str {
+    if tiles.by_category.iter().all(|row| row.overlapped_bytes.is_some()) {
+        ", what overlaps nothing"
+    } else {
+        ", sizes of variables, shared addresses counted for each"
+    }
+}
+
+/// As Markdown.
+pub fn write_markdown(out: &mut String, tiles: &TilesReport) {
+    let _ = writeln!(out, "**{}**\n", headline(tiles));
+    let _ = writeln!(out, "| | | bytes | |\n|---|---:|---:|---|");
+    for (label, bytes, remark) in lines(tiles) {
+        let _ = writeln!(out, "| {label} | {} | {} | {remark} |", Bytes(bytes).short(), Bytes(bytes).exact());
+    }
+    let _ = writeln!(out, "\n| category | bytes | overlapped |\n|---|---:|---:|");
+    for row in by_size(tiles) {
+        let overlapped = row.overlapped_bytes.map(|bytes| Bytes(bytes).exact()).unwrap_or_default();
+        let _ = writeln!(out, "| `{}` | {} | {overlapped} |", row.category, Bytes(row.bytes).exact());
+    }
+    out.push('\n');
+}

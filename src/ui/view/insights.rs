@@ -1,0 +1,455 @@
+//! Insights into an IPU profile: does it fit, the worst tiles, how full the others are, what it is made of, what to
+//! change.
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+
+use super::palette;
+use crate::advisor::{Finding, Severity, advise};
+use crate::analysis::Verdict;
+use crate::analysis::tiles::{TileAnalysis, histogram, vertex_state};
+use crate::model::{Bytes, TileMemory, factor, percent, thousands};
+use crate::ui::session::ViewContext;
+use crate::ui::widget::controls::{self, legend, link, paint_cut};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::table::{Cell, Column, Table, TableState};
+use crate::ui::widget::theme::{Slot, Theme, size, space};
+
+/// Bars of the fullest tiles.
+const WORST: usize = 8;
+
+#[derive(Default)]
+struct State {
+    of: usize,
+    findings: Vec<Finding>,
+    worst: Vec<(u32, u64)>,
+    ipus: TableState,
+    categories: TableState,
+}
+
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = Theme::of(ui.ctx());
+    let document = context.document.clone();
+    let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
+    let mut state = context.locals.take::<State>();
+    let of = std::sync::Arc::as_ptr(&document) as usize;
+    if state.of != of {
+        state = State {
+            of,
+            findings: advise(&document.profile, &document.analysis),
+            worst: TileAnalysis::worst_tiles(memory, WORST),
+            ..State::default()
+        };
+    }
+    egui::ScrollArea::vertical().id_salt("insights").auto_shrink([false, false]).show(ui, |ui| {
+        let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
+        egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
+            ui.set_width(ui.available_width());
+            verdict(ui, context, &theme, memory, tiles);
+            ui.add_space(12.0);
+            made_of(ui, context, &theme, memory, tiles);
+            ui.add_space(10.0);
+            readouts(ui, context, &theme, memory, tiles);
+            ui.add_space(12.0);
+            notes(ui, context, &theme);
+            worst(ui, context, &theme, tiles, &state.worst);
+            ui.add_space(12.0);
+            findings(ui, context, &theme, &state.findings);
+            if tiles.ipus.len() > 1 {
+                ipus(ui, context, &theme, tiles, &mut state.ipus);
+            }
+            categories(ui, context, &theme, tiles, &mut state.categories);
+        });
+    });
+    context.locals.put(state);
+}
+
+fn verdict(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis) {
+    let units = context.options.units;
+    let limit = tiles.limit.map(|limit| units.capacity(Bytes(limit))).unwrap_or_default();
+    let worst = tiles.max.map_or_else(String::new, |(tile, bytes)| {
+        format!("The fullest tile, {}, holds {} of {limit}.", thousands(tile.into()), units.short(Bytes(bytes)))
+    });
+    let (color, answer, amount) = match tiles.verdict() {
+        Verdict::Over { by } => {
+            let of = thousands(memory.tile_count() as u64);
+            let count = format!("{} of {of} tiles over", thousands(tiles.over.len() as u64));
+            (theme.danger, "Does not fit", format!("{count}, the worst by {}", units.short(by)))
+        }
+        Verdict::Fits { spare } => (theme.ok, "Fits", format!("{} to spare on the fullest tile", units.short(spare))),
+        Verdict::Unknown => (theme.text, "Not known", "whether it fits".to_owned()),
+    };
+    let evidence = memory.target.evidence.as_ref().map(|words| format!("Memory of a tile: {words}"));
+    ui.horizontal(|ui| {
+        let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 76.0), Sense::hover());
+        ui.painter().rect_filled(bar, 0.0, color);
+        ui.add_space(8.0);
+        ui.vertical(|ui| {
+            ui.horizontal_wrapped(|ui| {
+                ui.label(text(answer, size::VERDICT, Weight::SemiBold, color));
+                ui.add_space(8.0);
+                ui.label(text(amount, size::VERDICT, Weight::SemiBold, theme.text));
+            });
+            ui.label(text(worst, size::LEAD, Weight::Medium, theme.text));
+            if let Some(words) = evidence {
+                ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).truncate());
+            }
+        });
+    });
+}
+
+/// All tiles together as one bar of groups.
+fn made_of(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis) {
+    let mut groups: Vec<(&str, Slot, u64)> = palette::TILE_GROUPS.iter().map(|&(name, slot)| (name, slot, 0)).collect();
+    for category in &tiles.categories {
+        groups[palette::tile_group(&category.name)].2 += category.bytes;
+    }
+    let sum: u64 = groups.iter().map(|group| group.2).sum();
+    if sum == 0 {
+        return;
+    }
+    ui.horizontal(|ui| {
+        ui.label(text("What the tiles hold", size::BODY, Weight::SemiBold, theme.text));
+        let words = if memory.overlap_known { "what overlaps nothing" } else { "sizes of variables" };
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+        ui.add_space(6.0);
+        for (name, slot, _) in groups.iter().filter(|group| group.2 > 0) {
+            if ui.available_width() > 120.0 {
+                legend(ui, *slot, name, theme);
+                ui.add_space(4.0);
+            }
+        }
+    });
+    let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 44.0), Sense::hover());
+    let mut left = rect.left();
+    for (name, slot, bytes) in groups.iter().filter(|group| group.2 > 0) {
+        let width = rect.width() * (*bytes as f64 / sum as f64) as f32;
+        let part = Rect::from_min_size(Pos2::new(left, rect.top()), Vec2::new((width - 1.0).max(1.0), rect.height()));
+        let response = ui.interact(part, ui.scope_id().with(("made of", *name)), Sense::hover());
+        ui.painter().rect_filled(part, 0.0, slot.color());
+        let words = context.short(Bytes(*bytes));
+        if width > 56.0 {
+            let font = Weight::SemiBold.at(size::SMALL);
+            let at = Pos2::new(part.left() + 6.0, part.center().y - 8.0);
+            paint_cut(ui.painter(), at, Align2::LEFT_CENTER, name, font, slot.text(), width - 10.0);
+            let at = Pos2::new(part.left() + 6.0, part.center().y + 8.0);
+            let font = Weight::Medium.at(size::SMALL);
+            paint_cut(ui.painter(), at, Align2::LEFT_CENTER, &words, font, slot.text(), width - 10.0);
+        }
+        let hover = format!("{name}  {words}  {}", percent(*bytes, sum));
+        response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &hover));
+        response.on_hover_text_at_pointer(hover);
+        left += width;
+    }
+}
+
+fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis) {
+    let units = context.options.units;
+    let short = |bytes: u64| units.short(Bytes(bytes));
+    let unknown = || "\u{2013}".to_owned();
+    let gaps = tiles.gaps.as_ref().map(|gaps| gaps.sums());
+    let all = tiles.bytes().unwrap_or(0);
+    let peak_words = tiles.peak.map_or_else(
+        || "no liveness in the file".to_owned(),
+        |peak| format!("step {} {}", thousands(peak.step.into()), memory.step_name(peak.step as usize)),
+    );
+    let cells = [
+        (
+            "All tiles",
+            tiles.bytes().map_or_else(unknown, short),
+            format!("{} tiles", thousands(memory.tile_count() as u64)),
+        ),
+        (
+            "Mean tile",
+            short(tiles.mean as u64),
+            tiles.imbalance().map_or_else(String::new, |i| format!("fullest {} of it", factor(i))),
+        ),
+        (
+            "Gaps",
+            gaps.map_or_else(unknown, |gaps| short(gaps.bytes)),
+            gaps.and_then(|gaps| gaps.fragmentation)
+                .map_or_else(String::new, |rest| format!("{} of it fragmentation", short(rest))),
+        ),
+        (
+            "Always live",
+            tiles.always_live.map_or_else(unknown, short),
+            tiles.always_live.map_or_else(String::new, |b| format!("{} of used", percent(b, all))),
+        ),
+        ("Peak live", tiles.peak_live().map_or_else(unknown, short), peak_words),
+        (
+            "Vertex state",
+            short(vertex_state(&tiles.categories)),
+            format!("{} of used", percent(vertex_state(&tiles.categories), all)),
+        ),
+    ];
+    let columns = if ui.available_width() < 760.0 { 3 } else { 6 };
+    for row in cells.chunks(columns) {
+        let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 68.0), Sense::hover());
+        controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
+        let width = rect.width() / columns as f32;
+        for (i, (title, value, remark)) in row.iter().enumerate() {
+            let left = rect.left() + width * i as f32 + if i > 0 { 14.0 } else { 0.0 };
+            if i > 0 {
+                controls::vline(ui, left - 15.0, rect.top() + 10.0, rect.bottom() - 8.0, theme.line);
+            }
+            let painter = ui.painter();
+            let small = Weight::Regular.at(size::SMALL);
+            let room = width - 22.0;
+            let top = Align2::LEFT_TOP;
+            paint_cut(painter, Pos2::new(left, rect.top() + 8.0), top, title, small.clone(), theme.text2, room);
+            let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
+            let at = Pos2::new(left, rect.top() + 22.0);
+            let drawn = painter.text(at, top, number, Weight::SemiBold.at(size::READOUT), theme.text);
+            let at = Pos2::new(drawn.right() + 5.0, drawn.bottom() - 4.0);
+            painter.text(at, Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
+            paint_cut(painter, Pos2::new(left, rect.top() + 49.0), top, remark, small, theme.text2, room);
+            let cell = Rect::from_min_size(Pos2::new(left, rect.top()), Vec2::new(room, 66.0));
+            let response = ui.interact(cell, ui.scope_id().with(("tile readout", *title)), Sense::hover());
+            let words = format!("{title} {value} {remark}");
+            response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));
+            response.on_hover_text(remark);
+        }
+        controls::hairline(ui, rect, theme.line);
+    }
+}
+
+fn notes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
+    for note in context.document.profile.notes.iter().take(6) {
+        let is_info = note.level == crate::model::NoteLevel::Info;
+        let color = if is_info { theme.text3 } else { theme.warn };
+        ui.horizontal(|ui| {
+            if !is_info {
+                let (rect, _) = ui.allocate_exact_size(Vec2::new(3.0, 16.0), Sense::hover());
+                ui.painter().rect_filled(rect, 0.0, theme.warn);
+            }
+            ui.add(egui::Label::new(text(note.to_string(), size::SMALL, Weight::Regular, color)).wrap());
+        });
+    }
+}
+
+/// The fullest tiles as bars, and all tiles as a histogram beside them.
+fn worst(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, worst: &[(u32, u64)]) {
+    ui.horizontal(|ui| {
+        ui.label(text("Fullest tiles", size::BODY, Weight::SemiBold, theme.text));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            if link(ui, "open Tiles", theme).clicked() {
+                context.go("tiles");
+            }
+        });
+    });
+    let document = context.document.clone();
+    let Some(memory) = &document.profile.tiles else { return };
+    let (outer, _) =
+        ui.allocate_exact_size(Vec2::new(ui.available_width(), worst.len() as f32 * 20.0 + 4.0), Sense::hover());
+    let split = outer.left() + outer.width() * 0.55;
+    let limit = tiles.limit.unwrap_or(0);
+    let most = worst.first().map_or(1, |tile| tile.1).max(limit).max(1);
+    let bar_left = outer.left() + 130.0;
+    let bar_right = split - 90.0;
+    let at = |bytes: u64| bar_left + (bar_right - bar_left) * (bytes as f64 / most as f64) as f32;
+    for (i, &(tile, bytes)) in worst.iter().enumerate() {
+        let row =
+            Rect::from_min_size(outer.min + Vec2::new(0.0, i as f32 * 20.0), Vec2::new(split - outer.left(), 20.0));
+        let response = ui.interact(row, ui.scope_id().with(("worst", tile)), Sense::click());
+        if response.hovered() {
+            ui.painter().rect_filled(row, 0.0, theme.hover);
+        }
+        let y = row.center().y;
+        let ipu =
+            if memory.target.ipus > 1 { format!("  IPU {}", memory.ipu_of(tile as usize)) } else { String::new() };
+        let name = format!("tile {}{ipu}", thousands(tile.into()));
+        let small = Weight::Medium.at(size::SMALL);
+        ui.painter().text(Pos2::new(row.left(), y), Align2::LEFT_CENTER, &name, small.clone(), theme.text);
+        let fits = if limit > 0 { bytes.min(limit) } else { bytes };
+        let bar = |from: f32, to: f32| Rect::from_min_max(Pos2::new(from, y - 4.0), Pos2::new(to, y + 4.0));
+        ui.painter().rect_filled(bar(bar_left, at(fits)), 0.0, theme.text2);
+        if bytes > fits {
+            ui.painter().rect_filled(bar(at(fits), at(bytes)), 0.0, theme.over);
+        }
+        let color = if bytes > fits { theme.danger } else { theme.text };
+        let words = context.short(Bytes(bytes));
+        ui.painter().text(Pos2::new(split - 12.0, y), Align2::RIGHT_CENTER, &words, small, color);
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{name} {words}")));
+        if response.clicked() {
+            context.shared.tiles = vec![tile];
+            context.go("tiles");
+        }
+    }
+    if limit > 0 {
+        let line =
+            Rect::from_min_max(Pos2::new(at(limit) - 1.0, outer.top()), Pos2::new(at(limit) + 1.0, outer.bottom()));
+        ui.painter().rect_filled(line, 0.0, theme.over);
+    }
+    let room =
+        Rect::from_min_max(Pos2::new(split + 16.0, outer.top()), Pos2::new(outer.right(), outer.bottom() - 16.0));
+    bars(ui, context, theme, memory, limit.max(1), room);
+}
+
+/// Tiles by bytes.
+fn bars(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, limit: u64, room: Rect) {
+    let Some(values) = memory.must_fit() else { return };
+    let bars = histogram(values, limit, 48);
+    let whole = bars.step.saturating_mul(bars.counts.len() as u64).max(1);
+    let highest = bars.counts.iter().max().copied().unwrap_or(1).max(1);
+    let at = |bytes: u64| room.left() + room.width() * (bytes as f64 / whole as f64) as f32;
+    for (i, &count) in bars.counts.iter().enumerate().filter(|bar| *bar.1 > 0) {
+        let height = (count as f32 / highest as f32).sqrt() * (room.height() - 16.0);
+        let from = bars.step * i as u64;
+        let color = if from >= limit { theme.over } else { theme.text2 };
+        let bar = Rect::from_min_max(
+            Pos2::new(at(from), room.bottom() - height.max(1.5)),
+            Pos2::new((at(from + bars.step) - 1.0).max(at(from) + 1.0), room.bottom()),
+        );
+        ui.painter().rect_filled(bar, 0.0, color);
+    }
+    controls::hairline(ui, room, theme.line2);
+    let small = Weight::Regular.at(size::SMALL);
+    let at_limit = at(limit).min(room.right() - 1.0);
+    ui.painter().vline(at_limit, room.y_range(), egui::Stroke::new(2.0, theme.over));
+    let y = room.bottom() + 2.0;
+    ui.painter().text(Pos2::new(room.left(), y), Align2::LEFT_TOP, "0", small.clone(), theme.text2);
+    let words = format!("limit {}", context.options.units.capacity(Bytes(limit)));
+    let place = Pos2::new(at_limit.min(room.right() - 2.0), y);
+    ui.painter().text(place, Align2::RIGHT_TOP, words, Weight::SemiBold.at(size::SMALL), theme.danger);
+    let words = "tiles by bytes; height: square root of count";
+    ui.painter().text(room.left_top(), Align2::LEFT_TOP, words, small, theme.text3);
+}
+
+fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, findings: &[Finding]) {
+    ui.label(text("What to change", size::BODY, Weight::SemiBold, theme.text));
+    if findings.is_empty() {
+        ui.label(text("No rule found anything.", size::SMALL, Weight::Regular, theme.text2));
+    }
+    for finding in findings {
+        let color = match finding.severity {
+            Severity::Critical => theme.danger,
+            Severity::Warning => theme.warn,
+            Severity::Hint => theme.accent,
+        };
+        ui.horizontal(|ui| {
+            let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 18.0), Sense::hover());
+            ui.painter().rect_filled(bar, 0.0, color);
+            ui.label(text(&finding.title, size::BODY, Weight::SemiBold, theme.text));
+            let severity = if finding.is_guess {
+                format!("{}, a guess", finding.severity.name())
+            } else {
+                finding.severity.name().to_owned()
+            };
+            ui.label(text(severity, size::SMALL, Weight::Regular, theme.text2));
+            if !finding.tiles.is_empty() && link(ui, "show tiles", theme).clicked() {
+                context.shared.tiles = finding.tiles.clone();
+                context.go("tiles");
+            }
+        });
+        ui.indent(("finding", finding.rule), |ui| {
+            ui.add(egui::Label::new(text(&finding.why, size::SMALL, Weight::Regular, theme.text2)).wrap());
+            for advice in &finding.advice {
+                let words = format!("\u{2022}  {advice}");
+                ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text)).wrap());
+            }
+        });
+        ui.add_space(4.0);
+    }
+    ui.add_space(8.0);
+}
+
+/// A table inside the page, with all of its rows.
+fn whole_table(ui: &mut Ui, rows: usize, name: &str, show: impl FnOnce(&mut Ui)) {
+    let height = 27.0 + space::ROW * rows as f32;
+    let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt(name));
+    show(&mut child);
+    ui.add_space(12.0);
+}
+
+fn ipus(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, state: &mut TableState) {
+    ui.label(text("By IPU", size::BODY, Weight::SemiBold, theme.text));
+    let columns = [
+        Column::number("IPU", 60.0).fixed(),
+        Column::number("All its tiles", 240.0).fixed(),
+        Column::number("Fullest tile", 110.0).fixed(),
+        Column::number("holds", 110.0).fixed(),
+        Column::number("over", 80.0).fixed(),
+        Column::number("nearly idle", 110.0).fixed(),
+        Column::text("", 10.0, 1.0).fixed(),
+    ];
+    let most = tiles.ipus.iter().map(|ipu| ipu.bytes).max().unwrap_or(1).max(1);
+    let units = context.options.units;
+    whole_table(ui, tiles.ipus.len(), "ipus", |ui| {
+        let table = Table {
+            columns: &columns,
+            rows: tiles.ipus.len(),
+            selected: None,
+            lit: None,
+            sort: None,
+            name: "ipus",
+            keys: false,
+        };
+        table.show(
+            ui,
+            state,
+            |row| format!("IPU {row}"),
+            |row, column| {
+                let ipu = &tiles.ipus[row];
+                match column {
+                    0 => Cell::text(row.to_string()),
+                    1 => {
+                        Cell::text(units.short(Bytes(ipu.bytes))).bar(ipu.bytes as f32 / most as f32, Slot::Activation)
+                    }
+                    2 => Cell::text(thousands(ipu.max.0.into())),
+                    3 => Cell::text(units.short(Bytes(ipu.max.1))),
+                    4 => Cell::text(thousands(ipu.over as u64)),
+                    5 => Cell::text(thousands(ipu.idle as u64)).quiet(),
+                    _ => Cell::default(),
+                }
+            },
+        );
+    });
+}
+
+fn categories(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, state: &mut TableState) {
+    let mut rows: Vec<_> =
+        tiles.categories.iter().filter(|row| row.bytes > 0 || row.overlapped.unwrap_or(0) > 0).collect();
+    if rows.is_empty() {
+        return;
+    }
+    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
+    ui.label(text("Largest categories", size::BODY, Weight::SemiBold, theme.text));
+    let columns = [
+        Column::text("Category", 200.0, 1.0).fixed(),
+        Column::number("Not overlapped", 240.0).fixed(),
+        Column::number("Overlapped, never added", 190.0).fixed(),
+        Column::number("Share", 90.0).fixed(),
+    ];
+    let sum: u64 = rows.iter().map(|row| row.bytes).sum();
+    let most = rows.first().map_or(1, |row| row.bytes).max(1);
+    let units = context.options.units;
+    whole_table(ui, rows.len(), "categories", |ui| {
+        let table = Table {
+            columns: &columns,
+            rows: rows.len(),
+            selected: None,
+            lit: None,
+            sort: None,
+            name: "categories",
+            keys: false,
+        };
+        table.show(
+            ui,
+            state,
+            |row| palette::words(&rows[row].name),
+            |row, column| {
+                let category = rows[row];
+                let slot = palette::tile_slot(&category.name);
+                match column {
+                    0 => Cell::text(palette::words(&category.name)).swatch(slot),
+                    1 => Cell::text(units.short(Bytes(category.bytes))).bar(category.bytes as f32 / most as f32, slot),
+                    2 => match category.overlapped {
+                        Some(0) | None => Cell::text("\u{2013}").quiet(),
+                        Some(bytes) => Cell::text(units.short(Bytes(bytes))).quiet(),
+                    },
+                    _ => Cell::text(percent(category.bytes, sum)),
+                }
+            },
+        );
+    });
+}

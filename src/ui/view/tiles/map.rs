@@ -1,0 +1,311 @@
+//! The heat map: all IPUs side by side, each tile a cell; drawn as one texture.
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+
+use super::State;
+use crate::analysis::tiles::FloorPlan;
+use crate::model::{Bytes, TileMemory, thousands};
+use crate::ui::session::ViewContext;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::Raster;
+use crate::ui::widget::theme::{Theme, heat, mix, size};
+
+/// More chosen tiles than this are shown by dimming the others, not by an outline each.
+const OUTLINES: usize = 400;
+
+/// Where the cells are. Lengths in points.
+struct Layout {
+    plan: FloorPlan,
+    /// IPU, and the room of its cells.
+    panels: Vec<(usize, Rect)>,
+    cell: Vec2,
+    /// Additional room after each group of four columns of a physical plan.
+    group_gap: f32,
+    cell_to_tile: Vec<Option<u32>>,
+    per_ipu: usize,
+}
+
+impl Layout {
+    fn new(memory: &TileMemory, state: &State, room: Rect) -> Self {
+        let per_ipu = memory.target.tiles_per_ipu as usize;
+        let shown: Vec<usize> = match state.zoom.filter(|&ipu| ipu < memory.target.ipus as usize) {
+            Some(ipu) => vec![ipu],
+            None => (0..memory.target.ipus as usize).collect(),
+        };
+        let plan = if state.software_order {
+            FloorPlan::plain(per_ipu)
+        } else {
+            FloorPlan::new(memory, shown.first().copied().unwrap_or(0))
+        };
+        let title = if shown.len() > 1 { 16.0 } else { 0.0 };
+        let gap = 10.0;
+        // The number of panels in a row that gives the largest cells.
+        let fit = |columns: usize| {
+            let rows = shown.len().div_ceil(columns);
+            let width = (room.width() - gap * (columns as f32 - 1.0)) / columns as f32;
+            let height = (room.height() - gap * (rows as f32 - 1.0)) / rows as f32 - title;
+            Vec2::new(width, height)
+        };
+        let cell_size = |panel: Vec2| (panel.x / plan.columns as f32).min(panel.y / plan.rows as f32 * 1.6);
+        let columns =
+            (1..=shown.len().max(1)).max_by(|&a, &b| cell_size(fit(a)).total_cmp(&cell_size(fit(b)))).unwrap_or(1);
+        let panel = fit(columns);
+        let group_gap = if plan.is_physical && panel.x / plan.columns as f32 > 6.0 { 4.0 } else { 0.0 };
+        let groups = (plan.columns / 4).saturating_sub(1) as f32;
+        let cell = Vec2::new(
+            (panel.x - groups * group_gap) / plan.columns as f32,
+            (panel.y / plan.rows as f32).min(panel.x / plan.columns as f32 * 2.4),
+        );
+        let panels = shown
+            .into_iter()
+            .enumerate()
+            .map(|(at, ipu)| {
+                let (column, row) = (at % columns, at / columns);
+                let min =
+                    room.min + Vec2::new(column as f32 * (panel.x + gap), row as f32 * (panel.y + title + gap) + title);
+                (ipu, Rect::from_min_size(min, Vec2::new(panel.x, cell.y * plan.rows as f32)))
+            })
+            .collect();
+        let cell_to_tile = plan.tiles();
+        Self { plan, panels, cell, group_gap, cell_to_tile, per_ipu }
+    }
+
+    /// Place of a tile's cell.
+    fn rect(&self, tile: usize) -> Option<Rect> {
+        let (ipu, inside) = (tile / self.per_ipu.max(1), tile % self.per_ipu.max(1));
+        let (_, panel) = self.panels.iter().find(|panel| panel.0 == ipu)?;
+        let cell = *self.plan.cell.get(inside)?;
+        let (column, row) = (cell % self.plan.columns, cell / self.plan.columns);
+        let x = column as f32 * self.cell.x + (column / 4) as f32 * self.group_gap;
+        Some(Rect::from_min_size(panel.min + Vec2::new(x, row as f32 * self.cell.y), self.cell))
+    }
+
+    /// The tile at a place.
+    fn tile_at(&self, at: Pos2) -> Option<usize> {
+        let &(ipu, panel) = self.panels.iter().find(|(_, panel)| panel.contains(at))?;
+        let inside = at - panel.min;
+        let group_width = self.cell.x * 4.0 + self.group_gap;
+        let group = (inside.x / group_width).floor();
+        let column = group as u32 * 4 + ((inside.x - group * group_width) / self.cell.x).floor().min(3.0) as u32;
+        let row = (inside.y / self.cell.y).floor() as u32;
+        if column >= self.plan.columns || row >= self.plan.rows {
+            return None;
+        }
+        let tile = *self.cell_to_tile.get((row * self.plan.columns + column) as usize)?;
+        tile.map(|tile| ipu * self.per_ipu + tile as usize)
+    }
+
+    fn tiles(&self) -> impl Iterator<Item = usize> + '_ {
+        self.panels.iter().flat_map(|&(ipu, _)| ipu * self.per_ipu..(ipu + 1) * self.per_ipu)
+    }
+}
+
+/// The end of the colour scale: the limit for whole tiles, else the largest value.
+pub fn scale_end(state: &State) -> u64 {
+    let most = state.values.iter().max().copied().unwrap_or(0).max(1);
+    if state.metric.is_whole() { state.limit.unwrap_or(most) } else { most }
+}
+
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    memory: &TileMemory,
+    state: &mut State,
+    room: Rect,
+) {
+    let layout = Layout::new(memory, state, room);
+    let caption = if state.software_order { "software order, row by row" } else { layout.plan.evidence };
+    let head = Pos2::new(room.right(), room.top() - 8.0);
+    ui.painter().text(head, Align2::RIGHT_BOTTOM, caption, Weight::Regular.at(size::SMALL), theme.text3);
+    if layout.panels.len() > 1 {
+        for &(ipu, panel) in &layout.panels {
+            let at = Pos2::new(panel.left(), panel.top() - 3.0);
+            let words = format!("IPU {ipu}");
+            ui.painter().text(at, Align2::LEFT_BOTTOM, words, Weight::Medium.at(size::SMALL), theme.text2);
+        }
+    }
+    let dims = context.shared.tiles.len() > OUTLINES;
+    let key = (
+        state.of,
+        (state.metric, state.software_order, state.over_only, state.zoom, state.limit),
+        theme.dark,
+        if dims { context.shared.tiles.clone() } else { Vec::new() },
+    );
+    let chosen: Vec<u32> = if dims { sorted(&context.shared.tiles) } else { Vec::new() };
+    let mut raster = std::mem::take(&mut state.map);
+    raster.show(ui, room, "tile map", key, theme.canvas, |raster| paint(raster, room, &layout, state, theme, &chosen));
+    state.map = raster;
+    let response = ui.interact(room, ui.scope_id().with("tile map"), Sense::click_and_drag());
+    let spoken = format!("{} of {} tiles", state.metric.name(memory), thousands(memory.tile_count() as u64));
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
+    take_input(ui, context, state, &layout, &response, theme);
+    outlines(ui, context, &layout, theme);
+    let Some(tile) = response.hover_pos().and_then(|at| layout.tile_at(at)).filter(|_| !response.dragged()) else {
+        return;
+    };
+    context.shared.tile_hovered = Some(tile as u32);
+    response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, memory, state, &layout, tile));
+}
+
+/// Draws every tile.
+fn paint(raster: &mut Raster, room: Rect, layout: &Layout, state: &State, theme: &Theme, chosen: &[u32]) {
+    let scale = raster.scale();
+    let end = scale_end(state) as f32;
+    let headroom = state.metric == super::metric::Metric::Headroom;
+    let pixel = |value: f32| (value * scale).round() as i64;
+    let gap = i64::from(layout.cell.x * scale >= 4.0 && layout.cell.y * scale >= 4.0);
+    let tiny = layout.cell.x * scale < 1.5 || layout.cell.y * scale < 1.5;
+    let mut order: Vec<usize> = layout.tiles().collect();
+    if tiny {
+        // Where many tiles share a pixel, the fullest is drawn last.
+        order.sort_by_key(|&tile| state.values.get(tile).copied().unwrap_or(0));
+    }
+    let mut over = Vec::new();
+    for tile in order {
+        let Some(rect) = layout.rect(tile) else { continue };
+        let value = state.values.get(tile).copied().unwrap_or(0);
+        let is_over = state.metric.is_whole() && state.limit.is_some_and(|limit| value > limit);
+        let (x0, y0) = (pixel(rect.left() - room.left()), pixel(rect.top() - room.top()));
+        let (x1, y1) = (pixel(rect.right() - room.left()) - gap, pixel(rect.bottom() - room.top()) - gap);
+        let (x1, y1) = (x1.max(x0 + 1), y1.max(y0 + 1));
+        if is_over {
+            over.push((x0, y0, x1, y1));
+            continue;
+        }
+        let share = value as f32 / end;
+        let mut color = heat(theme, if headroom { 1.0 - share } else { share });
+        let dimmed = !chosen.is_empty() && chosen.binary_search(&(tile as u32)).is_err();
+        if state.over_only || dimmed {
+            color = mix(color, theme.canvas, 0.62);
+        }
+        raster.fill(x0, y0, x1, y1, color);
+    }
+    // What is over is larger, has a ring, and a cross where there is room.
+    for (x0, y0, x1, y1) in over {
+        let grow = (3 - (x1 - x0)).max(0) / 2;
+        let (x0, y0, x1, y1) = (x0 - grow, y0 - grow, x1 + grow, y1 + grow);
+        raster.fill(x0 - 2, y0 - 2, x1 + 2, y1 + 2, theme.canvas);
+        raster.fill(x0 - 1, y0 - 1, x1 + 1, y1 + 1, theme.over);
+        let side = (x1 - x0).min(y1 - y0);
+        if side >= 8 {
+            let (cx, cy, arm) = ((x0 + x1) / 2, (y0 + y1) / 2, side / 4);
+            for step in -arm..=arm {
+                raster.fill(cx + step, cy + step, cx + step + 2, cy + step + 1, theme.canvas);
+                raster.fill(cx + step, cy - step, cx + step + 2, cy - step + 1, theme.canvas);
+            }
+        }
+    }
+}
+
+fn sorted(tiles: &[u32]) -> Vec<u32> {
+    let mut tiles = tiles.to_vec();
+    tiles.sort_unstable();
+    tiles
+}
+
+/// Click, shift-click, drag, double click.
+fn take_input(
+    ui: &Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut State,
+    layout: &Layout,
+    response: &egui::Response,
+    theme: &Theme,
+) {
+    let adds = ui.input(|input| input.modifiers.shift || input.modifiers.command);
+    let chosen = &mut context.shared.tiles;
+    if response.drag_started() {
+        state.drag_from = ui.input(|input| input.pointer.press_origin());
+    }
+    if let (Some(from), Some(to)) = (state.drag_from, response.interact_pointer_pos()) {
+        let frame = Rect::from_two_pos(from, to);
+        if response.drag_stopped() {
+            if !adds {
+                chosen.clear();
+            }
+            let inside = layout.tiles().filter(|&tile| layout.rect(tile).is_some_and(|cell| frame.intersects(cell)));
+            let inside: Vec<u32> = inside.map(|tile| tile as u32).collect();
+            chosen.extend(inside);
+            chosen.sort_unstable();
+            chosen.dedup();
+            state.drag_from = None;
+        } else {
+            ui.painter().rect(
+                frame,
+                0.0,
+                theme.accent.gamma_multiply(0.15),
+                Stroke::new(1.5, theme.accent),
+                StrokeKind::Inside,
+            );
+        }
+        return;
+    }
+    let Some(at) = response.interact_pointer_pos() else { return };
+    let tile = layout.tile_at(at);
+    if response.double_clicked() {
+        state.zoom = match (state.zoom, tile) {
+            (None, Some(tile)) => Some(tile / layout.per_ipu.max(1)),
+            _ => None,
+        };
+    } else if response.clicked() {
+        match tile.map(|tile| tile as u32) {
+            Some(tile) if adds => match chosen.iter().position(|&other| other == tile) {
+                Some(at) => {
+                    chosen.remove(at);
+                }
+                None => chosen.push(tile),
+            },
+            Some(tile) => *chosen = vec![tile],
+            None => chosen.clear(),
+        }
+    }
+}
+
+/// Outlines of what is chosen and what is under the pointer.
+fn outlines(ui: &Ui, context: &ViewContext<'_>, layout: &Layout, theme: &Theme) {
+    if context.shared.tiles.len() <= OUTLINES {
+        for &tile in &context.shared.tiles {
+            if let Some(rect) = layout.rect(tile as usize) {
+                let rect = rect.expand(1.0);
+                ui.painter().rect_stroke(rect, 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
+                ui.painter().rect_stroke(rect, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Middle);
+            }
+        }
+    }
+    if let Some(rect) = context.shared.tile_hovered.and_then(|tile| layout.rect(tile as usize)) {
+        ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Outside);
+    }
+}
+
+fn tooltip(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    memory: &TileMemory,
+    state: &State,
+    layout: &Layout,
+    tile: usize,
+) {
+    let ipu = memory.ipu_of(tile);
+    let where_ = if memory.target.ipus > 1 { format!(" on IPU {ipu}") } else { String::new() };
+    ui.label(text(format!("tile {}{where_}", thousands(tile as u64)), size::BODY, Weight::SemiBold, theme.text));
+    if layout.plan.is_physical
+        && let Some(cell) = layout.plan.cell.get(tile % layout.per_ipu.max(1))
+    {
+        let words =
+            format!("physical {cell}: row {}, column {}", cell / layout.plan.columns, cell % layout.plan.columns);
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+    }
+    let value = Bytes(state.values.get(tile).copied().unwrap_or(0));
+    let words = format!("{}  {}", state.metric.name(memory), context.short(value));
+    ui.label(text(words, size::BODY, Weight::Medium, theme.text));
+    ui.label(text(value.exact(), size::SMALL, Weight::Mono, theme.text2));
+    let whole = memory.must_fit().and_then(|bytes| bytes.get(tile)).copied();
+    if let (Some(bytes), Some(limit)) = (whole, state.limit)
+        && bytes > limit
+    {
+        let words = format!("{} over the limit", context.short(Bytes(bytes - limit)));
+        ui.label(text(words, size::SMALL, Weight::Medium, theme.danger));
+    }
+}

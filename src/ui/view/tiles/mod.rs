@@ -1,0 +1,194 @@
+//! Tiles: every tile of every IPU as a heat map, in software order or on the floor plan, with the limit in it; and
+//! the same bytes as a profile over the tiles.
+
+mod legend;
+mod map;
+mod metric;
+mod profile;
+
+use egui::{Pos2, Rect, Ui, Vec2};
+
+use crate::analysis::tiles::TileAnalysis;
+use crate::model::{Bytes, TileMemory, UnitSystem, thousands};
+use crate::ui::session::ViewContext;
+use crate::ui::widget::controls::{self, Mark, paint_mark, segmented};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::CachedRaster;
+use crate::ui::widget::theme::{Theme, size};
+use metric::Metric;
+use profile::Breakdown;
+
+/// Keys of this view, for the sheet.
+pub const KEYS: &[(&str, &str)] = &[
+    ("click, shift click", "Tiles: choose a tile, add one"),
+    ("drag", "Tiles: choose many"),
+    ("double click", "Tiles: one IPU, or all of them"),
+];
+
+/// What is remembered while the file is open.
+#[derive(Default)]
+struct State {
+    of: usize,
+    metric: Metric,
+    software_order: bool,
+    over_only: bool,
+    /// The IPU that fills the room; none for all of them.
+    zoom: Option<usize>,
+    breakdown: Breakdown,
+    /// Values of the metric by tile.
+    values: Vec<u64>,
+    values_of: Option<Metric>,
+    /// Bytes by group and tile for the profile.
+    groups: Vec<profile::Group>,
+    groups_of: Option<Breakdown>,
+    drag_from: Option<Pos2>,
+    map: CachedRaster,
+    curve: CachedRaster,
+    limit: Option<u64>,
+}
+
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = Theme::of(ui.ctx());
+    let document = context.document.clone();
+    let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
+    let mut state = context.locals.take::<State>();
+    let of = std::sync::Arc::as_ptr(&document) as usize;
+    if state.of != of {
+        state = State { of, ..State::default() };
+    }
+    state.limit = tiles.limit;
+    if state.values_of != Some(state.metric) {
+        state.values = state.metric.values(memory, tiles);
+        state.values_of = Some(state.metric);
+    }
+    if state.groups_of != Some(state.breakdown) {
+        state.groups = profile::groups(memory, state.breakdown);
+        state.groups_of = Some(state.breakdown);
+    }
+    draw(ui, context, &theme, memory, tiles, &mut state);
+    context.locals.put(state);
+}
+
+fn draw(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    memory: &TileMemory,
+    tiles: &TileAnalysis,
+    state: &mut State,
+) {
+    let full = ui.max_rect().shrink2(Vec2::new(20.0, 12.0));
+    let head = Rect::from_min_size(full.min, Vec2::new(full.width(), 50.0));
+    headline(ui, context, theme, head, memory, tiles);
+    let tools_rect = Rect::from_min_size(Pos2::new(full.left(), head.bottom() + 6.0), Vec2::new(full.width(), 26.0));
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools_rect).id_salt("tile tools"));
+    tools(&mut child, theme, memory, state);
+    let left = full.bottom() - tools_rect.bottom();
+    let profile_height = (left * 0.3).clamp(90.0, 240.0);
+    let legend_height = 62.0;
+    let map_rect = Rect::from_min_max(
+        Pos2::new(full.left(), tools_rect.bottom() + 8.0),
+        Pos2::new(full.right(), full.bottom() - profile_height - legend_height - 18.0),
+    );
+    if map_rect.height() > 40.0 && map_rect.width() > 100.0 {
+        map::show(ui, context, theme, memory, state, map_rect);
+    }
+    let legend_rect =
+        Rect::from_min_size(Pos2::new(full.left(), map_rect.bottom() + 8.0), Vec2::new(full.width(), legend_height));
+    legend::show(ui, context, theme, tiles, state, legend_rect);
+    let profile_rect = Rect::from_min_max(Pos2::new(full.left(), legend_rect.bottom() + 8.0), full.max);
+    profile::show(ui, context, theme, memory, state, profile_rect);
+}
+
+/// The answer: how many tiles are over, and the worst.
+pub fn headline(
+    ui: &Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    rect: Rect,
+    memory: &TileMemory,
+    tiles: &TileAnalysis,
+) {
+    let units = context.options.units;
+    let count = thousands(memory.tile_count() as u64);
+    let (mark, color, answer, more) = match (tiles.max, tiles.limit) {
+        (Some((tile, _)), Some(_)) if !tiles.over.is_empty() => {
+            let verb = if tiles.over.len() == 1 { "is" } else { "are" };
+            let answer = format!("{} of {count} tiles {verb} over", thousands(tiles.over.len() as u64));
+            let by = units.short(Bytes(tiles.worst_over_by));
+            (Mark::Over, theme.danger, answer, format!("worst: tile {}, {by} over", thousands(tile.into())))
+        }
+        (Some((tile, bytes)), Some(limit)) => {
+            let spare = units.short(Bytes(limit.saturating_sub(bytes)));
+            let more = format!("fullest: tile {}, {spare} to spare", thousands(tile.into()));
+            (Mark::Fits, theme.ok, format!("All {count} tiles fit"), more)
+        }
+        (Some((tile, bytes)), None) => {
+            let more = format!("fullest: tile {}, {}", thousands(tile.into()), units.short(Bytes(bytes)));
+            (Mark::Unknown, theme.text, format!("{count} tiles"), more)
+        }
+        (None, _) => (Mark::Unknown, theme.text, format!("{count} tiles"), "bytes by tile are not known".to_owned()),
+    };
+    let y = rect.top() + 14.0;
+    paint_mark(ui.painter(), Pos2::new(rect.left() + 7.0, y), mark, theme);
+    let at = Pos2::new(rect.left() + 22.0, y);
+    let weight = Weight::SemiBold.at(size::HEADLINE);
+    let drawn = ui.painter().text(at, egui::Align2::LEFT_CENTER, answer, weight, color);
+    let at = Pos2::new(drawn.right() + 16.0, y + 1.0);
+    let font = Weight::Medium.at(size::LEAD);
+    let room = rect.right() - at.x;
+    controls::paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, &more, font, theme.text, room);
+    let words = together(memory, tiles, units);
+    let at = Pos2::new(rect.left() + 22.0, rect.top() + 38.0);
+    let font = Weight::Regular.at(size::SMALL);
+    controls::paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, &words, font, theme.text2, rect.width() - 22.0);
+}
+
+/// What all tiles use together, and whether that says anything.
+fn together(memory: &TileMemory, tiles: &TileAnalysis, units: UnitSystem) -> String {
+    let ipus = memory.target.ipus;
+    let device = format!("{ipus} IPU{}", if ipus == 1 { "" } else { "s" });
+    let Some(all) = tiles.total_including_gaps.or(tiles.total) else { return device };
+    let all_words = units.short(Bytes(all));
+    let Some(limit) = tiles.limit else { return format!("All tiles together use {all_words}, on {device}.") };
+    let capacity = limit.saturating_mul(memory.tile_count() as u64);
+    let of = units.capacity(Bytes(capacity));
+    let end = match (tiles.over.is_empty(), all <= capacity) {
+        (false, true) => ": the sum fits, these tiles do not",
+        (false, false) => ": even spread evenly it would not fit",
+        _ => "",
+    };
+    format!("All tiles together use {all_words} of {of}, on {device}{end}.")
+}
+
+fn tools(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State) {
+    ui.horizontal(|ui| {
+        ui.label(text("Colour", size::SMALL, Weight::Regular, theme.text2));
+        let metrics = Metric::all(memory);
+        egui::ComboBox::from_id_salt("tile metric")
+            .selected_text(text(state.metric.name(memory), size::SMALL, Weight::Medium, theme.text))
+            .height(420.0)
+            .show_ui(ui, |ui| {
+                for metric in metrics {
+                    let words = text(metric.name(memory), size::SMALL, Weight::Medium, theme.text);
+                    ui.selectable_value(&mut state.metric, metric, words);
+                }
+            });
+        let order = usize::from(state.software_order);
+        if let Some(i) = segmented(ui, &["Floor plan", "Software order"], order, theme) {
+            state.software_order = i == 1;
+        }
+        if controls::button(ui, "Over only", "", state.over_only, theme).clicked() {
+            state.over_only = !state.over_only;
+        }
+        if memory.target.ipus > 1 {
+            let words: Vec<String> = (0..memory.target.ipus.min(12)).map(|ipu| ipu.to_string()).collect();
+            let mut list = vec!["All IPUs"];
+            list.extend(words.iter().map(String::as_str));
+            let chosen = state.zoom.map_or(0, |ipu| ipu + 1);
+            if let Some(i) = segmented(ui, &list, chosen, theme) {
+                state.zoom = i.checked_sub(1);
+            }
+        }
+    });
+}
