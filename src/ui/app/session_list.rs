@@ -147,7 +147,9 @@ impl App {
                 let capacity =
                     open.shared.capacity.get(&color).or(space.and_then(|s| s.capacity.as_ref())).map(|c| c.bytes);
                 let verdict = space.map_or(Verdict::Unknown, |space| space.verdict_against(capacity));
-                paint_mark(&painter, mark_at, mark_of(verdict), theme);
+                // A message says that memory ran out, even where it does not say how much there is.
+                let failed = space.is_none() && document.profile.failures.iter().any(|failure| failure.is_error);
+                paint_mark(&painter, mark_at, if failed { controls::Mark::Over } else { mark_of(verdict) }, theme);
                 if rail {
                     return false;
                 }
