@@ -2,7 +2,7 @@
 //!
 //! Advice follows the pages of OpenXLA (E1000, E0100, E0101), PyTorch's notes on its allocator and Graphcore's guide.
 
-use crate::model::{Bytes, Failure, Profile, thousands};
+use crate::model::{Bytes, Failure, Profile, UnitSystem, thousands};
 
 mod advice;
 mod steps;
@@ -81,6 +81,8 @@ pub struct Explanation {
     pub over_by: Option<Bytes>,
     /// The bar; its sum need not be the capacity.
     pub parts: Vec<Part>,
+    /// Where the capacity stands on the bar: beyond what is reserved, and arguments that the limit leaves out.
+    pub limit_at: Option<Bytes>,
     /// The listing, largest first, equal rows grouped.
     pub groups: Vec<ListingGroup>,
     /// What the message counts but does not list.
@@ -191,12 +193,23 @@ pub fn explain(failure: &Failure, profile: &Profile) -> Explanation {
         needed,
         capacity,
         over_by: over_by(failure, needed, capacity),
+        limit_at: capacity.map(|capacity| capacity + beside(failure)),
         parts: parts(failure),
         groups,
         not_listed,
         advice: advice(failure, cause),
         next: next_steps(failure, profile),
     }
+}
+
+/// What the message counts, but not against its capacity.
+fn beside(failure: &Failure) -> Bytes {
+    if !matches!(failure.kind, "tpu_hbm_listing" | "tpu_hbm_usage") {
+        return Bytes::ZERO;
+    }
+    let reserved = failure.bytes("reserved").unwrap_or_default();
+    let own = failure.bytes("program").is_some_and(|program| Some(program) == failure.bytes("used"));
+    reserved + failure.bytes("arguments").filter(|_| own).unwrap_or_default()
 }
 
 fn sum(a: Option<Bytes>, b: Option<Bytes>) -> Option<Bytes> {
@@ -258,7 +271,8 @@ fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
         } else {
             String::new()
         };
-        out.push(format!("{who} {} of {} {memory}{over}", short(used), short(capacity)));
+        let capacity = UnitSystem::Binary.capacity(capacity);
+        out.push(format!("{who} {} of {capacity} {memory}{over}", short(used)));
     }
     if let (Some(tc), Some(sc), Some(capacity)) = (size("tensorcore"), size("sparsecore"), size("capacity")) {
         out.push(format!(
@@ -266,12 +280,12 @@ fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
             short(tc),
             short(sc),
             short(tc + sc),
-            short(capacity)
+            UnitSystem::Binary.capacity(capacity)
         ));
     }
     let requested = size("exact_request").or_else(|| size("requested")).or_else(|| size("rounded"));
     if let Some(requested) = requested {
-        let op = failure.text("op").map(|op| format!(" for {op}")).unwrap_or_default();
+        let op = failure.text("op").map(|op| format!(" by {op}")).unwrap_or_default();
         out.push(match size("total_free").or_else(|| size("free")) {
             Some(free) => {
                 format!("{} were asked for{op} while {} of {memory} were free", short(requested), short(free))
@@ -398,10 +412,12 @@ fn parts(failure: &Failure) -> Vec<Part> {
             add("temporaries", temporaries);
             let other = size("program").and_then(|p| temporaries.map(|t| p.saturating_sub(t)).or(Some(p)));
             add("rest of the program", other);
-            // Results that share memory with arguments are counted there.
+            // Results that share memory with arguments are counted there; the compiler's sum leaves results out.
             add(
                 "outputs",
-                size("output").map(|output| output.saturating_sub(size("output_shared").unwrap_or_default())),
+                size("output")
+                    .filter(|_| failure.kind == "tpu_runtime_reserve")
+                    .map(|output| output.saturating_sub(size("output_shared").unwrap_or_default())),
             );
         }
         "tpu_tc_sc_hbm" => {

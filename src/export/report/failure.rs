@@ -141,6 +141,7 @@ fn explained(explanation: &Explanation) -> Value {
         "needed_bytes": explanation.needed.map(|b| b.0),
         "capacity_bytes": explanation.capacity.map(|b| b.0),
         "over_by_bytes": explanation.over_by.map(|b| b.0),
+        "limit_at_bytes": explanation.limit_at.map(|b| b.0),
         "parts": explanation.parts.iter().map(|p| json!({ "name": p.name, "bytes": p.bytes.0 })).collect::<Vec<_>>(),
         "groups": explanation.groups.iter().map(|g| json!({
             "count": g.count, "bytes": g.bytes.0, "shape": g.shape, "name": g.name, "op_name": g.op_name, "first": g.first,

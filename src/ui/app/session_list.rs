@@ -153,7 +153,9 @@ impl App {
                     (None, Some(tiles)) => tiles.verdict(),
                     (None, None) => Verdict::Unknown,
                 };
-                paint_mark(&painter, mark_at, mark_of(verdict), theme);
+                // A message says that memory ran out, even where it does not say how much there is.
+                let failed = space.is_none() && tiles.is_none() && document.profile.failures.iter().any(|failure| failure.is_error);
+                paint_mark(&painter, mark_at, if failed { controls::Mark::Over } else { mark_of(verdict) }, theme);
                 if rail {
                     return false;
                 }

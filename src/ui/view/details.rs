@@ -272,6 +272,7 @@ fn lifetime_section(ui: &mut Ui, theme: &Theme, scene: Scene<'_>, data: Option<&
         Some(LifetimeFrom::LiveRange) => "program order",
         Some(LifetimeFrom::HeapTrace) => "the heap trace",
         Some(LifetimeFrom::WholeProgram) => "lives throughout",
+        None if program.is_listing => "a message, which does not say",
         None => "inside a called computation",
     };
     fact(ui, theme, "Known from", from);
@@ -378,13 +379,17 @@ fn step_card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: S
         format!("{unit} {}", thousands(step.into()))
     };
     let words = words[..1].to_uppercase() + &words[1..];
+    let is_listing = scene.program.is_listing;
+    let words = if is_listing { "Listed in the message".to_owned() } else { words };
     ui.label(text(words, size::LEAD, Weight::SemiBold, theme.text));
     if let Some(name) = context.instruction_at(step) {
         let width = ui.available_width();
         cut_label(ui, &name, Weight::Mono.at(size::SMALL), theme.text2, width);
     }
     let live = scene.space.occupancy.as_ref().map_or(scene.space.peak(), |o| Bytes(o.reserved.at(step)));
-    let remark = if at_peak {
+    let remark = if is_listing {
+        "together".to_owned()
+    } else if at_peak {
         "the highest".to_owned()
     } else {
         format!("{} of the peak", percent(live.0, scene.space.peak().0))
@@ -392,13 +397,15 @@ fn step_card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: S
     readout(ui, context, theme, live, &remark);
     rule(ui, theme);
     let Some(data) = data else { return };
-    let largest_hole = data.map.largest_hole(step).filter(|_| data.map.height > data.map.heap_base);
+    let largest_hole = data.map.largest_hole(step).filter(|_| !is_listing && data.map.height > data.map.heap_base);
     if let Some((_, hole)) = largest_hole {
         fact(ui, theme, "Largest hole in the heap", &context.short(hole));
     }
     if at_peak {
         fact(ui, theme, "Padding", &context.short(scene.space.padding_at_peak));
-        fact(ui, theme, "Fragmentation", &context.short(scene.space.fragmentation()));
+        // What a message counts beyond its list may be anything.
+        let rest = if is_listing { "Not listed" } else { "Fragmentation" };
+        fact(ui, theme, rest, &context.short(scene.space.fragmentation()));
     }
     ui.add_space(6.0);
     let mut rows: Vec<(BufferId, Bytes)> = if at_peak {
@@ -409,7 +416,17 @@ fn step_card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: S
     let count = rows.len();
     rows.truncate(ROWS * 2);
     ui.horizontal(|ui| {
-        title(ui, theme, if at_peak { "Largest at the peak" } else { "Largest at this step" });
+        title(
+            ui,
+            theme,
+            if is_listing {
+                "Largest"
+            } else if at_peak {
+                "Largest at the peak"
+            } else {
+                "Largest at this step"
+            },
+        );
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if link(ui, &format!("all {}", thousands(count as u64)), theme).clicked() {
                 context.shared.rows = if at_peak { RowScope::Peak } else { RowScope::Step };

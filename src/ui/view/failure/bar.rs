@@ -53,7 +53,11 @@ pub fn show(
     let asks = failure.get("used").is_none() && failure.kind != "tpu_tc_sc_hbm";
     let requested = explained.needed.filter(|_| asks && failure.kind != "xla_gpu_peak_buffers");
     let capacity = explained.capacity;
-    let whole = sum.0.max(capacity.map_or(0, |c| c.0)).max(requested.map_or(0, |r| r.0)).max(1) as f64;
+    let limit_at = explained.limit_at;
+    // The request begins where the free memory does.
+    let free = explained.parts.iter().take_while(|part| part.name != "free").map(|part| part.bytes).sum::<Bytes>();
+    let end_of_request = requested.map_or(0, |r| r.0.saturating_add(free.0));
+    let whole = sum.0.max(limit_at.map_or(0, |c| c.0)).max(end_of_request).max(1) as f64;
     let x = Span::new(0.0, whole * 1.005);
     let asked_room = if requested.is_some() { 24.0 } else { 0.0 };
     let (outer, response) =
@@ -92,28 +96,34 @@ pub fn show(
     }
     if let Some(requested) = requested {
         let top = row.bottom() + 6.0;
+        let begin = at(free.0 as f64);
         let rect = Rect::from_min_max(
-            Pos2::new(outer.left(), top),
-            Pos2::new(at(requested.0 as f64).max(outer.left() + 2.0), top + 14.0),
+            Pos2::new(begin, top),
+            Pos2::new(at(end_of_request as f64).max(begin + 2.0), top + 18.0),
         );
         ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
         let words = format!("asked for {}", context.short(requested));
         let font = Weight::SemiBold.at(size::SMALL);
         let width = ui.painter().layout_no_wrap(words.clone(), font.clone(), theme.text).size().x;
-        let (place, align) = if rect.right() + width + 10.0 < outer.right() {
-            (Pos2::new(rect.right() + 8.0, rect.center().y), Align2::LEFT_CENTER)
+        let (place, align) = if rect.width() > width + 16.0 {
+            (rect.center(), Align2::CENTER_CENTER)
+        } else if rect.left() - width - 10.0 > outer.left() {
+            (Pos2::new(rect.left() - 8.0, rect.center().y), Align2::RIGHT_CENTER)
         } else {
-            (Pos2::new(rect.right() - 8.0, rect.center().y), Align2::RIGHT_CENTER)
+            (Pos2::new(rect.right() + 8.0, rect.center().y), Align2::LEFT_CENTER)
         };
         ui.painter().text(place, align, words, font, theme.text);
     }
     if let Some(capacity) = capacity {
-        limit(ui, context, theme, explained, &Limit { capacity, sum, outer, row }, &at, hatch);
+        let place = limit_at.unwrap_or(capacity);
+        let sum = if requested.is_some() { Bytes(sum.0.min(place.0)) } else { sum };
+        limit(ui, context, theme, explained, &Limit { capacity, place, sum, outer, row }, &at, hatch);
     }
 }
 
 struct Limit {
     capacity: Bytes,
+    place: Bytes,
     sum: Bytes,
     outer: Rect,
     row: Rect,
@@ -130,9 +140,9 @@ fn limit(
     hatch: &mut CachedRaster,
 ) {
     let (outer, row) = (limit.outer, limit.row);
-    let place = at(limit.capacity.0 as f64).round();
+    let place = at(limit.place.0 as f64).round();
     let y = outer.bottom() - 8.0;
-    if limit.sum > limit.capacity {
+    if limit.sum > limit.place {
         let strip = Rect::from_min_max(
             Pos2::new(place, row.bottom() + 2.0),
             Pos2::new(at(limit.sum.0 as f64), row.bottom() + 8.0),
@@ -142,16 +152,23 @@ fn limit(
             raster.hatch(0, 0, width, height, Hatch::beyond(theme.over));
         });
     }
-    let words = format!("capacity {}", context.options.units.capacity(limit.capacity));
-    let left_side = place > outer.left() + 160.0;
+    let beside = if limit.place > limit.capacity { " beyond what is set aside" } else { "" };
+    let words = format!("capacity {}{beside}", context.options.units.capacity(limit.capacity));
+    let left_side = place > outer.left() + 330.0;
     let (align, dx) = if left_side { (Align2::RIGHT_CENTER, -8.0) } else { (Align2::LEFT_CENTER, 8.0) };
     let font = Weight::SemiBold.at(size::SMALL);
     ui.painter().text(Pos2::new(place + dx, y), align, words, font.clone(), theme.danger);
-    if let Some(over) = explained.over_by.filter(|_| limit.sum > limit.capacity) {
+    if let Some(over) = explained.over_by.filter(|_| limit.sum > limit.place) {
         let words = format!("{} over", context.short(over));
         let room = outer.right() - place;
-        let end = if left_side && room > 90.0 { Pos2::new(place + 8.0, y) } else { Pos2::new(place - 160.0, y) };
-        ui.painter().text(end, Align2::LEFT_CENTER, words, font, theme.danger);
+        let (end, align) = if !left_side {
+            (Pos2::new(outer.right(), y), Align2::RIGHT_CENTER)
+        } else if room > 100.0 {
+            (Pos2::new(place + 8.0, y), Align2::LEFT_CENTER)
+        } else {
+            (Pos2::new(place - 330.0, y), Align2::LEFT_CENTER)
+        };
+        ui.painter().text(end, align, words, font, theme.danger);
     }
     let line = Rect::from_min_max(Pos2::new(place - 1.0, row.top() - 6.0), Pos2::new(place + 1.0, outer.bottom()));
     ui.painter().rect_filled(line, 0.0, theme.over);
@@ -200,11 +217,14 @@ fn capital(words: &str) -> String {
 
 /// Every size of the message, in the words of its keys.
 pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, failure: &Failure) {
-    let sizes: Vec<(String, Bytes)> = failure
+    let sizes: Vec<(String, Bytes, bool)> = failure
         .fields
         .iter()
         .filter_map(|(key, value)| match value {
-            FailureValue::Size(size) => Some((capital(&key.replace('_', " ")), size.bytes)),
+            FailureValue::Size(size) => {
+                let is_capacity = matches!(*key, "capacity" | "limit" | "pool_limit");
+                Some((capital(&key.replace('_', " ")), size.bytes, is_capacity))
+            }
             _ => None,
         })
         .collect();
@@ -213,7 +233,7 @@ pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, failure: &Fa
         let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 52.0), Sense::hover());
         hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
         let width = rect.width() / columns as f32;
-        for (i, (title, bytes)) in chunk.iter().enumerate() {
+        for (i, (title, bytes, is_capacity)) in chunk.iter().enumerate() {
             let edge = rect.left() + width * i as f32;
             if i > 0 {
                 vline(ui, edge - 1.0, rect.top() + 10.0, rect.bottom() - 6.0, theme.line);
@@ -229,7 +249,10 @@ pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, failure: &Fa
                 theme.text2,
                 width - 20.0,
             );
-            let (number, unit) = context.options.units.split(*bytes);
+            let (mut number, unit) = context.options.units.split(*bytes);
+            if *is_capacity && let Some((exact, _)) = context.options.units.capacity(*bytes).split_once(' ') {
+                exact.clone_into(&mut number);
+            }
             let place = Pos2::new(left, rect.top() + 22.0);
             let drawn =
                 ui.painter().text(place, Align2::LEFT_TOP, number, Weight::SemiBold.at(size::READOUT), theme.text);

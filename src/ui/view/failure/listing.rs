@@ -58,7 +58,7 @@ pub fn show(
     kinds.extend([Kind::Count, Kind::Each, Kind::Together]);
     columns.push(Column::number("Count", 60.0).fixed());
     columns.push(Column::number(&format!("Each, {unit_name}"), 100.0).fixed());
-    columns.push(Column::number("Share", 180.0).fixed());
+    columns.push(Column::number("Share", 214.0).fixed());
     let rows = groups.len() + usize::from(explained.not_listed.is_some());
     let height = 26.0 + space::ROW * rows.min(ROWS) as f32 + 1.0;
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());

@@ -17,16 +17,19 @@ fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, words: &s
     Frame::new().fill(theme.inset).corner_radius(space::RADIUS).inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
         ui.horizontal(|ui| {
             let room = (ui.available_width() - 70.0).max(120.0);
-            ui.allocate_ui_with_layout(egui::Vec2::new(room, 0.0), egui::Layout::top_down(egui::Align::Min), |ui| {
-                ui.set_width(room);
-                let label = egui::Label::new(text(words, size::SMALL, Weight::Mono, theme.text));
-                ui.add(label.wrap().selectable(true));
-            });
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Min), |ui| {
-                if button(ui, "Copy", "", false, theme).clicked() {
-                    context.actions.push(Action::Copy(words.to_owned()));
-                }
-            });
+            let font = Weight::Mono.at(size::SMALL);
+            let galley = ui.painter().layout(words.to_owned(), font, theme.text, room);
+            let height = galley.size().y.max(space::CONTROL);
+            let (rect, response) = ui.allocate_exact_size(egui::Vec2::new(room, height), egui::Sense::hover());
+            ui.painter().galley(
+                egui::Pos2::new(rect.left(), rect.center().y - galley.size().y / 2.0),
+                galley,
+                theme.text,
+            );
+            response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, words));
+            if button(ui, "Copy", "", false, theme).clicked() {
+                context.actions.push(Action::Copy(words.to_owned()));
+            }
         });
     });
 }
