@@ -1,4 +1,5 @@
 //! Highwater: where the memory of an accelerator program went.
+pub mod advisor;
 pub mod analysis;
 pub mod decode;
 pub mod export;

@@ -14,6 +14,7 @@ pub mod scope;
 pub mod shape_groups;
 pub mod steps;
 pub mod tree;
+pub mod what_if;
 pub mod xprof;
 
 pub use profile::ProfileAnalysis;
