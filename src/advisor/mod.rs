@@ -1,14 +1,35 @@
 //! The advisor: what to change, what it saves at the peak, and what that rests on. One file for each rule.
 
+mod activations;
+mod arguments;
+pub mod batch_size;
+mod case;
+pub mod chips;
+mod debug_callback;
+mod donation;
+mod duplicate;
 mod finding;
+mod fragmentation;
 pub mod ipu;
+mod layout_copy;
+mod offload;
+mod oversized;
+mod padding;
+pub mod plan;
+mod precision;
+mod replicated;
+mod scoped_vmem;
+mod state_in_place;
+mod unsharded_activations;
 
+pub use case::{AtPeak, Case};
 pub use finding::{ChangesResults, Finding, Severity};
+pub use plan::Plan;
 
 use crate::analysis::ProfileAnalysis;
 use crate::model::Profile;
 
-/// What a rule looks at: a profile and its analysis.
+/// What a rule about a whole profile looks at: a profile and its analysis.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The profile.
@@ -17,7 +38,7 @@ pub struct Subject<'a> {
     pub analysis: &'a ProfileAnalysis,
 }
 
-/// A rule. It looks, and says what it found; without evidence it says nothing.
+/// A rule about a whole profile. It looks, and says what it found; without evidence it says nothing.
 pub struct Rule {
     /// Its name, as the report writes it.
     pub name: &'static str,
@@ -25,20 +46,72 @@ pub struct Rule {
     pub run: fn(&Subject<'_>, &mut Vec<Finding>),
 }
 
-/// Rules about whole profiles; those about XLA programs are in `program`.
+/// A rule about the HBM of one program.
+pub struct ProgramRule {
+    /// Its name, as the report writes it.
+    pub name: &'static str,
+    /// Looks at a program.
+    pub run: fn(&Case<'_>, &mut Vec<Finding>),
+}
+
+/// Rules about whole profiles.
 const RULES: &[&[Rule]] = &[ipu::RULES];
 
-/// Everything the rules find, most bytes saved first. Pure and without side effects, but not free: run it off the
-/// window's thread.
+/// Rules about XLA programs.
+pub const PROGRAM_RULES: &[ProgramRule] = &[
+    ProgramRule { name: replicated::NAME, run: replicated::run },
+    ProgramRule { name: unsharded_activations::NAME, run: unsharded_activations::run },
+    ProgramRule { name: oversized::NAME, run: oversized::run },
+    ProgramRule { name: duplicate::NAME, run: duplicate::run },
+    ProgramRule { name: padding::NAME, run: padding::run },
+    ProgramRule { name: donation::NAME, run: donation::run },
+    ProgramRule { name: activations::NAME, run: activations::run },
+    ProgramRule { name: precision::NAME, run: precision::run },
+    ProgramRule { name: state_in_place::NAME, run: state_in_place::run },
+    ProgramRule { name: arguments::NAME, run: arguments::run },
+    ProgramRule { name: fragmentation::NAME, run: fragmentation::run },
+    ProgramRule { name: layout_copy::NAME, run: layout_copy::run },
+    ProgramRule { name: debug_callback::NAME, run: debug_callback::run },
+    ProgramRule { name: offload::NAME, run: offload::run },
+    ProgramRule { name: scoped_vmem::NAME, run: scoped_vmem::run },
+    ProgramRule { name: batch_size::NAME, run: batch_size::run },
+];
+
+/// What the advisor has to say.
+#[derive(Debug, Default)]
+pub struct Advice {
+    /// What the rules found, most bytes saved first.
+    pub findings: Vec<Finding>,
+    /// A plan for each program that does not fit.
+    pub plans: Vec<Plan>,
+}
+
+/// Runs every rule. Pure and without side effects, but not free: run it off the window's thread.
 #[must_use]
-pub fn advise(profile: &Profile, analysis: &ProfileAnalysis) -> Vec<Finding> {
+pub fn advise(profile: &Profile, analysis: &ProfileAnalysis) -> Advice {
+    use rayon::prelude::*;
     let subject = Subject { profile, analysis };
     let mut findings = Vec::new();
     for rule in RULES.iter().copied().flatten() {
         (rule.run)(&subject, &mut findings);
     }
+    let programs = profile.programs.iter().zip(&analysis.programs).enumerate();
+    let cases: Vec<Case<'_>> =
+        programs.filter_map(|(row, (program, analysis))| Case::new(row, program, analysis, &profile.device)).collect();
+    for case in &cases {
+        let found: Vec<Vec<Finding>> = PROGRAM_RULES
+            .par_iter()
+            .map(|rule| {
+                let mut found = Vec::new();
+                (rule.run)(case, &mut found);
+                found
+            })
+            .collect();
+        findings.extend(found.into_iter().flatten());
+    }
     rank(&mut findings);
-    findings
+    let plans = cases.iter().filter_map(|case| plan::plan(case, &findings)).collect();
+    Advice { findings, plans }
 }
 
 /// Sorts findings: by bytes saved; of two within 10 % of each other, the one that cannot change results first.

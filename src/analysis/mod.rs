@@ -6,6 +6,7 @@ pub mod grouping;
 pub mod live_range;
 pub mod map;
 pub mod occupancy;
+pub mod packing;
 pub mod padding;
 mod profile;
 mod program;

@@ -1,0 +1,46 @@
+//! Rule `fragmentation`: memory lost between buffers that no order of packing avoids.
+
+use super::case::Case;
+use super::finding::{ChangesResults, Finding};
+use crate::analysis::packing::{best_fallback, most_live};
+use crate::model::Bytes;
+
+/// Name of the rule.
+pub const NAME: &str = "fragmentation";
+
+/// Share of the available memory from which it is a cause.
+const SHARE: f64 = 0.05;
+
+/// Looks at what the compiler's second packer leaves unused as well.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    // What the packing in program order wastes disappears by itself when memory gets tight; and no packer needs more
+    // than the heap there is.
+    let blocks = case.memory.families.blocks();
+    let live = most_live(&blocks).0;
+    if !case.is_share_of_capacity(case.memory.heap.saturating_sub(live), SHARE) {
+        return;
+    }
+    let Some(packed) = best_fallback(&blocks) else { return };
+    let lost = packed.heap.saturating_sub(live);
+    if !case.is_share_of_capacity(lost, SHARE) {
+        return;
+    }
+    let mut finding = case.finding(NAME);
+    finding.title = format!("{} are lost between buffers however they are packed", Bytes(lost).short());
+    finding.why = format!(
+        "At most {} of temporaries live at once, but the heap takes {}, and {} when packed by size.",
+        Bytes(live).short(),
+        Bytes(case.memory.heap).short(),
+        Bytes(packed.heap).short()
+    );
+    finding.saves_bytes = Some(Bytes::ZERO);
+    finding.advice.push(
+        "make buffers of the same size where sizes differ a little, or shorten the lives of large ones".to_owned(),
+    );
+    finding
+        .advice
+        .push("any change that moves the peak repacks the heap: the what-if shows the packed size".to_owned());
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = case.peak.iter().take(20).map(|t| t.buffer).collect();
+    findings.push(finding);
+}
