@@ -27,18 +27,16 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let edits = vec![Edit::Remat(pattern.clone())];
     let outcome = case.try_out(&edits);
     let saved = case.saved(&outcome);
-    let is_stacked = case.is_worth(saved);
-    if is_stacked {
+    let is_predicted = case.is_worth(saved);
+    if is_predicted {
         case.fill(&mut finding, edits);
     } else {
-        let rows: Vec<usize> = held.iter().map(|t| t.family).collect();
-        let most = case.memory.without(case.program, &rows);
-        finding.saves_bytes = Some(Bytes(case.saved(&most)));
-        finding.peak_after_bytes = Some(most.peak);
-        finding.allocated_after_bytes = Some(most.allocated);
-        finding.fits_after = most.fits.filter(|fits| !fits);
-        finding.band = Some("at most: what is gained if none of them is kept".to_owned());
+        // Not only those at the peak: without them another moment would be the peak.
+        let rows: Vec<usize> =
+            (0..case.memory.families.list.len()).filter(|&family| is_activation(case.name(family))).collect();
+        case.fill_without(&mut finding, &rows, "at most: what is gained if none of them is kept");
     }
+    finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
         "Activations take {} of the peak: {} kept for the backward pass",
         percent(bytes, case.memory.peak.max(1)),
@@ -59,7 +57,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         listed.join(", "),
         if scopes.len() > 4 { format!(" and {} more", scopes.len() - 4) } else { String::new() }
     );
-    advise(case, &mut finding, &held, &pattern, is_stacked);
+    advise(case, &mut finding, &held, &pattern, is_predicted);
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);

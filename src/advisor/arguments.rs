@@ -20,6 +20,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     rows.sort_unstable_by(|a, b| b.cmp(a));
     let mut finding = case.finding(NAME);
+    finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!("Arguments alone take {} of the available memory", percent(bytes, capacity));
     finding.why = format!(
         "{} of arguments leave {} for results and temporaries; no change to the computation can help. The largest is {}.",

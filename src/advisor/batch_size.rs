@@ -46,7 +46,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if now < 2 {
         return;
     }
-    let mut finding = case.finding(NAME);
+    let mut finding = case.remedy(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Batch(0.5)]);
     if !case.is_worth(saved) || case.severity() == Severity::Hint {
         return;
@@ -74,21 +74,22 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         "micro-batches keep the results: split the batch, add up the gradients, update once (`jax.lax.scan` over the parts, or `optax.MultiSteps`)".to_owned(),
     );
     finding.advice.push("a smaller batch changes training; the learning rate usually has to follow".to_owned());
+    // In equal parts, as micro-batches are: the fewest that fit.
+    let parts = [2i64, 4, 8, 16, 32, 64].into_iter().filter(|parts| now % parts == 0);
     if let Some((size, now)) = largest
-        && size > 0
         && size < now
+        && let Some(parts) = parts.into_iter().find(|parts| now / parts <= size)
+        && parts > 2
     {
-        finding.edits = vec![Edit::Batch(size as f64 / now as f64)];
-        case_fill(case, &mut finding);
+        finding.warnings.clear();
+        let saved = case.fill(&mut finding, vec![Edit::Batch(1.0 / parts as f64)]);
+        finding.title = format!(
+            "The batch in {parts} parts ({now} to {} on each device): {} less{fitting}",
+            now / parts,
+            Bytes(saved).short()
+        );
     }
     finding.changes_results = ChangesResults::Yes;
     finding.buffers = case.memory.data.iter().map(|d| case.memory.base[d.base as usize].buffer).collect();
     findings.push(finding);
-}
-
-/// Numbers of the batch that fits, in place of those of half of it.
-fn case_fill(case: &Case<'_>, finding: &mut Finding) {
-    let edits = std::mem::take(&mut finding.edits);
-    finding.warnings.truncate(0);
-    case.fill(finding, edits);
 }

@@ -110,6 +110,14 @@ impl<'a> Case<'a> {
         }
     }
 
+    /// A finding that is a way to save rather than a cause: never critical.
+    #[must_use]
+    pub fn remedy(&self, rule: &'static str) -> Finding {
+        let mut finding = self.finding(rule);
+        finding.severity = finding.severity.min(Severity::Warning);
+        finding
+    }
+
     /// Works out what changes come to.
     #[must_use]
     pub fn try_out(&self, edits: &[Edit]) -> Outcome {
@@ -145,6 +153,23 @@ impl<'a> Case<'a> {
             finding.fits_after = None;
         }
         saved
+    }
+
+    /// Fills a finding with what is gained at most when some temporaries are not there.
+    pub fn fill_without(&self, finding: &mut Finding, families: &[usize], band: &str) {
+        let most = self.memory.without(self.program, families);
+        self.fill_most(finding, &most, band);
+    }
+
+    /// Fills a finding with a gain that is no promise: that the program would fit is not said, that it would not is.
+    pub fn fill_most(&self, finding: &mut Finding, most: &Outcome, band: &str) {
+        let saved = self.saved(most);
+        finding.saves_bytes = (saved > 0).then_some(Bytes(saved));
+        finding.peak_after_bytes = (saved > 0).then_some(most.peak);
+        finding.allocated_after_bytes = (saved > 0).then_some(most.allocated);
+        let was_over = self.memory.pressure().is_some_and(|p| p > 1.0);
+        finding.fits_after = most.fits.filter(|fits| !fits || !was_over);
+        finding.band = Some(band.to_owned());
     }
 
     /// Framework's name of a temporary.

@@ -45,18 +45,17 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         finding.severity = super::Severity::Hint;
     }
     let families: Vec<usize> = kept.iter().filter_map(|k| case.memory.families.of(k.1)).collect();
-    let most = case.memory.without(program, &families);
-    finding.saves_bytes = Some(Bytes(case.saved(&most)));
-    finding.peak_after_bytes = Some(most.peak);
-    finding.fits_after = most.fits;
+    case.fill_without(
+        &mut finding,
+        &families,
+        "only what is sent; what a callback keeps from being fused shows after compiling without it",
+    );
     finding.title = format!("The program calls back to the host: `{name}`");
     finding.why = format!(
         "{} operations of it send data to the host ({} stand at the peak). A callback makes the compiler keep whole what it would have fused away, and moves data where nothing else would.",
         calls.len(),
         Bytes(bytes).short()
     );
-    finding.band =
-        Some("only what is sent; what a callback keeps from being fused shows after compiling without it".to_owned());
     finding.advice.push(
         "remove `jax.debug.print` and `jax.debug.callback` from large runs, or print a reduced value (`jnp.max(x)`)"
             .to_owned(),

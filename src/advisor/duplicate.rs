@@ -13,6 +13,9 @@ pub const NAME: &str = "duplicate";
 /// Share of what is allocated from which copies are worth a word.
 const SHARE: f64 = 0.10;
 
+/// How the saving is meant.
+const MOST: &str = "at most: what is gained if none of them stands at the peak";
+
 /// So many equal buffers are a series.
 const SERIES: usize = 4;
 
@@ -52,9 +55,9 @@ fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(bytes, SHARE) {
         return;
     }
-    let mut finding = case.finding(NAME);
+    let mut finding = case.remedy(NAME);
     let families: Vec<usize> = rows.iter().skip(1).map(|t| t.family).collect();
-    fill(case, &mut finding, &families);
+    case.fill_without(&mut finding, &families, MOST);
     finding.title = format!("{} equal buffers at once, one for each layer: {}", rows.len(), Bytes(bytes).short());
     finding.why = format!(
         "{shape} `{name}` (numbers left out) is live {} times at the peak. Every layer keeps its own.",
@@ -86,9 +89,9 @@ fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(bytes, SHARE) {
         return;
     }
-    let mut finding = case.finding(NAME);
+    let mut finding = case.remedy(NAME);
     let families: Vec<usize> = rows.iter().map(|t| t.family).collect();
-    fill(case, &mut finding, &families);
+    case.fill_without(&mut finding, &families, MOST);
     finding.title = format!("{} of temporaries have the shapes of parameters", Bytes(bytes).short());
     finding.why = format!(
         "{} temporaries at the peak are twins of arguments: gradients, casts or gathered weights that all live at once, the largest {}.",
@@ -100,16 +103,6 @@ fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|t| t.buffer).collect();
     findings.push(finding);
-}
-
-/// Numbers of a program without some temporaries: the most there is to gain.
-fn fill(case: &Case<'_>, finding: &mut Finding, families: &[usize]) {
-    let most = case.memory.without(case.program, families);
-    finding.saves_bytes = Some(Bytes(case.saved(&most)));
-    finding.peak_after_bytes = Some(most.peak);
-    finding.allocated_after_bytes = Some(most.allocated);
-    finding.fits_after = most.fits.filter(|fits| !fits || case.memory.pressure().is_none_or(|p| p <= 1.0));
-    finding.band = Some("at most: what is gained if none of them stands at the peak".to_owned());
 }
 
 #[cfg(test)]

@@ -33,7 +33,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(case.memory.heap).short(),
         Bytes(packed.heap).short()
     );
-    finding.saves_bytes = Some(Bytes::ZERO);
+    finding.at_stake_bytes = Some(Bytes(lost));
     finding.advice.push(
         "make buffers of the same size where sizes differ a little, or shorten the lives of large ones".to_owned(),
     );

@@ -43,14 +43,9 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if !case.is_worth(bytes) {
         return;
     }
-    let mut finding = case.finding(NAME);
+    let mut finding = case.remedy(NAME);
     let families: Vec<usize> = found.iter().map(|f| f.0.family).collect();
-    let most = case.memory.without(case.program, &families);
-    finding.saves_bytes = Some(Bytes(case.saved(&most)));
-    finding.peak_after_bytes = Some(most.peak);
-    finding.allocated_after_bytes = Some(most.allocated);
-    finding.fits_after = most.fits;
-    finding.band = Some("at most: what is gained if none of the copies is made".to_owned());
+    case.fill_without(&mut finding, &families, "at most: what is gained if none of the copies is made");
     finding.title = format!("{} of arguments are copied whole into another layout", Bytes(bytes).short());
     let text = |buffer| case.program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)).unwrap_or_default();
     finding.why = found

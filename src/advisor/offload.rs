@@ -31,7 +31,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let meant: Vec<&str> = case.arguments().filter(|a| rows.contains(&a.0)).map(|a| a.1).collect();
     let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
-    let mut finding = case.finding(NAME);
+    let mut finding = case.remedy(NAME);
     finding.saves_bytes = Some(Bytes(bytes));
     finding.peak_after_bytes = Some(case.before.peak.saturating_sub(Bytes(bytes)));
     finding.title = format!("Keep {} on the host: at most {} less", listed(&names, 3), Bytes(bytes).short());

@@ -33,6 +33,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     case.fill_at_most(&mut finding, case.drop_all(&[buffer]));
     finding.title =
         format!("One buffer takes {}, {} of the available memory", Bytes(size).short(), percent(size, capacity));
+    finding.at_stake_bytes = Some(Bytes(size));
     let count = large.len();
     finding.why = format!(
         "The largest is {}.{} One allocation above half of the memory is rarely a matter of capacity: mostly something is replicated, divided by the wrong mesh shape, expanded by a broadcast, or kept for debugging.",

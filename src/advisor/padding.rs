@@ -51,12 +51,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     padded.sort_by_key(|&(waste, buffer)| (std::cmp::Reverse(waste), buffer));
     let mut finding = case.finding(NAME);
     let outcome = case.memory.unpadded(case.program);
-    let saved = case.saved(&outcome);
-    finding.saves_bytes = Some(Bytes(saved));
-    finding.peak_after_bytes = Some(outcome.peak);
-    finding.allocated_after_bytes = Some(outcome.allocated);
-    finding.fits_after = outcome.fits.filter(|fits| !fits || case.memory.pressure().is_none_or(|p| p <= 1.0));
-    finding.band = Some("at most: what is gained if no padding is left".to_owned());
+    case.fill_most(&mut finding, &outcome, "at most: what is gained if no padding is left");
+    finding.at_stake_bytes = Some(Bytes(total));
     finding.title = format!(
         "{} of what stands at the peak is padding ({})",
         Bytes(total).short(),

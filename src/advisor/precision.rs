@@ -26,7 +26,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if !case.is_worth(all) {
         return;
     }
-    let mut finding = case.finding(NAME);
+    let mut finding = case.remedy(NAME);
     let only_compute = case.is_worth(some) && some.saturating_mul(2) >= all;
     let edit = if only_compute { Edit::Compute(bf16) } else { Edit::Dtype(Arguments::all(), bf16) };
     let saved = case.fill(&mut finding, vec![edit]);

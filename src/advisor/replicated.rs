@@ -3,7 +3,7 @@
 use super::case::{Case, listed, short_names};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::what_if::batch::outline;
-use crate::analysis::what_if::{Arguments, Edit};
+use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -48,10 +48,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let names = short_names(&meant, &others);
     let mut finding = case.finding(NAME);
     let edit = Edit::Shard(Arguments(names.clone()), devices);
-    let saved = case.fill(&mut finding, vec![edit]);
-    if !case.is_worth(saved) {
-        return;
-    }
+    case.fill(&mut finding, vec![edit]);
     let whole: u64 = rows.iter().map(|&row| case.memory.base[row].size).sum();
     let outlines: Vec<Vec<i64>> = rows
         .iter()
@@ -64,6 +61,20 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .filter(|t| case.node(t.buffer).is_some_and(|node| outlines.contains(&outline(&node.dimensions))))
         .collect();
     let twin_bytes: u64 = twins.iter().map(|t| t.size).sum();
+    let results: u64 = case
+        .memory
+        .base
+        .iter()
+        .filter(|base| matches!(base.role, Role::Result(_)))
+        .filter(|base| case.node(base.buffer).is_some_and(|node| outlines.contains(&outline(&node.dimensions))))
+        .map(|base| base.size)
+        .sum();
+    let stake = whole + results + twin_bytes;
+    let stake = stake - stake / u64::from(devices);
+    if !case.is_worth(stake) {
+        return;
+    }
+    finding.at_stake_bytes = Some(Bytes(stake));
     finding.title =
         format!("{} of arguments are whole on each of {devices} devices: {}", Bytes(whole).short(), listed(&names, 3));
     finding.why = format!(

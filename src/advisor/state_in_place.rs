@@ -86,6 +86,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         case.fill(&mut finding, vec![Edit::Dtype(Arguments(names.clone()), to)]);
         finding.changes_results = ChangesResults::Yes;
     }
+    finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
         "State updated in place is {} of what is allocated: {} ({})",
         percent(bytes, case.allocated().max(1)),

@@ -26,6 +26,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     let data = case.memory.data.iter().find(|d| d.parts == batch.parts);
     let local = data.map_or(0, crate::analysis::what_if::batch::DataArgument::batch);
+    finding.at_stake_bytes = Some(Bytes(bytes - bytes / u64::from(parts)));
     finding.title = format!(
         "{} of temporaries hold the batch of all {parts} devices: divide them, {} less",
         Bytes(bytes).short(),

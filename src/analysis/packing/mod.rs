@@ -129,8 +129,8 @@ pub fn reproduce(program: &Program, space: &SpaceAnalysis) -> Option<Reproductio
     }
     let Some(fallback) = best_fallback(&blocks).map(|p| compare(p, Packer::Fallback)) else { return Some(online) };
     let is_equal = |r: &Reproduction| r.heap == r.compiler_heap;
-    let better = (is_equal(&fallback), fallback.equal_offsets) > (is_equal(&online), online.equal_offsets);
-    Some(if better { fallback } else { online })
+    // In program order every offset is reproduced; a heap of the same size with other offsets was packed by size.
+    Some(if is_equal(&fallback) || !is_equal(&online) { fallback } else { online })
 }
 
 #[cfg(test)]

@@ -220,7 +220,7 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: i64) -> Vec<Base>
         let assigned = program.assigned_to(allocation);
         let largest =
             assigned.iter().map(|a| a.buffer).max_by_key(|&b| (program.buffers.size_of(b), std::cmp::Reverse(b)));
-        let Some(largest) = largest else { continue };
+        let Some(mut largest) = largest else { continue };
         let argument = |buffer: &BufferId| {
             let instruction = program.buffers.instruction_of(*buffer);
             instruction.is_some_and(|i| program.instructions.opcode.get(i.index()) == Some(&Opcode::PARAMETER))
@@ -235,9 +235,19 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: i64) -> Vec<Base>
         } else {
             (largest, Role::Other)
         };
+        // A buffer of the same size and shape is the same data on its way to the result, not a temporary that hosts.
+        if is_alike(program, largest, buffer) {
+            largest = buffer;
+        }
         bases.push(Base { allocation: AllocationId(row as u32), size: allocation.size.0, buffer, largest, role });
     }
     bases
+}
+
+/// Whether two buffers have the same size and, dimensions of 1 aside, the same shape.
+fn is_alike(program: &Program, a: BufferId, b: BufferId) -> bool {
+    let outline = |buffer| program.buffer_node(buffer).map(|n| (batch::outline(&n.dimensions), n.element_type));
+    program.buffers.size_of(a) == program.buffers.size_of(b) && outline(a) == outline(b)
 }
 
 /// JAX paths of the entry arguments, by number.

@@ -429,12 +429,15 @@ impl<'a> State<'a> {
         let mut cut = 0usize;
         for (n, &(scope, start, backward)) in scopes.iter().enumerate() {
             let (Some(backward), true) = (backward, matches(pattern, scope) && start != u32::MAX) else { continue };
-            let next = scopes.get(n + 1).map_or(backward, |s| s.1).min(backward);
+            // Layers are told by their number where they have one: a cast of weights may come long before its layer.
+            let numbered = following(scope).and_then(|next| scopes.iter().find(|s| s.0 == next));
+            let next = numbered.or_else(|| scopes.get(n + 1)).map_or(backward, |s| s.1).min(backward);
             for i in 0..self.spans.len() {
                 let (first, last) = self.spans[i];
                 let is_own = pass_of(memory.names.of(i)).is_some_and(|p| p.scope == scope && !p.is_backward);
-                if is_own && first < backward && last > backward && first <= next && next < backward {
-                    self.spans[i].1 = next;
+                let end = next.max(first);
+                if is_own && first < backward && last > backward && end < backward {
+                    self.spans[i].1 = end;
                     self.again.push((i as u32, backward, last));
                     cut += 1;
                 }
@@ -672,6 +675,13 @@ impl<'a> State<'a> {
         }
         Sizes { base, blocks, family }
     }
+}
+
+/// The scope with the next number: `layer_4` of `layer_3`.
+fn following(scope: &str) -> Option<String> {
+    let stem = scope.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number: u64 = scope[stem.len()..].parse().ok()?;
+    Some(format!("{stem}{}", number.checked_add(1)?))
 }
 
 /// Row of the item that stands for a base row itself.
