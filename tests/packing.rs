@@ -13,7 +13,7 @@ use highwater::model::Device;
 fn heaps_are_equal_to_the_byte_and_offsets_where_packed_in_program_order() {
     let (mut online, mut fallback) = (0, 0);
     let mut wrong = Vec::new();
-    for path in common::files(|name| name.ends_with(".hlo.pb")) {
+    for path in common::files(|name| common::ends_with(name, ".hlo.pb")) {
         let program = common::program(&path);
         let analysis = ProgramAnalysis::new(&program, &Device::default());
         // The rules are those of TPU programs; XLA's CPU back end packs by other rules.

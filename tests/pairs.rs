@@ -4,7 +4,7 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use highwater::analysis::what_if::{Depth, Edit, Memory, Outcome};
 use highwater::analysis::{ProgramAnalysis, SpaceAnalysis};
@@ -84,9 +84,9 @@ fn predict(program: &Program, device: &Device, edits: &[&str]) -> (Memory, Outco
 }
 
 fn find(name: &str) -> Option<(PathBuf, PathBuf)> {
-    folders().iter().map(|folder| folder.join(name)).find(|folder| folder.is_dir()).map(|folder: PathBuf| {
-        let folder: &Path = &folder;
-        (folder.join("before.hlo.pb"), folder.join("after.hlo.pb"))
+    folders().iter().map(|folder| folder.join(name)).find_map(|folder: PathBuf| {
+        let file = |which: &str| common::packed_or_not(&folder.join(which).to_string_lossy());
+        Some((file("before.hlo.pb")?, file("after.hlo.pb")?))
     })
 }
 
@@ -150,7 +150,9 @@ fn predictions_are_as_good_as_promised() {
 #[test]
 fn no_change_changes_nothing() {
     let mut checked = 0;
-    for path in common::files(|name| name.ends_with("optimizations.hlo.pb") || name == "before.hlo.pb") {
+    for path in common::files(|name| {
+        common::ends_with(name, "optimizations.hlo.pb") || common::ends_with(name, "before.hlo.pb")
+    }) {
         let program = common::program(&path);
         let device = Device::default();
         let analysis = ProgramAnalysis::new(&program, &device);

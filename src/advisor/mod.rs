@@ -84,6 +84,21 @@ pub struct Advice {
     pub findings: Vec<Finding>,
     /// A plan for each program that does not fit.
     pub plans: Vec<Plan>,
+    /// The largest batch of each program that has one.
+    pub batches: Vec<BatchFit>,
+}
+
+/// The largest batch that fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchFit {
+    /// Program of the profile.
+    pub program: usize,
+    /// The batch on each device.
+    pub now: i64,
+    /// The largest on each device that fits, to within a 64th; 0 where not even one sample does.
+    pub largest: i64,
+    /// Whether which arguments hold the batch is known from their names alone.
+    pub is_guess: bool,
 }
 
 /// Runs every rule. Pure and without side effects, but not free: run it off the window's thread.
@@ -110,8 +125,17 @@ pub fn advise(profile: &Profile, analysis: &ProfileAnalysis) -> Advice {
         findings.extend(found.into_iter().flatten());
     }
     rank(&mut findings);
-    let plans = cases.iter().filter_map(|case| plan::plan(case, &findings)).collect();
-    Advice { findings, plans }
+    let (plans, batches) = rayon::join(
+        || cases.iter().filter_map(|case| plan::plan(case, &findings)).collect(),
+        || cases.iter().filter_map(batch_fit).collect(),
+    );
+    Advice { findings, plans, batches }
+}
+
+fn batch_fit(case: &Case<'_>) -> Option<BatchFit> {
+    let (largest, now) = batch_size::largest(case)?;
+    let is_guess = case.memory.data.first().is_some_and(|data| data.by_name);
+    Some(BatchFit { program: case.row, now, largest, is_guess })
 }
 
 /// Sorts findings: by bytes saved; of two within 10 % of each other, the one that cannot change results first.

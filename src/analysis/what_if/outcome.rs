@@ -50,6 +50,24 @@ pub struct Outcome {
     pub placement: Placement,
 }
 
+impl Outcome {
+    /// The answer in one sentence, without a full stop.
+    #[must_use]
+    pub fn sentence(&self, capacity: Option<u64>) -> String {
+        let (Some(capacity), Some(fits)) = (capacity, self.fits) else {
+            return format!("needs {}; nobody says how much there is", self.allocated.short());
+        };
+        if !fits {
+            return format!("still {} over", Bytes(self.allocated.0.saturating_sub(capacity)).short());
+        }
+        let spare = Bytes(capacity.saturating_sub(self.allocated.0)).short();
+        if self.is_tight {
+            return format!("fits, the compiler will repack and may rematerialise ({spare} to spare)");
+        }
+        format!("fits with {spare} to spare")
+    }
+}
+
 impl Memory {
     /// Works out what some changes come to.
     #[must_use]

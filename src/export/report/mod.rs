@@ -1,11 +1,14 @@
 //! The report: the numbers of the window as text, JSON or Markdown. Schema `highwater.report/1`.
 
 mod build;
+mod findings;
 mod markdown;
 mod schema;
 mod text;
+mod what_if;
 
 use crate::analysis::ProfileAnalysis;
+use crate::analysis::what_if::Edit;
 use crate::model::{Profile, SourceInfo};
 pub use schema::Report;
 
@@ -34,6 +37,8 @@ pub struct Options {
     pub curve: bool,
     /// Every logical buffer.
     pub buffers: bool,
+    /// Changes to try out.
+    pub edits: Vec<Edit>,
 }
 
 /// A report over profiles and the sources that could not be read.
