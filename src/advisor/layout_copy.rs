@@ -73,3 +73,35 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.buffers = found.iter().flat_map(|&(t, row)| [t.buffer, case.memory.base[row].buffer]).collect();
     findings.push(finding);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advisor::sketch::{Sketch, array};
+
+    fn copied(order: &[u32]) -> Vec<Finding> {
+        let mut sketch = Sketch::default();
+        let w = sketch.argument(array(&[1024, 2048], &[1, 0]), "params['w']");
+        let copy = sketch.instruction(Opcode::COPY, array(&[1024, 2048], order), &[w], "");
+        sketch.alloc(copy);
+        let dot = sketch.instruction(Opcode::FUSION, array(&[16, 16], &[1, 0]), &[copy], "jit(f)/dot_general");
+        sketch.alloc(dot);
+        sketch.free(copy);
+        sketch.free(dot);
+        sketch.findings(1 << 30, run)
+    }
+
+    #[test]
+    fn a_copy_into_another_layout_is_named() {
+        let findings = copied(&[0, 1]);
+        assert_eq!(findings.len(), 1);
+        assert!(findings[0].why.contains("params['w']"), "{}", findings[0].why);
+        assert_eq!(findings[0].buffers, [BufferId(1), BufferId(0)]);
+        assert!(findings[0].weight() > 8_000_000);
+    }
+
+    #[test]
+    fn a_copy_in_the_same_layout_is_not() {
+        assert!(copied(&[1, 0]).is_empty());
+    }
+}

@@ -19,6 +19,8 @@ pub mod plan;
 mod precision;
 mod replicated;
 mod scoped_vmem;
+#[cfg(test)]
+mod sketch;
 mod state_in_place;
 mod unsharded_activations;
 

@@ -55,3 +55,28 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .collect();
     findings.push(finding);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advisor::sketch::{Sketch, array};
+
+    fn kernel(scratch: u64) -> Vec<Finding> {
+        let mut sketch = Sketch::default();
+        let x = sketch.argument(array(&[1024, 1024], &[1, 0]), "x");
+        let call = sketch.instruction(Opcode::CUSTOM_CALL, array(&[1024, 1024], &[1, 0]), &[x], "jit(f)/pallas_call");
+        sketch.scratch(call, scratch);
+        sketch.alloc(call);
+        sketch.free(call);
+        sketch.findings(1 << 30, run)
+    }
+
+    #[test]
+    fn a_kernel_that_takes_most_of_vmem_is_named() {
+        let findings = kernel(120 << 20);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].buffers, [crate::model::BufferId(1)]);
+        assert!(kernel(16 << 20).is_empty());
+        assert_eq!(kernel(130 << 20).first().map(|f| f.severity), Some(Severity::Warning));
+    }
+}
