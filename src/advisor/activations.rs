@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{AtPeak, Case};
+use super::case::{AtPeak, Case, Total};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::names::pass_of;
@@ -17,7 +17,7 @@ const SHARE: f64 = 0.30;
 /// Looks for temporaries of the forward pass at the peak.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let held: Vec<&AtPeak> = case.peak.iter().filter(|t| is_activation(case.name(t.family))).collect();
-    let bytes: u64 = held.iter().map(|t| t.size).sum();
+    let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_share(bytes, SHARE) {
         return;
     }
@@ -73,7 +73,7 @@ fn by_scope<'a>(case: &'a Case<'_>, held: &[&AtPeak]) -> Vec<(&'a str, (u64, usi
     for t in held {
         let scope = pass_of(case.name(t.family)).map_or("", |pass| pass.scope);
         let entry = scopes.entry(scope).or_default();
-        entry.0 += t.size;
+        entry.0 = entry.0.saturating_add(t.size);
         entry.1 += 1;
     }
     let mut scopes: Vec<_> = scopes.into_iter().collect();

@@ -1,6 +1,6 @@
 //! Rule `arguments`: arguments and results that alone leave no room.
 
-use super::case::Case;
+use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding};
 use crate::model::{Bytes, percent};
 
@@ -14,7 +14,7 @@ const SHARE: f64 = 0.90;
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let Some(capacity) = case.memory.capacity else { return };
     let mut rows: Vec<(u64, usize)> = case.arguments().map(|a| (case.memory.base[a.0].size, a.0)).collect();
-    let bytes: u64 = rows.iter().map(|row| row.0).sum();
+    let bytes: u64 = rows.iter().map(|row| row.0).total();
     if !case.is_share_of_capacity(bytes, SHARE) {
         return;
     }

@@ -15,6 +15,10 @@ const MOST_TIMES: i64 = 64;
 /// nobody says how much memory there is.
 #[must_use]
 pub fn largest(case: &Case<'_>) -> Option<(i64, i64)> {
+    *case.largest_batch.get_or_init(|| search(case))
+}
+
+fn search(case: &Case<'_>) -> Option<(i64, i64)> {
     case.memory.capacity?;
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
     let fits = |size: i64| case.try_out(&[Edit::Batch(size as f64 / now as f64)]).fits == Some(true);

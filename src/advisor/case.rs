@@ -1,9 +1,11 @@
 //! What rules about one program look at: its memory ready for changes, what stands at the peak, and helpers that fill
 //! a finding with recomputed numbers.
 
+use std::sync::OnceLock;
+
 use super::finding::{Finding, Severity};
 use crate::analysis::packing::FALLBACK_SHARE;
-use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Owner, Role};
+use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{BufferId, Bytes, Device, Program, ShapeNode};
 
@@ -31,6 +33,8 @@ pub struct Case<'a> {
     pub before: Outcome,
     /// Temporaries at the peak, largest first.
     pub peak: Vec<AtPeak>,
+    /// The largest batch that fits, once somebody asked.
+    pub(super) largest_batch: OnceLock<Option<(i64, i64)>>,
 }
 
 /// A temporary at the peak.
@@ -61,7 +65,7 @@ impl<'a> Case<'a> {
             .map(|(i, family)| AtPeak { family: i, buffer: family.root, size: family.size })
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
-        Some(Self { row, program, analysis, space, device, memory, before, peak })
+        Some(Self { row, program, analysis, space, device, memory, before, peak, largest_batch: OnceLock::new() })
     }
 
     /// Allocated bytes.
@@ -218,13 +222,17 @@ impl<'a> Case<'a> {
     pub fn drop_all(&self, buffers: &[BufferId]) -> Vec<Edit> {
         buffers.iter().map(|b| Edit::Drop(self.program.buffers.number[b.index()])).collect()
     }
+}
 
-    /// Buffers a change resizes, with their owner; used to tell what a rule already covers.
-    #[must_use]
-    pub fn owner_of(&self, buffer: BufferId) -> Option<Owner> {
-        self.memory.items.iter().find(|item| item.buffer == buffer).map(|item| item.owner)
+/// Sums of sizes that a hostile file cannot wrap round.
+pub trait Total: Iterator<Item = u64> + Sized {
+    /// The sum, at most `u64::MAX`.
+    fn total(self) -> u64 {
+        self.fold(0, u64::saturating_add)
     }
 }
+
+impl<I: Iterator<Item = u64>> Total for I {}
 
 /// The shortest names that cover paths: their first words (`params`, `opt_state`), and the paths themselves where
 /// others with the same first word are not meant.

@@ -1,6 +1,6 @@
 //! Rule `debug_callback`: callbacks left in the program, which keep what they print in memory.
 
-use super::case::Case;
+use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding};
 use crate::model::{BufferId, Bytes, InstructionId, NO_ROW, Opcode};
 
@@ -38,7 +38,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
             kept.push((t.size, t.buffer));
         }
     }
-    let bytes: u64 = kept.iter().map(|k| k.0).sum();
+    let bytes: u64 = kept.iter().map(|k| k.0).total();
     let mut finding = case.finding(NAME);
     // Without a large buffer it is worth knowing, but no cause.
     if !case.is_worth(bytes) {

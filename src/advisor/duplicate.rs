@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{AtPeak, Case};
+use super::case::{AtPeak, Case, Total};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::what_if::batch::{outline, weights};
 use crate::model::Bytes;
@@ -48,7 +48,7 @@ fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
             groups.entry((shape.short_text_of(node), without_numbers(name))).or_default().push(t);
         }
     }
-    let largest = groups.into_iter().map(|(key, rows)| (rows.iter().map(|t| t.size).sum::<u64>(), key, rows));
+    let largest = groups.into_iter().map(|(key, rows)| (rows.iter().map(|t| t.size).total(), key, rows));
     let Some((bytes, (shape, name), rows)) = largest.filter(|g| g.2.len() >= SERIES).max_by_key(|g| g.0) else {
         return;
     };
@@ -85,7 +85,7 @@ fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
             case.node(t.buffer).is_some_and(|n| n.dimensions.len() > 1 && weights.contains(&outline(&n.dimensions)))
         })
         .collect();
-    let bytes: u64 = rows.iter().map(|t| t.size).sum();
+    let bytes: u64 = rows.iter().map(|t| t.size).total();
     if !case.is_share(bytes, SHARE) {
         return;
     }

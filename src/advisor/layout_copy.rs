@@ -1,6 +1,6 @@
 //! Rule `layout_copy`: whole arguments copied because their layout is not the one the program wants.
 
-use super::case::{AtPeak, Case};
+use super::case::{AtPeak, Case, Total};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::what_if::Role;
 use crate::model::{BufferId, Bytes, InstructionId, NO_ROW, Opcode};
@@ -39,7 +39,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
             found.push((t, row));
         }
     }
-    let bytes: u64 = found.iter().map(|f| f.0.size).sum();
+    let bytes: u64 = found.iter().map(|f| f.0.size).total();
     if !case.is_worth(bytes) {
         return;
     }

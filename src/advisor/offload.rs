@@ -1,6 +1,6 @@
 //! Rule `offload`: optimizer state that could live in the host's memory, when memory is tight.
 
-use super::case::{Case, listed, short_names};
+use super::case::{Case, Total, listed, short_names};
 use super::finding::{ChangesResults, Finding, Severity};
 use crate::model::{Bytes, DeviceKind};
 
@@ -24,7 +24,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let rows: Vec<usize> = case.arguments().filter(|a| is_state(a.1)).map(|a| a.0).collect();
-    let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).sum();
+    let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     if !case.is_share(bytes, SHARE) {
         return;
     }

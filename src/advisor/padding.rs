@@ -40,7 +40,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         let logs: f64 = dims.iter().map(|d| d.factor().ln()).sum();
         for d in dims.iter().filter(|d| d.padded > d.size && logs > 0.0) {
             let entry = by_size.entry(d.size).or_default();
-            entry.bytes += (waste as f64 * d.factor().ln() / logs) as u64;
+            entry.bytes = entry.bytes.saturating_add((waste as f64 * d.factor().ln() / logs) as u64);
             entry.tile = entry.tile.max(d.tile);
             entry.buffers.push(buffer);
         }

@@ -1,6 +1,6 @@
 //! Rule `precision`: 32-bit floats where 16 bits might do.
 
-use super::case::Case;
+use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::what_if::{Arguments, Edit};
 use crate::model::{Bytes, ElementType, percent};
@@ -14,9 +14,9 @@ const SHARE: f64 = 0.30;
 /// Looks at the wide floats at the peak.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let is_wide = |buffer| case.node(buffer).is_some_and(|node| node.element_type.is_wide_float());
-    let temporaries: u64 = case.peak.iter().filter(|t| is_wide(t.buffer)).map(|t| t.size).sum();
-    let kept: u64 = case.memory.base.iter().filter(|base| is_wide(base.buffer)).map(|base| base.size).sum();
-    if !case.is_share(temporaries + kept, SHARE) {
+    let temporaries: u64 = case.peak.iter().filter(|t| is_wide(t.buffer)).map(|t| t.size).total();
+    let kept: u64 = case.memory.base.iter().filter(|base| is_wide(base.buffer)).map(|base| base.size).total();
+    if !case.is_share(temporaries.saturating_add(kept), SHARE) {
         return;
     }
     let bf16 = ElementType::BF16;
@@ -32,7 +32,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let saved = case.fill(&mut finding, vec![edit]);
     finding.title = format!(
         "{} at the peak are 32-bit floats: {} less in bfloat16",
-        percent(temporaries + kept, case.memory.peak.max(1)),
+        percent(temporaries.saturating_add(kept), case.memory.peak.max(1)),
         Bytes(saved).short()
     );
     finding.why = format!(

@@ -1,6 +1,6 @@
 //! Rule `replicated`: large arguments that every device holds whole.
 
-use super::case::{Case, listed, short_names};
+use super::case::{Case, Total, listed, short_names};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::{Arguments, Edit, Role};
@@ -49,7 +49,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.finding(NAME);
     let edit = Edit::Shard(Arguments(names.clone()), devices);
     case.fill(&mut finding, vec![edit]);
-    let whole: u64 = rows.iter().map(|&row| case.memory.base[row].size).sum();
+    let whole: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     let outlines: Vec<Vec<i64>> = rows
         .iter()
         .filter_map(|&row| case.node(case.memory.base[row].buffer))
@@ -60,7 +60,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .iter()
         .filter(|t| case.node(t.buffer).is_some_and(|node| outlines.contains(&outline(&node.dimensions))))
         .collect();
-    let twin_bytes: u64 = twins.iter().map(|t| t.size).sum();
+    let twin_bytes: u64 = twins.iter().map(|t| t.size).total();
     let results: u64 = case
         .memory
         .base
@@ -68,8 +68,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .filter(|base| matches!(base.role, Role::Result(_)))
         .filter(|base| case.node(base.buffer).is_some_and(|node| outlines.contains(&outline(&node.dimensions))))
         .map(|base| base.size)
-        .sum();
-    let stake = whole + results + twin_bytes;
+        .total();
+    let stake = whole.saturating_add(results).saturating_add(twin_bytes);
     let stake = stake - stake / u64::from(devices);
     if !case.is_worth(stake) {
         return;

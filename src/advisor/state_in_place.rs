@@ -1,6 +1,6 @@
 //! Rule `state_in_place`: programs whose memory is state that they update in place, such as a decoder's cache.
 
-use super::case::{Case, listed, short_names};
+use super::case::{Case, Total, listed, short_names};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program, percent};
@@ -70,7 +70,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let rows = state(case);
-    let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).sum();
+    let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     if !case.is_share(bytes, SHARE) {
         return;
     }

@@ -1,6 +1,6 @@
 //! Rule `unsharded_activations`: temporaries that hold the batch of all devices on each of them.
 
-use super::case::Case;
+use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::batch::GlobalBatch;
@@ -14,7 +14,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let Some(batch) = GlobalBatch::new(case.program, &case.memory.base, &case.memory.data) else { return };
     let held: Vec<_> =
         case.peak.iter().filter(|t| case.node(t.buffer).is_some_and(|n| batch.dimension(n).is_some())).collect();
-    let bytes: u64 = held.iter().map(|t| t.size).sum();
+    let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_worth(bytes) {
         return;
     }

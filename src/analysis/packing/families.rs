@@ -111,7 +111,8 @@ impl Families {
         for (family, &offset) in self.list.iter().zip(&placement.offsets) {
             if family.size > 0 {
                 all += 1;
-                equal += usize::from(program.buffers.offset.get(family.root.index()) == Some(&(start + offset)));
+                equal +=
+                    usize::from(program.buffers.offset.get(family.root.index()) == Some(&start.saturating_add(offset)));
             }
         }
         if all == 0 { 1.0 } else { equal as f64 / all as f64 }

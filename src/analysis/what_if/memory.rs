@@ -7,7 +7,7 @@ use super::batch::{self, DataArgument};
 use super::names::Names;
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{AllocationId, BufferId, Bytes, Device, InstructionId, NO_ROW, Opcode, Program, TpuGeneration};
+use crate::model::{AllocationId, BufferId, Device, InstructionId, NO_ROW, Opcode, Program, TpuGeneration};
 
 /// An allocation that lives throughout.
 #[derive(Debug, Clone)]
@@ -148,7 +148,8 @@ impl Memory {
             rest: temporaries.saturating_sub(heap),
             peak: space.xprof.peak.0,
             allocated: space.xprof.allocated.0,
-            correction: space.xprof.peak.0 as i64 - always.saturating_add(live) as i64,
+            correction: i64::try_from(i128::from(space.xprof.peak.0) - i128::from(always.saturating_add(live)))
+                .unwrap_or(0),
             capacity: space.capacity.as_ref().map(|c| c.bytes.0),
             vmem,
             data,
@@ -193,12 +194,6 @@ impl Memory {
             Role::Argument { path, .. } if accept(path) => Some(i),
             _ => None,
         })
-    }
-
-    /// Size of a buffer in the dump.
-    #[must_use]
-    pub fn size_of(program: &Program, buffer: BufferId) -> Bytes {
-        program.buffers.size_of(buffer)
     }
 }
 

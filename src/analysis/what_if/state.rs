@@ -382,7 +382,9 @@ impl<'a> State<'a> {
 
     /// Divides a dimension of a base row.
     fn divide(&mut self, row: usize, dimension: usize, parts: i64) {
-        for item in self.items_of(|owner| owner == Owner::Base(row as u32)) {
+        let Some(first) = row_item(self.memory, row) else { return };
+        let own = self.memory.items[first..].iter().take_while(|item| item.owner == Owner::Base(row as u32)).count();
+        for item in first..first + own {
             self.change(item, |node| {
                 let Some(&size) = node.dimensions.get(dimension) else { return false };
                 resize::set_dimension(node, dimension, size / parts);
