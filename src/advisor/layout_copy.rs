@@ -18,9 +18,9 @@ fn copied_argument(case: &Case<'_>, buffer: BufferId) -> Option<usize> {
     for _ in 0..16 {
         let &row = program.instructions.operands_of(at).first().filter(|&&row| row != NO_ROW)?;
         at = InstructionId(row);
-        match program.instructions.opcode.get(at.index())? {
-            &Opcode::PARAMETER => break,
-            &(Opcode::BITCAST | Opcode::GET_TUPLE_ELEMENT | Opcode::COPY) => {}
+        match *program.instructions.opcode.get(at.index())? {
+            Opcode::PARAMETER => break,
+            Opcode::BITCAST | Opcode::GET_TUPLE_ELEMENT | Opcode::COPY => {}
             _ => return None,
         }
     }

@@ -141,7 +141,7 @@ fn batch_fit(case: &Case<'_>) -> Option<BatchFit> {
 }
 
 /// Sorts findings: by bytes saved; of two within 10 % of each other, the one that cannot change results first.
-pub fn rank(findings: &mut Vec<Finding>) {
+pub fn rank(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), std::cmp::Reverse(finding.weight())));
     // "Within 10 %" is no order (it is not transitive), so safer findings move up past their neighbours one by one.
     for i in 1..findings.len() {

@@ -71,9 +71,9 @@ pub fn resized(present: u64, before: &ShapeNode, after: &ShapeNode) -> u64 {
 /// Sizes of dimensions that are products of `from` with its neighbours in an argument, and in no argument a dimension
 /// of their own: what reshapes make of it.
 #[must_use]
-pub fn merged_sizes<'a>(arguments: impl Iterator<Item = &'a ShapeNode> + Clone, from: i64) -> Vec<i64> {
+pub fn merged_sizes(arguments: &[&ShapeNode], from: i64) -> Vec<i64> {
     let mut sizes = Vec::new();
-    for node in arguments.clone() {
+    for node in arguments {
         let dims = &node.dimensions;
         for start in 0..dims.len() {
             let mut product = 1i64;
@@ -89,7 +89,7 @@ pub fn merged_sizes<'a>(arguments: impl Iterator<Item = &'a ShapeNode> + Clone, 
     }
     sizes.sort_unstable();
     sizes.dedup();
-    sizes.retain(|size| !arguments.clone().any(|node| node.dimensions.contains(size)));
+    sizes.retain(|size| !arguments.iter().any(|node| node.dimensions.contains(size)));
     sizes
 }
 
@@ -149,7 +149,7 @@ mod tests {
     fn products_are_replaced_with_their_factor() {
         let tokens = ShapeNode::array(ElementType::S32, vec![4, 520]);
         let table = ShapeNode::array(ElementType::F32, vec![520, 2048]);
-        let merged = merged_sizes([&tokens, &table].into_iter(), 520);
+        let merged = merged_sizes(&[&tokens, &table], 520);
         assert_eq!(merged, [2080, 520 * 2048]);
         let mut flat = ShapeNode::array(ElementType::F32, vec![2080, 64]);
         assert!(replace_size(&mut flat, 520, 512, &merged));

@@ -221,7 +221,7 @@ impl<'a> State<'a> {
             .filter(|base| matches!(base.role, Role::Argument { .. }))
             .filter_map(|base| resize::node_of(self.program, base.buffer))
             .collect();
-        let merged = resize::merged_sizes(arguments.iter().copied(), from);
+        let merged = resize::merged_sizes(&arguments, from);
         let mut changed = 0usize;
         for item in 0..self.nodes.len() {
             changed += usize::from(self.change(item, |node| resize::replace_size(node, from, to, &merged)));
