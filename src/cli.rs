@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::what_if::Edit;
 use highwater::export::report::{self, Format};
 use highwater::export::{self};
 use highwater::model::{Bytes, Capacity, Profile, SourceInfo, parse_size};
@@ -133,6 +134,10 @@ struct ReportArgs {
     /// Add every logical buffer
     #[arg(long)]
     buffers: bool,
+    /// A change to try out, any number of times: `donate params`, `dtype * bf16`, `dim 2050 2048`, `batch 0.5`,
+    /// `shard table 4`, `remat layer_*`, `drop 17`, `free 17 200`
+    #[arg(long = "edit", value_name = "EDIT")]
+    edits: Vec<Edit>,
 }
 
 /// Runs the program.
@@ -195,6 +200,7 @@ fn open_window(args: WindowArgs) -> ExitCode {
         capacity: args.place.capacity,
         curve: false,
         buffers: false,
+        edits: Vec::new(),
     };
     print_report(&sources, &report)
 }
@@ -281,6 +287,7 @@ fn print_report(sources: &[Source], args: &ReportArgs) -> ExitCode {
         program: args.program.clone(),
         curve: args.curve,
         buffers: args.buffers,
+        edits: args.edits.clone(),
     };
     let borrowed: Vec<_> = opened.iter().map(|(profile, analysis)| (profile, analysis)).collect();
     let text = report::write(&report::build(&borrowed, &failed, &options), args.format);

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Bytes};
 
 /// Something to change, or to know.
@@ -19,6 +20,8 @@ pub struct Finding {
     pub advice: Vec<String>,
     /// Bytes by which the peak falls, recomputed (never a sum of sizes); `None` where nothing can be computed.
     pub saves_bytes: Option<Bytes>,
+    /// Bytes at the peak that it is about: what findings are ranked by. Where it is not said, what is saved.
+    pub at_stake_bytes: Option<Bytes>,
     /// The peak after it.
     pub peak_after_bytes: Option<Bytes>,
     /// Allocated bytes after it, from the compiler's own way of packing.
@@ -43,6 +46,8 @@ pub struct Finding {
     pub warnings: Vec<String>,
     /// Whether it rests on names alone.
     pub is_guess: bool,
+    /// The same as changes to try.
+    pub edits: Vec<Edit>,
 }
 
 /// How grave a [`Finding`] is. Nothing is critical in a program that uses less than 83 % of what there is.
@@ -100,10 +105,10 @@ impl Finding {
         Self { rule, ..Self::default() }
     }
 
-    /// Bytes it saves, 0 where that is not known: what findings are ranked by.
+    /// What findings are ranked by: bytes at the peak that it is about, at least those it saves.
     #[must_use]
     pub fn weight(&self) -> u64 {
-        self.saves_bytes.map_or(0, |bytes| bytes.0)
+        self.at_stake_bytes.max(self.saves_bytes).map_or(0, |bytes| bytes.0)
     }
 }
 

@@ -1,9 +1,32 @@
 //! The advisor: what to change, what it saves at the peak, and what that rests on. One file for each rule.
 
+mod activations;
+mod arguments;
+pub mod batch_size;
+mod case;
+pub mod chips;
+mod debug_callback;
+mod donation;
+mod duplicate;
 mod finding;
+mod fragmentation;
 pub mod ipu;
+mod layout_copy;
+mod offload;
+mod oversized;
+mod padding;
+pub mod plan;
+mod precision;
+mod replicated;
+mod scoped_vmem;
+#[cfg(test)]
+mod sketch;
+mod state_in_place;
+mod unsharded_activations;
 
+pub use case::{AtPeak, Case};
 pub use finding::{ChangesResults, Finding, Severity};
+pub use plan::Plan;
 
 use crate::analysis::ProfileAnalysis;
 use crate::model::Profile;
@@ -25,17 +48,136 @@ pub struct Rule {
     pub run: fn(&Subject<'_>, &mut Vec<Finding>),
 }
 
+/// A rule about the HBM of one program.
+pub struct ProgramRule {
+    /// Its name, as the report writes it.
+    pub name: &'static str,
+    /// Looks at a program.
+    pub run: fn(&Case<'_>, &mut Vec<Finding>),
+}
+
 /// Rules about whole profiles.
 const RULES: &[&[Rule]] = &[ipu::RULES];
 
-/// Everything the rules find, gravest first, then most bytes saved.
+/// Rules about XLA programs.
+pub const PROGRAM_RULES: &[ProgramRule] = &[
+    ProgramRule { name: replicated::NAME, run: replicated::run },
+    ProgramRule { name: unsharded_activations::NAME, run: unsharded_activations::run },
+    ProgramRule { name: oversized::NAME, run: oversized::run },
+    ProgramRule { name: duplicate::NAME, run: duplicate::run },
+    ProgramRule { name: padding::NAME, run: padding::run },
+    ProgramRule { name: donation::NAME, run: donation::run },
+    ProgramRule { name: activations::NAME, run: activations::run },
+    ProgramRule { name: precision::NAME, run: precision::run },
+    ProgramRule { name: state_in_place::NAME, run: state_in_place::run },
+    ProgramRule { name: arguments::NAME, run: arguments::run },
+    ProgramRule { name: fragmentation::NAME, run: fragmentation::run },
+    ProgramRule { name: layout_copy::NAME, run: layout_copy::run },
+    ProgramRule { name: debug_callback::NAME, run: debug_callback::run },
+    ProgramRule { name: offload::NAME, run: offload::run },
+    ProgramRule { name: scoped_vmem::NAME, run: scoped_vmem::run },
+    ProgramRule { name: batch_size::NAME, run: batch_size::run },
+];
+
+/// What the advisor has to say.
+#[derive(Debug, Default)]
+pub struct Advice {
+    /// What the rules found, most bytes saved first.
+    pub findings: Vec<Finding>,
+    /// A plan for each program that does not fit.
+    pub plans: Vec<Plan>,
+    /// The largest batch of each program that has one.
+    pub batches: Vec<BatchFit>,
+}
+
+/// The largest batch that fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchFit {
+    /// Program of the profile.
+    pub program: usize,
+    /// The batch on each device.
+    pub now: i64,
+    /// The largest on each device that fits, to within a 64th; 0 where not even one sample does.
+    pub largest: i64,
+    /// Whether which arguments hold the batch is known from their names alone.
+    pub is_guess: bool,
+}
+
+/// Runs every rule. Pure and without side effects, but not free: run it off the window's thread.
 #[must_use]
-pub fn advise(profile: &Profile, analysis: &ProfileAnalysis) -> Vec<Finding> {
+pub fn advise(profile: &Profile, analysis: &ProfileAnalysis) -> Advice {
+    use rayon::prelude::*;
     let subject = Subject { profile, analysis };
     let mut findings = Vec::new();
     for rule in RULES.iter().copied().flatten() {
         (rule.run)(&subject, &mut findings);
     }
+    let programs = profile.programs.iter().zip(&analysis.programs).enumerate();
+    let cases: Vec<Case<'_>> =
+        programs.filter_map(|(row, (program, analysis))| Case::new(row, program, analysis, &profile.device)).collect();
+    for case in &cases {
+        let found: Vec<Vec<Finding>> = PROGRAM_RULES
+            .par_iter()
+            .map(|rule| {
+                let mut found = Vec::new();
+                (rule.run)(case, &mut found);
+                found
+            })
+            .collect();
+        findings.extend(found.into_iter().flatten());
+    }
+    rank(&mut findings);
+    let (plans, batches) = rayon::join(
+        || cases.iter().filter_map(|case| plan::plan(case, &findings)).collect(),
+        || cases.iter().filter_map(batch_fit).collect(),
+    );
+    Advice { findings, plans, batches }
+}
+
+fn batch_fit(case: &Case<'_>) -> Option<BatchFit> {
+    let (largest, now) = batch_size::largest(case)?;
+    let is_guess = case.memory.data.first().is_some_and(|data| data.by_name);
+    Some(BatchFit { program: case.row, now, largest, is_guess })
+}
+
+/// Sorts findings: by bytes saved; of two within 10 % of each other, the one that cannot change results first.
+pub fn rank(findings: &mut [Finding]) {
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), std::cmp::Reverse(finding.weight())));
-    findings
+    // "Within 10 %" is no order (it is not transitive), so safer findings move up past their neighbours one by one.
+    for i in 1..findings.len() {
+        let mut at = i;
+        while at > 0 {
+            let (before, here) = (&findings[at - 1], &findings[at]);
+            let close = before.weight() as f64 <= here.weight() as f64 * 1.1 && here.weight() > 0;
+            if before.severity != here.severity || !close || before.changes_results <= here.changes_results {
+                break;
+            }
+            findings.swap(at - 1, at);
+            at -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Bytes;
+
+    fn finding(rule: &'static str, saves: u64, changes: ChangesResults, severity: Severity) -> Finding {
+        Finding { saves_bytes: Some(Bytes(saves)), changes_results: changes, severity, ..Finding::new(rule) }
+    }
+
+    #[test]
+    fn safe_findings_pass_those_that_save_hardly_more() {
+        let mut findings = vec![
+            finding("hint", 900, ChangesResults::No, Severity::Hint),
+            finding("batch", 105, ChangesResults::Yes, Severity::Critical),
+            finding("donation", 100, ChangesResults::No, Severity::Critical),
+            finding("small", 10, ChangesResults::No, Severity::Critical),
+            finding("large", 200, ChangesResults::Yes, Severity::Critical),
+        ];
+        rank(&mut findings);
+        let order: Vec<_> = findings.iter().map(|f| f.rule).collect();
+        assert_eq!(order, ["large", "donation", "batch", "small", "hint"]);
+    }
 }

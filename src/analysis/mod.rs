@@ -7,6 +7,7 @@ pub mod grouping;
 pub mod live_range;
 pub mod map;
 pub mod occupancy;
+pub mod packing;
 pub mod padding;
 mod profile;
 mod program;
@@ -16,6 +17,7 @@ pub mod shape_groups;
 pub mod steps;
 pub mod tiles;
 pub mod tree;
+pub mod what_if;
 pub mod xprof;
 
 pub use profile::ProfileAnalysis;

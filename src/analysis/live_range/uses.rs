@@ -54,3 +54,31 @@ impl LiveRanges {
         uses
     }
 }
+
+impl LiveRanges {
+    /// The buffers that hold the program's result: place in the result, and the buffer that stands there.
+    #[must_use]
+    pub fn results(&self, program: &Program) -> Vec<(Vec<i64>, BufferId)> {
+        let root = program.entry.and_then(|entry| program.computations.get(entry.index())).map_or(NO_ROW, |c| c.root);
+        let Some(shape) = program.shape_of(InstructionId(root)) else { return Vec::new() };
+        // Value to the places where it stands.
+        let mut wanted: std::collections::HashMap<u32, Vec<u32>> = std::collections::HashMap::new();
+        for (node, leaf) in shape.nodes.iter().enumerate() {
+            if !leaf.is_tuple()
+                && let Some(position) = self.values.position(&self.flat, root, node as u32)
+            {
+                wanted.entry(self.values.value[position as usize]).or_default().push(node as u32);
+            }
+        }
+        let mut found: Vec<(u32, BufferId)> = Vec::new();
+        for (row, (&instruction, &node)) in program.buffers.instruction.iter().zip(&program.buffers.node).enumerate() {
+            if instruction == NO_ROW || node == NO_ROW {
+                continue;
+            }
+            let nodes = self.values.position(&self.flat, instruction, node).and_then(|own| wanted.get(&own));
+            found.extend(nodes.into_iter().flatten().map(|&node| (node, BufferId(row as u32))));
+        }
+        found.sort_unstable();
+        found.into_iter().map(|(node, buffer)| (shape.index_of(node), buffer)).collect()
+    }
+}

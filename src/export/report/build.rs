@@ -1,9 +1,9 @@
 //! Fills the report from the profiles and their analysis.
 
-use super::Options;
 use super::schema::{
     BufferReport, CategoryReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
 };
+use super::{Options, findings, what_if};
 use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, unpadded};
 use crate::model::{BufferId, Device, InstructionId, MemorySpace, Profile, Program, SourceInfo};
 
@@ -26,6 +26,7 @@ fn source(info: &SourceInfo) -> Source {
 
 fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Options) -> ProfileReport {
     let device = &profile.device;
+    let advice = crate::advisor::advise(profile, analysis);
     let programs = profile
         .programs
         .iter()
@@ -47,7 +48,9 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
             super::tiles::report(memory, tiles, if options.top == 0 { usize::MAX } else { options.top })
         }),
         failures: profile.failures.iter().map(|f| super::failure::report(f, profile, options.top)).collect(),
-        findings: super::findings::report(profile, analysis),
+        findings: findings::findings(profile, &advice, if options.top == 0 { usize::MAX } else { options.top }),
+        plans: findings::plans(profile, &advice),
+        batches: findings::batches(profile, &advice),
         notes: profile.notes.iter().map(ToString::to_string).chain(analysis.notes.iter().cloned()).collect(),
     }
 }
@@ -60,7 +63,12 @@ fn program_report(program: &Program, analysis: &ProgramAnalysis, device: &Device
         name: program.name.clone(),
         id: program.id.clone(),
         has_buffer_assignment: program.has_buffer_assignment,
-        spaces: analysis.spaces.iter().filter(wanted).map(|s| space_report(program, analysis, s, options)).collect(),
+        spaces: analysis
+            .spaces
+            .iter()
+            .filter(wanted)
+            .map(|s| space_report(program, analysis, s, device, options))
+            .collect(),
     }
 }
 
@@ -68,6 +76,7 @@ fn space_report(
     program: &Program,
     analysis: &ProgramAnalysis,
     space: &SpaceAnalysis,
+    device: &Device,
     options: &Options,
 ) -> SpaceReport {
     let (verdict, over_by_bytes) = match space.verdict() {
@@ -118,6 +127,9 @@ fn space_report(
             .iter()
             .map(|&(category, bytes, buffers)| CategoryReport { category: category.name(), bytes: bytes.0, buffers })
             .collect(),
+        packing: what_if::packing(program, space),
+        what_if: what_if::what_if(program, analysis, space, device, &options.edits),
+        other_chips: what_if::other_chips(space),
         curve: options.curve.then(|| {
             xprof.curve.iter().enumerate().map(|(event, &(bytes, unpadded))| (event, bytes, unpadded)).collect()
         }),

@@ -1,9 +1,10 @@
-//! The advisor's findings in the report.
+//! The advisor's findings in the report, and its plan.
+
+use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::advisor::{Finding, advise};
-use crate::analysis::ProfileAnalysis;
+use crate::advisor::{Advice, Finding, Plan};
 use crate::model::{Bytes, Profile};
 
 /// A finding.
@@ -23,36 +24,219 @@ pub struct FindingReport {
     pub saves_bytes: Option<Bytes>,
     /// The peak after it.
     pub peak_after_bytes: Option<Bytes>,
+    /// Allocated after it.
+    pub allocated_after_bytes: Option<Bytes>,
+    /// Bytes at the peak that it is about: what causes are ranked by.
+    pub at_stake_bytes: Option<Bytes>,
     /// Whether it fits then.
     pub fits_after: Option<bool>,
     /// `no`, `maybe` or `yes`.
     pub changes_results: &'static str,
-    /// Buffers.
-    pub buffers: Vec<u32>,
+    /// Program it is about.
+    pub program: Option<String>,
+    /// Numbers of the buffers in the file.
+    pub buffers: Vec<i64>,
     /// Tiles.
     pub tiles: Vec<u32>,
+    /// How far such predictions were off.
+    pub band: Option<String>,
+    /// What to know before trusting it.
+    pub warnings: Vec<String>,
+    /// Whether it rests on names alone.
+    pub is_guess: bool,
+    /// The same as changes to try with `--edit`.
+    pub edits: Vec<String>,
     /// Page.
     pub reference: &'static str,
 }
 
-/// The findings of a profile.
-pub fn report(profile: &Profile, analysis: &ProfileAnalysis) -> Vec<FindingReport> {
-    advise(profile, analysis).into_iter().map(row).collect()
+/// A plan.
+#[derive(Debug, Serialize)]
+pub struct PlanReport {
+    /// Program it is about.
+    pub program: String,
+    /// One sentence.
+    pub summary: String,
+    /// The changes, as for `--edit`.
+    pub edits: Vec<String>,
+    /// Rules they come from.
+    pub rules: Vec<&'static str>,
+    /// The peak after it.
+    pub peak_bytes: Bytes,
+    /// Allocated after it.
+    pub allocated_bytes: Bytes,
+    /// Whether it fits then.
+    pub fits: bool,
+    /// What is missing where it does not.
+    pub over_by_bytes: Bytes,
+    /// Whether results may change.
+    pub changes_results: &'static str,
 }
 
-fn row(finding: Finding) -> FindingReport {
+/// The largest batch that fits.
+#[derive(Debug, Serialize)]
+pub struct BatchReport {
+    /// Program it is about.
+    pub program: String,
+    /// The batch on each device.
+    pub per_device: i64,
+    /// The largest that fits.
+    pub largest_that_fits: i64,
+    /// Whether which arguments hold the batch is known from their names alone.
+    pub is_guess: bool,
+}
+
+/// The findings of a profile.
+pub fn findings(profile: &Profile, advice: &Advice, top: usize) -> Vec<FindingReport> {
+    advice.findings.iter().map(|finding| row(profile, finding, top)).collect()
+}
+
+fn row(profile: &Profile, finding: &Finding, top: usize) -> FindingReport {
+    let program = finding.program.and_then(|row| profile.programs.get(row));
+    let number = |buffer: &crate::model::BufferId| program?.buffers.number.get(buffer.index()).copied();
     FindingReport {
         rule: finding.rule,
         severity: finding.severity.name(),
-        title: finding.title,
-        why: finding.why,
-        advice: finding.advice,
+        title: finding.title.clone(),
+        why: finding.why.clone(),
+        advice: finding.advice.clone(),
         saves_bytes: finding.saves_bytes,
         peak_after_bytes: finding.peak_after_bytes,
+        allocated_after_bytes: finding.allocated_after_bytes,
+        at_stake_bytes: finding.at_stake_bytes,
         fits_after: finding.fits_after,
         changes_results: finding.changes_results.name(),
-        buffers: finding.buffers.iter().map(|buffer| buffer.0).collect(),
-        tiles: finding.tiles,
+        program: program.map(|program| program.name.clone()),
+        buffers: finding.buffers.iter().filter_map(number).take(top).collect(),
+        tiles: finding.tiles.clone(),
+        band: finding.band.clone(),
+        warnings: finding.warnings.clone(),
+        is_guess: finding.is_guess,
+        edits: finding.edits.iter().map(ToString::to_string).collect(),
         reference: finding.reference,
     }
+}
+
+/// The plans of a profile.
+pub fn plans(profile: &Profile, advice: &Advice) -> Vec<PlanReport> {
+    let name = |plan: &Plan| profile.programs.get(plan.program).map(|p| p.name.clone()).unwrap_or_default();
+    let row = |plan: &Plan| PlanReport {
+        program: name(plan),
+        summary: plan.summary.clone(),
+        edits: plan.edits.iter().map(ToString::to_string).collect(),
+        rules: plan.rules.clone(),
+        peak_bytes: plan.peak,
+        allocated_bytes: plan.allocated,
+        fits: plan.fits,
+        over_by_bytes: plan.over,
+        changes_results: plan.changes_results.name(),
+    };
+    advice.plans.iter().map(row).collect()
+}
+
+/// The largest batches of a profile's programs.
+pub fn batches(profile: &Profile, advice: &Advice) -> Vec<BatchReport> {
+    advice
+        .batches
+        .iter()
+        .map(|fit| BatchReport {
+            program: profile.programs.get(fit.program).map(|p| p.name.clone()).unwrap_or_default(),
+            per_device: fit.now,
+            largest_that_fits: fit.largest,
+            is_guess: fit.is_guess,
+        })
+        .collect()
+}
+
+/// What a finding comes to, in words.
+fn effect(finding: &FindingReport) -> Option<String> {
+    let (saves, after) = (finding.saves_bytes?, finding.peak_after_bytes?);
+    let fits = match finding.fits_after {
+        Some(true) => ", fits then",
+        Some(false) => ", does not fit with this alone",
+        None => "",
+    };
+    Some(format!("saves {} at the peak, {} after{fits}", saves.short(), after.short()))
+}
+
+/// What a plan says of results.
+fn results(plan: &PlanReport) -> &'static str {
+    match plan.changes_results {
+        "no" => "Results stay the same",
+        "maybe" => "Results may change",
+        _ => "Results change",
+    }
+}
+
+/// A sentence about the largest batch.
+fn sentence(batch: &BatchReport) -> String {
+    let guess = if batch.is_guess { " (which arguments hold it is a guess from their names)" } else { "" };
+    match batch.largest_that_fits {
+        0 => format!("Not even a batch of 1 on each device fits; it is {} now{guess}", batch.per_device),
+        largest => format!(
+            "The largest batch on each device that fits is about {largest}; it is {} now{guess}",
+            batch.per_device
+        ),
+    }
+}
+
+/// Writes the findings as text.
+pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanReport], batches: &[BatchReport]) {
+    for plan in plans {
+        let _ = writeln!(out, "plan: {}. {}", plan.summary, results(plan));
+    }
+    for batch in batches {
+        let _ = writeln!(out, "batch: {}", sentence(batch));
+    }
+    for finding in findings {
+        let _ = writeln!(out, "{}: {}  [{}]", finding.severity, finding.title, finding.rule);
+        let _ = writeln!(out, "    {}", finding.why);
+        if let Some(effect) = effect(finding) {
+            let _ = writeln!(out, "    {effect}");
+        }
+        for advice in &finding.advice {
+            let _ = writeln!(out, "    - {advice}");
+        }
+        if let Some(band) = &finding.band {
+            let _ = writeln!(out, "    prediction: {band}");
+        }
+        for warning in &finding.warnings {
+            let _ = writeln!(out, "    careful: {warning}");
+        }
+    }
+}
+
+/// Writes the findings as Markdown; `escape` keeps text from being taken for it.
+pub fn write_markdown(
+    out: &mut String,
+    findings: &[FindingReport],
+    plans: &[PlanReport],
+    batches: &[BatchReport],
+    escape: &dyn Fn(&str) -> String,
+) {
+    if findings.is_empty() && plans.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "### What to change\n");
+    for plan in plans {
+        let _ = writeln!(out, "**Plan:** {}. {}.\n", plan.summary, results(plan));
+    }
+    for batch in batches {
+        let _ = writeln!(out, "{}.\n", sentence(batch));
+    }
+    for finding in findings {
+        let _ = writeln!(out, "* **{}** ({}, `{}`)  ", escape(&finding.title), finding.severity, finding.rule);
+        let _ = writeln!(out, "  {}", escape(&finding.why));
+        if let Some(effect) = effect(finding) {
+            let _ = writeln!(out, "  *{effect}*");
+        }
+        // Advice holds code in backquotes, which stays code.
+        for advice in &finding.advice {
+            let _ = writeln!(out, "  * {advice}");
+        }
+        for warning in &finding.warnings {
+            let _ = writeln!(out, "  * careful: {}", escape(warning));
+        }
+    }
+    out.push('\n');
 }

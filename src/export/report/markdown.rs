@@ -23,6 +23,7 @@ pub fn write(report: &Report) -> String {
         if let Some(tiles) = &profile.tiles {
             super::tiles::write_markdown(&mut out, tiles);
         }
+        super::findings::write_markdown(&mut out, &profile.findings, &profile.plans, &profile.batches, &escape);
         for note in &profile.notes {
             let _ = writeln!(out, "> {}\n", escape(note));
         }
@@ -78,6 +79,22 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         let _ = writeln!(out, "| {what} | {} | {} |", Bytes(row.bytes).short(), Bytes(row.bytes).exact());
     }
     out.push('\n');
+    if let Some(what_if) = &space.what_if {
+        let edits: Vec<String> = what_if.edits.iter().map(|edit| code(edit)).collect();
+        let _ = writeln!(out, "What if {}: {}\n", edits.join(", "), what_if.summary);
+        let _ = writeln!(out, "| | before | after |\n|---|---:|---:|");
+        for (label, before, after) in [
+            ("peak", space.peak_bytes, what_if.peak_bytes),
+            ("allocated", space.allocated_bytes, what_if.allocated_bytes),
+            ("always live", space.always_live_bytes, what_if.base_bytes),
+        ] {
+            let _ = writeln!(out, "| {label} | {} | {} |", Bytes(before).short(), after.short());
+        }
+        out.push('\n');
+        for warning in &what_if.warnings {
+            let _ = writeln!(out, "> careful: {}\n", escape(warning));
+        }
+    }
     if !space.at_peak.is_empty() {
         let _ =
             writeln!(out, "| size | share of the peak | category | buffer | shape | op |\n|---:|---:|---|---|---|---|");

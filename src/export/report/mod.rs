@@ -7,8 +7,10 @@ mod markdown;
 mod schema;
 mod text;
 mod tiles;
+mod what_if;
 
 use crate::analysis::ProfileAnalysis;
+use crate::analysis::what_if::Edit;
 use crate::model::{Profile, SourceInfo};
 pub use schema::Report;
 
@@ -37,6 +39,8 @@ pub struct Options {
     pub curve: bool,
     /// Every logical buffer.
     pub buffers: bool,
+    /// Changes to try out.
+    pub edits: Vec<Edit>,
 }
 
 /// A report over profiles and the sources that could not be read.

@@ -49,6 +49,10 @@ pub struct ProfileReport {
     pub failures: Vec<FailureReport>,
     /// The advisor's findings.
     pub findings: Vec<super::findings::FindingReport>,
+    /// The shortest set of changes that makes each program fit which does not.
+    pub plans: Vec<super::findings::PlanReport>,
+    /// The largest batch of each program that has one.
+    pub batches: Vec<super::findings::BatchReport>,
     /// What does not fit together.
     pub notes: Vec<String>,
 }
@@ -135,6 +139,13 @@ pub struct SpaceReport {
     pub at_peak_count: usize,
     /// By category, largest first.
     pub by_category: Vec<CategoryReport>,
+    /// How the compiler's packing is reproduced.
+    pub packing: Option<super::what_if::PackingReport>,
+    /// What the changes come to.
+    pub what_if: Option<super::what_if::WhatIfReport>,
+    /// Whether the program would fit other chips.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub other_chips: Option<Vec<super::what_if::ChipReport>>,
     /// XProf's curve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<Vec<(usize, u64, u64)>>,

@@ -28,12 +28,7 @@ fn write_profile(out: &mut String, profile: &ProfileReport) {
     if let Some(tiles) = &profile.tiles {
         super::tiles::write_text(out, tiles);
     }
-    for finding in &profile.findings {
-        let _ = writeln!(out, "[{}] {}\n    {}", finding.severity, finding.title, finding.why);
-        for advice in &finding.advice {
-            let _ = writeln!(out, "    - {advice}");
-        }
-    }
+    super::findings::write_text(out, &profile.findings, &profile.plans, &profile.batches);
     for note in &profile.notes {
         let _ = writeln!(out, "note: {note}");
     }
@@ -149,9 +144,29 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     for row in &space.by_category {
         line(out, &format!("  {}", row.category), row.bytes, &buffers(row.buffers));
     }
+    write_what_if(out, space);
     write_at_peak(out, space);
     for note in &space.notes {
         let _ = writeln!(out, "    note: {note}");
+    }
+}
+
+/// What changes come to.
+fn write_what_if(out: &mut String, space: &SpaceReport) {
+    let Some(what_if) = &space.what_if else { return };
+    let _ = writeln!(out, "    what if {}: {}", what_if.edits.join("; "), what_if.summary);
+    let mut line = |label: &str, bytes: Bytes, before: u64| {
+        let change = UnitSystem::Binary.signed(i128::from(bytes.0) - i128::from(before));
+        let _ = writeln!(out, "      {label:<15} {:>10}  {:>22}  {change}", bytes.short(), bytes.exact());
+    };
+    line("peak", what_if.peak_bytes, space.peak_bytes);
+    line("allocated", what_if.allocated_bytes, space.allocated_bytes);
+    line("always live", what_if.base_bytes, space.always_live_bytes);
+    if let Some(band) = &what_if.band {
+        let _ = writeln!(out, "      prediction      {band}");
+    }
+    for warning in &what_if.warnings {
+        let _ = writeln!(out, "      careful: {warning}");
     }
 }
 

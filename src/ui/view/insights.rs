@@ -35,7 +35,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if state.of != of {
         state = State {
             of,
-            findings: advise(&document.profile, &document.analysis),
+            findings: advise(&document.profile, &document.analysis).findings,
             worst: TileAnalysis::worst_tiles(memory, WORST),
             ..State::default()
         };

@@ -1,0 +1,97 @@
+//! The advisor and the packers on the largest profile at hand.
+//!
+//! `cargo bench --bench advisor -- FILE.hlo.pb…`; without a file, what `HIGHWATER_BENCH` names (several with `:`), else
+//! the largest HLO proto of the samples and the collection.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use highwater::advisor::advise;
+use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::packing::{Families, Order, fallback, online};
+use highwater::analysis::what_if::{Arguments, Depth, Edit, Memory};
+use highwater::decode::open_path;
+use highwater::source::Progress;
+
+const RUNS: usize = 9;
+
+fn fastest(mut run: impl FnMut()) -> (Duration, Duration) {
+    let mut times: Vec<Duration> = (0..RUNS)
+        .map(|_| {
+            let start = Instant::now();
+            run();
+            start.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    (times[0], times[RUNS / 2])
+}
+
+fn print(what: &str, times: (Duration, Duration)) {
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    println!("  {what:34} fastest {:8.2} ms  median {:8.2} ms", ms(times.0), ms(times.1));
+}
+
+fn bench(path: &Path) {
+    let profile = open_path(path, &Progress::default()).expect("opens");
+    let analysis = ProfileAnalysis::new(&profile);
+    println!("{}", path.display());
+    if let (Some(program), Some(own)) = (profile.programs.first(), analysis.programs.first())
+        && let Some(space) = own.space(0)
+        && let Some(families) = space.xprof.trace.and_then(|trace| Families::new(program, trace))
+    {
+        let blocks = families.blocks();
+        println!("  {} families", blocks.len());
+        print("packed in program order", fastest(|| drop(std::hint::black_box(online(&blocks)))));
+        print("packed by size", fastest(|| drop(std::hint::black_box(fallback(&blocks, Order::Size)))));
+        print("packed by span", fastest(|| drop(std::hint::black_box(fallback(&blocks, Order::Span)))));
+        print(
+            "made ready for changes",
+            fastest(|| drop(std::hint::black_box(Memory::new(program, own, space, &profile.device)))),
+        );
+        let memory = Memory::new(program, own, space, &profile.device);
+        let edits = [Edit::Donate(Arguments::all()), Edit::Batch(0.5)];
+        let try_out = |depth| std::hint::black_box(memory.evaluate(program, &edits, depth));
+        print("two changes, verdict", fastest(|| drop(try_out(Depth::Verdict))));
+        print("two changes, packed", fastest(|| drop(try_out(Depth::Packed))));
+    }
+    print("whole advisor", fastest(|| drop(std::hint::black_box(advise(&profile, &analysis)))));
+}
+
+fn main() {
+    let mut paths: Vec<PathBuf> =
+        std::env::args().skip(1).filter(|a| !a.starts_with("--")).map(PathBuf::from).collect();
+    if paths.is_empty()
+        && let Some(named) = std::env::var_os("HIGHWATER_BENCH")
+    {
+        paths.extend(std::env::split_paths(&named));
+    }
+    if paths.is_empty() {
+        paths.extend(largest());
+    }
+    for path in paths {
+        bench(&path);
+    }
+}
+
+/// The largest HLO proto of the samples, or of the collection beside the checkout.
+fn largest() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = vec![root.join("sample_profiles"), root.join("../shared/profiles")];
+    let mut best = (0, None);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.to_string_lossy().ends_with("after_optimizations.hlo.pb") {
+                let size = entry.metadata().map_or(0, |m| m.len());
+                if size > best.0 {
+                    best = (size, Some(path));
+                }
+            }
+        }
+    }
+    best.1
+}

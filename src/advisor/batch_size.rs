@@ -1,0 +1,99 @@
+//! Rule `batch`: what scales with the batch, and the largest batch that fits.
+
+use super::case::Case;
+use super::finding::{ChangesResults, Finding, Severity};
+use crate::analysis::what_if::{Edit, batch};
+use crate::model::{Bytes, percent};
+
+/// Name of the rule.
+pub const NAME: &str = "batch";
+
+/// How many times the present batch is looked for at most.
+const MOST_TIMES: i64 = 64;
+
+/// The largest batch on each device that fits, and the one there is now; `None` where no argument holds a batch or
+/// nobody says how much memory there is.
+#[must_use]
+pub fn largest(case: &Case<'_>) -> Option<(i64, i64)> {
+    *case.largest_batch.get_or_init(|| search(case))
+}
+
+fn search(case: &Case<'_>) -> Option<(i64, i64)> {
+    case.memory.capacity?;
+    let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
+    let fits = |size: i64| case.try_out(&[Edit::Batch(size as f64 / now as f64)]).fits == Some(true);
+    // What fits grows with what is allowed: the first size that does not fit is bracketed, then halved.
+    let (mut low, mut high) =
+        if case.before.fits == Some(true) { (now, now.saturating_mul(MOST_TIMES)) } else { (0, now) };
+    if low == now {
+        let mut size = now;
+        while size < high && fits(size.saturating_mul(2)) {
+            size = size.saturating_mul(2);
+        }
+        (low, high) = (size, size.saturating_mul(2));
+    }
+    while high - low > (low / 64).max(1) {
+        let middle = low + (high - low) / 2;
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some((low, now))
+}
+
+/// Says what half the batch would save, and which batch fits.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let Some(first) = case.memory.data.first() else { return };
+    let now = first.batch();
+    if now < 2 {
+        return;
+    }
+    let mut finding = case.remedy(NAME);
+    let saved = case.fill(&mut finding, vec![Edit::Batch(0.5)]);
+    if !case.is_worth(saved) || case.severity() == Severity::Hint {
+        return;
+    }
+    let largest = largest(case);
+    let fitting = match largest {
+        Some((size, now)) if size < now && size > 0 => format!("; {size} on each device is the largest that fits"),
+        Some((0, _)) => "; not even a batch of 1 fits".to_owned(),
+        _ => String::new(),
+    };
+    finding.title =
+        format!("Half the batch ({now} to {} on each device): {} less{fitting}", now / 2, Bytes(saved).short());
+    finding.why = format!(
+        "{} of the peak scales with the batch of {now}.{}",
+        percent(saved.saturating_mul(2).min(case.memory.peak), case.memory.peak.max(1)),
+        if first.by_name { " Which arguments hold the batch is a guess from their names." } else { "" }
+    );
+    finding.is_guess = first.by_name;
+    if saved.saturating_mul(5) < case.memory.temporaries() && case.is_share(case.memory.temporaries(), 0.5) {
+        finding.warnings.push(
+            "less is saved than the share of the batch: the batch may stand in the dimension that is filled up to 128, below which nothing more is gained".to_owned(),
+        );
+    }
+    finding.advice.push(
+        "micro-batches keep the results: split the batch, add up the gradients, update once (`jax.lax.scan` over the parts, or `optax.MultiSteps`)".to_owned(),
+    );
+    finding.advice.push("a smaller batch changes training; the learning rate usually has to follow".to_owned());
+    // In equal parts, as micro-batches are: the fewest that fit.
+    let parts = [2i64, 4, 8, 16, 32, 64].into_iter().filter(|parts| now % parts == 0);
+    if let Some((size, now)) = largest
+        && size < now
+        && let Some(parts) = parts.into_iter().find(|parts| now / parts <= size)
+        && parts > 2
+    {
+        finding.warnings.clear();
+        let saved = case.fill(&mut finding, vec![Edit::Batch(1.0 / parts as f64)]);
+        finding.title = format!(
+            "The batch in {parts} parts ({now} to {} on each device): {} less{fitting}",
+            now / parts,
+            Bytes(saved).short()
+        );
+    }
+    finding.changes_results = ChangesResults::Yes;
+    finding.buffers = case.memory.data.iter().map(|d| case.memory.base[d.base as usize].buffer).collect();
+    findings.push(finding);
+}

@@ -1,0 +1,272 @@
+//! What rules about one program look at: its memory ready for changes, what stands at the peak, and helpers that fill
+//! a finding with recomputed numbers.
+
+use std::sync::OnceLock;
+
+use super::finding::{Finding, Severity};
+use crate::analysis::packing::FALLBACK_SHARE;
+use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
+use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
+use crate::model::{BufferId, Bytes, Device, Program, ShapeNode};
+
+/// The page most rules rest on.
+pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/xla/errors/error_1000";
+
+/// Share of what is allocated below which a saving is not worth a finding.
+pub const WORTH: f64 = 0.05;
+
+/// A program's HBM, ready for rules.
+pub struct Case<'a> {
+    /// Row of the program in its profile.
+    pub row: usize,
+    /// The program.
+    pub program: &'a Program,
+    /// Its analysis.
+    pub analysis: &'a ProgramAnalysis,
+    /// The memory space.
+    pub space: &'a SpaceAnalysis,
+    /// The device.
+    pub device: &'a Device,
+    /// The space, ready for changes.
+    pub memory: Memory,
+    /// The unchanged program.
+    pub before: Outcome,
+    /// Temporaries at the peak, largest first.
+    pub peak: Vec<AtPeak>,
+    /// The largest batch that fits, once somebody asked.
+    pub(super) largest_batch: OnceLock<Option<(i64, i64)>>,
+}
+
+/// A temporary at the peak.
+#[derive(Debug, Clone, Copy)]
+pub struct AtPeak {
+    /// Row of the families.
+    pub family: usize,
+    /// Its buffer.
+    pub buffer: BufferId,
+    /// Its bytes.
+    pub size: u64,
+}
+
+impl<'a> Case<'a> {
+    /// Prepares the HBM of a program; `None` where it has none.
+    #[must_use]
+    pub fn new(row: usize, program: &'a Program, analysis: &'a ProgramAnalysis, device: &'a Device) -> Option<Self> {
+        let space = analysis.space(0)?;
+        let memory = Memory::new(program, analysis, space, device);
+        let before = memory.evaluate(program, &[], Depth::Verdict);
+        let at = before.peak_event;
+        let mut peak: Vec<AtPeak> = memory
+            .families
+            .list
+            .iter()
+            .enumerate()
+            .filter(|(_, family)| family.size > 0 && family.first <= at && at <= family.last)
+            .map(|(i, family)| AtPeak { family: i, buffer: family.root, size: family.size })
+            .collect();
+        peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
+        Some(Self { row, program, analysis, space, device, memory, before, peak, largest_batch: OnceLock::new() })
+    }
+
+    /// Allocated bytes.
+    #[must_use]
+    pub fn allocated(&self) -> u64 {
+        self.memory.allocated
+    }
+
+    /// Whether so many bytes are worth a finding.
+    #[must_use]
+    pub fn is_worth(&self, bytes: u64) -> bool {
+        self.is_share(bytes, WORTH)
+    }
+
+    /// Whether so many bytes are at least this share of what is allocated.
+    #[must_use]
+    pub fn is_share(&self, bytes: u64, share: f64) -> bool {
+        bytes > 0 && bytes as f64 >= self.allocated() as f64 * share
+    }
+
+    /// Whether so many bytes are at least this share of the available memory.
+    #[must_use]
+    pub fn is_share_of_capacity(&self, bytes: u64, share: f64) -> bool {
+        self.memory.capacity.is_some_and(|capacity| bytes as f64 >= capacity as f64 * share)
+    }
+
+    /// Nothing is critical in a program that fits, and nothing urgent in one that fits with room.
+    #[must_use]
+    pub fn severity(&self) -> Severity {
+        match self.memory.pressure() {
+            Some(share) if share > 1.0 => Severity::Critical,
+            Some(share) if share > FALLBACK_SHARE => Severity::Warning,
+            _ => Severity::Hint,
+        }
+    }
+
+    /// A finding of a rule about this program.
+    #[must_use]
+    pub fn finding(&self, rule: &'static str) -> Finding {
+        Finding {
+            program: Some(self.row),
+            color: self.space.color,
+            severity: self.severity(),
+            reference: ERROR_1000,
+            ..Finding::new(rule)
+        }
+    }
+
+    /// A finding that is a way to save rather than a cause: never critical.
+    #[must_use]
+    pub fn remedy(&self, rule: &'static str) -> Finding {
+        let mut finding = self.finding(rule);
+        finding.severity = finding.severity.min(Severity::Warning);
+        finding
+    }
+
+    /// Works out what changes come to.
+    #[must_use]
+    pub fn try_out(&self, edits: &[Edit]) -> Outcome {
+        self.memory.evaluate(self.program, edits, Depth::Verdict)
+    }
+
+    /// Bytes by which the peak falls.
+    #[must_use]
+    pub fn saved(&self, outcome: &Outcome) -> u64 {
+        self.before.peak.0.saturating_sub(outcome.peak.0)
+    }
+
+    /// Fills a finding with what its changes come to; returns the bytes saved.
+    pub fn fill(&self, finding: &mut Finding, edits: Vec<Edit>) -> u64 {
+        let outcome = self.try_out(&edits);
+        let saved = self.saved(&outcome);
+        finding.saves_bytes = Some(Bytes(saved));
+        finding.peak_after_bytes = Some(outcome.peak);
+        finding.allocated_after_bytes = Some(outcome.allocated);
+        finding.fits_after = outcome.fits;
+        finding.band = outcome.band;
+        finding.warnings.extend(outcome.warnings);
+        finding.edits = edits;
+        saved
+    }
+
+    /// As [`Self::fill`], for changes that show only how much there is to gain at most: they are no recipe, and that
+    /// the program would fit is not promised.
+    pub fn fill_at_most(&self, finding: &mut Finding, edits: Vec<Edit>) -> u64 {
+        let saved = self.fill(finding, edits);
+        finding.band = Some("at most: what is gained if all of it goes".to_owned());
+        if finding.fits_after == Some(true) && self.memory.pressure().is_some_and(|p| p > 1.0) {
+            finding.fits_after = None;
+        }
+        saved
+    }
+
+    /// Fills a finding with what is gained at most when some temporaries are not there.
+    pub fn fill_without(&self, finding: &mut Finding, families: &[usize], band: &str) {
+        let most = self.memory.without(self.program, families);
+        self.fill_most(finding, &most, band);
+    }
+
+    /// Fills a finding with a gain that is no promise: that the program would fit is not said, that it would not is.
+    pub fn fill_most(&self, finding: &mut Finding, most: &Outcome, band: &str) {
+        let saved = self.saved(most);
+        finding.saves_bytes = (saved > 0).then_some(Bytes(saved));
+        finding.peak_after_bytes = (saved > 0).then_some(most.peak);
+        finding.allocated_after_bytes = (saved > 0).then_some(most.allocated);
+        let was_over = self.memory.pressure().is_some_and(|p| p > 1.0);
+        finding.fits_after = most.fits.filter(|fits| !fits || !was_over);
+        finding.band = Some(band.to_owned());
+    }
+
+    /// Framework's name of a temporary.
+    #[must_use]
+    pub fn name(&self, family: usize) -> &str {
+        self.memory.names.of(family)
+    }
+
+    /// The array a buffer holds.
+    #[must_use]
+    pub fn node(&self, buffer: BufferId) -> Option<&ShapeNode> {
+        self.program.buffer_node(buffer).filter(|node| node.element_type.is_array())
+    }
+
+    /// A buffer in words: `f32[4,512,512] dot.3 (jvp(layer_0)/attn/dot_general)`.
+    #[must_use]
+    pub fn describe(&self, buffer: BufferId) -> String {
+        let shape =
+            self.program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
+        let name = self.program.buffer_name(buffer);
+        let op = match self.memory.families.of(buffer) {
+            Some(family) => self.name(family).to_owned(),
+            None => {
+                self.program.buffers.instruction_of(buffer).map(|i| self.program.text.op_name(i)).unwrap_or_default()
+            }
+        };
+        if op.is_empty() { format!("{shape} `{name}`") } else { format!("{shape} `{op}`") }
+    }
+
+    /// Arguments with a path and number: (row of the base, path, number, whether donated).
+    pub fn arguments(&self) -> impl Iterator<Item = (usize, &str, i64, bool)> + '_ {
+        self.memory.base.iter().enumerate().filter_map(|(i, base)| match &base.role {
+            Role::Argument { number, path, is_donated } => Some((i, path.as_str(), *number, *is_donated)),
+            _ => None,
+        })
+    }
+
+    /// Whether an argument holds a batch.
+    #[must_use]
+    pub fn is_data(&self, row: usize) -> bool {
+        self.memory.data.iter().any(|d| d.base as usize == row)
+    }
+
+    /// Numbers in the file of the largest of some buffers, as changes name them.
+    #[must_use]
+    pub fn drop_all(&self, buffers: &[BufferId]) -> Vec<Edit> {
+        buffers.iter().map(|b| Edit::Drop(self.program.buffers.number[b.index()])).collect()
+    }
+}
+
+/// Sums of sizes that a hostile file cannot wrap round.
+pub trait Total: Iterator<Item = u64> + Sized {
+    /// The sum, at most `u64::MAX`.
+    fn total(self) -> u64 {
+        self.fold(0, u64::saturating_add)
+    }
+}
+
+impl<I: Iterator<Item = u64>> Total for I {}
+
+/// The shortest names that cover paths: their first words (`params`, `opt_state`), and the paths themselves where
+/// others with the same first word are not meant.
+#[must_use]
+pub fn short_names<'a>(meant: &[&'a str], others: &[&'a str]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for path in meant.iter().filter(|path| !path.is_empty()) {
+        // Cut points: the whole path, and before each bracket, shortest first.
+        let cuts = path.char_indices().filter(|(_, c)| *c == '[').map(|(i, _)| i).chain([path.len()]);
+        let name = cuts.map(|cut| &path[..cut]).find(|start| !others.iter().any(|o| o.starts_with(start)));
+        let name = name.unwrap_or(path).to_owned();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// A list in words, cut after some.
+#[must_use]
+pub fn listed(names: &[String], most: usize) -> String {
+    let shown = names.iter().take(most).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > most { format!("{shown} and {} more", names.len() - most) } else { shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_named_as_shortly_as_can_be() {
+        let meant = ["params['a']", "params['b']", "opt_state[0]['a']"];
+        assert_eq!(short_names(&meant, &["x", "opt_state[1]"]), ["params", "opt_state[0]"]);
+        assert_eq!(short_names(&["x"], &["xs"]), ["x"]);
+        assert_eq!(listed(&["a".into(), "b".into(), "c".into()], 2), "`a`, `b` and 1 more");
+    }
+}

@@ -1,0 +1,66 @@
+//! Rule `debug_callback`: callbacks left in the program, which keep what they print in memory.
+
+use super::case::{Case, Total};
+use super::finding::{ChangesResults, Finding};
+use crate::model::{BufferId, Bytes, InstructionId, NO_ROW, Opcode};
+
+/// Name of the rule.
+pub const NAME: &str = "debug_callback";
+
+/// Words in the framework's name of an operation that talks to the host for debugging.
+const WORDS: &[&str] = &["debug_callback", "debug_print", "io_callback", "pure_callback"];
+
+/// Looks for operations that JAX makes for `jax.debug.print` and other callbacks.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let program = case.program;
+    let mut calls: Vec<(InstructionId, String)> = Vec::new();
+    for row in 0..program.instructions.len() {
+        let talks = matches!(program.instructions.opcode[row], Opcode::CUSTOM_CALL | Opcode::SEND | Opcode::RECV_DONE)
+            || matches!(program.opcode_name(InstructionId(row as u32)), "outfeed" | "recv" | "send-done");
+        if !talks {
+            continue;
+        }
+        let instruction = InstructionId(row as u32);
+        let name = program.text.op_name(instruction);
+        if WORDS.iter().any(|word| name.contains(word)) {
+            calls.push((instruction, name));
+        }
+    }
+    let Some((_, name)) = calls.first() else { return };
+    // What they read is kept until it has been sent.
+    let mut kept: Vec<(u64, BufferId)> = Vec::new();
+    for t in &case.peak {
+        let Some(definer) = program.buffers.instruction_of(t.buffer) else { continue };
+        let is_read = calls.iter().any(|(call, _)| {
+            program.instructions.operands_of(*call).iter().any(|&row| row != NO_ROW && row == definer.0)
+        });
+        if is_read || calls.iter().any(|(call, _)| *call == definer) {
+            kept.push((t.size, t.buffer));
+        }
+    }
+    let bytes: u64 = kept.iter().map(|k| k.0).total();
+    let mut finding = case.finding(NAME);
+    // Without a large buffer it is worth knowing, but no cause.
+    if !case.is_worth(bytes) {
+        finding.severity = super::Severity::Hint;
+    }
+    let families: Vec<usize> = kept.iter().filter_map(|k| case.memory.families.of(k.1)).collect();
+    case.fill_without(
+        &mut finding,
+        &families,
+        "only what is sent; what a callback keeps from being fused shows after compiling without it",
+    );
+    finding.title = format!("The program calls back to the host: `{name}`");
+    finding.why = format!(
+        "{} operations of it send data to the host ({} stand at the peak). A callback makes the compiler keep whole what it would have fused away, and moves data where nothing else would.",
+        calls.len(),
+        Bytes(bytes).short()
+    );
+    finding.advice.push(
+        "remove `jax.debug.print` and `jax.debug.callback` from large runs, or print a reduced value (`jnp.max(x)`)"
+            .to_owned(),
+    );
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = kept.into_iter().map(|k| k.1).collect();
+    findings.push(finding);
+}

@@ -1,0 +1,186 @@
+//! Rule `donation`: arguments whose memory a result of the same shape could take over.
+
+use super::case::{Case, listed, short_names};
+use super::finding::{ChangesResults, Finding};
+use crate::analysis::what_if::{Arguments, Edit, Role};
+use crate::model::{Bytes, Program};
+
+/// Name of the rule.
+pub const NAME: &str = "donation";
+
+/// Looks for arguments to donate, and for donated ones that found no partner.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    unused(case, findings);
+    let outcome = case.try_out(&[Edit::Donate(Arguments::all())]);
+    let saved = case.saved(&outcome);
+    if outcome.pairs.is_empty() || !case.is_worth(saved) {
+        return;
+    }
+    let meant: Vec<&str> = case.memory.paths_of(&outcome);
+    let rows: Vec<usize> = outcome.pairs.iter().map(|pair| pair.0 as usize).collect();
+    let others: Vec<&str> = case
+        .arguments()
+        .filter(|(row, _, _, is_donated)| !is_donated && !rows.contains(row))
+        .map(|(_, path, _, _)| path)
+        .collect();
+    let names = short_names(&meant, &others);
+    let edit = if names.is_empty() { Arguments::all() } else { Arguments(names.clone()) };
+    let mut finding = case.finding(NAME);
+    let saved = case.fill(&mut finding, vec![Edit::Donate(edit)]);
+    let pairs = outcome.pairs.len();
+    finding.title = format!("Donate {}: {} less at the peak", listed(&names, 4), Bytes(saved).short());
+    finding.why = format!(
+        "{pairs} {} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. Donated, the result is written where the argument was.",
+        if pairs == 1 { "argument has" } else { "arguments have" }
+    );
+    let numbers = numbers(case, &rows);
+    finding.advice.push(format!(
+        "`jax.jit(step, donate_argnums=…)` with the places of {} in the call ({numbers})",
+        listed(&names, 4)
+    ));
+    finding.advice.push(
+        "the caller must not use the donated arrays again: keep the results instead (`state = step(state, …)`)"
+            .to_owned(),
+    );
+    finding.warnings.extend(copies(case, &outcome.pairs));
+    finding.changes_results = ChangesResults::No;
+    let mut evidence: Vec<_> = outcome
+        .pairs
+        .iter()
+        .flat_map(|&(a, r)| [&case.memory.base[a as usize], &case.memory.base[r as usize]])
+        .map(|base| (base.size, base.buffer))
+        .collect();
+    evidence.sort_by_key(|&(size, buffer)| (std::cmp::Reverse(size), buffer));
+    finding.buffers = evidence.into_iter().map(|(_, buffer)| buffer).collect();
+    findings.push(finding);
+}
+
+/// Numbers of the flat arguments, as ranges.
+fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
+    let mut numbers: Vec<i64> =
+        case.arguments().filter(|(row, ..)| rows.contains(row)).map(|(_, _, number, _)| number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let mut ranges: Vec<(i64, i64)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some(range) if range.1 + 1 == number => range.1 = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let text: Vec<String> =
+        ranges.iter().map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}\u{2013}{b}") }).collect();
+    format!("flattened arguments {}", text.join(", "))
+}
+
+/// Arguments that are read after the result that would take their place is written.
+fn copies(case: &Case<'_>, pairs: &[(u32, u32)]) -> Option<String> {
+    let live = case.analysis.live.as_ref()?;
+    let mut late: Vec<(u64, String)> = pairs
+        .iter()
+        .filter_map(|&(argument, result)| {
+            let written = live.of(case.memory.base[result as usize].buffer)?.0;
+            let read = case.memory.last_read[argument as usize];
+            let base = &case.memory.base[argument as usize];
+            let Role::Argument { path, .. } = &base.role else { return None };
+            (read > written).then(|| (base.size, path.clone()))
+        })
+        .collect();
+    if late.is_empty() {
+        return None;
+    }
+    late.sort_by_key(|row| std::cmp::Reverse(row.0));
+    let names: Vec<String> = late.into_iter().map(|row| row.1).collect();
+    Some(format!(
+        "{} read after the result is written: the compiler will insert a copy of {}",
+        if names.len() == 1 { "one is" } else { "some are" },
+        listed(&names, 3)
+    ))
+}
+
+/// Donated arguments that found no result to pair with.
+fn unused(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let mut rows: Vec<(u64, usize)> =
+        case.memory.donors.iter().map(|&row| (case.memory.base[row as usize].size, row as usize)).collect();
+    rows.sort_unstable_by(|a, b| b.cmp(a));
+    let total = rows.iter().fold(0u64, |sum, row| sum.saturating_add(row.0));
+    if !case.is_worth(total) {
+        return;
+    }
+    let mut finding = case.finding(NAME);
+    let names: Vec<String> = rows
+        .iter()
+        .filter_map(|&(_, row)| match &case.memory.base[row].role {
+            Role::Argument { path, .. } => Some(path.clone()),
+            _ => None,
+        })
+        .collect();
+    finding.title = format!("{} were donated for nothing: {}", Bytes(total).short(), listed(&names, 3));
+    finding.why = format!(
+        "They are donated, but no result has the shape and type that each device holds, so nothing takes over their memory.{}",
+        near_miss(case.program, case, rows[0].1).map(|text| format!(" {text}")).unwrap_or_default()
+    );
+    finding.advice.push(
+        "give the result the argument's sharding and type: `out_shardings` of `jax.jit`, or `with_sharding_constraint` on the result".to_owned(),
+    );
+    finding.buffers = rows.iter().map(|&(_, row)| case.memory.base[row].buffer).collect();
+    // With the sharding that a result already has, the pair is there.
+    if let Some(parts) = parts_missing(case, rows[0].1) {
+        let saved = case.fill(
+            &mut finding,
+            vec![Edit::Shard(
+                Arguments(short_names(
+                    &names.iter().map(String::as_str).collect::<Vec<_>>(),
+                    &case.arguments().map(|a| a.1).filter(|p| !names.iter().any(|n| n == p)).collect::<Vec<_>>(),
+                )),
+                parts,
+            )],
+        );
+        finding.title = format!("{}; divided as the result is, {} less", finding.title, Bytes(saved).short());
+    }
+    findings.push(finding);
+}
+
+/// Into how many parts an argument would have to be divided to be like a result.
+fn parts_missing(case: &Case<'_>, row: usize) -> Option<u32> {
+    let node = case.node(case.memory.base[row].buffer)?;
+    case.memory.base.iter().filter(|base| matches!(base.role, Role::Result(_))).find_map(|base| {
+        let result = case.node(base.buffer)?;
+        if result.element_type != node.element_type || result.dimensions.len() != node.dimensions.len() {
+            return None;
+        }
+        let mut parts = 1;
+        for (&whole, &part) in node.dimensions.iter().zip(&result.dimensions) {
+            if whole != part {
+                if parts != 1 || part <= 0 || whole % part != 0 {
+                    return None;
+                }
+                parts = whole / part;
+            }
+        }
+        u32::try_from(parts).ok().filter(|&parts| parts > 1)
+    })
+}
+
+/// The result that is most like a donated argument, in words.
+fn near_miss(program: &Program, case: &Case<'_>, row: usize) -> Option<String> {
+    let own = case.node(case.memory.base[row].buffer)?;
+    let results = || case.memory.base.iter().filter(|base| matches!(base.role, Role::Result(_)));
+    let text = |buffer| program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node));
+    let by = |accept: &dyn Fn(&crate::model::ShapeNode) -> bool| {
+        results().find(|base| case.node(base.buffer).is_some_and(accept)).and_then(|base| text(base.buffer))
+    };
+    let argument = text(case.memory.base[row].buffer)?;
+    if let Some(result) = by(&|node| node.dimensions == own.dimensions && node.element_type != own.element_type) {
+        return Some(format!("The argument is {argument}, the result {result}: another type."));
+    }
+    parts_missing(case, row)?;
+    let result = by(&|node| {
+        node.element_type == own.element_type
+            && node.dimensions.len() == own.dimensions.len()
+            && node.dimensions.iter().zip(&own.dimensions).filter(|(a, b)| a != b).count() == 1
+    })?;
+    Some(format!(
+        "Each device holds {argument} of the argument but {result} of the result: they are divided differently."
+    ))
+}

@@ -1,0 +1,117 @@
+//! Rule `duplicate`: many equal temporaries at once, and temporaries that are twins of parameters.
+
+use std::collections::BTreeMap;
+
+use super::case::{AtPeak, Case, Total};
+use super::finding::{ChangesResults, Finding};
+use crate::analysis::what_if::batch::{outline, weights};
+use crate::model::Bytes;
+
+/// Name of the rule.
+pub const NAME: &str = "duplicate";
+
+/// Share of what is allocated from which copies are worth a word.
+const SHARE: f64 = 0.10;
+
+/// How the saving is meant.
+const MOST: &str = "at most: what is gained if none of them stands at the peak";
+
+/// So many equal buffers are a series.
+const SERIES: usize = 4;
+
+/// Looks for series of equal temporaries and for twins of parameters.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    twins(case, findings);
+    series(case, findings);
+}
+
+/// A name without its numbers: equal for the same operation in every layer.
+fn without_numbers(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        if !c.is_ascii_digit() {
+            out.push(c);
+        } else if !out.ends_with('#') {
+            out.push('#');
+        }
+    }
+    out
+}
+
+fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let mut groups: BTreeMap<(String, String), Vec<&AtPeak>> = BTreeMap::new();
+    for t in &case.peak {
+        let name = case.name(t.family);
+        let Some((shape, node)) = case.program.buffer_shape(t.buffer) else { continue };
+        // One name for many buffers is no series of layers; a number must tell them apart.
+        if name.chars().any(|c| c.is_ascii_digit()) {
+            groups.entry((shape.short_text_of(node), without_numbers(name))).or_default().push(t);
+        }
+    }
+    let largest = groups.into_iter().map(|(key, rows)| (rows.iter().map(|t| t.size).total(), key, rows));
+    let Some((bytes, (shape, name), rows)) = largest.filter(|g| g.2.len() >= SERIES).max_by_key(|g| g.0) else {
+        return;
+    };
+    if !case.is_share(bytes, SHARE) {
+        return;
+    }
+    let mut finding = case.remedy(NAME);
+    let families: Vec<usize> = rows.iter().skip(1).map(|t| t.family).collect();
+    case.fill_without(&mut finding, &families, MOST);
+    finding.title = format!("{} equal buffers at once, one for each layer: {}", rows.len(), Bytes(bytes).short());
+    finding.why = format!(
+        "{shape} `{name}` (numbers left out) is live {} times at the peak. Every layer keeps its own.",
+        rows.len()
+    );
+    finding.advice.push(
+        "recompute it in the backward pass: `jax.checkpoint` around what makes it, or a policy that does not save it"
+            .to_owned(),
+    );
+    finding
+        .advice
+        .push("if it is the same in every layer (a mask, positions), make it once outside and pass it in".to_owned());
+    finding.changes_results = ChangesResults::No;
+    finding.is_guess = true;
+    finding.buffers = rows.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}
+
+fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let weights = weights(case.program, &case.memory.base, &case.memory.data);
+    let rows: Vec<&AtPeak> = case
+        .peak
+        .iter()
+        .filter(|t| {
+            case.node(t.buffer).is_some_and(|n| n.dimensions.len() > 1 && weights.contains(&outline(&n.dimensions)))
+        })
+        .collect();
+    let bytes: u64 = rows.iter().map(|t| t.size).total();
+    if !case.is_share(bytes, SHARE) {
+        return;
+    }
+    let mut finding = case.remedy(NAME);
+    let families: Vec<usize> = rows.iter().map(|t| t.family).collect();
+    case.fill_without(&mut finding, &families, MOST);
+    finding.title = format!("{} of temporaries have the shapes of parameters", Bytes(bytes).short());
+    finding.why = format!(
+        "{} temporaries at the peak are twins of arguments: gradients, casts or gathered weights that all live at once, the largest {}.",
+        rows.len(),
+        rows.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+    );
+    finding.advice.push("update each parameter as soon as its gradient is there, instead of keeping all gradients (a fused optimizer step, or gradients reduced in the backward pass)".to_owned());
+    finding.advice.push("when gradients are accumulated, keep one accumulator and donate it".to_owned());
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = rows.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_do_not_tell_layers_apart() {
+        assert_eq!(without_numbers("jvp(layer_12)/attn/dot"), without_numbers("jvp(layer_3)/attn/dot"));
+        assert_ne!(without_numbers("jvp(layer_1)/mlp"), without_numbers("jvp(layer_1)/attn"));
+    }
+}

@@ -1,0 +1,88 @@
+//! Rule `fragmentation`: memory lost between buffers that no order of packing avoids.
+
+use super::case::Case;
+use super::finding::{ChangesResults, Finding};
+use crate::analysis::packing::{best_fallback, most_live};
+use crate::model::Bytes;
+
+/// Name of the rule.
+pub const NAME: &str = "fragmentation";
+
+/// Share of the available memory from which it is a cause.
+const SHARE: f64 = 0.05;
+
+/// Looks at what the compiler's second packer leaves unused as well.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    // What the packing in program order wastes disappears by itself when memory gets tight; and no packer needs more
+    // than the heap there is.
+    let blocks = case.memory.families.blocks();
+    let live = most_live(&blocks).0;
+    if !case.is_share_of_capacity(case.memory.heap.saturating_sub(live), SHARE) {
+        return;
+    }
+    let Some(packed) = best_fallback(&blocks) else { return };
+    let lost = packed.heap.min(case.memory.heap).saturating_sub(live);
+    if !case.is_share_of_capacity(lost, SHARE) {
+        return;
+    }
+    let mut finding = case.finding(NAME);
+    finding.title = format!("{} are lost between buffers however they are packed", Bytes(lost).short());
+    finding.why = format!(
+        "At most {} of temporaries live at once, but the heap takes {}, and {} when packed by size.",
+        Bytes(live).short(),
+        Bytes(case.memory.heap).short(),
+        Bytes(packed.heap).short()
+    );
+    finding.at_stake_bytes = Some(Bytes(lost));
+    finding.advice.push(
+        "make buffers of the same size where sizes differ a little, or shorten the lives of large ones".to_owned(),
+    );
+    finding
+        .advice
+        .push("any change that moves the peak repacks the heap: the what-if shows the packed size".to_owned());
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = case.peak.iter().take(20).map(|t| t.buffer).collect();
+    findings.push(finding);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advisor::sketch::{Sketch, array};
+    use crate::model::Opcode;
+
+    /// Temporaries of so many MiB with first and last step each.
+    fn program(blocks: &[(i64, u32, u32)]) -> Vec<Finding> {
+        let mut sketch = Sketch::default();
+        let rows: Vec<u32> = blocks
+            .iter()
+            .map(|b| sketch.instruction(Opcode::FUSION, array(&[b.0, 262_144], &[1, 0]), &[], "jit(f)/add"))
+            .collect();
+        for step in 0..20 {
+            for (row, b) in rows.iter().zip(blocks) {
+                if b.1 == step {
+                    sketch.alloc(*row);
+                }
+            }
+            for (row, b) in rows.iter().zip(blocks) {
+                if b.2 == step {
+                    sketch.free(*row);
+                }
+            }
+        }
+        sketch.findings(64 << 20, run)
+    }
+
+    #[test]
+    fn what_no_packer_avoids_is_named() {
+        // At most 50 MiB live at once; in program order, by size and by span they take 70.
+        let awkward = [(10, 5, 8), (30, 4, 6), (30, 9, 10), (10, 3, 7), (10, 2, 3), (20, 7, 9)];
+        let found = program(&awkward);
+        assert_eq!(found.first().map(Finding::weight), Some(20 << 20));
+    }
+
+    #[test]
+    fn blocks_that_stack_are_silent() {
+        assert!(program(&[(10, 0, 5), (10, 1, 4), (10, 2, 3)]).is_empty());
+    }
+}

@@ -1,0 +1,59 @@
+//! Rule `oversized`: one buffer that takes more than half of the available memory.
+
+use super::case::Case;
+use super::finding::{ChangesResults, Finding};
+use super::replicated;
+use crate::model::{BufferId, Bytes, percent};
+
+/// Name of the rule.
+pub const NAME: &str = "oversized";
+
+/// Looks for single buffers larger than half of the available memory.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let Some(capacity) = case.memory.capacity else { return };
+    let replicated: Vec<Vec<i64>> = replicated::rows(case)
+        .into_iter()
+        .filter_map(|row| case.node(case.memory.base[row].buffer).map(|node| node.dimensions.clone()))
+        .collect();
+    let mut large: Vec<(u64, BufferId)> = case
+        .memory
+        .base
+        .iter()
+        .map(|base| (base.size, base.buffer))
+        .chain(case.peak.iter().map(|t| (t.size, t.buffer)))
+        .filter(|&(size, buffer)| {
+            // What the sharding of arguments explains is not said twice.
+            let explained = case.node(buffer).is_some_and(|node| replicated.contains(&node.dimensions));
+            size > capacity / 2 && !explained
+        })
+        .collect();
+    large.sort_by_key(|&(size, buffer)| (std::cmp::Reverse(size), buffer));
+    let Some(&(size, buffer)) = large.first() else { return };
+    let mut finding = case.finding(NAME);
+    case.fill_at_most(&mut finding, case.drop_all(&[buffer]));
+    finding.title =
+        format!("One buffer takes {}, {} of the available memory", Bytes(size).short(), percent(size, capacity));
+    finding.at_stake_bytes = Some(Bytes(size));
+    let count = large.len();
+    finding.why = format!(
+        "The largest is {}.{} One allocation above half of the memory is rarely a matter of capacity: mostly something is replicated, divided by the wrong mesh shape, expanded by a broadcast, or kept for debugging.",
+        case.describe(buffer),
+        if count > 1 { format!(" {count} buffers are that large.") } else { String::new() }
+    );
+    if case.program.devices() > 1 {
+        finding.advice.push(
+            "check the mesh and that its sharding is the one you mean (`with_sharding_constraint` where it is made)"
+                .to_owned(),
+        );
+    } else {
+        finding.advice.push(
+            "divide it over more devices, or compute it in blocks (`jax.lax.map` with `batch_size`, `jax.lax.scan`)"
+                .to_owned(),
+        );
+    }
+    finding.advice.push("look for a product of two large dimensions (all pairs, one-hot, attention scores) that can be computed block by block".to_owned());
+    finding.advice.push("remove `jax.debug.print` and other callbacks on it".to_owned());
+    finding.changes_results = ChangesResults::Maybe;
+    finding.buffers = large.into_iter().map(|row| row.1).collect();
+    findings.push(finding);
+}

@@ -1,0 +1,61 @@
+//! Rule `precision`: 32-bit floats where 16 bits might do.
+
+use super::case::{Case, Total};
+use super::finding::{ChangesResults, Finding};
+use crate::analysis::what_if::{Arguments, Edit};
+use crate::model::{Bytes, ElementType, percent};
+
+/// Name of the rule.
+pub const NAME: &str = "precision";
+
+/// Share of what is allocated from which wide floats are worth a word.
+const SHARE: f64 = 0.30;
+
+/// Looks at the wide floats at the peak.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let is_wide = |buffer| case.node(buffer).is_some_and(|node| node.element_type.is_wide_float());
+    let temporaries: u64 = case.peak.iter().filter(|t| is_wide(t.buffer)).map(|t| t.size).total();
+    let kept: u64 = case.memory.base.iter().filter(|base| is_wide(base.buffer)).map(|base| base.size).total();
+    if !case.is_share(temporaries.saturating_add(kept), SHARE) {
+        return;
+    }
+    let bf16 = ElementType::BF16;
+    let everything = case.try_out(&[Edit::Dtype(Arguments::all(), bf16)]);
+    let compute = case.try_out(&[Edit::Compute(bf16)]);
+    let (all, some) = (case.saved(&everything), case.saved(&compute));
+    if !case.is_worth(all) {
+        return;
+    }
+    let mut finding = case.remedy(NAME);
+    let only_compute = case.is_worth(some) && some.saturating_mul(2) >= all;
+    let edit = if only_compute { Edit::Compute(bf16) } else { Edit::Dtype(Arguments::all(), bf16) };
+    let saved = case.fill(&mut finding, vec![edit]);
+    finding.title = format!(
+        "{} at the peak are 32-bit floats: {} less in bfloat16",
+        percent(temporaries.saturating_add(kept), case.memory.peak.max(1)),
+        Bytes(saved).short()
+    );
+    finding.why = format!(
+        "{} of temporaries and {} of arguments and results are f32. In bfloat16 everything would take {} less, temporaries alone at most {}.",
+        Bytes(temporaries).short(),
+        Bytes(kept).short(),
+        Bytes(all).short(),
+        Bytes(some).short()
+    );
+    finding.advice.push("compute in bfloat16 and keep the parameters in f32: cast weights and inputs where they are used (`x.astype(jnp.bfloat16)`, `dtype=jnp.bfloat16` of the layers)".to_owned());
+    finding.advice.push("parameters or optimizer state in bfloat16 as well halves them too, at more risk".to_owned());
+    if only_compute {
+        finding.warnings.push("softmax, losses and norms that the program computes in f32 on purpose stay: the saving is between nothing and this".to_owned());
+    }
+    finding.changes_results = ChangesResults::Yes;
+    let mut evidence: Vec<_> = case
+        .peak
+        .iter()
+        .map(|t| (t.size, t.buffer))
+        .chain(case.memory.base.iter().map(|base| (base.size, base.buffer)))
+        .filter(|row| is_wide(row.1))
+        .collect();
+    evidence.sort_by_key(|&(size, buffer)| (std::cmp::Reverse(size), buffer));
+    finding.buffers = evidence.into_iter().map(|row| row.1).collect();
+    findings.push(finding);
+}

@@ -1,0 +1,105 @@
+//! Rule `replicated`: large arguments that every device holds whole.
+
+use super::case::{Case, Total, listed, short_names};
+use super::finding::{ChangesResults, Finding};
+use crate::analysis::what_if::batch::outline;
+use crate::analysis::what_if::{Arguments, Edit, Role};
+use crate::model::Bytes;
+
+/// Name of the rule.
+pub const NAME: &str = "replicated";
+
+/// Share of the available memory from which an argument is looked at.
+const LARGE: f64 = 0.01;
+
+/// Rows of the arguments that are large and whole on every device.
+pub fn rows(case: &Case<'_>) -> Vec<usize> {
+    let devices = case.program.devices();
+    if devices <= 1 || case.program.parameter_shardings.is_empty() {
+        return Vec::new();
+    }
+    let mut rows: Vec<usize> = case
+        .arguments()
+        .filter(|&(row, _, number, _)| {
+            let size = case.memory.base[row].size;
+            let sharding = usize::try_from(number).ok().and_then(|n| case.program.parameter_shardings.get(n));
+            let is_whole = sharding.is_none_or(|s| s.parts() <= 1);
+            let is_large = match case.memory.capacity {
+                Some(_) => case.is_share_of_capacity(size, LARGE),
+                None => case.is_share(size, LARGE),
+            };
+            is_whole && is_large && !case.is_data(row)
+        })
+        .map(|(row, ..)| row)
+        .collect();
+    rows.sort_by_key(|&row| std::cmp::Reverse(case.memory.base[row].size));
+    rows
+}
+
+/// Looks for large arguments that every device holds whole.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let rows = rows(case);
+    if rows.is_empty() {
+        return;
+    }
+    let devices = case.program.devices();
+    let meant: Vec<&str> = case.arguments().filter(|a| rows.contains(&a.0)).map(|a| a.1).collect();
+    let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0)).map(|a| a.1).collect();
+    let names = short_names(&meant, &others);
+    let mut finding = case.finding(NAME);
+    let edit = Edit::Shard(Arguments(names.clone()), devices);
+    case.fill(&mut finding, vec![edit]);
+    let whole: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
+    let outlines: Vec<Vec<i64>> = rows
+        .iter()
+        .filter_map(|&row| case.node(case.memory.base[row].buffer))
+        .map(|node| outline(&node.dimensions))
+        .collect();
+    let twins: Vec<_> = case
+        .peak
+        .iter()
+        .filter(|t| case.node(t.buffer).is_some_and(|node| outlines.contains(&outline(&node.dimensions))))
+        .collect();
+    let twin_bytes: u64 = twins.iter().map(|t| t.size).total();
+    let results: u64 = case
+        .memory
+        .base
+        .iter()
+        .filter(|base| matches!(base.role, Role::Result(_)))
+        .filter(|base| case.node(base.buffer).is_some_and(|node| outlines.contains(&outline(&node.dimensions))))
+        .map(|base| base.size)
+        .total();
+    let stake = whole.saturating_add(results).saturating_add(twin_bytes);
+    let stake = stake - stake / u64::from(devices);
+    if !case.is_worth(stake) {
+        return;
+    }
+    finding.at_stake_bytes = Some(Bytes(stake));
+    finding.title =
+        format!("{} of arguments are whole on each of {devices} devices: {}", Bytes(whole).short(), listed(&names, 3));
+    finding.why = format!(
+        "{} {} not divided over the mesh. Divided by {devices} the arguments shrink exactly{}.",
+        listed(&names, 3),
+        if rows.len() == 1 { "is" } else { "are" },
+        if twin_bytes > 0 {
+            format!(
+                "; {} of temporaries of the same shapes (gradients, products) may shrink with them or stay: up to {} more",
+                Bytes(twin_bytes).short(),
+                Bytes(twin_bytes - twin_bytes / u64::from(devices)).short()
+            )
+        } else {
+            String::new()
+        }
+    );
+    let largest = case.describe(case.memory.base[rows[0]].buffer);
+    finding.advice.push(format!(
+        "divide them over the mesh: `NamedSharding(mesh, P(\"axis\"))` in `in_shardings` and for the initial value; the largest is {largest}"
+    ));
+    finding.advice.push(
+        "when weights are divided over the axis of the batch, constrain the activations too (`jax.lax.with_sharding_constraint(x, P(\"axis\"))`), or they grow to the batch of all devices".to_owned(),
+    );
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
+    finding.buffers.extend(twins.iter().take(50).map(|t| t.buffer));
+    findings.push(finding);
+}

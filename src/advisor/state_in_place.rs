@@ -1,0 +1,119 @@
+//! Rule `state_in_place`: programs whose memory is state that they update in place, such as a decoder's cache.
+
+use super::case::{Case, Total, listed, short_names};
+use super::finding::{ChangesResults, Finding};
+use crate::analysis::what_if::{Arguments, Edit, Role};
+use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program, percent};
+
+/// Name of the rule.
+pub const NAME: &str = "state_in_place";
+
+/// Share of what is allocated from which state is the cause.
+const SHARE: f64 = 0.30;
+
+/// Share of what is allocated that temporaries may have at most.
+const TEMPORARIES: f64 = 0.05;
+
+/// Whether an instruction writes a part of an array that stays.
+fn updates(program: &Program, instruction: InstructionId) -> bool {
+    let is_update = |row: u32| {
+        matches!(program.instructions.opcode.get(row as usize), Some(&(Opcode::DYNAMIC_UPDATE_SLICE | Opcode::SCATTER)))
+    };
+    if is_update(instruction.0) {
+        return true;
+    }
+    let Some(shape) = program.shape_of(instruction) else { return false };
+    program.instructions.called_by(instruction).iter().any(|called| {
+        program.computations.get(called.index()).is_some_and(|c| {
+            (c.start..c.end).any(|row| {
+                is_update(row)
+                    && program
+                        .shape_of(InstructionId(row))
+                        .is_some_and(|inner| shape.nodes.iter().any(|node| node.dimensions == inner.root().dimensions))
+            })
+        })
+    })
+}
+
+/// Rows of the arguments that a program updates in place, or would if they were donated.
+fn state(case: &Case<'_>) -> Vec<usize> {
+    let program = case.program;
+    let made_by_update = |buffer: BufferId| program.buffers.instruction_of(buffer).is_some_and(|i| updates(program, i));
+    let results: Vec<BufferId> = case
+        .memory
+        .base
+        .iter()
+        .filter(|base| matches!(base.role, Role::Result(_)) && made_by_update(base.buffer))
+        .map(|base| base.buffer)
+        .collect();
+    let same = |a: BufferId, b: BufferId| {
+        let (Some(a), Some(b)) = (case.node(a), case.node(b)) else { return false };
+        a.dimensions == b.dimensions && a.element_type == b.element_type
+    };
+    case.arguments()
+        .filter(|&(row, _, _, is_donated)| {
+            let base = &case.memory.base[row];
+            if is_donated {
+                let allocation = &program.allocations[base.allocation.index()];
+                program.assigned_to(allocation).iter().any(|a| made_by_update(a.buffer))
+            } else {
+                results.iter().any(|&result| same(result, base.buffer))
+            }
+        })
+        .map(|a| a.0)
+        .collect()
+}
+
+/// Looks for state that makes up the program.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    if case.is_share(case.memory.temporaries(), TEMPORARIES) {
+        return;
+    }
+    let rows = state(case);
+    let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
+    if !case.is_share(bytes, SHARE) {
+        return;
+    }
+    let meant: Vec<&str> = case.arguments().filter(|a| rows.contains(&a.0)).map(|a| a.1).collect();
+    let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0)).map(|a| a.1).collect();
+    let names = short_names(&meant, &others);
+    let largest = rows.iter().copied().max_by_key(|&row| case.memory.base[row].size);
+    let node = largest.and_then(|row| case.node(case.memory.base[row].buffer));
+    let mut finding = case.finding(NAME);
+    let is_wide = node.is_some_and(|node| node.element_type.storage_bits() > 8);
+    if is_wide {
+        let to = ElementType::from_name("f8e4m3fn").unwrap_or(ElementType::BF16);
+        case.fill(&mut finding, vec![Edit::Dtype(Arguments(names.clone()), to)]);
+        finding.changes_results = ChangesResults::Yes;
+    }
+    finding.at_stake_bytes = Some(Bytes(bytes));
+    finding.title = format!(
+        "State updated in place is {} of what is allocated: {} ({})",
+        percent(bytes, case.allocated().max(1)),
+        Bytes(bytes).short(),
+        listed(&names, 3)
+    );
+    finding.why = format!(
+        "Temporaries take only {}; what scales is the state itself{}. Its bytes are the product of its dimensions: samples, positions, heads.",
+        Bytes(case.memory.temporaries()).short(),
+        largest
+            .map(|row| format!(", {} arrays like {}", rows.len(), case.describe(case.memory.base[row].buffer)))
+            .unwrap_or_default()
+    );
+    let devices = case.program.devices();
+    if devices > 1 {
+        finding.advice.push(format!("divide it over the {devices} devices along its heads (`P(None, None, \"model\")`) or its samples; the bytes fall by what it is divided by, exactly"));
+    }
+    finding.advice.push("fewer samples at once, or a shorter context: bytes fall in proportion".to_owned());
+    if is_wide {
+        finding
+            .advice
+            .push("keep it in 8 bits (`float8_e4m3fn`, `int8` with scales): this is the saving named here".to_owned());
+    }
+    finding.advice.push(
+        "fewer key and value heads (grouped queries), a sliding window, or pages that are allocated as they fill"
+            .to_owned(),
+    );
+    finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
+    findings.push(finding);
+}

@@ -1,0 +1,57 @@
+//! Rule `unsharded_activations`: temporaries that hold the batch of all devices on each of them.
+
+use super::case::{Case, Total};
+use super::finding::{ChangesResults, Finding};
+use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::batch::GlobalBatch;
+use crate::model::Bytes;
+
+/// Name of the rule.
+pub const NAME: &str = "unsharded_activations";
+
+/// Looks for temporaries at the peak that hold the batch of all devices.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let Some(batch) = GlobalBatch::new(case.program, &case.memory.base, &case.memory.data) else { return };
+    let held: Vec<_> =
+        case.peak.iter().filter(|t| case.node(t.buffer).is_some_and(|n| batch.dimension(n).is_some())).collect();
+    let bytes: u64 = held.iter().map(|t| t.size).total();
+    if !case.is_worth(bytes) {
+        return;
+    }
+    let Ok(parts) = u32::try_from(batch.parts) else { return };
+    let mut finding = case.finding(NAME);
+    let saved = case.fill(&mut finding, vec![Edit::Constrain(parts)]);
+    if !case.is_worth(saved) {
+        return;
+    }
+    let data = case.memory.data.iter().find(|d| d.parts == batch.parts);
+    let local = data.map_or(0, crate::analysis::what_if::batch::DataArgument::batch);
+    finding.at_stake_bytes = Some(Bytes(bytes - bytes / u64::from(parts)));
+    finding.title = format!(
+        "{} of temporaries hold the batch of all {parts} devices: divide them, {} less",
+        Bytes(bytes).short(),
+        Bytes(saved).short()
+    );
+    finding.why = format!(
+        "The data arguments hold a batch of {local} on each device, but {} temporaries at the peak hold {} (all {parts} devices), the largest {}. This happens when weights are divided over the axis of the batch and nothing says how activations are divided: the compiler then divides the wrong dimension and every device keeps the whole batch.",
+        held.len(),
+        local.saturating_mul(batch.parts),
+        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+    );
+    finding.advice.push(
+        "`x = jax.lax.with_sharding_constraint(x, P(\"data\"))` on the residual stream, with the axis of the batch: after the embedding and at the end of each layer".to_owned(),
+    );
+    finding
+        .advice
+        .push("check with `jax.debug.visualize_array_sharding` or the sharding in the type (`jax.typeof`)".to_owned());
+    finding.warnings.push(
+        "weights are gathered layer by layer then: one layer's whole weights for each prefetch in flight come on top"
+            .to_owned(),
+    );
+    if data.is_some_and(|d| !d.by_name) {
+        finding.warnings.push("which arguments hold the batch is known from their sharding alone".to_owned());
+    }
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}

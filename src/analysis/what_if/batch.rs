@@ -1,0 +1,247 @@
+//! The batch: which arguments hold it, and which buffers scale with it.
+
+use std::collections::HashSet;
+
+use super::memory::{Base, Role};
+use crate::model::{Program, ShapeNode};
+
+/// Names of arguments that hold one sample after another.
+const DATA_NAMES: &[&str] = &[
+    "tokens",
+    "token",
+    "tok",
+    "targets",
+    "target",
+    "labels",
+    "label",
+    "x",
+    "y",
+    "xs",
+    "ys",
+    "ids",
+    "input",
+    "inputs",
+    "batch",
+    "images",
+    "image",
+    "input_ids",
+    "attention_mask",
+    "data",
+    "features",
+];
+
+/// Names of arguments that hold state for each sample.
+const STATE_NAMES: &[&str] = &["cache", "kv_cache", "kv", "k_cache", "v_cache", "mems", "carry"];
+
+/// An argument with a batch in its leading dimension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataArgument {
+    /// Row of the memory's base.
+    pub base: u32,
+    /// Dimensions on each device.
+    pub dimensions: Vec<i64>,
+    /// Into how many parts the leading dimension is divided over devices.
+    pub parts: i64,
+    /// Whether this is known from the argument's name alone.
+    pub by_name: bool,
+}
+
+impl DataArgument {
+    /// The batch on each device.
+    #[must_use]
+    pub fn batch(&self) -> i64 {
+        self.dimensions.first().copied().unwrap_or(0)
+    }
+}
+
+/// First word of a JAX path: `cache` of `cache['k'][0]`.
+fn first_word(path: &str) -> &str {
+    path.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")
+}
+
+/// Whether an argument's name says that it is state kept for each sample.
+#[must_use]
+pub fn is_state_name(path: &str) -> bool {
+    STATE_NAMES.contains(&first_word(path))
+}
+
+fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
+    program.buffer_node(base.buffer)
+}
+
+/// Finds the arguments that hold a batch: by their names, else those that no result equals and whose leading
+/// dimension is divided over devices.
+#[must_use]
+pub fn data_arguments(program: &Program, bases: &[Base]) -> Vec<DataArgument> {
+    let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
+        let mut found = Vec::new();
+        for (i, base) in bases.iter().enumerate() {
+            let (Role::Argument { number, path, .. }, Some(node)) = (&base.role, node_of(program, base)) else {
+                continue;
+            };
+            if node.dimensions.is_empty() || !node.element_type.is_array() {
+                continue;
+            }
+            let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
+            let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.first()).copied().unwrap_or(1).max(1);
+            if accept(base, node, first_word(path), parts) {
+                found.push(DataArgument { base: i as u32, dimensions: node.dimensions.clone(), parts, by_name });
+            }
+        }
+        found
+    };
+    let mut data = candidates(&|_, _, word, _| DATA_NAMES.contains(&word), true);
+    if data.is_empty() {
+        let results: Vec<&ShapeNode> = bases
+            .iter()
+            .filter(|base| matches!(base.role, Role::Result(_)))
+            .filter_map(|base| node_of(program, base))
+            .collect();
+        data = candidates(
+            &|base, node, word, parts| {
+                let is_returned = matches!(base.role, Role::Argument { is_donated: true, .. })
+                    || results.iter().any(|r| r.dimensions == node.dimensions && r.element_type == node.element_type);
+                parts > 1 && !is_returned && !STATE_NAMES.contains(&word)
+            },
+            false,
+        );
+    }
+    // One batch: that of the largest of them.
+    let Some(batch) = data.iter().max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
+        return data;
+    };
+    data.retain(|d| d.batch() == batch);
+    let state = candidates(&|_, node, word, _| STATE_NAMES.contains(&word) && node.dimensions[0] == batch, true);
+    data.extend(state);
+    data
+}
+
+/// Sizes of dimensions that stand for a batch: the batch, and its products with the dimensions behind it.
+#[must_use]
+pub fn products(data: &[DataArgument], times: i64) -> Vec<i64> {
+    let mut sizes = Vec::new();
+    for argument in data {
+        let mut product = argument.batch().saturating_mul(times);
+        sizes.push(product);
+        for &dimension in argument.dimensions.iter().skip(1) {
+            product = product.saturating_mul(dimension.max(1));
+            sizes.push(product);
+        }
+    }
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes
+}
+
+/// Dimensions above 1, sorted: what tells weights from activations.
+#[must_use]
+pub fn outline(dimensions: &[i64]) -> Vec<i64> {
+    let mut outline: Vec<i64> = dimensions.iter().copied().filter(|&d| d > 1).collect();
+    outline.sort_unstable();
+    outline
+}
+
+/// Outlines of all arguments that hold no batch.
+#[must_use]
+pub fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) -> HashSet<Vec<i64>> {
+    bases
+        .iter()
+        .enumerate()
+        .filter(|(i, base)| matches!(base.role, Role::Argument { .. }) && !data.iter().any(|d| d.base as usize == *i))
+        .filter_map(|(_, base)| node_of(program, base))
+        .map(|node| outline(&node.dimensions))
+        .filter(|outline| !outline.is_empty())
+        .collect()
+}
+
+/// What tells buffers that hold the batch of all devices.
+#[derive(Debug, Clone)]
+pub struct GlobalBatch {
+    /// Devices the batch is divided over.
+    pub parts: i64,
+    /// The batch of all devices, and its products.
+    whole: Vec<i64>,
+    /// The batch of one device, and its products.
+    local: Vec<i64>,
+    /// Sizes of dimensions of weights.
+    weight_sizes: HashSet<i64>,
+    weights: HashSet<Vec<i64>>,
+    batch: i64,
+}
+
+impl GlobalBatch {
+    /// `None` where no argument's batch is divided, or each device holds a batch too small to tell.
+    #[must_use]
+    pub fn new(program: &Program, bases: &[Base], data: &[DataArgument]) -> Option<Self> {
+        let parts = data.iter().map(|d| d.parts).max().filter(|&parts| parts > 1)?;
+        let divided: Vec<DataArgument> = data.iter().filter(|d| d.parts == parts).cloned().collect();
+        let batch = divided.first().map(DataArgument::batch)?;
+        let is_data = |i: usize| data.iter().any(|d| d.base as usize == i);
+        let weight_sizes = bases
+            .iter()
+            .enumerate()
+            .filter(|(i, base)| matches!(base.role, Role::Argument { .. }) && !is_data(*i))
+            .filter_map(|(_, base)| node_of(program, base))
+            .flat_map(|node| node.dimensions.iter().copied())
+            .collect();
+        Some(Self {
+            parts,
+            whole: products(&divided, parts),
+            local: products(&divided, 1),
+            weight_sizes,
+            weights: weights(program, bases, data),
+            batch,
+        })
+    }
+
+    /// The dimension of a buffer that holds the batch of all devices.
+    #[must_use]
+    pub fn dimension(&self, node: &ShapeNode) -> Option<usize> {
+        if self.weights.contains(&outline(&node.dimensions)) {
+            return None;
+        }
+        // A buffer that also has the batch of one device is divided already; its other size is a coincidence.
+        if node.dimensions.contains(&self.batch) {
+            return None;
+        }
+        let whole = self.batch.saturating_mul(self.parts);
+        let exact = node.dimensions.iter().position(|&d| d == whole && !self.local.contains(&d));
+        exact.or_else(|| {
+            node.dimensions
+                .iter()
+                .position(|d| self.whole.contains(d) && !self.local.contains(d) && !self.weight_sizes.contains(d))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ElementType;
+
+    #[test]
+    fn products_follow_the_leading_dimension() {
+        let data = [DataArgument { base: 0, dimensions: vec![4, 512], parts: 4, by_name: true }];
+        assert_eq!(products(&data, 1), [4, 2048]);
+        assert_eq!(products(&data, 4), [16, 8192]);
+        assert_eq!(outline(&[1, 512, 1, 4]), [4, 512]);
+        assert_eq!(first_word("cache['k'][0]"), "cache");
+    }
+
+    #[test]
+    fn the_whole_batch_is_told_from_its_part() {
+        let batch = GlobalBatch {
+            parts: 4,
+            whole: vec![16, 8192],
+            local: vec![4, 2048],
+            weight_sizes: [512, 8192].into(),
+            weights: [vec![16, 512]].into(),
+            batch: 4,
+        };
+        let dimension = |dims: &[i64]| batch.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
+        assert_eq!(dimension(&[16, 512, 64]), Some(0));
+        assert_eq!(dimension(&[4, 16, 512, 512]), None);
+        assert_eq!(dimension(&[16, 512]), None);
+        assert_eq!(dimension(&[8192, 512]), None);
+    }
+}

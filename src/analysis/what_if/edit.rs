@@ -1,0 +1,264 @@
+//! A change to a program as a person writes it: `donate params`, `dim 2050 2048`, `batch 0.5`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::model::ElementType;
+
+/// A change whose effect on memory can be worked out from the dump of the unchanged program.
+///
+/// Written and read as in `--edit`: `donate ARG[,ARG…]`, `dtype ARG[,ARG…] TYPE`, `compute TYPE`, `dim FROM TO`,
+/// `batch FACTOR`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE`, `drop BUFFER`, `free BUFFER POINT`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Edit {
+    /// Arguments that are donated; results of the same shape take over their memory.
+    Donate(Arguments),
+    /// Arguments, and the results that lie in their memory, in another element type; `*` is every wide float.
+    Dtype(Arguments, ElementType),
+    /// Wide floats among the temporaries in another element type, arguments and results unchanged.
+    Compute(ElementType),
+    /// Every dimension of the first size, and its products with others, becomes the second.
+    Dim(i64, i64),
+    /// The batch on each device times a factor.
+    Batch(f64),
+    /// Arguments divided into parts, one on each device.
+    Shard(Arguments, u32),
+    /// Temporaries that hold the batch of all devices divided into parts.
+    Constrain(u32),
+    /// What the scope computes forward and keeps for its backward pass is computed again there. `*` stands for any
+    /// text.
+    Remat(String),
+    /// A buffer, by the number the file gives it, is not there.
+    Drop(i64),
+    /// A buffer is given back after a program point.
+    Free(i64, u32),
+}
+
+/// Entry arguments by the beginning of their JAX path: `params`, `opt_state[0]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Arguments(pub Vec<String>);
+
+/// Why a text is no [`Edit`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EditError {
+    /// The first word names no edit.
+    #[error("`{0}` is no edit; there are donate, dtype, compute, dim, batch, shard, constrain, remat, drop and free")]
+    Unknown(String),
+    /// The words behind it do not fit.
+    #[error("write it as `{0}`")]
+    Form(&'static str),
+    /// A word is not a number that makes sense there.
+    #[error("`{0}` is not {1}")]
+    Value(String, &'static str),
+}
+
+impl Arguments {
+    /// Every argument.
+    #[must_use]
+    pub fn all() -> Self {
+        Self(vec!["*".to_owned()])
+    }
+
+    /// Whether every argument is meant.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        self.0.iter().any(|path| path == "*")
+    }
+
+    /// Whether an argument with this path is meant.
+    #[must_use]
+    pub fn include(&self, path: &str) -> bool {
+        self.is_all() || self.0.iter().any(|start| !start.is_empty() && path.starts_with(start.as_str()))
+    }
+
+    /// Splits at commas outside brackets and quotes.
+    fn parse(text: &str) -> Option<Self> {
+        let mut parts = vec![String::new()];
+        let (mut depth, mut quote) = (0u32, None);
+        for c in text.chars() {
+            match (c, quote) {
+                (c, Some(q)) if c == q => quote = None,
+                ('\'' | '"', None) => quote = Some(c),
+                ('[' | '(', None) => depth += 1,
+                (']' | ')', None) => depth = depth.saturating_sub(1),
+                (',', None) if depth == 0 => {
+                    parts.push(String::new());
+                    continue;
+                }
+                _ => {}
+            }
+            if let Some(last) = parts.last_mut() {
+                last.push(c);
+            }
+        }
+        let parts: Vec<String> = parts.into_iter().map(|p| p.trim().to_owned()).collect();
+        (!parts.iter().any(String::is_empty)).then_some(Self(parts))
+    }
+}
+
+impl fmt::Display for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(","))
+    }
+}
+
+impl fmt::Display for Edit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Donate(arguments) => write!(f, "donate {arguments}"),
+            Self::Dtype(arguments, ty) => write!(f, "dtype {arguments} {}", ty.name()),
+            Self::Compute(ty) => write!(f, "compute {}", ty.name()),
+            Self::Dim(from, to) => write!(f, "dim {from} {to}"),
+            Self::Batch(factor) => write!(f, "batch {factor}"),
+            Self::Shard(arguments, parts) => write!(f, "shard {arguments} {parts}"),
+            Self::Constrain(parts) => write!(f, "constrain {parts}"),
+            Self::Remat(scope) => write!(f, "remat {scope}"),
+            Self::Drop(buffer) => write!(f, "drop {buffer}"),
+            Self::Free(buffer, point) => write!(f, "free {buffer} {point}"),
+        }
+    }
+}
+
+fn number<T: FromStr>(text: &str, what: &'static str, holds: impl Fn(&T) -> bool) -> Result<T, EditError> {
+    text.parse().ok().filter(holds).ok_or_else(|| EditError::Value(text.to_owned(), what))
+}
+
+/// An element type by XLA's name or by NumPy's (`bfloat16`, `float32`, `int8`).
+fn element_type(text: &str) -> Result<ElementType, EditError> {
+    let lower = text.to_ascii_lowercase();
+    let name = match lower.as_str() {
+        "bfloat16" => "bf16",
+        "float16" | "half" => "f16",
+        "float32" | "float" => "f32",
+        "float64" | "double" => "f64",
+        "int8" => "s8",
+        "int16" => "s16",
+        "int32" => "s32",
+        "int64" => "s64",
+        "uint8" => "u8",
+        "float8_e4m3fn" | "fp8" => "f8e4m3fn",
+        "float8_e5m2" => "f8e5m2",
+        other => other,
+    };
+    ElementType::from_name(name)
+        .filter(|ty| ty.is_array())
+        .ok_or_else(|| EditError::Value(text.to_owned(), "an element type"))
+}
+
+impl FromStr for Edit {
+    type Err = EditError;
+
+    fn from_str(text: &str) -> Result<Self, EditError> {
+        let text = text.trim();
+        let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let rest = rest.trim();
+        // Arguments may hold blanks (`params['a b']`): what follows them stands behind the last one.
+        let with_last = |form| rest.rsplit_once(char::is_whitespace).ok_or(EditError::Form(form));
+        let arguments = |text: &str, form| Arguments::parse(text).ok_or(EditError::Form(form));
+        match verb {
+            "donate" => Ok(Self::Donate(arguments(rest, "donate ARG[,ARG…]")?)),
+            "dtype" => {
+                let form = "dtype ARG[,ARG…] TYPE";
+                let (names, ty) = with_last(form)?;
+                Ok(Self::Dtype(arguments(names, form)?, element_type(ty)?))
+            }
+            "compute" => Ok(Self::Compute(element_type(rest)?)),
+            "dim" => {
+                let (from, to) = with_last("dim FROM TO")?;
+                let size = |text: &str| number(text.trim(), "a dimension", |&d: &i64| d > 0);
+                Ok(Self::Dim(size(from)?, size(to)?))
+            }
+            "batch" => Ok(Self::Batch(number(rest, "a factor above 0", |f: &f64| f.is_finite() && *f > 0.0)?)),
+            "shard" => {
+                let form = "shard ARG[,ARG…] N";
+                let (names, parts) = with_last(form)?;
+                Ok(Self::Shard(arguments(names, form)?, number(parts, "a number of parts", |&n: &u32| n > 0)?))
+            }
+            "constrain" => Ok(Self::Constrain(number(rest, "a number of parts", |&n: &u32| n > 0)?)),
+            "remat" if !rest.is_empty() => Ok(Self::Remat(rest.to_owned())),
+            "remat" => Err(EditError::Form("remat SCOPE")),
+            "drop" => Ok(Self::Drop(number(rest, "a buffer's number", |_| true)?)),
+            "free" => {
+                let (buffer, point) = with_last("free BUFFER POINT")?;
+                Ok(Self::Free(
+                    number(buffer.trim(), "a buffer's number", |_| true)?,
+                    number(point, "a program point", |_| true)?,
+                ))
+            }
+            _ => Err(EditError::Unknown(verb.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn every_form_is_read_as_it_is_written() {
+        for text in [
+            "donate params,opt_state[0]",
+            "donate *",
+            "dtype cache['k'] f8e4m3fn",
+            "dtype * bf16",
+            "compute bf16",
+            "dim 2050 2048",
+            "batch 0.5",
+            "shard params['a b'],x 4",
+            "constrain 4",
+            "remat layer_*",
+            "drop 17",
+            "free 17 200",
+        ] {
+            assert_eq!(text.parse::<Edit>().map(|e| e.to_string()), Ok(text.to_owned()));
+        }
+        assert_eq!(
+            "dtype params bfloat16".parse(),
+            Ok(Edit::Dtype(Arguments(vec!["params".into()]), ElementType::BF16))
+        );
+        let quoted = "donate p['a,b'],q[0, 1]".parse();
+        assert_eq!(quoted, Ok(Edit::Donate(Arguments(vec!["p['a,b']".into(), "q[0, 1]".into()]))));
+    }
+
+    #[test]
+    fn what_is_no_edit_says_why() {
+        for text in [
+            "",
+            "halve",
+            "donate",
+            "donate a,,b",
+            "dtype params",
+            "dtype params tuple",
+            "dim 4",
+            "dim 0 4",
+            "batch 0",
+            "batch nan",
+            "shard x 0",
+            "remat",
+            "drop x",
+            "free 3",
+            "constrain",
+        ] {
+            assert!(text.parse::<Edit>().is_err(), "{text}");
+        }
+        let error = "halve everything".parse::<Edit>().map_err(|e| e.to_string());
+        assert!(error.is_err_and(|text| text.contains("`halve` is no edit")));
+    }
+
+    #[test]
+    fn arguments_are_named_by_the_beginning_of_their_path() {
+        let arguments = Arguments(vec!["opt_state[0]".into()]);
+        assert!(arguments.include("opt_state[0]['embed']"));
+        assert!(!arguments.include("opt_state[1]['embed']"));
+        assert!(Arguments::all().include("x"));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_the_parser_panic(text in "\\PC{0,60}") {
+            let _ = text.parse::<Edit>();
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The memory of one space of a program in the form that changes work on: what lives throughout, families of
+//! temporaries, and what the compiler adds.
+
+use std::collections::HashMap;
+
+use super::batch::{self, DataArgument};
+use super::names::Names;
+use crate::analysis::packing::Families;
+use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
+use crate::model::{AllocationId, BufferId, Device, InstructionId, NO_ROW, Opcode, Program, TpuGeneration};
+
+/// An allocation that lives throughout.
+#[derive(Debug, Clone)]
+pub struct Base {
+    /// The allocation.
+    pub allocation: AllocationId,
+    /// Its bytes.
+    pub size: u64,
+    /// The argument's or the result's own buffer.
+    pub buffer: BufferId,
+    /// The largest buffer in it: another one where temporaries lie in it before the result exists.
+    pub largest: BufferId,
+    /// What it is for.
+    pub role: Role,
+}
+
+/// What an allocation that lives throughout is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// An argument of the program.
+    Argument {
+        /// Its number.
+        number: i64,
+        /// Its JAX path: `params['embed']`; empty where the file has none.
+        path: String,
+        /// Whether a result takes over its memory.
+        is_donated: bool,
+    },
+    /// A result that has memory of its own; its place in the program's result.
+    Result(Vec<i64>),
+    /// A constant, or a possible result.
+    Other,
+}
+
+/// A buffer whose size a change may alter.
+#[derive(Debug, Clone, Copy)]
+pub struct Item {
+    /// The buffer.
+    pub buffer: BufferId,
+    /// Row of [`Memory::base`] or of the families.
+    pub owner: Owner,
+}
+
+/// What an [`Item`] belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// Row of [`Memory::base`].
+    Base(u32),
+    /// Row of the families.
+    Family(u32),
+}
+
+/// One memory space of a program, ready for changes.
+#[derive(Debug)]
+pub struct Memory {
+    /// Colour.
+    pub color: i64,
+    /// What lives throughout.
+    pub base: Vec<Base>,
+    /// Temporaries with heap events.
+    pub families: Families,
+    /// Everything a change may resize.
+    pub items: Vec<Item>,
+    /// Bytes of the heap in the dump.
+    pub heap: u64,
+    /// Allocated for temporaries beside the heap: taken as constant.
+    pub rest: u64,
+    /// XProf's peak.
+    pub peak: u64,
+    /// XProf's total.
+    pub allocated: u64,
+    /// What XProf's peak has beyond base and live families (0 in all but a few old dumps).
+    pub correction: i64,
+    /// Bytes a program may use.
+    pub capacity: Option<u64>,
+    /// Bytes of VMEM on each core.
+    pub vmem: u64,
+    /// Arguments that hold a batch.
+    pub data: Vec<DataArgument>,
+    /// Framework's names of the families' operations.
+    pub names: Names,
+    /// Families whose names say that the compiler rematerialised them.
+    pub rematerialised: usize,
+    /// Program point by event, where the program has a schedule.
+    pub points: Vec<u32>,
+    /// Numbers of arguments that were donated and found no result to pair with: rows of [`Self::base`].
+    pub donors: Vec<u32>,
+    /// Last program point that reads an argument, by row of [`Self::base`]; 0 for the others.
+    pub last_read: Vec<u32>,
+}
+
+impl Memory {
+    /// Prepares a memory space.
+    #[must_use]
+    pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis, device: &Device) -> Self {
+        let families = space.xprof.trace.and_then(|trace| Families::new(program, trace)).unwrap_or_default();
+        let base = bases(program, analysis, space.color);
+        let (start, end) = families.extent(program);
+        let heap = end - start;
+        let temporaries = (space.xprof.allocated - space.xprof.always_live).0;
+        let mut items: Vec<Item> = Vec::new();
+        for (i, base) in base.iter().enumerate() {
+            items.push(Item { buffer: base.buffer, owner: Owner::Base(i as u32) });
+            if base.largest != base.buffer {
+                items.push(Item { buffer: base.largest, owner: Owner::Base(i as u32) });
+            }
+        }
+        let mut members: Vec<Item> = families
+            .member_of
+            .iter()
+            .map(|&(buffer, family)| Item { buffer: BufferId(buffer), owner: Owner::Family(family) })
+            .collect();
+        members.sort_by_key(|item| (item.owner, item.buffer));
+        items.append(&mut members);
+        let live = crate::analysis::packing::most_live(&families.blocks()).0;
+        let always: u64 = base.iter().fold(0, |sum, b| sum.saturating_add(b.size));
+        let names = Names::new(program, &families);
+        let rematerialised = names.rematerialised(program, &families);
+        let donors = program
+            .donors
+            .iter()
+            .filter_map(|donor| {
+                base.iter().position(|base| {
+                    let own = &program.allocations[base.allocation.index()];
+                    matches!(&base.role, Role::Argument { number, is_donated, .. }
+                        if *number == donor.parameter && !is_donated)
+                        && own.parameter_shape_index == donor.parameter_index
+                })
+            })
+            .map(|i| i as u32)
+            .collect();
+        let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
+        let data = batch::data_arguments(program, &base);
+        let last_read = last_reads(program, analysis, &base);
+        Self {
+            color: space.color,
+            heap,
+            rest: temporaries.saturating_sub(heap),
+            peak: space.xprof.peak.0,
+            allocated: space.xprof.allocated.0,
+            correction: i64::try_from(i128::from(space.xprof.peak.0) - i128::from(always.saturating_add(live)))
+                .unwrap_or(0),
+            capacity: space.capacity.as_ref().map(|c| c.bytes.0),
+            vmem,
+            data,
+            names,
+            rematerialised,
+            points: space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default(),
+            donors,
+            last_read,
+            base,
+            families,
+            items,
+        }
+    }
+
+    /// Bytes that live throughout.
+    #[must_use]
+    pub fn always_live(&self) -> u64 {
+        self.base.iter().fold(0, |sum, base| sum.saturating_add(base.size))
+    }
+
+    /// Most bytes of temporaries at one time.
+    #[must_use]
+    pub fn temporaries(&self) -> u64 {
+        self.peak.saturating_sub(self.always_live())
+    }
+
+    /// Share of the available memory that is allocated; `None` where nobody says how much there is.
+    #[must_use]
+    pub fn pressure(&self) -> Option<f64> {
+        self.capacity.filter(|&c| c > 0).map(|capacity| self.allocated as f64 / capacity as f64)
+    }
+
+    /// Whether the compiler was already short of memory: it packed by size, and rematerialised.
+    #[must_use]
+    pub fn is_under_pressure(&self) -> bool {
+        self.rematerialised > 0 || self.pressure().is_some_and(|share| share > crate::analysis::packing::FALLBACK_SHARE)
+    }
+
+    /// Rows of the arguments, by a test on their path.
+    pub fn arguments<'a>(&'a self, accept: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = usize> + 'a {
+        self.base.iter().enumerate().filter_map(move |(i, base)| match &base.role {
+            Role::Argument { path, .. } if accept(path) => Some(i),
+            _ => None,
+        })
+    }
+}
+
+/// Allocations of a space that live throughout.
+fn bases(program: &Program, analysis: &ProgramAnalysis, color: i64) -> Vec<Base> {
+    let paths = argument_paths(program);
+    // The result each allocation holds.
+    let mut results: HashMap<u32, (Vec<i64>, BufferId)> = HashMap::new();
+    for (place, buffer) in analysis.live.as_ref().map(|live| live.results(program)).unwrap_or_default() {
+        if let Some(allocation) = program.buffers.allocation_of(buffer) {
+            results.entry(allocation.0).or_insert((place, buffer));
+        }
+    }
+    let mut bases = Vec::new();
+    for (row, allocation) in program.allocations.iter().enumerate() {
+        if allocation.color != color || allocation.is_thread_local || !allocation.is_indefinite() {
+            continue;
+        }
+        let assigned = program.assigned_to(allocation);
+        let largest =
+            assigned.iter().map(|a| a.buffer).max_by_key(|&b| (program.buffers.size_of(b), std::cmp::Reverse(b)));
+        let Some(mut largest) = largest else { continue };
+        let argument = |buffer: &BufferId| {
+            let instruction = program.buffers.instruction_of(*buffer);
+            instruction.is_some_and(|i| program.instructions.opcode.get(i.index()) == Some(&Opcode::PARAMETER))
+        };
+        let (buffer, role) = if allocation.is_parameter {
+            let buffer = assigned.iter().map(|a| a.buffer).find(argument).unwrap_or(largest);
+            let path = paths.get(&allocation.parameter_number).cloned().unwrap_or_default();
+            let is_donated = allocation.maybe_live_out;
+            (buffer, Role::Argument { number: allocation.parameter_number, path, is_donated })
+        } else if let (Some((place, buffer)), true) = (results.get(&(row as u32)), allocation.maybe_live_out) {
+            (*buffer, Role::Result(place.clone()))
+        } else {
+            (largest, Role::Other)
+        };
+        // A buffer of the same size and shape is the same data on its way to the result, not a temporary that hosts.
+        if is_alike(program, largest, buffer) {
+            largest = buffer;
+        }
+        bases.push(Base { allocation: AllocationId(row as u32), size: allocation.size.0, buffer, largest, role });
+    }
+    bases
+}
+
+/// Whether two buffers have the same size and, dimensions of 1 aside, the same shape.
+fn is_alike(program: &Program, a: BufferId, b: BufferId) -> bool {
+    let outline = |buffer| program.buffer_node(buffer).map(|n| (batch::outline(&n.dimensions), n.element_type));
+    program.buffers.size_of(a) == program.buffers.size_of(b) && outline(a) == outline(b)
+}
+
+/// JAX paths of the entry arguments, by number.
+fn argument_paths(program: &Program) -> HashMap<i64, String> {
+    let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else {
+        return HashMap::new();
+    };
+    (entry.start..entry.end)
+        .filter(|&row| program.instructions.opcode.get(row as usize) == Some(&Opcode::PARAMETER))
+        .map(|row| {
+            let number = i64::from(program.instructions.argument[row as usize]);
+            (number, program.text.op_name(InstructionId(row)))
+        })
+        .collect()
+}
+
+/// Last point at which each argument is read, through views and prefetches.
+fn last_reads(program: &Program, analysis: &ProgramAnalysis, base: &[Base]) -> Vec<u32> {
+    let mut last = vec![0; base.len()];
+    let (Some(live), Some(entry)) =
+        (&analysis.live, program.entry.and_then(|entry| program.computations.get(entry.index())))
+    else {
+        return last;
+    };
+    // What each instruction of the entry computation passes on, or NO_ROW.
+    let mut stands_for: HashMap<u32, u32> = HashMap::new();
+    for (i, base) in base.iter().enumerate() {
+        if let (Role::Argument { .. }, Some(instruction)) = (&base.role, program.buffers.instruction_of(base.buffer)) {
+            stands_for.insert(instruction.0, i as u32);
+        }
+    }
+    for &row in &entry.schedule {
+        let opcode = program.instructions.opcode[row as usize];
+        let passes_on =
+            matches!(opcode, Opcode::BITCAST | Opcode::GET_TUPLE_ELEMENT | Opcode::COPY_START | Opcode::COPY_DONE);
+        let point = live.point_of(row).unwrap_or(0);
+        for &operand in program.instructions.operands_of(InstructionId(row)) {
+            if operand == NO_ROW {
+                continue;
+            }
+            if let Some(&argument) = stands_for.get(&operand) {
+                if opcode != Opcode::TUPLE {
+                    last[argument as usize] = last[argument as usize].max(point);
+                }
+                // A prefetched copy is a buffer of its own; only views stand for the argument.
+                if passes_on && opcode != Opcode::COPY_DONE {
+                    stands_for.insert(row, argument);
+                }
+            }
+        }
+    }
+    last
+}

@@ -1,0 +1,287 @@
+//! What some changes come to: the peak, what is allocated, whether it fits, and how far to believe it.
+
+use super::edit::Edit;
+use super::memory::{Memory, Role};
+use super::state::{Kinds, Sizes, State};
+use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Packer, Placement};
+use crate::model::{BufferId, Bytes, Program};
+
+/// How much of an [`Outcome`] is worked out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Depth {
+    /// The peak, and whether it fits, with no more packing than that takes.
+    Verdict,
+    /// Everything.
+    Packed,
+}
+
+/// Memory after some changes.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The changes.
+    pub edits: Vec<Edit>,
+    /// What lives throughout.
+    pub base: Bytes,
+    /// The peak, on XProf's scale.
+    pub peak: Bytes,
+    /// Heap event of the peak, as in [`crate::analysis::xprof`].
+    pub peak_event: u32,
+    /// The peak may lie between these.
+    pub peak_range: (Bytes, Bytes),
+    /// Allocated with the better of the two packers; with the online one where only that was asked for.
+    pub allocated: Bytes,
+    /// Allocated with the online packer.
+    pub allocated_online: Bytes,
+    /// The packer the compiler would use.
+    pub packer: Packer,
+    /// Whether it fits; `None` where nobody says how much there is.
+    pub fits: Option<bool>,
+    /// Whether it fits only as packed by size: the compiler repacks, and may rematerialise.
+    pub is_tight: bool,
+    /// How far such predictions were off on real pairs of programs.
+    pub band: Option<String>,
+    /// What to know.
+    pub warnings: Vec<String>,
+    /// Pairs of argument and result that share memory by these changes: rows of the memory's base.
+    pub pairs: Vec<(u32, u32)>,
+    /// Sizes and lifetimes.
+    pub sizes: Sizes,
+    /// Where the blocks lie with the better packer.
+    pub placement: Placement,
+}
+
+impl Outcome {
+    /// The answer in one sentence, without a full stop.
+    #[must_use]
+    pub fn sentence(&self, capacity: Option<u64>) -> String {
+        let (Some(capacity), Some(fits)) = (capacity, self.fits) else {
+            return format!("needs {}; nobody says how much there is", self.allocated.short());
+        };
+        if !fits {
+            return format!("still {} over", Bytes(self.allocated.0.saturating_sub(capacity)).short());
+        }
+        let spare = Bytes(capacity.saturating_sub(self.allocated.0)).short();
+        if self.is_tight {
+            return format!("fits, the compiler will repack and may rematerialise ({spare} to spare)");
+        }
+        format!("fits with {spare} to spare")
+    }
+}
+
+impl Memory {
+    /// Works out what some changes come to.
+    #[must_use]
+    pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Outcome {
+        let mut state = State::new(program, self);
+        for edit in edits {
+            state.apply(edit);
+        }
+        self.conclude(state, edits, depth)
+    }
+
+    /// The program without some families of temporaries: what is gained at most by doing something about them.
+    #[must_use]
+    pub fn without(&self, program: &Program, families: &[usize]) -> Outcome {
+        let mut state = State::new(program, self);
+        state.drop_families(families);
+        self.conclude(state, &[], Depth::Verdict)
+    }
+
+    /// The program without any padding: what is gained at most by better shapes.
+    #[must_use]
+    pub fn unpadded(&self, program: &Program) -> Outcome {
+        let mut state = State::new(program, self);
+        state.unpad();
+        self.conclude(state, &[], Depth::Verdict)
+    }
+
+    fn conclude(&self, mut state: State<'_>, edits: &[Edit], depth: Depth) -> Outcome {
+        let sizes = state.finish();
+        let base = sizes.base.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
+        let (live, at) = packing::most_live(&sizes.blocks);
+        let peak = base.saturating_add(live).saturating_add_signed(self.correction);
+        let least = base.saturating_add(live).saturating_add(self.rest);
+        let allocated = |heap: u64| base.saturating_add(heap).saturating_add(self.rest);
+        let online = packing::online(&sizes.blocks);
+        let limit = |share: f64| self.capacity.map(|c| (c as f64 * share) as u64);
+        let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
+        let allocated_online = allocated(online.heap);
+        let packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
+        // The second packer is slow, and no packer brings the heap below what is live at once.
+        let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
+        let fallback = if depth == Depth::Packed || undecided { packing::best_fallback(&sizes.blocks) } else { None };
+        let placement = match fallback {
+            Some(fallback) if fallback.heap < online.heap => fallback,
+            _ => online,
+        };
+        let best = allocated(placement.heap);
+        let fits = self.capacity.map(|capacity| best.min(allocated_online) <= capacity && least <= capacity);
+        let mut warnings = std::mem::take(&mut state.warnings);
+        self.warn(&state, &mut warnings);
+        let band = if edits.is_empty() { None } else { Some(self.band(state.kinds)) };
+        let lowest = base.saturating_add((live as f64 * state.least_factor) as u64);
+        Outcome {
+            edits: edits.to_vec(),
+            base: Bytes(base),
+            peak: Bytes(peak),
+            peak_event: at / 2,
+            peak_range: self.range(state.kinds, peak, lowest),
+            allocated: Bytes(best),
+            allocated_online: Bytes(allocated_online),
+            packer,
+            fits,
+            is_tight: fits == Some(true) && packer == Packer::Fallback,
+            band,
+            warnings,
+            pairs: std::mem::take(&mut state.pairs),
+            sizes,
+            placement,
+        }
+    }
+
+    /// What makes any prediction about this program uncertain.
+    fn warn(&self, state: &State<'_>, warnings: &mut Vec<String>) {
+        let kinds = state.kinds;
+        if kinds == Kinds::default() {
+            return;
+        }
+        if self.rematerialised > 0 {
+            warnings.push(format!(
+                "{} temporaries are named .remat: the compiler was already short of memory and brings back what it recomputes when there is room, up to about 83 % of the available memory; believe the verdict, not the headroom",
+                self.rematerialised
+            ));
+        } else if self.is_under_pressure() {
+            warnings.push(
+                "the program is above 83 % of the available memory: the compiler was already saving and will use room that a change makes".to_owned(),
+            );
+        }
+        let resizes = kinds.dimension || kinds.dtype || kinds.compute || kinds.batch || kinds.constrain;
+        if resizes && self.vmem > 0 && self.temporaries() < 4 * self.vmem {
+            warnings.push(format!(
+                "temporaries take {}, less than a few times the VMEM of {}: when their size changes they may move into VMEM or out of it",
+                Bytes(self.temporaries()).short(),
+                Bytes(self.vmem).short()
+            ));
+        }
+    }
+
+    /// The band in words.
+    fn band(&self, kinds: Kinds) -> String {
+        let mut parts = Vec::new();
+        if kinds.donation {
+            parts.push("donation: within 3 % on 15 of 17 real pairs, worst +8.9 %");
+        }
+        if kinds.dimension {
+            parts.push("dimension: within 3 % on 9 of 10 real pairs, worst +4.7 %");
+        }
+        let vmem = Bytes(self.vmem).short();
+        let resize = format!("type and batch: within 10 % or the VMEM of {vmem}, whichever is more");
+        if kinds.dtype || kinds.batch {
+            parts.push(&resize);
+        }
+        if kinds.compute {
+            parts.push("compute type: a range, from this less the VMEM to no change");
+        }
+        if kinds.sharding {
+            parts.push("sharding: arguments and results exact; temporaries between divided and unchanged");
+        }
+        if kinds.constrain {
+            parts.push("constrained activations: \u{2212}7 to +24 % on real pairs, \u{2212}40 % where gathered weights then stand at the peak");
+        }
+        if kinds.remat {
+            parts.push("rematerialisation: an estimate, within 15 %");
+        }
+        if kinds.by_hand {
+            parts.push("by hand: exact if the rest of the program stays as it is");
+        }
+        let mut text = parts.join("; ");
+        if self.is_under_pressure() {
+            text.push_str("; wider here, the compiler was already short of memory");
+        }
+        text
+    }
+
+    /// Lowest and highest peak to expect.
+    fn range(&self, kinds: Kinds, peak: u64, lowest: u64) -> (Bytes, Bytes) {
+        let share = |percent: u64| peak / 100 * percent;
+        let (mut low, mut high) = (0u64, 0u64);
+        let mut widen = |below: u64, above: u64| {
+            low = low.max(below);
+            high = high.max(above);
+        };
+        if kinds.donation {
+            widen(share(9), share(3));
+        }
+        if kinds.dimension {
+            widen(share(6), share(6));
+        }
+        if kinds.dtype || kinds.batch {
+            let band = share(10).max(self.vmem);
+            widen(band, band);
+        }
+        if kinds.compute {
+            widen(self.vmem, self.peak.saturating_sub(peak));
+        }
+        if kinds.constrain {
+            widen(share(24), share(67));
+        }
+        if kinds.remat {
+            widen(share(15), share(15));
+        }
+        let mut top = peak.saturating_add(high);
+        if self.is_under_pressure() && kinds != Kinds::default() && !kinds.by_hand {
+            top = top.max(self.capacity.map_or(0, |c| (c as f64 * FALLBACK_SHARE) as u64).min(self.peak));
+        }
+        (Bytes(peak.saturating_sub(low).min(lowest.max(1))), Bytes(top))
+    }
+
+    /// What stands at the peak after some changes, largest first: buffer and bytes.
+    #[must_use]
+    pub fn at_peak(&self, outcome: &Outcome) -> Vec<(BufferId, Bytes)> {
+        let mut found: Vec<(BufferId, Bytes)> = self
+            .base
+            .iter()
+            .zip(&outcome.sizes.base)
+            .filter(|(_, size)| **size > 0)
+            .map(|(base, &size)| (base.buffer, Bytes(size)))
+            .collect();
+        let time = packing::most_live(&outcome.sizes.blocks).1;
+        for (block, &family) in outcome.sizes.blocks.iter().zip(&outcome.sizes.family) {
+            if block.size > 0 && block.start <= time && time <= block.end {
+                found.push((self.families.list[family as usize].root, Bytes(block.size)));
+            }
+        }
+        found.sort_by_key(|&(buffer, size)| (std::cmp::Reverse(size), buffer));
+        found
+    }
+
+    /// Live bytes before each heap event and after the last, what lives throughout included.
+    #[must_use]
+    pub fn curve(&self, outcome: &Outcome) -> Vec<u64> {
+        let events = self.families.events as usize;
+        let mut change = vec![0i128; 2 * events + 3];
+        for Block { size, start, end } in &outcome.sizes.blocks {
+            change[(*start as usize + 1).min(2 * events + 2)] += i128::from(*size);
+            change[(*end as usize + 1).min(2 * events + 2)] -= i128::from(*size);
+        }
+        let mut curve = Vec::with_capacity(events + 1);
+        let mut live = i128::from(outcome.base.0);
+        for (time, delta) in change.iter().enumerate() {
+            live += delta;
+            if time % 2 == 0 && curve.len() <= events {
+                curve.push(u64::try_from(live).unwrap_or(0));
+            }
+        }
+        curve
+    }
+
+    /// Paths of the arguments that some changes let be donated, in the order of the pairs.
+    #[must_use]
+    pub fn paths_of(&self, outcome: &Outcome) -> Vec<&str> {
+        let path = |&(argument, _): &(u32, u32)| match &self.base[argument as usize].role {
+            Role::Argument { path, .. } => path.as_str(),
+            _ => "",
+        };
+        outcome.pairs.iter().map(path).collect()
+    }
+}

@@ -1,0 +1,165 @@
+//! Sizes after a change of dimensions or element type, with the layout the buffer has.
+
+use crate::model::{ElementType, Program, ShapeNode};
+
+/// Bits of storage after which a change of type makes a buffer smaller.
+const fn is_narrower(new: u32, old: u32) -> bool {
+    new > 0 && new < old
+}
+
+/// Sets a dimension. When the second-minor dimension becomes smaller than the rows of the tile, the compiler takes a
+/// tile of fewer rows: the next power of two.
+pub fn set_dimension(node: &mut ShapeNode, dimension: usize, size: i64) {
+    let is_second_minor = node.dimensions.len() > 1 && node.minor(1) == Some(dimension);
+    let Some(slot) = node.dimensions.get_mut(dimension) else { return };
+    *slot = size;
+    if !is_second_minor {
+        return;
+    }
+    let Some(layout) = &mut node.layout else { return };
+    // Rows that types of less than 32 bits are packed by: `(2,1)` behind the first tile.
+    let least = layout.tiles.get(1).and_then(|tile| tile.first()).copied().unwrap_or(1).clamp(1, 8);
+    if let Some(tile) = layout.tiles.first_mut()
+        && let Some(at) = tile.len().checked_sub(2)
+        && size > 0
+        && size < tile[at]
+    {
+        tile[at] = (size as u64).next_power_of_two().max(least as u64) as i64;
+    }
+}
+
+/// Sets the element type; the layout stays.
+pub fn set_type(node: &mut ShapeNode, ty: ElementType) {
+    node.element_type = ty;
+    if let Some(layout) = &mut node.layout {
+        layout.element_size_in_bits = 0;
+    }
+}
+
+/// Whether a type is a floating-point one.
+#[must_use]
+pub fn is_float(ty: ElementType) -> bool {
+    let name = ty.name();
+    name.starts_with('f') || name == "bf16"
+}
+
+/// Whether "everything in another type" means a value of this type: wider floats when the new type is narrow, else
+/// narrower ones.
+#[must_use]
+pub fn is_meant(old: ElementType, new: ElementType) -> bool {
+    if !is_float(old) || !is_float(new) {
+        return false;
+    }
+    let (old, new) = (old.storage_bits(), new.storage_bits());
+    is_narrower(new, old) || (new >= 32 && is_narrower(old, new))
+}
+
+/// Bytes of a buffer after a change. Where the formula does not give the present size, the size changes in
+/// proportion.
+#[must_use]
+pub fn resized(present: u64, before: &ShapeNode, after: &ShapeNode) -> u64 {
+    let (Some(old), Some(new)) = (before.padded_size(), after.padded_size()) else { return present };
+    if old.0 == present {
+        return new.0;
+    }
+    if old.0 == 0 {
+        return present;
+    }
+    u64::try_from(u128::from(present) * u128::from(new.0) / u128::from(old.0)).unwrap_or(u64::MAX)
+}
+
+/// Sizes of dimensions that are products of `from` with its neighbours in an argument, and in no argument a dimension
+/// of their own: what reshapes make of it.
+#[must_use]
+pub fn merged_sizes(arguments: &[&ShapeNode], from: i64) -> Vec<i64> {
+    let mut sizes = Vec::new();
+    for node in arguments {
+        let dims = &node.dimensions;
+        for start in 0..dims.len() {
+            let mut product = 1i64;
+            let mut has = false;
+            for &d in &dims[start..] {
+                product = product.saturating_mul(d.max(1));
+                has |= d == from;
+                if has && product > from {
+                    sizes.push(product);
+                }
+            }
+        }
+    }
+    sizes.sort_unstable();
+    sizes.dedup();
+    sizes.retain(|size| !arguments.iter().any(|node| node.dimensions.contains(size)));
+    sizes
+}
+
+/// Replaces a size, and its products, in a shape; returns whether it stood there.
+pub fn replace_size(node: &mut ShapeNode, from: i64, to: i64, merged: &[i64]) -> bool {
+    let mut changed = false;
+    for dimension in 0..node.dimensions.len() {
+        let size = node.dimensions[dimension];
+        let new = if size == from {
+            to
+        } else if from > 0 && merged.contains(&size) {
+            (size / from).saturating_mul(to)
+        } else {
+            continue;
+        };
+        set_dimension(node, dimension, new);
+        changed = true;
+    }
+    changed
+}
+
+/// The shape of a buffer.
+#[must_use]
+pub fn node_of(program: &Program, buffer: crate::model::BufferId) -> Option<&ShapeNode> {
+    program.buffer_node(buffer).filter(|node| node.element_type.is_array())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Bytes, Layout};
+
+    fn tiled(ty: ElementType, dims: &[i64], m2m: &[u32], tiles: &[&[i64]]) -> ShapeNode {
+        ShapeNode {
+            layout: Some(Box::new(Layout {
+                minor_to_major: m2m.to_vec(),
+                tiles: tiles.iter().map(|t| t.to_vec()).collect(),
+                ..Layout::default()
+            })),
+            ..ShapeNode::array(ty, dims.to_vec())
+        }
+    }
+
+    #[test]
+    fn a_small_second_minor_dimension_takes_a_small_tile() {
+        let before = tiled(ElementType::BF16, &[32, 4096, 8, 128], &[3, 2, 1, 0], &[&[8, 128], &[2, 1]]);
+        let mut after = before.clone();
+        set_dimension(&mut after, 2, 2);
+        assert_eq!(after.first_tile(), [2, 128]);
+        let size = before.padded_size().unwrap_or(Bytes(0)).0;
+        assert_eq!(resized(size, &before, &after), size / 4);
+        // A size that the formula does not give changes in proportion.
+        assert_eq!(resized(size + 1000, &before, &after), (size + 1000) / 4);
+    }
+
+    #[test]
+    fn products_are_replaced_with_their_factor() {
+        let tokens = ShapeNode::array(ElementType::S32, vec![4, 520]);
+        let table = ShapeNode::array(ElementType::F32, vec![520, 2048]);
+        let merged = merged_sizes(&[&tokens, &table], 520);
+        assert_eq!(merged, [2080, 520 * 2048]);
+        let mut flat = ShapeNode::array(ElementType::F32, vec![2080, 64]);
+        assert!(replace_size(&mut flat, 520, 512, &merged));
+        assert_eq!(flat.dimensions, [2048, 64]);
+    }
+
+    #[test]
+    fn everything_means_the_wider_floats() {
+        let (f32, bf16, s32) = (ElementType::F32, ElementType::BF16, ElementType::S32);
+        assert!(is_meant(f32, bf16) && is_meant(bf16, f32));
+        assert!(!is_meant(bf16, bf16) && !is_meant(s32, bf16) && !is_meant(ElementType(20), bf16));
+    }
+}

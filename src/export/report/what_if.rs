@@ -1,0 +1,131 @@
+//! Changes tried out with `--edit`, how the compiler's packing is reproduced, and other chips, in the report.
+
+use serde::Serialize;
+
+use crate::advisor::chips;
+use crate::analysis::packing;
+use crate::analysis::what_if::{Depth, Edit, Memory};
+use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
+use crate::model::{Bytes, Device, Program};
+
+/// How the compiler's own packing is reproduced.
+#[derive(Debug, Serialize)]
+pub struct PackingReport {
+    /// The heap as packed here.
+    pub heap_bytes: Bytes,
+    /// The heap in the dump.
+    pub compiler_heap_bytes: Bytes,
+    /// `online` or `fallback`.
+    pub packer: &'static str,
+    /// Share of the families at the same offset.
+    pub equal_offsets: f64,
+    /// Most bytes live at one time: what no packer can do without.
+    pub live_bytes: Bytes,
+}
+
+/// What some changes come to.
+#[derive(Debug, Serialize)]
+pub struct WhatIfReport {
+    /// The changes.
+    pub edits: Vec<String>,
+    /// The peak.
+    pub peak_bytes: Bytes,
+    /// Allocated with the better of the two packers.
+    pub allocated_bytes: Bytes,
+    /// Allocated with the online packer.
+    pub allocated_online_bytes: Bytes,
+    /// What lives throughout.
+    pub base_bytes: Bytes,
+    /// Whether it fits.
+    pub fits: Option<bool>,
+    /// The packer the compiler would use: `online` or `fallback`.
+    pub packer: &'static str,
+    /// How far such predictions were off.
+    pub band: Option<String>,
+    /// Lowest and highest peak to expect.
+    pub peak_range_bytes: (Bytes, Bytes),
+    /// What to know.
+    pub warnings: Vec<String>,
+    /// One sentence.
+    pub summary: String,
+}
+
+/// A chip.
+#[derive(Debug, Serialize)]
+pub struct ChipReport {
+    /// Name.
+    pub name: String,
+    /// What a program may use.
+    pub available_bytes: Bytes,
+    /// What would be left; negative where it does not fit.
+    pub spare_bytes: i128,
+    /// `fits`, `tight` or `over`.
+    pub verdict: &'static str,
+    /// What the available bytes rest on.
+    pub basis: &'static str,
+}
+
+/// Only the heap of HBM is packed by known rules.
+const HBM: i64 = 0;
+
+/// How the packing of a space is reproduced; `None` for spaces without a heap, or with rules that are not known.
+pub fn packing(program: &Program, space: &SpaceAnalysis) -> Option<PackingReport> {
+    if space.color != HBM {
+        return None;
+    }
+    let found = packing::reproduce(program, space)?;
+    Some(PackingReport {
+        heap_bytes: found.heap,
+        compiler_heap_bytes: found.compiler_heap,
+        packer: found.packer.name(),
+        equal_offsets: found.equal_offsets,
+        live_bytes: found.live,
+    })
+}
+
+/// What the changes come to; `None` without changes.
+pub fn what_if(
+    program: &Program,
+    analysis: &ProgramAnalysis,
+    space: &SpaceAnalysis,
+    device: &Device,
+    edits: &[Edit],
+) -> Option<WhatIfReport> {
+    if edits.is_empty() || space.color != HBM {
+        return None;
+    }
+    let memory = Memory::new(program, analysis, space, device);
+    let outcome = memory.evaluate(program, edits, Depth::Packed);
+    Some(WhatIfReport {
+        edits: edits.iter().map(ToString::to_string).collect(),
+        peak_bytes: outcome.peak,
+        allocated_bytes: outcome.allocated,
+        allocated_online_bytes: outcome.allocated_online,
+        base_bytes: outcome.base,
+        fits: outcome.fits,
+        packer: outcome.packer.name(),
+        summary: outcome.sentence(memory.capacity),
+        band: outcome.band,
+        peak_range_bytes: outcome.peak_range,
+        warnings: outcome.warnings,
+    })
+}
+
+/// Whether the program would fit other chips.
+pub fn other_chips(space: &SpaceAnalysis) -> Option<Vec<ChipReport>> {
+    if space.color != HBM {
+        return None;
+    }
+    let row = |chip: chips::ChipFit| ChipReport {
+        verdict: match (chip.spare < 0, chip.is_tight) {
+            (true, _) => "over",
+            (false, true) => "tight",
+            (false, false) => "fits",
+        },
+        name: chip.name,
+        available_bytes: chip.available,
+        spare_bytes: chip.spare,
+        basis: chip.basis,
+    };
+    Some(chips::chips(space.xprof.allocated).into_iter().map(row).collect())
+}
