@@ -1,7 +1,9 @@
 //! The analysis of a whole profile: every program, and what the numbers of different tools say of each other.
 
 use super::live_range::LiveRanges;
+use super::live_set::LiveAnalysis;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
+use super::runtime::AllocatorAnalysis;
 use crate::model::{BufferId, Bytes, LiveRangeTable, Profile, Program};
 
 /// Everything computed about a profile.
@@ -9,6 +11,10 @@ use crate::model::{BufferId, Bytes, LiveRangeTable, Profile, Program};
 pub struct ProfileAnalysis {
     /// One for each program.
     pub programs: Vec<ProgramAnalysis>,
+    /// One for each allocator history.
+    pub runtime: Vec<AllocatorAnalysis>,
+    /// What was alive at one moment.
+    pub live: Option<LiveAnalysis>,
     /// What does not fit together between the files of the profile.
     pub notes: Vec<String>,
 }
@@ -25,7 +31,9 @@ impl ProfileAnalysis {
         {
             notes.extend(analysis.live.as_ref().and_then(|live| live_range_difference(program, live, table)));
         }
-        Self { programs, notes }
+        let runtime = profile.runtime.iter().map(AllocatorAnalysis::new).collect();
+        let live = profile.live.as_ref().map(LiveAnalysis::new);
+        Self { programs, runtime, live, notes }
     }
 }
 

@@ -7,6 +7,7 @@ mod registry;
 mod reporter;
 pub mod wire;
 pub mod xla_dump;
+pub mod xspace;
 
 pub use decoder::{Context, DecodeError, Decoder};
 pub use open::{open_input, open_path};

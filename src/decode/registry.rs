@@ -1,13 +1,18 @@
 //! The list of formats, in the order in which they are tried.
 
 use super::decoder::{Context, DecodeError, Decoder};
-use super::{hlo, xla_dump};
+use super::{hlo, xla_dump, xspace};
 use crate::model::{Profile, SourceInfo};
 use crate::source::Input;
 
 /// Every format. Those with a certain sign come before those that are guessed from text.
-pub const DECODERS: &[&dyn Decoder] =
-    &[&hlo::HloDecoder, &xla_dump::LiveRangeDecoder, &xla_dump::TargetArgumentsDecoder, &xla_dump::CompileStatsDecoder];
+pub const DECODERS: &[&dyn Decoder] = &[
+    &hlo::HloDecoder,
+    &xspace::XSpaceDecoder,
+    &xla_dump::LiveRangeDecoder,
+    &xla_dump::TargetArgumentsDecoder,
+    &xla_dump::CompileStatsDecoder,
+];
 
 /// Decodes an input with the first decoder that recognises it.
 ///

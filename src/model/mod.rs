@@ -3,10 +3,15 @@
 mod buffer;
 mod element_type;
 mod ids;
+mod lazy;
+mod live_set;
 mod opcode;
 mod profile;
 mod program;
+mod reported;
+mod runtime;
 mod shape;
+mod shape_parse;
 mod shape_text;
 mod strings;
 mod tpu;
@@ -15,6 +20,8 @@ mod units;
 pub use buffer::{Allocation, Assigned, Buffers, Category, EventKind, HeapEvent, HeapTrace};
 pub use element_type::ElementType;
 pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, Point, ShapeId, StringId};
+pub use lazy::{Glance, LazyProgram, ProgramSource};
+pub use live_set::{Bin, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet};
 pub use opcode::{Opcode, OpcodeTable};
 pub use profile::{
     Capacity, Device, DeviceKind, LiveRangeTable, MemorySpace, Note, NoteLevel, Profile, SourceInfo, space_name,
@@ -22,6 +29,10 @@ pub use profile::{
 pub use program::{
     BufferDonor, Computation, InputOutputAlias, Instructions, Metadata, Operands, OutputOperandAlias, Program,
     ProgramText, ProgramTextHandle, ScopedMemory, Sharding, ShardingKind, SourceLine, SparseLists,
+};
+pub use reported::{ReportedPeak, ReportedRanges, ReportedSpace, ReportedUse};
+pub use runtime::{
+    AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Execution, GivenPeak, GivenRow,
 };
 pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode};
 pub use strings::Strings;

@@ -1,6 +1,6 @@
 //! Fills the report from the profiles and their analysis.
 
-use super::Options;
+use super::{Options, runtime};
 use super::schema::{
     BufferReport, CategoryReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
 };
@@ -41,8 +41,8 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
             evidence: device.evidence.clone(),
         },
         programs,
-        runtime: Vec::new(),
-        live: None,
+        runtime: analysis.runtime.iter().map(|allocator| runtime::allocator(allocator, top(options))).collect(),
+        live: profile.live.as_ref().zip(analysis.live.as_ref()).map(|(set, live)| runtime::snapshot(set, live, top(options))),
         tiles: None,
         failures: Vec::new(),
         findings: Vec::new(),
@@ -73,7 +73,7 @@ fn space_report(
         Verdict::Over { by } => ("over", Some(by.0)),
         Verdict::Unknown => ("unknown", None),
     };
-    let top = if options.top == 0 { usize::MAX } else { options.top };
+    let top = top(options);
     let row = |&buffer: &BufferId| buffer_report(program, analysis, space, buffer);
     let xprof = &space.xprof;
     let occupancy = space.occupancy.as_ref();
@@ -125,6 +125,11 @@ fn space_report(
             buffers.iter().map(row).collect()
         }),
     }
+}
+
+/// Rows in a list.
+const fn top(options: &Options) -> usize {
+    if options.top == 0 { usize::MAX } else { options.top }
 }
 
 /// One buffer in words.

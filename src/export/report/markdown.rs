@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::runtime_text;
 use super::schema::{ProfileReport, Report, SpaceReport};
 use super::text::{buffers, device, headline};
 use crate::model::{Bytes, percent};
@@ -16,6 +17,16 @@ pub fn write(report: &Report) -> String {
             for space in &program.spaces {
                 write_space(&mut out, space, profile);
             }
+        }
+        let mut text = String::new();
+        for allocator in &profile.runtime {
+            runtime_text::write_allocator(&mut text, allocator);
+        }
+        if let Some(live) = &profile.live {
+            runtime_text::write_snapshot(&mut text, live);
+        }
+        if !text.is_empty() {
+            let _ = writeln!(out, "```text\n{text}```\n");
         }
         for note in &profile.notes {
             let _ = writeln!(out, "> {}\n", escape(note));

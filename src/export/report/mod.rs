@@ -2,6 +2,8 @@
 
 mod build;
 mod markdown;
+mod runtime;
+mod runtime_text;
 mod schema;
 mod text;
 

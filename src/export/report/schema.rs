@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::runtime::{AllocatorReport, SnapshotReport};
+
 /// A whole report.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -38,9 +40,9 @@ pub struct ProfileReport {
     /// Programs.
     pub programs: Vec<ProgramReport>,
     /// Allocator histories.
-    pub runtime: Vec<serde_json::Value>,
+    pub runtime: Vec<AllocatorReport>,
     /// Live arrays without time.
-    pub live: Option<serde_json::Value>,
+    pub live: Option<SnapshotReport>,
     /// IPU tiles.
     pub tiles: Option<serde_json::Value>,
     /// Out-of-memory messages.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::runtime_text;
 use super::schema::{BufferReport, ProfileReport, ProgramReport, Report, SpaceReport};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 
@@ -21,6 +22,12 @@ fn write_profile(out: &mut String, profile: &ProfileReport) {
     let _ = writeln!(out, "{}  ({})", profile.name, device(profile));
     for program in &profile.programs {
         write_program(out, program, profile);
+    }
+    for allocator in &profile.runtime {
+        runtime_text::write_allocator(out, allocator);
+    }
+    if let Some(live) = &profile.live {
+        runtime_text::write_snapshot(out, live);
     }
     for note in &profile.notes {
         let _ = writeln!(out, "note: {note}");
