@@ -19,4 +19,4 @@ pub mod tree;
 pub mod xprof;
 
 pub use profile::ProfileAnalysis;
-pub use program::{LifetimeFrom, ProgramAnalysis, SpaceAnalysis, Verdict, category, unpadded};
+pub use program::{LifetimeFrom, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};

@@ -76,7 +76,7 @@ impl SpaceAnalysis {
     pub fn peak_difference(&self, program: &Program, live: Option<&LiveRanges>) -> Option<String> {
         let occupancy = self.occupancy.as_ref()?;
         let (ours, theirs) = (occupancy.reserved_peak, self.xprof.peak);
-        if ours == theirs {
+        if ours == theirs || !self.xprof.peak_is_known {
             return None;
         }
         if ours < theirs {

@@ -1,7 +1,7 @@
 //! The list of formats, in the order in which they are tried.
 
 use super::decoder::{Context, DecodeError, Decoder};
-use super::{hlo, xla_dump, xspace};
+use super::{bfc, hlo, pprof, xla_dump, xla_report, xprof_json, xspace};
 use crate::model::{Profile, SourceInfo};
 use crate::source::Input;
 
@@ -9,6 +9,15 @@ use crate::source::Input;
 pub const DECODERS: &[&dyn Decoder] = &[
     &hlo::HloDecoder,
     &xspace::XSpaceDecoder,
+    &pprof::PprofDecoder,
+    &xla_report::UsageProtoDecoder,
+    &bfc::BfcDecoder,
+    &xprof_json::MemoryProfileDecoder,
+    &xprof_json::MemoryViewerDecoder,
+    &xla_report::BufferAssignmentDecoder,
+    &xla_report::ValuesDecoder,
+    &xla_report::UsageTextDecoder,
+    &xla_report::BufferInfoDecoder,
     &xla_dump::LiveRangeDecoder,
     &xla_dump::TargetArgumentsDecoder,
     &xla_dump::CompileStatsDecoder,

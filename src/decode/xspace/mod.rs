@@ -15,12 +15,15 @@ use plane::{Plane, message_or_rest};
 
 pub use memory::tensorflow_type;
 
+/// What the format is called.
+pub const FORMAT: &str = "XSpace trace";
+
 /// XSpace.
 pub struct XSpaceDecoder;
 
 impl Decoder for XSpaceDecoder {
     fn format(&self) -> &'static str {
-        "XSpace trace"
+        FORMAT
     }
 
     fn recognises(&self, input: &Input) -> bool {

@@ -4,7 +4,7 @@ use super::{Options, runtime};
 use super::schema::{
     BufferReport, CategoryReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
 };
-use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, unpadded};
+use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};
 use crate::model::{BufferId, Device, InstructionId, MemorySpace, Profile, Program, SourceInfo};
 
 /// Builds the report.
@@ -93,16 +93,16 @@ fn space_report(
         over_by_bytes,
         allocated_bytes: xprof.allocated.0,
         always_live_bytes: xprof.always_live.0,
-        peak_bytes: xprof.peak.0,
-        peak_event: xprof.peak_event,
-        xprof_peak_unpadded_bytes: xprof.peak_unpadded.0,
-        padding_at_peak_bytes: space.padding_at_peak.0,
+        peak_bytes: xprof.peak_is_known.then_some(xprof.peak.0),
+        peak_event: xprof.peak_is_known.then_some(xprof.peak_event),
+        xprof_peak_unpadded_bytes: xprof.peak_is_known.then_some(xprof.peak_unpadded.0),
+        padding_at_peak_bytes: space.peak_is_known().then_some(space.padding_at_peak.0),
         time_count: analysis.live.as_ref().map(crate::analysis::live_range::LiveRanges::points),
         reserved_peak_bytes: occupancy.map(|o| o.reserved_peak.0),
         reserved_peak_time: occupancy.map(|o| o.reserved_peak_point),
         reserved_peak_instruction: instruction,
         content_peak_bytes: occupancy.map(|o| o.content_peak.0),
-        fragmentation_bytes: space.fragmentation().0,
+        fragmentation_bytes: space.peak_is_known().then(|| space.fragmentation().0),
         parameter_bytes: xprof.parameters.0,
         output_bytes: xprof.live_out.0,
         event_count: space.event_count(),
@@ -148,13 +148,14 @@ pub fn buffer_report(
         id: program.buffers.number[row],
         name: program.buffer_name(buffer),
         bytes: program.buffers.size_of(buffer).0,
-        unpadded_bytes: Some(unpadded(program, &analysis.traces, buffer).0),
+        unpadded_bytes: (!has_no_shape(program, buffer)).then(|| unpadded(program, &analysis.traces, buffer).0),
         shape: program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)),
         category: category(program, buffer).name(),
         op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
         source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
         offset: allocation.map(|_| program.buffers.offset[row]),
-        allocation: allocation.map(|id| program.allocations[id.index()].index),
+        // Numbers below zero are our own, for allocations that a report does not number.
+        allocation: allocation.map(|id| program.allocations[id.index()].index).filter(|&index| index >= 0),
         start: span.map(|s| s.0),
         end: span.map(|s| s.1),
         live_start: live.map(|l| l.0),

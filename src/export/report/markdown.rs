@@ -66,16 +66,17 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     if let Some(evidence) = &space.capacity_evidence {
         let _ = writeln!(out, "Capacity: {}\n", escape(evidence));
     }
-    let peak = space.reserved_peak_bytes.unwrap_or(space.peak_bytes);
+    let peak = space.reserved_peak_bytes.or(space.peak_bytes);
     let _ = writeln!(out, "| {} | size | bytes |\n|---|---:|---:|", escape(&space.name));
     for (label, bytes) in [
-        ("allocated", space.allocated_bytes),
+        ("allocated", Some(space.allocated_bytes)),
         ("peak", peak),
         ("padding at the peak", space.padding_at_peak_bytes),
         ("fragmentation", space.fragmentation_bytes),
-        ("arguments", space.parameter_bytes),
-        ("outputs", space.output_bytes),
+        ("arguments", Some(space.parameter_bytes)),
+        ("outputs", Some(space.output_bytes)),
     ] {
+        let Some(bytes) = bytes else { continue };
         let _ = writeln!(out, "| {label} | {} | {} |", Bytes(bytes).short(), Bytes(bytes).exact());
     }
     for row in &space.by_category {
@@ -91,7 +92,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
                 out,
                 "| {} | {} | {} | {} | {} | {} |",
                 Bytes(buffer.bytes).short(),
-                percent(buffer.bytes, peak),
+                percent(buffer.bytes, peak.unwrap_or(0)),
                 buffer.category,
                 code(&buffer.name),
                 code(buffer.shape.as_deref().unwrap_or("")),

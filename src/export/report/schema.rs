@@ -97,14 +97,14 @@ pub struct SpaceReport {
     pub allocated_bytes: u64,
     /// XProf's `indefiniteBufferAllocationMib`.
     pub always_live_bytes: u64,
-    /// XProf's `peakHeapMib`.
-    pub peak_bytes: u64,
+    /// XProf's `peakHeapMib`; `null` where a report holds sums alone.
+    pub peak_bytes: Option<u64>,
     /// XProf's `peakHeapSizePosition`.
-    pub peak_event: u32,
+    pub peak_event: Option<u32>,
     /// XProf's `peakUnpaddedHeapMib`.
-    pub xprof_peak_unpadded_bytes: u64,
+    pub xprof_peak_unpadded_bytes: Option<u64>,
     /// Padding of every buffer at the peak.
-    pub padding_at_peak_bytes: u64,
+    pub padding_at_peak_bytes: Option<u64>,
     /// Points of the program.
     pub time_count: Option<u32>,
     /// Peak over all buffers, by address.
@@ -116,7 +116,7 @@ pub struct SpaceReport {
     /// Peak of what holds something.
     pub content_peak_bytes: Option<u64>,
     /// Allocated less peak.
-    pub fragmentation_bytes: u64,
+    pub fragmentation_bytes: Option<u64>,
     /// Arguments (XProf's `entryComputationParametersMib`).
     pub parameter_bytes: u64,
     /// Results (XProf's `maybeLiveOutMib`); overlaps with the arguments where those are donated.
