@@ -282,6 +282,15 @@ impl Entry {
         })
     }
 
+    /// Files that are read together with the program's own.
+    #[must_use]
+    pub fn companions(&self) -> &[Member] {
+        match &self.content {
+            Content::Files { companions, .. } => companions,
+            Content::Module { .. } | Content::Trace(_) => &[],
+        }
+    }
+
     /// Bytes the program takes of the device's main memory.
     #[must_use]
     pub fn needs(&self) -> Bytes {

@@ -142,7 +142,7 @@ impl Archive {
             } else if entry.encrypted() {
                 left_out.encrypted += 1;
             } else {
-                match clean_path(entry.name()) {
+                match entry.name().ok().and_then(|name| clean_path(&name)) {
                     Some(path) => members.push(ArchiveMember { path, bytes: entry.size(), at: row as u64 }),
                     None => left_out.paths += 1,
                 }

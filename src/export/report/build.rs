@@ -7,11 +7,77 @@ use super::schema::{
 use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};
 use crate::model::{BufferId, Device, InstructionId, MemorySpace, Profile, Program, SourceInfo};
 
-/// Builds the report.
-pub fn report(profiles: &[(&Profile, &ProfileAnalysis)], failed: &[SourceInfo], options: &Options) -> Report {
-    let sources = profiles.iter().flat_map(|(profile, _)| &profile.sources).chain(failed).map(source).collect();
-    let profiles = profiles.iter().map(|(profile, analysis)| profile_report(profile, analysis, options)).collect();
-    Report { schema: "highwater.report/1", sources, profiles }
+/// A report that grows profile by profile, so that no more than one needs to be decoded at a time.
+#[derive(Debug)]
+pub struct Builder<'a> {
+    options: &'a Options,
+    report: Report,
+    failed: Vec<Source>,
+}
+
+impl<'a> Builder<'a> {
+    /// An empty report.
+    #[must_use]
+    pub const fn new(options: &'a Options) -> Self {
+        let report = Report { schema: "highwater.report/1", sources: Vec::new(), profiles: Vec::new() };
+        Self { options, report, failed: Vec::new() }
+    }
+
+    /// Adds a profile. Programs that are not decoded yet are decoded one after the other.
+    pub fn profile(&mut self, profile: &Profile, analysis: &ProfileAnalysis) {
+        for info in &profile.sources {
+            let source = source(info);
+            // Programs of one trace name the same file.
+            if !self.report.sources.iter().any(|known| known.path == source.path && known.error == source.error) {
+                self.report.sources.push(source);
+            }
+        }
+        let mut built = profile_report(profile, analysis, self.options);
+        for module in &profile.modules {
+            if !is_wanted(&module.name, module.id.as_deref(), self.options) {
+                continue;
+            }
+            match module.source.load() {
+                Ok((program, notes)) => {
+                    let analysis = ProgramAnalysis::new(&program, &profile.device);
+                    built.programs.push(program_report(&program, &analysis, &profile.device, self.options));
+                    built.notes.extend(notes.iter().map(|note| format!("{}: {note}", module.name)));
+                }
+                Err(error) => self.failed.push(Source {
+                    path: format!(
+                        "{}#{}",
+                        profile.sources.first().map_or("", |source| source.path.as_str()),
+                        module.name
+                    ),
+                    format: "XLA HLO proto".to_owned(),
+                    bytes: module.bytes,
+                    notes: Vec::new(),
+                    error: Some(error),
+                }),
+            }
+        }
+        self.report.profiles.push(built);
+    }
+
+    /// Adds a source that could not be read.
+    pub fn failed(&mut self, info: &SourceInfo) {
+        self.failed.push(source(info));
+    }
+
+    /// The report, and whether everything could be read.
+    #[must_use]
+    pub fn finish(mut self) -> (Report, bool) {
+        let whole = self.failed.is_empty();
+        self.report.sources.append(&mut self.failed);
+        (self.report, whole)
+    }
+}
+
+/// Whether a program is one that was asked for: by name, or by `name(id)` as XProf writes it.
+fn is_wanted(name: &str, id: Option<&str>, options: &Options) -> bool {
+    options.program.as_ref().is_none_or(|wanted| {
+        wanted == name || id.is_some_and(|id| wanted.strip_prefix(name) == Some(format!("({id})").as_str()))
+    })
 }
 
 fn source(info: &SourceInfo) -> Source {
@@ -30,7 +96,7 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
         .programs
         .iter()
         .zip(&analysis.programs)
-        .filter(|(program, _)| options.program.as_ref().is_none_or(|name| *name == program.name))
+        .filter(|(program, _)| is_wanted(&program.name, program.id.as_deref(), options))
         .map(|(program, analysis)| program_report(program, analysis, device, options))
         .collect();
     ProfileReport {

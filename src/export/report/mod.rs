@@ -9,6 +9,7 @@ mod text;
 
 use crate::analysis::ProfileAnalysis;
 use crate::model::{Profile, SourceInfo};
+pub use build::Builder;
 pub use schema::Report;
 
 /// How a report is written.
@@ -41,7 +42,14 @@ pub struct Options {
 /// A report over profiles and the sources that could not be read.
 #[must_use]
 pub fn build(profiles: &[(&Profile, &ProfileAnalysis)], failed: &[SourceInfo], options: &Options) -> Report {
-    build::report(profiles, failed, options)
+    let mut builder = Builder::new(options);
+    for (profile, analysis) in profiles {
+        builder.profile(profile, analysis);
+    }
+    for info in failed {
+        builder.failed(info);
+    }
+    builder.finish().0
 }
 
 /// Writes a report.
