@@ -264,3 +264,17 @@ fn cancelling_stops_the_listing() {
     let result = Session::open(fits.parent().expect("a folder"), &progress);
     assert!(result.is_err_and(|error| error.is_cancelled()));
 }
+
+#[test]
+fn one_profile_of_many_is_the_worst() {
+    let Some((fits, over)) = two_dumps() else { return };
+    let folder = Folder::new("worst");
+    folder.file("module_0001.jit_a.after_optimizations.hlo.pb", &fs::read(&fits).expect("readable"));
+    folder.file("module_0002.jit_b.after_optimizations.hlo.pb", &fs::read(&over).expect("readable"));
+    let profile = highwater::decode::open_worst(&folder.0, &Progress::default()).expect("a profile");
+    assert_eq!(profile.name, "jit_b");
+    assert!(profile.notes.iter().any(|note| note.text.contains("also here: jit_a")), "{:?}", profile.notes);
+    let Some(trace) = common::files(|name| name == "SYNTHETIC_3_tpu_modules.xplane.pb").pop() else { return };
+    let profile = highwater::decode::open_worst(&trace, &Progress::default()).expect("a profile");
+    assert_eq!((profile.programs.len(), profile.modules.len()), (1, 3));
+}

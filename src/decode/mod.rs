@@ -19,4 +19,4 @@ pub use decoder::{Context, DecodeError, Decoder};
 pub use open::{open_input, open_path, open_with};
 pub use registry::{DECODERS, decode};
 pub use reporter::Reporter;
-pub use session::{Entry, Session};
+pub use session::{Entry, Session, open_worst};

@@ -11,7 +11,7 @@ use super::decoder::{Context, DecodeError};
 use super::open::open_with;
 use super::reporter::Reporter;
 use super::{hlo, registry};
-use crate::model::{Bytes, Device, Glance, LazyProgram, Profile, SourceInfo};
+use crate::model::{Bytes, Device, Glance, LazyProgram, Note, NoteLevel, Profile, SourceInfo};
 use crate::source::{ArchiveKind, DumpName, Input, Member, Progress, Tree, is_about_the_run};
 
 /// Files of no known name that are looked into; a folder with more of them is not one of profiles.
@@ -261,6 +261,57 @@ impl Session {
             (std::cmp::Reverse(over), std::cmp::Reverse(needs))
         });
     }
+}
+
+/// Opens what a person names as one profile: of a folder, an archive or a trace with many programs the one that needs
+/// most, with a note that names the others.
+///
+/// # Errors
+/// When nothing could be read.
+pub fn open_worst(path: &Path, progress: &Progress) -> Result<Profile, DecodeError> {
+    if Session::is_session(path) {
+        let mut session = Session::open(path, progress)?;
+        session.sort_worst_first();
+        progress.check()?;
+        let Some(first) = session.entries.first() else {
+            return Err(DecodeError::NotAProfile("no profile in it".to_owned()));
+        };
+        let mut profile = first.open(progress)?;
+        let others = session.entries.iter().skip(1).map(|entry| entry.name.as_str());
+        profile.notes.extend(session.notes.iter().map(|text| info(text.clone())));
+        profile.notes.extend(others_note(others));
+        return Ok(profile);
+    }
+    let mut profile = super::open::open_path(path, progress)?;
+    if profile.programs.is_empty() && !profile.modules.is_empty() {
+        let needs = |module: &LazyProgram| module.source.glance().allocated_in(0).unwrap_or_default();
+        let mut order: Vec<usize> = (0..profile.modules.len()).collect();
+        order.sort_by_cached_key(|&row| std::cmp::Reverse((needs(&profile.modules[row]), profile.modules[row].bytes)));
+        progress.check()?;
+        let (program, notes) = profile.modules[order[0]].source.load().map_err(DecodeError::Empty)?;
+        let others = others_note(order.iter().skip(1).map(|&row| profile.modules[row].name.as_str()));
+        profile.notes.extend(notes);
+        profile.notes.extend(others);
+        profile.programs.push(program);
+    }
+    Ok(profile)
+}
+
+/// Names beyond this number are only counted.
+const MAX_NAMED: usize = 8;
+
+fn others_note<'a>(names: impl Iterator<Item = &'a str>) -> Option<Note> {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() {
+        return None;
+    }
+    let more = if names.len() > MAX_NAMED { format!(" and {} more", names.len() - MAX_NAMED) } else { String::new() };
+    let named = names.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+    Some(info(format!("The program that needs most is shown; also here: {named}{more}")))
+}
+
+const fn info(text: String) -> Note {
+    Note { level: NoteLevel::Info, text, offset: None }
 }
 
 impl Entry {

@@ -145,11 +145,12 @@ fn value_row(line: &str) -> Option<ValueRow> {
     })
 }
 
-/// `ID NAME @COLOUR` as (number, name without an empty index, colour).
+/// `ID NAME [(phi)] @COLOUR` as (number, name without an empty index, colour).
 pub fn value_head(head: &str) -> Option<(i64, String, i64)> {
     let (number, rest) = head.split_once(' ')?;
     let (name, color) = rest.rsplit_once(" @")?;
-    let name = name.trim();
+    // A value that merges those of several places is marked so.
+    let name = name.trim().trim_end_matches(" (phi)");
     Some((number.parse().ok()?, name.strip_suffix("{}").unwrap_or(name).to_owned(), color.trim().parse().ok()?))
 }
 
@@ -176,6 +177,8 @@ mod tests {
         let row = value_row("257 tuple.2{} @0> (size=48,offset=16): (f32[2]{0}, /*index=1*/u32[])").expect("a row");
         assert_eq!((row.number, row.name.as_str(), row.color, row.size, row.offset), (257, "tuple.2", 0, Bytes(48), 16));
         assert!(row.shape.is_some());
+        let row = value_row("2189 p.34{} (phi) @0> (size=512,offset=8): (s32[])").expect("a row");
+        assert_eq!((row.name.as_str(), row.offset), ("p.34", 8));
         let row = value_row("294 copy-start.1{0} @1> (size=4,offset=0): odd").expect("a row");
         assert_eq!((row.name.as_str(), row.shape), ("copy-start.1{0}", None));
     }
