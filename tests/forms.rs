@@ -188,8 +188,7 @@ fn memory_usage_protobuf() {
         for space in &theirs.reported {
             assert_eq!(space.allocated, Some(total(&ours, space.color)), "{name}: memory space {}", space.color);
         }
-        let sizes: HashMap<i64, (Bytes, i64)> =
-            ours.allocations.iter().map(|a| (a.index, (a.size, a.color))).collect();
+        let sizes: HashMap<i64, (Bytes, i64)> = ours.allocations.iter().map(|a| (a.index, (a.size, a.color))).collect();
         for allocation in &theirs.allocations {
             assert_eq!(sizes.get(&allocation.index), Some(&(allocation.size, allocation.color)), "{name}");
         }

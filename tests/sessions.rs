@@ -64,7 +64,13 @@ fn lines(session: &Session) -> Vec<String> {
         .iter()
         .map(|entry| {
             let capacity = entry.capacity().map_or_else(|| "?".to_owned(), |capacity| capacity.exact());
-            format!("{} [{}] {} of {capacity}, {} others", entry.name, entry.group, entry.needs().exact(), entry.others.len())
+            format!(
+                "{} [{}] {} of {capacity}, {} others",
+                entry.name,
+                entry.group,
+                entry.needs().exact(),
+                entry.others.len()
+            )
         })
         .collect()
 }
@@ -160,7 +166,8 @@ fn five_hundred_modules_list_within_a_second() {
     for module in 0..500 {
         folder.file(&format!("module_{module:04}.jit_step_{module}.after_optimizations.hlo.pb"), &bytes);
         for report in ["buffer-assignment.txt", "live-range.txt", "memory-usage-report.txt"] {
-            folder.file(&format!("module_{module:04}.jit_step_{module}.after_optimizations-{report}"), b"not looked at");
+            folder
+                .file(&format!("module_{module:04}.jit_step_{module}.after_optimizations-{report}"), b"not looked at");
         }
     }
     let start = Instant::now();
@@ -182,8 +189,7 @@ fn a_trace_lists_its_programs() {
         folder.file(&format!("plugins/profile/run1/{host}.xplane.pb"), &bytes);
     }
     let session = open(&folder.0).expect("a session");
-    let programs: Vec<String> =
-        session.entries.iter().map(|entry| format!("{}:{}", entry.group, entry.name)).collect();
+    let programs: Vec<String> = session.entries.iter().map(|entry| format!("{}:{}", entry.group, entry.name)).collect();
     assert_eq!(programs.len(), 6, "{programs:?}");
     assert!(programs[0].starts_with("plugins/profile/run1/host-a:"), "{programs:?}");
 }
@@ -216,7 +222,8 @@ fn hostile_archives_are_refused_with_a_message() {
     // The old header has no magic; the first decides what the file is.
     tar[257..263].copy_from_slice(b"ustar\0");
     tar[263..265].copy_from_slice(b"00");
-    let sum: u32 = tar[..512].iter().enumerate().map(|(i, &b)| if (148..156).contains(&i) { 32 } else { u32::from(b) }).sum();
+    let sum: u32 =
+        tar[..512].iter().enumerate().map(|(i, &b)| if (148..156).contains(&i) { 32 } else { u32::from(b) }).sum();
     tar[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
     let session = open(&folder.file("paths.tar", &tar)).expect("one file is good");
     assert_eq!(session.entries.len(), 1);

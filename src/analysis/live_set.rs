@@ -136,8 +136,7 @@ impl HeapAnalysis {
             end_of_last = end(chunk);
         }
         if result.free > Bytes::ZERO {
-            result.fragmentation =
-                Some((result.free - result.largest_free).0 as f64 / result.free.0 as f64);
+            result.fragmentation = Some((result.free - result.largest_free).0 as f64 / result.free.0 as f64);
         }
         result.short_by = heap.failed_request.map(|request| request.saturating_sub(result.largest_free));
         result
@@ -156,7 +155,12 @@ mod tests {
     fn regions_break_where_addresses_do() {
         let chunk = |address, size, in_use| Chunk { address, size: Bytes(size), in_use, ..Chunk::default() };
         let heap = HeapMap {
-            chunks: vec![chunk(256, 256, true), chunk(512, 512, false), chunk(4096, 256, false), chunk(4352, 256, true)],
+            chunks: vec![
+                chunk(256, 256, true),
+                chunk(512, 512, false),
+                chunk(4096, 256, false),
+                chunk(4352, 256, true),
+            ],
             failed_request: Some(Bytes(600)),
             ..HeapMap::default()
         };

@@ -192,8 +192,7 @@ impl AllocatorAnalysis {
         }
         self.at_peak = merged(rows);
         let older = all.values().filter(|(_, step)| *step != self.peak_step);
-        self.older_at_peak =
-            merged(older.map(|&(row, _)| described(trace, &trace.events[row as usize])).collect());
+        self.older_at_peak = merged(older.map(|&(row, _)| described(trace, &trace.events[row as usize])).collect());
         let seen = all.values().map(|&(row, _)| trace.events[row as usize].allocated).fold(0i64, i64::saturating_add);
         self.before_trace = Bytes::from_wire(self.peak_stats.heap.saturating_sub(seen));
     }

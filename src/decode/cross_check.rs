@@ -104,8 +104,7 @@ fn totals(program: &Program, report: &Program, path: &str) -> Option<String> {
         compared += 1;
         let of_color = || program.allocations.iter().filter(|allocation| allocation.color == space.color);
         let with_thread_local = of_color().map(|allocation| allocation.size).sum::<crate::model::Bytes>();
-        let without =
-            of_color().filter(|a| !a.is_thread_local).map(|a| a.size).sum::<crate::model::Bytes>();
+        let without = of_color().filter(|a| !a.is_thread_local).map(|a| a.size).sum::<crate::model::Bytes>();
         if theirs != with_thread_local && theirs != without {
             different.push(format!(
                 "memory space {} has {}, not {}",

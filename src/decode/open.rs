@@ -8,7 +8,8 @@ use super::decoder::{Context, DecodeError};
 use super::registry;
 use super::reporter::Reporter;
 use crate::model::{
-    BufferId, Device, InstructionId, LiveRangeTable, NO_ROW, Note, NoteLevel, Profile, Program, ReportedRanges, SourceInfo,
+    BufferId, Device, InstructionId, LiveRangeTable, NO_ROW, Note, NoteLevel, Profile, Program, ReportedRanges,
+    SourceInfo,
 };
 use crate::source::{DumpName, Input, Member, Progress, siblings_of};
 
@@ -122,12 +123,8 @@ fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress
     let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { return };
     let Ok(other) = decoder.decode(&input, Context { progress, reporter: &reporter }) else { return };
     // What a report says of itself alone does not matter beside the program.
-    let mut notes: Vec<String> = reporter
-        .finish()
-        .iter()
-        .filter(|note| note.level > NoteLevel::Info)
-        .map(ToString::to_string)
-        .collect();
+    let mut notes: Vec<String> =
+        reporter.finish().iter().filter(|note| note.level > NoteLevel::Info).map(ToString::to_string).collect();
     let mut joined = false;
     if let ([program], [report]) = (profile.programs.as_mut_slice(), other.programs.as_slice())
         && is_report(report)

@@ -464,12 +464,7 @@ fn rank(name: &DumpName) -> u32 {
 }
 
 /// The files of one module: the one that tells most, and those that go with it. `None` where none is a profile.
-fn dump_entry(
-    folder: String,
-    stem: &str,
-    mut files: Vec<(DumpName, Member)>,
-    about_run: Vec<Member>,
-) -> Option<Entry> {
+fn dump_entry(folder: String, stem: &str, mut files: Vec<(DumpName, Member)>, about_run: Vec<Member>) -> Option<Entry> {
     files.sort_by_key(|(name, member)| (rank(name), member.path.clone()));
     if rank(&files.first()?.0) == u32::MAX {
         return None;

@@ -209,8 +209,7 @@ mod tests {
         assert!(recognises(&dump));
         let input = Input::from_bytes("x", dump.into()).expect("not empty");
         let (progress, reporter) = (Progress::default(), Reporter::default());
-        let profile =
-            BfcDecoder.decode(&input, Context { progress: &progress, reporter: &reporter }).expect("a dump");
+        let profile = BfcDecoder.decode(&input, Context { progress: &progress, reporter: &reporter }).expect("a dump");
         assert!(reporter.finish().is_empty());
         let live = profile.live.expect("a live set");
         let heap = live.heap.as_ref().expect("an address space");

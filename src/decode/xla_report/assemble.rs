@@ -47,8 +47,7 @@ impl Assembler {
         }
         let row = self.names.len() as u32;
         let shape = self.shape(named.shape.unwrap_or_default());
-        let opcode =
-            if named.opcode.is_empty() { Opcode::UNKNOWN } else { self.program.opcodes.intern(&named.opcode) };
+        let opcode = if named.opcode.is_empty() { Opcode::UNKNOWN } else { self.program.opcodes.intern(&named.opcode) };
         let columns = &mut self.program.instructions;
         columns.opcode.push(opcode);
         columns.shape.push(shape);
@@ -115,8 +114,7 @@ impl Assembler {
             allocation.assigned_end = self.assigned.partition_point(|(of, _)| *of <= row) as u32;
         }
         self.program.assigned = self.assigned.into_iter().map(|(_, assigned)| assigned).collect();
-        self.program.text =
-            ProgramTextHandle(Arc::new(ReportText { names: self.names, metadata: self.metadata }));
+        self.program.text = ProgramTextHandle(Arc::new(ReportText { names: self.names, metadata: self.metadata }));
         self.program
     }
 }

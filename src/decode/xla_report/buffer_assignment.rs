@@ -175,7 +175,10 @@ mod tests {
     #[test]
     fn the_parts_of_a_value() {
         let row = value_row("257 tuple.2{} @0> (size=48,offset=16): (f32[2]{0}, /*index=1*/u32[])").expect("a row");
-        assert_eq!((row.number, row.name.as_str(), row.color, row.size, row.offset), (257, "tuple.2", 0, Bytes(48), 16));
+        assert_eq!(
+            (row.number, row.name.as_str(), row.color, row.size, row.offset),
+            (257, "tuple.2", 0, Bytes(48), 16)
+        );
         assert!(row.shape.is_some());
         let row = value_row("2189 p.34{} (phi) @0> (size=512,offset=8): (s32[])").expect("a row");
         assert_eq!((row.name.as_str(), row.offset), ("p.34", 8));

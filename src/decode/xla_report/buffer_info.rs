@@ -64,9 +64,9 @@ impl Decoder for BufferInfoDecoder {
         program.reported_ranges = Some(ReportedRanges { points, sequence, ranges });
         program.reported = vec![ReportedSpace::default()];
         program.reported_uses = uses;
-        context.reporter.info(
-            "This table holds one heap and does not say in which memory space it lies; it is shown as the first",
-        );
+        context
+            .reporter
+            .info("This table holds one heap and does not say in which memory space it lies; it is shown as the first");
         Ok(Profile { name, programs: vec![assembler.finish()], ..Profile::default() })
     }
 }

@@ -131,10 +131,9 @@ fn one_list(text: &str, name: &str, context: Context<'_>) -> Program {
     assembler.program().reported =
         colors.into_iter().map(|color| ReportedSpace { color, ..ReportedSpace::default() }).collect();
     if let Some(total) = total {
-        context.reporter.info(format!(
-            "All memory spaces and thread-local allocations together take {}",
-            Bytes(total).exact()
-        ));
+        context
+            .reporter
+            .info(format!("All memory spaces and thread-local allocations together take {}", Bytes(total).exact()));
     }
     assembler.finish()
 }

@@ -35,9 +35,9 @@ impl Decoder for MemoryViewerDecoder {
         let root = value::parse(&bytes)?;
         let (color, said) = color_of(input.file_name());
         if !said {
-            context.reporter.info(
-                "XProf's JSON does not say which memory space it is about; it is shown as HBM, XProf's first",
-            );
+            context
+                .reporter
+                .info("XProf's JSON does not say which memory space it is about; it is shown as HBM, XProf's first");
         }
         let name = text(&root, "moduleName").to_owned();
         let mut reading = Reading { assembler: Assembler::new(&name), color, buffers: HashMap::new() };
@@ -206,8 +206,7 @@ impl Reading {
     /// Heap allocations: the containers of the timeline, and what is left of the sum.
     fn containers(&mut self, root: &Value, blocks: &[Value]) {
         let mut rows: Vec<(u64, u64, u32)> = Vec::new();
-        let mut left = mib(root, "totalBufferAllocationMib")
-            .saturating_sub(mib(root, "indefiniteBufferAllocationMib"));
+        let mut left = mib(root, "totalBufferAllocationMib").saturating_sub(mib(root, "indefiniteBufferAllocationMib"));
         let bytes = |block: &Value, key| double(block, key).clamp(0.0, 1.8e19) as u64;
         for block in blocks.iter().filter(|block| int(block, "logicalBufferId") < 0) {
             let (offset, size) = (bytes(block, "offset"), bytes(block, "size"));

@@ -191,10 +191,39 @@ fn traces(
 /// TensorFlow's name of a `DataType`, references included.
 pub fn tensorflow_type(number: i64) -> String {
     const NAMES: &[&str] = &[
-        "INVALID", "float", "double", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool",
-        "qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "half", "resource",
-        "variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e4m3b11fnuz",
-        "float8_e5m2fnuz", "int4", "uint4", "int2", "uint2",
+        "INVALID",
+        "float",
+        "double",
+        "int32",
+        "uint8",
+        "int16",
+        "int8",
+        "string",
+        "complex64",
+        "int64",
+        "bool",
+        "qint8",
+        "quint8",
+        "qint32",
+        "bfloat16",
+        "qint16",
+        "quint16",
+        "uint16",
+        "complex128",
+        "half",
+        "resource",
+        "variant",
+        "uint32",
+        "uint64",
+        "float8_e5m2",
+        "float8_e4m3fn",
+        "float8_e4m3fnuz",
+        "float8_e4m3b11fnuz",
+        "float8_e5m2fnuz",
+        "int4",
+        "uint4",
+        "int2",
+        "uint2",
     ];
     let is_reference = number > 100;
     let plain = if is_reference { number - 100 } else { number };
@@ -204,4 +233,3 @@ pub fn tensorflow_type(number: i64) -> String {
         None => format!("unknown dtype enum ({number})"),
     }
 }
-

@@ -1,9 +1,9 @@
 //! Fills the report from the profiles and their analysis.
 
-use super::{Options, runtime};
 use super::schema::{
     BufferReport, CategoryReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
 };
+use super::{Options, runtime};
 use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};
 use crate::model::{BufferId, Device, InstructionId, MemorySpace, Profile, Program, SourceInfo};
 
@@ -108,7 +108,11 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
         },
         programs,
         runtime: analysis.runtime.iter().map(|allocator| runtime::allocator(allocator, top(options))).collect(),
-        live: profile.live.as_ref().zip(analysis.live.as_ref()).map(|(set, live)| runtime::snapshot(set, live, top(options))),
+        live: profile
+            .live
+            .as_ref()
+            .zip(analysis.live.as_ref())
+            .map(|(set, live)| runtime::snapshot(set, live, top(options))),
         tiles: None,
         failures: Vec::new(),
         findings: Vec::new(),

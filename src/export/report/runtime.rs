@@ -173,10 +173,7 @@ pub fn snapshot(set: &LiveSet, analysis: &LiveAnalysis, top: usize) -> SnapshotR
             count: entry.count,
             kind: set.strings.get(entry.kind).to_owned(),
             device: Some(set.strings.get(entry.device).to_owned()).filter(|device| !device.is_empty()),
-            stack: set
-                .stack(entry)
-                .map(|frame| format!("{} {}:{}", frame.function, frame.file, frame.line))
-                .collect(),
+            stack: set.stack(entry).map(|frame| format!("{} {}:{}", frame.function, frame.file, frame.line)).collect(),
         }
     };
     let kind = |group: &Group| KindReport { kind: group.key.clone(), bytes: group.bytes.0, count: group.count };
