@@ -1,4 +1,5 @@
 //! The same numbers from every form of one program: HLO proto, trace, XProf's JSON, XLA's reports.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 mod common;
 

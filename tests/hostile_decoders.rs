@@ -1,4 +1,5 @@
 //! Damaged inputs of every format: a message, and no panic.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Allocator histories equal XProf's `memory_profile`: from the trace, and from XProf's own JSON.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! A folder or an archive opens as a list of programs, grouped by module, the worst first, within limits.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 mod common;
 
