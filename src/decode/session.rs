@@ -388,12 +388,14 @@ impl Entry {
 }
 
 fn glance_member(member: &Member) -> Glance {
+    let name = member.file_name().to_ascii_lowercase();
+    let ends = |end: &str| name.strip_suffix(end).is_some();
     if let Some(path) = member.on_disk()
-        && member.file_name().ends_with(".pb")
+        && ends(".pb")
     {
         return hlo::glance_file(path).unwrap_or_default();
     }
-    if !member.file_name().trim_end_matches(".gz").trim_end_matches(".zst").ends_with(".pb") {
+    if !(ends(".pb") || ends(".pb.gz") || ends(".pb.zst")) {
         return Glance::default();
     }
     let bytes = member.open().and_then(|input| input.load(&Progress::default()));

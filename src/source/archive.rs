@@ -125,12 +125,9 @@ impl Archive {
         let (mut packed, mut unpacked) = (0u64, 0u64);
         for row in 0..zip.len() {
             progress.check()?;
-            let entry = match zip.by_index_raw(row) {
-                Ok(entry) => entry,
-                Err(_) => {
-                    left_out.damaged += 1;
-                    continue;
-                }
+            let Ok(entry) = zip.by_index_raw(row) else {
+                left_out.damaged += 1;
+                continue;
             };
             packed = packed.saturating_add(entry.compressed_size());
             unpacked = unpacked.saturating_add(entry.size());
@@ -331,7 +328,7 @@ fn read_limited(mut reader: impl Read, limit: u64, format: &'static str) -> Resu
     Ok(bytes.into())
 }
 
-fn refused(format: &'static str, why: String) -> SourceError {
+fn refused(format: &'static str, why: impl std::fmt::Display) -> SourceError {
     SourceError::Io(io::Error::new(io::ErrorKind::InvalidData, format!("the {format} archive is refused: {why}")))
 }
 

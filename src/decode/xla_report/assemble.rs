@@ -106,6 +106,7 @@ impl Assembler {
     }
 
     /// The program.
+    #[must_use]
     pub fn finish(mut self) -> Program {
         self.assigned.sort_by_key(|(allocation, _)| *allocation);
         for (row, allocation) in self.program.allocations.iter_mut().enumerate() {
@@ -157,6 +158,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = (u64, &str)> {
 }
 
 /// A size as XLA's reports write it: `512B`, `1.0KiB`, `16.00MiB`. Rounded, as it was printed.
+#[must_use]
 pub fn human_bytes(text: &str) -> Option<Bytes> {
     let text = text.trim();
     let split = text.find(|c: char| c.is_ascii_alphabetic())?;
@@ -175,6 +177,7 @@ pub fn human_bytes(text: &str) -> Option<Bytes> {
 }
 
 /// The module a dump file is about, from its name: `jit_step` of `module_0007.jit_step.cl_1.after_optimizations…`.
+#[must_use]
 pub fn module_name(file_name: &str) -> String {
     crate::source::DumpName::parse(file_name)
         .map(|name| {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::assemble::{Assembler, Named, lines, module_name};
 use super::buffer_assignment::value_head;
 use crate::decode::decoder::{Context, DecodeError, Decoder};
-use crate::model::{BufferId, Bytes, Metadata, NO_ROW, Profile, Program, ReportedUse, Shape, SourceLine};
+use crate::model::{BufferId, Bytes, Metadata, Profile, Program, ReportedUse, Shape, SourceLine};
 use crate::source::Input;
 
 /// The report of values and their uses.
@@ -108,9 +108,6 @@ pub fn attach(program: &mut Program, values: &[ValueUses]) {
     for value in values {
         let Some(&row) = rows.get(&value.number) else { continue };
         uses.extend(value.uses.iter().map(|text| ReportedUse { buffer: BufferId(row), text: text.clone() }));
-        if program.buffers.instruction.get(row as usize).is_none_or(|&instruction| instruction == NO_ROW) {
-            continue;
-        }
     }
     uses.sort_by_key(|reader: &ReportedUse| reader.buffer);
     program.reported_uses = uses;

@@ -189,6 +189,7 @@ fn traces(
 }
 
 /// TensorFlow's name of a `DataType`, references included.
+#[must_use]
 pub fn tensorflow_type(number: i64) -> String {
     const NAMES: &[&str] = &[
         "INVALID",
