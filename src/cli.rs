@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::what_if::Edit;
+use highwater::decode::{DecodeError, Session};
 use highwater::export::report::{self, Format};
 use highwater::export::{self};
 use highwater::model::{Bytes, Capacity, Profile, SourceInfo, parse_size};
@@ -240,34 +241,54 @@ fn draw(args: &ScreenshotArgs) -> ExitCode {
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
 }
 
-/// Opens everything; what cannot be read goes to standard error and into the second list.
-fn open_all(sources: &[Source], capacity: Option<Bytes>) -> (Vec<(Profile, ProfileAnalysis)>, Vec<SourceInfo>) {
-    let mut opened = Vec::new();
-    let mut failed = Vec::new();
+/// Adds a source to the report: a file, or every program of a folder or an archive, the worst first. What cannot be
+/// read goes to standard error and into the report.
+fn add_source(builder: &mut report::Builder<'_>, source: &Source, capacity: Option<Bytes>) {
     let progress = Progress::default();
-    for source in sources {
-        match source.read(&progress) {
-            Ok(mut profile) => {
-                if let Some(bytes) = capacity {
-                    override_capacity(&mut profile, bytes);
-                }
-                let analysis = ProfileAnalysis::new(&profile);
-                opened.push((profile, analysis));
-            }
-            Err(error) => {
-                let place = source.path().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
-                eprintln!("error: cannot open: {error}: {place}");
-                failed.push(SourceInfo {
-                    bytes: source.path().and_then(|path| path.metadata().ok()).map_or(0, |m| m.len()),
-                    path: place,
-                    format: "unknown".to_owned(),
-                    notes: Vec::new(),
-                    error: Some(error.to_string()),
-                });
-            }
+    let name = source.path().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
+    let Some(path) = source.path().filter(|path| Session::is_session(path)) else {
+        return match source.read(&progress) {
+            Ok(profile) => add_profile(builder, profile, capacity),
+            Err(error) => fail(builder, &name, source.path(), &error),
+        };
+    };
+    let mut session = match Session::open(path, &progress) {
+        Ok(session) => session,
+        Err(error) => return fail(builder, &name, Some(path), &error),
+    };
+    for info in &session.unread {
+        eprintln!("error: cannot open: {}: {}", info.error.as_deref().unwrap_or_default(), info.path);
+        builder.failed(info);
+    }
+    for note in &session.notes {
+        eprintln!("note: {note}");
+    }
+    session.sort_worst_first();
+    for entry in &session.entries {
+        match entry.open(&progress) {
+            Ok(profile) => add_profile(builder, profile, capacity),
+            Err(error) => fail(builder, &format!("{name}/{}", entry.file), None, &error),
         }
     }
-    (opened, failed)
+}
+
+fn add_profile(builder: &mut report::Builder<'_>, mut profile: Profile, capacity: Option<Bytes>) {
+    if let Some(bytes) = capacity {
+        override_capacity(&mut profile, bytes);
+    }
+    let analysis = ProfileAnalysis::new(&profile);
+    builder.profile(&profile, &analysis);
+}
+
+fn fail(builder: &mut report::Builder<'_>, name: &str, path: Option<&Path>, error: &DecodeError) {
+    eprintln!("error: cannot open: {error}: {name}");
+    builder.failed(&SourceInfo {
+        path: name.to_owned(),
+        format: "unknown".to_owned(),
+        bytes: path.and_then(|path| path.metadata().ok()).map_or(0, |m| m.len()),
+        notes: Vec::new(),
+        error: Some(error.to_string()),
+    });
 }
 
 fn override_capacity(profile: &mut Profile, bytes: Bytes) {
@@ -280,7 +301,6 @@ fn override_capacity(profile: &mut Profile, bytes: Bytes) {
 }
 
 fn print_report(sources: &[Source], args: &ReportArgs) -> ExitCode {
-    let (opened, failed) = open_all(sources, args.capacity);
     let options = report::Options {
         top: args.top,
         space: args.space.clone(),
@@ -289,9 +309,13 @@ fn print_report(sources: &[Source], args: &ReportArgs) -> ExitCode {
         buffers: args.buffers,
         edits: args.edits.clone(),
     };
-    let borrowed: Vec<_> = opened.iter().map(|(profile, analysis)| (profile, analysis)).collect();
-    let text = report::write(&report::build(&borrowed, &failed, &options), args.format);
+    let mut builder = report::Builder::new(&options);
+    for source in sources {
+        add_source(&mut builder, source, args.capacity);
+    }
+    let (report, whole) = builder.finish();
+    let text = report::write(&report, args.format);
     // A reader that closes the pipe early (`| head`) is no error.
     let _ = std::io::stdout().write_all(text.as_bytes());
-    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
+    if whole { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
 }

@@ -1,7 +1,9 @@
 //! The analysis of a whole profile: every program, and what the numbers of different tools say of each other.
 
 use super::live_range::LiveRanges;
+use super::live_set::LiveAnalysis;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
+use super::runtime::AllocatorAnalysis;
 use super::tiles::TileAnalysis;
 use crate::model::{BufferId, Bytes, LiveRangeTable, Profile, Program};
 
@@ -12,6 +14,10 @@ pub struct ProfileAnalysis {
     pub programs: Vec<ProgramAnalysis>,
     /// The tiles of an IPU.
     pub tiles: Option<TileAnalysis>,
+    /// One for each allocator history.
+    pub runtime: Vec<AllocatorAnalysis>,
+    /// What was alive at one moment.
+    pub live: Option<LiveAnalysis>,
     /// What does not fit together between the files of the profile.
     pub notes: Vec<String>,
 }
@@ -28,7 +34,10 @@ impl ProfileAnalysis {
         {
             notes.extend(analysis.live.as_ref().and_then(|live| live_range_difference(program, live, table)));
         }
-        Self { programs, tiles: profile.tiles.as_ref().map(TileAnalysis::new), notes }
+        let runtime = profile.runtime.iter().map(AllocatorAnalysis::new).collect();
+        let live = profile.live.as_ref().map(LiveAnalysis::new);
+        let tiles = profile.tiles.as_ref().map(TileAnalysis::new);
+        Self { programs, tiles, runtime, live, notes }
     }
 }
 
@@ -71,7 +80,7 @@ impl SpaceAnalysis {
     pub fn peak_difference(&self, program: &Program, live: Option<&LiveRanges>) -> Option<String> {
         let occupancy = self.occupancy.as_ref()?;
         let (ours, theirs) = (occupancy.reserved_peak, self.xprof.peak);
-        if ours == theirs {
+        if ours == theirs || !self.xprof.peak_is_known {
             return None;
         }
         if ours < theirs {

@@ -151,7 +151,28 @@ impl SpaceAnalysis {
             || Self::without_occupancy(program, device, live, traces, xprof),
         );
         space.occupancy = occupancy;
+        if !space.xprof.peak_is_known {
+            space.stand_at_own_peak(program, live, traces);
+        }
         space
+    }
+
+    /// For a report without heap events: what stands at the peak of the live ranges, and nothing without those.
+    fn stand_at_own_peak(&mut self, program: &Program, live: Option<&LiveRanges>, traces: &Traces) {
+        let Some((occupancy, live)) = self.occupancy.as_ref().zip(live) else {
+            self.set_at_peak(program, traces, Vec::new());
+            return;
+        };
+        let point = occupancy.reserved_peak_point;
+        let mut at_peak = self.xprof.always_live_buffers.clone();
+        at_peak.extend(self.buffers.iter().copied().filter(|&buffer| {
+            let is_heap = program.buffers.allocation_of(buffer).is_some_and(|id| {
+                let allocation = &program.allocations[id.index()];
+                !allocation.is_indefinite() && !allocation.is_thread_local
+            });
+            is_heap && live.of(buffer).is_some_and(|(start, end)| (start..=end).contains(&point))
+        }));
+        self.set_at_peak(program, traces, at_peak);
     }
 
     fn without_occupancy(
@@ -181,7 +202,26 @@ impl SpaceAnalysis {
                 without_lifetime += 1;
             }
         }
-        let mut at_peak: Vec<BufferId> = xprof.always_live_buffers.iter().chain(&xprof.live_at_peak).copied().collect();
+        let at_peak = xprof.always_live_buffers.iter().chain(&xprof.live_at_peak).copied().collect();
+        let mut space = Self {
+            color,
+            name: space_name(color, device.kind),
+            capacity: device.capacity(color).cloned(),
+            occupancy: None,
+            events,
+            buffers,
+            without_lifetime,
+            at_peak: Vec::new(),
+            padding_at_peak: Bytes::ZERO,
+            by_category: Vec::new(),
+            xprof,
+        };
+        space.set_at_peak(program, traces, at_peak);
+        space
+    }
+
+    /// Sorts what stands at the peak and sums it up.
+    fn set_at_peak(&mut self, program: &Program, traces: &Traces, mut at_peak: Vec<BufferId>) {
         at_peak.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), program.buffers.number[b.index()]));
         let mut padding = 0i128;
         let mut by_category: Vec<(Category, Bytes, usize)> =
@@ -195,19 +235,9 @@ impl SpaceAnalysis {
         }
         by_category.retain(|row| row.2 > 0);
         by_category.sort_by_key(|row| (std::cmp::Reverse(row.1), row.0));
-        Self {
-            color,
-            name: space_name(color, device.kind),
-            capacity: device.capacity(color).cloned(),
-            occupancy: None,
-            events,
-            buffers,
-            without_lifetime,
-            at_peak,
-            padding_at_peak: Bytes(u64::try_from(padding).unwrap_or(0)),
-            by_category,
-            xprof,
-        }
+        self.at_peak = at_peak;
+        self.padding_at_peak = Bytes(u64::try_from(padding).unwrap_or(0));
+        self.by_category = by_category;
     }
 
     /// Allocated bytes against the capacity.
@@ -227,7 +257,14 @@ impl SpaceAnalysis {
     /// Allocated but not in use at XProf's peak.
     #[must_use]
     pub fn fragmentation(&self) -> Bytes {
-        self.xprof.allocated.saturating_sub(self.xprof.peak)
+        let peak = if self.xprof.peak_is_known { self.xprof.peak } else { self.peak() };
+        self.xprof.allocated.saturating_sub(peak)
+    }
+
+    /// Whether anything tells the peak: a report may hold sums alone.
+    #[must_use]
+    pub const fn peak_is_known(&self) -> bool {
+        self.xprof.peak_is_known || self.occupancy.is_some()
     }
 
     /// First and last heap event of a buffer, both included.
@@ -267,5 +304,14 @@ pub fn category(program: &Program, buffer: BufferId) -> Category {
 /// of another element.
 #[must_use]
 pub fn unpadded(program: &Program, traces: &Traces, buffer: BufferId) -> Bytes {
+    if has_no_shape(program, buffer) {
+        return program.buffers.size_of(buffer);
+    }
     program.buffer_node(buffer).map_or_else(|| traces.unpadded_size(program, buffer), |node| node.unpadded_size())
+}
+
+/// Whether a report names the buffer without its shape, so that nothing is known of padding.
+#[must_use]
+pub fn has_no_shape(program: &Program, buffer: BufferId) -> bool {
+    !program.reported.is_empty() && program.buffer_node(buffer).is_none()
 }

@@ -3,7 +3,7 @@
 //! Replays one heap trace over the allocations that live throughout. Where XProf would give up on the whole page, the
 //! replay goes on and says what is inconsistent.
 
-use crate::model::{AllocationId, BufferId, Bytes, EventKind, NO_ROW, Program};
+use crate::model::{AllocationId, BufferId, Bytes, EventKind, NO_ROW, Program, ReportedSpace};
 
 /// Results for one memory space.
 #[derive(Debug, Clone, Default)]
@@ -38,6 +38,8 @@ pub struct XprofSpace {
     pub always_live_buffers: Vec<BufferId>,
     /// What is live at the peak, in the order it was placed; where a buffer took over the memory of another, that one.
     pub live_at_peak: Vec<BufferId>,
+    /// Whether the peak is known; a report may hold sums alone.
+    pub peak_is_known: bool,
     /// What does not fit together.
     pub inconsistencies: Vec<String>,
 }
@@ -204,6 +206,10 @@ pub fn space_with(program: &Program, traces: &Traces, color: i64, scratch: &mut 
     } else if program.is_listing {
         listed(program, traces, &mut space);
     }
+    space.peak_is_known = true;
+    if let Some(reported) = program.reported.iter().find(|reported| reported.color == color) {
+        take_reported(&mut space, reported);
+    }
     space
 }
 
@@ -219,6 +225,32 @@ fn listed(program: &Program, traces: &Traces, space: &mut XprofSpace) {
             space.peak_unpadded += traces.unpadded_size(program, buffer);
             space.live_at_peak.push(buffer);
         }
+    }
+}
+
+/// Puts the numbers of another tool's report in the place of those that need what the report does not hold.
+fn take_reported(space: &mut XprofSpace, reported: &ReportedSpace) {
+    let sums = [
+        (&mut space.allocated, reported.allocated),
+        (&mut space.always_live, reported.always_live),
+        (&mut space.parameters, reported.parameters),
+        (&mut space.live_out, reported.live_out),
+        (&mut space.non_reusable, reported.non_reusable),
+    ];
+    for (ours, theirs) in sums {
+        if let Some(theirs) = theirs {
+            *ours = theirs;
+        }
+    }
+    space.peak_is_known = reported.peak.is_some();
+    if let Some(peak) = &reported.peak {
+        space.peak = peak.bytes;
+        space.peak_unpadded = peak.unpadded;
+        space.peak_event = peak.event;
+        space.curve.clone_from(&peak.curve);
+        space.spans.clone_from(&peak.spans);
+        space.always_live_buffers.clone_from(&peak.always_live);
+        space.live_at_peak.clone_from(&peak.heap);
     }
 }
 

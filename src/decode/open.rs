@@ -1,13 +1,18 @@
 //! Opens what a person names: a file, together with the files beside it that belong to the same module.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use super::cross_check::join_report;
 use super::decoder::{Context, DecodeError};
 use super::poplar;
 use super::registry;
 use super::reporter::Reporter;
-use crate::model::{Device, NoteLevel, Profile, SourceInfo};
-use crate::source::{DumpName, Input, Progress, siblings_of};
+use crate::model::{
+    BufferId, Device, InstructionId, LiveRangeTable, NO_ROW, Note, NoteLevel, Profile, Program, ReportedRanges,
+    SourceInfo,
+};
+use crate::source::{DumpName, Input, Member, Progress, siblings_of};
 
 /// Companions larger than this are not read for their evidence.
 const MAX_COMPANION: u64 = 256 << 20;
@@ -23,12 +28,31 @@ pub fn open_path(path: &Path, progress: &Progress) -> Result<Profile, DecodeErro
         return open_poplar_report(path, &report, progress);
     }
     let input = Input::open(path)?;
-    let mut profile = open_input(&input, progress)?;
+    let siblings: Vec<Member> = siblings_of(path).into_iter().map(Member::from).collect();
+    let mut profile = open_with(&input, &siblings, progress)?;
     let own_name = profile.name.clone();
     profile.name = case_name(path).unwrap_or(own_name);
-    for sibling in siblings_of(path) {
+    Ok(profile)
+}
+
+/// Opens an input together with files that belong to it.
+///
+/// # Errors
+/// When nothing could be read from the input.
+pub fn open_with(input: &Input, companions: &[Member], progress: &Progress) -> Result<Profile, DecodeError> {
+    let mut profile = open_input(input, progress)?;
+    for companion in companions {
         progress.check()?;
-        join_companion(&mut profile, &sibling, progress);
+        join_companion(&mut profile, companion, progress);
+    }
+    // A report without live ranges of its own takes those of the live-range report.
+    if let (Some(table), [program]) = (&profile.live_ranges, profile.programs.as_mut_slice())
+        && !program.reported.is_empty()
+        && program.reported_ranges.is_none()
+        && program.has_buffer_assignment
+        && program.reported.iter().all(|space| space.peak.is_none())
+    {
+        take_ranges(program, table);
     }
     Ok(profile)
 }
@@ -82,6 +106,24 @@ fn open_poplar_report(path: &Path, files: &[PathBuf], progress: &Progress) -> Re
     Ok(profile)
 }
 
+/// Puts the rows of a live-range report to the buffers of the same names.
+fn take_ranges(program: &mut Program, table: &LiveRangeTable) {
+    let rows: HashMap<&str, (u32, u32)> =
+        table.rows.iter().map(|(name, start, end)| (name.strip_suffix("{}").unwrap_or(name), (*start, *end))).collect();
+    let mut instructions: HashMap<String, u32> = HashMap::new();
+    for row in 0..program.instructions.len() {
+        let id = InstructionId::from_index(row);
+        let name = program.text.instruction_name(id);
+        let plain = name.split('{').next().unwrap_or_default().to_owned();
+        instructions.entry(plain).or_insert(id.0);
+    }
+    let ranges = (0..program.buffers.len())
+        .map(|row| rows.get(program.buffer_name(BufferId::from_index(row)).as_str()).copied())
+        .collect();
+    let sequence = table.sequence.iter().map(|name| instructions.get(name).copied().unwrap_or(NO_ROW)).collect();
+    program.reported_ranges = Some(ReportedRanges { points: table.max, sequence, ranges });
+}
+
 /// Opens an input that stands alone: standard input, dropped bytes.
 ///
 /// # Errors
@@ -104,7 +146,7 @@ pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeE
 /// A module without buffer assignment says which file of the same dump has it.
 fn say_what_is_missing(profile: &mut Profile, input: &Input) {
     let Some(program) = profile.programs.first() else { return };
-    if program.has_buffer_assignment {
+    if program.has_buffer_assignment || is_report(program) {
         return;
     }
     let name = input.file_name();
@@ -120,37 +162,52 @@ fn say_what_is_missing(profile: &mut Profile, input: &Input) {
     if let Some(source) = profile.sources.first_mut() {
         source.notes.push(text.clone());
     }
-    profile.notes.push(crate::model::Note { level: NoteLevel::Warning, text, offset: None });
+    profile.notes.push(Note { level: NoteLevel::Warning, text, offset: None });
 }
 
 /// Adds what a file beside the dump knows. A companion that cannot be read is no error: nobody asked for it.
-fn join_companion(profile: &mut Profile, path: &Path, progress: &Progress) {
+fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress) {
     // Programs and JSON of the same module are other views of what is open; only small evidence is joined.
-    let is_evidence = path
-        .file_name()
-        .and_then(|n| n.to_str())
-        .is_some_and(|name| !name.trim_end_matches(".gz").ends_with(".hlo.pb"));
-    if !is_evidence || path.metadata().map_or(0, |m| m.len()) > MAX_COMPANION {
+    let name = companion.file_name();
+    let is_program = name.trim_end_matches(".gz").trim_end_matches(".zst").ends_with(".hlo.pb");
+    if is_program || name.contains(".memory_viewer") || companion.bytes > MAX_COMPANION {
         return;
     }
-    let Ok(input) = Input::open(path) else { return };
+    let Ok(input) = companion.open() else { return };
     let reporter = Reporter::default();
     let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { return };
     // XLA's own reports on a module are texts too, but hold no messages.
     if decoder.is_fallback() && DumpName::parse(input.file_name()).is_some() {
         return;
     }
-    let Ok(companion) = decoder.decode(&input, Context { progress, reporter: &reporter }) else { return };
-    let notes = reporter.finish();
-    if join(profile, companion) {
+    let Ok(other) = decoder.decode(&input, Context { progress, reporter: &reporter }) else { return };
+    // What a report says of itself alone does not matter beside the program.
+    let mut notes: Vec<String> =
+        reporter.finish().iter().filter(|note| note.level > NoteLevel::Info).map(ToString::to_string).collect();
+    let mut joined = false;
+    if let ([program], [report]) = (profile.programs.as_mut_slice(), other.programs.as_slice())
+        && is_report(report)
+    {
+        joined = true;
+        for text in join_report(program, report, name) {
+            notes.push(text.clone());
+            profile.notes.push(Note { level: NoteLevel::Warning, text, offset: None });
+        }
+    }
+    if join(profile, other) || joined {
         profile.sources.push(SourceInfo {
             path: input.name().to_owned(),
             format: decoder.format().to_owned(),
             bytes: input.size(),
-            notes: notes.iter().map(ToString::to_string).collect(),
+            notes,
             error: None,
         });
     }
+}
+
+/// Whether a program is what a report says of it, not decoded from its own bytes.
+fn is_report(program: &Program) -> bool {
+    !program.reported.is_empty() || !program.reported_uses.is_empty()
 }
 
 /// Joins two profiles of the same thing; returns whether the second knew anything new.
@@ -174,7 +231,7 @@ fn join(profile: &mut Profile, mut other: Profile) -> bool {
 }
 
 /// Adds what is not known yet.
-fn join_device(device: &mut Device, other: Device) -> bool {
+pub(super) fn join_device(device: &mut Device, other: Device) -> bool {
     let mut joined = false;
     if device.name.is_none() && other.name.is_some() {
         device.name = other.name;

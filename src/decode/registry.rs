@@ -1,13 +1,23 @@
 //! The list of formats, in the order in which they are tried.
 
 use super::decoder::{Context, DecodeError, Decoder};
-use super::{hlo, oom_text, poplar, xla_dump};
+use super::{bfc, hlo, oom_text, poplar, pprof, xla_dump, xla_report, xprof_json, xspace};
 use crate::model::{Profile, SourceInfo};
 use crate::source::Input;
 
 /// Every format. Those with a certain sign come before those that are guessed from text.
 pub const DECODERS: &[&dyn Decoder] = &[
     &hlo::HloDecoder,
+    &xspace::XSpaceDecoder,
+    &pprof::PprofDecoder,
+    &xla_report::UsageProtoDecoder,
+    &bfc::BfcDecoder,
+    &xprof_json::MemoryProfileDecoder,
+    &xprof_json::MemoryViewerDecoder,
+    &xla_report::BufferAssignmentDecoder,
+    &xla_report::ValuesDecoder,
+    &xla_report::UsageTextDecoder,
+    &xla_report::BufferInfoDecoder,
     &xla_dump::LiveRangeDecoder,
     &xla_dump::TargetArgumentsDecoder,
     &xla_dump::CompileStatsDecoder,

@@ -195,6 +195,16 @@ impl<'a> Reader<'a> {
         Ok((bytes, whole))
     }
 
+    /// One byte of a fixed-size number.
+    ///
+    /// # Errors
+    /// Cut short.
+    pub fn byte(&mut self) -> Result<u8> {
+        let Some(&byte) = self.data.get(self.pos) else { return Err(self.error(PAST_END)) };
+        self.pos += 1;
+        Ok(byte)
+    }
+
     /// An eight-byte number.
     ///
     /// # Errors

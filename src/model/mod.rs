@@ -4,10 +4,15 @@ mod buffer;
 mod element_type;
 mod failure;
 mod ids;
+mod lazy;
+mod live_set;
 mod opcode;
 mod profile;
 mod program;
+mod reported;
+mod runtime;
 mod shape;
+mod shape_parse;
 mod shape_text;
 mod strings;
 mod tiles;
@@ -21,6 +26,8 @@ pub use failure::{
     RematWarning,
 };
 pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, Point, ShapeId, StringId};
+pub use lazy::{Glance, LazyProgram, ProgramSource};
+pub use live_set::{Bin, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet};
 pub use opcode::{Opcode, OpcodeTable};
 pub use profile::{
     Capacity, Device, DeviceKind, Fact, LiveRangeTable, MemorySpace, Note, NoteLevel, Profile, SourceInfo, space_name,
@@ -29,11 +36,13 @@ pub use program::{
     BufferDonor, Computation, InputOutputAlias, Instructions, Metadata, Operands, OutputOperandAlias, Program,
     ProgramText, ProgramTextHandle, ScopedMemory, Sharding, ShardingKind, SourceLine, SparseLists,
 };
+pub use reported::{ReportedPeak, ReportedRanges, ReportedSpace, ReportedUse};
+pub use runtime::{AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Execution, GivenPeak, GivenRow};
 pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode};
 pub use strings::Strings;
 pub use tiles::{
-    Execution, LARGEST_ROWS, LiveNode, Liveness, TileCategory, TileColumn, TileMemory, TileProgram, TileRow, TileRows,
-    TileTarget, TileVariables,
+    ExecutionProfile, LARGEST_ROWS, LiveNode, Liveness, TileCategory, TileColumn, TileMemory, TileProgram, TileRow,
+    TileRows, TileTarget, TileVariables,
 };
 pub use tpu::{TPU_GENERATIONS, TpuGeneration};
 pub use units::{Bytes, UnitSystem, factor, parse_size, percent, thousands};

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::failure::Failure;
+use super::lazy::LazyProgram;
+use super::live_set::LiveSet;
 use super::program::Program;
+use super::runtime::{AllocatorTrace, Execution};
 use super::tiles::TileMemory;
 use super::units::Bytes;
 
@@ -18,6 +21,14 @@ pub struct Profile {
     pub device: Device,
     /// Programs with their memory.
     pub programs: Vec<Program>,
+    /// Programs that are there but not decoded yet; a trace may have hundreds.
+    pub modules: Vec<LazyProgram>,
+    /// Allocator histories.
+    pub runtime: Vec<AllocatorTrace>,
+    /// Runs of programs on devices, on the time axis of [`Self::runtime`].
+    pub executions: Vec<Execution>,
+    /// What was alive when the file was written.
+    pub live: Option<LiveSet>,
     /// XLA's own live ranges of the first program, where a text report beside the dump gives them.
     pub live_ranges: Option<LiveRangeTable>,
     /// Out-of-memory messages, in the order of the text.

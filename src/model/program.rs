@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::buffer::{Allocation, Assigned, Buffers, HeapTrace};
 use super::ids::{BufferId, ComputationId, InstructionId, NO_ROW, ShapeId};
 use super::opcode::{Opcode, OpcodeTable};
+use super::reported::{ReportedRanges, ReportedSpace, ReportedUse};
 use super::shape::{Shape, ShapeNode};
 
 /// A program and its memory. Formats that know less leave columns empty.
@@ -51,6 +52,12 @@ pub struct Program {
     pub attributes: Vec<(String, String)>,
     /// What single rows say in words.
     pub text: ProgramTextHandle,
+    /// What another tool's report says of its memory spaces; empty for a program that is decoded from its own bytes.
+    pub reported: Vec<ReportedSpace>,
+    /// Live ranges of a report, for a program without instructions of its own.
+    pub reported_ranges: Option<ReportedRanges>,
+    /// Readers of buffers as a report prints them, by buffer.
+    pub reported_uses: Vec<ReportedUse>,
     /// Whether the file carries a buffer assignment; without it there are shapes but no memory.
     pub has_buffer_assignment: bool,
     /// Whether it is only a list of the largest buffers, out of a message: neither times nor places are known.

@@ -45,7 +45,7 @@ pub struct TileMemory {
     /// Software tile to physical tile id, where the profile carries it.
     pub physical: Option<Vec<u32>>,
     /// What the program was measured to do, joined by program.
-    pub execution: Option<Execution>,
+    pub execution: Option<ExecutionProfile>,
     /// Whether per-category bytes tell apart what shares addresses; `profile.pop` cannot.
     pub overlap_known: bool,
 }
@@ -218,7 +218,7 @@ impl TileVariables {
 
 /// What an execution profile says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Execution {
+pub struct ExecutionProfile {
     /// `NONE`, `COMPUTE_SETS`, …
     pub mode: Option<String>,
     /// Programs run, in all executions.

@@ -17,23 +17,54 @@ enum Buffer {
     Huge { map: MmapMut, len: usize },
 }
 
-/// Shared, unchangeable bytes.
+/// Shared, unchangeable bytes: a buffer, or a part of one.
 #[derive(Clone)]
-pub struct SharedBytes(Arc<Buffer>);
+pub struct SharedBytes {
+    buffer: Arc<Buffer>,
+    start: usize,
+    end: usize,
+}
+
+impl Buffer {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Heap(bytes) => bytes,
+            Self::Huge { map, len } => &map[..*len],
+        }
+    }
+}
+
+impl SharedBytes {
+    fn whole(buffer: Buffer) -> Self {
+        let end = buffer.bytes().len();
+        Self { buffer: Arc::new(buffer), start: 0, end }
+    }
+
+    /// A part of the bytes, sharing the buffer. What lies outside is left out.
+    #[must_use]
+    pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
+        let end = self.start.saturating_add(range.end).min(self.end);
+        let start = self.start.saturating_add(range.start).min(end);
+        Self { buffer: Arc::clone(&self.buffer), start, end }
+    }
+}
 
 impl Deref for SharedBytes {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        match &*self.0 {
-            Buffer::Heap(bytes) => bytes,
-            Buffer::Huge { map, len } => &map[..*len],
-        }
+        &self.buffer.bytes()[self.start..self.end]
+    }
+}
+
+impl AsRef<[u8]> for SharedBytes {
+    fn as_ref(&self) -> &[u8] {
+        self
     }
 }
 
 impl From<Vec<u8>> for SharedBytes {
     fn from(bytes: Vec<u8>) -> Self {
-        Self(Arc::new(Buffer::Heap(bytes)))
+        Self::whole(Buffer::Heap(bytes))
     }
 }
 
@@ -127,13 +158,22 @@ impl Filling {
 
     /// The bytes, for sharing.
     pub fn finish(self) -> SharedBytes {
-        SharedBytes(Arc::new(self.0))
+        SharedBytes::whole(self.0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_never_reaches_outside() {
+        let bytes = SharedBytes::from(vec![0, 1, 2, 3, 4, 5]);
+        let part = bytes.slice(2..5);
+        assert_eq!(part[..], [2, 3, 4]);
+        assert_eq!(part.slice(1..9)[..], [3, 4]);
+        assert!(part.slice(7..9).is_empty());
+    }
 
     #[test]
     fn grows_past_the_expected_size() {

@@ -38,6 +38,8 @@ pub enum Packing {
     None,
     /// gzip.
     Gzip,
+    /// Zstandard.
+    Zstd,
 }
 
 #[derive(Debug)]
@@ -99,6 +101,8 @@ impl Input {
             // A cut or damaged file may still begin well; reading it all will say what is wrong.
             let _ = MultiGzDecoder::new(&raw[..]).take(HEAD_BYTES as u64).read_to_end(&mut head);
             (Packing::Gzip, head)
+        } else if raw.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+            (Packing::Zstd, zstd_head(&origin))
         } else {
             (Packing::None, raw)
         };
@@ -161,6 +165,8 @@ impl Input {
         Ok(match (&self.origin, self.packing) {
             (Origin::Memory(bytes), Packing::None) => Box::new(&bytes[..]),
             (Origin::Memory(bytes), Packing::Gzip) => Box::new(MultiGzDecoder::new(&bytes[..])),
+            (Origin::Memory(bytes), Packing::Zstd) => Box::new(unzstd(&bytes[..])?),
+            (Origin::Path(path), Packing::Zstd) => Box::new(unzstd(BufReader::new(File::open(path)?))?),
             (Origin::Path(path), Packing::None) => Box::new(File::open(path)?),
             (Origin::Path(path), Packing::Gzip) => Box::new(MultiGzDecoder::new(BufReader::new(File::open(path)?))),
         })
@@ -177,6 +183,11 @@ impl Input {
         let bytes = match (&self.origin, self.packing) {
             (Origin::Memory(bytes), Packing::None) => bytes.clone(),
             (Origin::Memory(bytes), Packing::Gzip) => unzip(&bytes[..], bytes.len() as u64, progress)?,
+            (_, Packing::Zstd) => {
+                progress.begin(Stage::Reading, 0);
+                let reader = self.reader()?;
+                read_all(reader, 0, MAX_IN_MEMORY, progress, Some("zstd"))?
+            }
             (Origin::Path(path), Packing::None) => {
                 let file = File::open(path)?;
                 let size = file.metadata()?.len();
@@ -194,6 +205,29 @@ impl Input {
         };
         Ok(self.all.get_or_init(|| bytes).clone())
     }
+}
+
+/// The first bytes of a Zstandard file. A block may be longer packed than the head of the file, so the file is read.
+fn zstd_head(origin: &Origin) -> Vec<u8> {
+    let mut head = Vec::new();
+    let limit = HEAD_BYTES as u64;
+    // A cut or damaged file may still begin well; reading it all will say what is wrong.
+    let _ = match origin {
+        Origin::Memory(bytes) => unzstd(&bytes[..]).and_then(|reader| reader.take(limit).read_to_end(&mut head)),
+        Origin::Path(path) => File::open(path)
+            .and_then(|file| unzstd(BufReader::new(file)))
+            .and_then(|reader| reader.take(limit).read_to_end(&mut head)),
+    };
+    head
+}
+
+/// The largest window a Zstandard frame may ask for: 2^27 bytes, what its command-line tool accepts.
+const ZSTD_WINDOW_LOG: u32 = 27;
+
+fn unzstd<'a>(reader: impl io::BufRead + 'a) -> io::Result<zstd::stream::read::Decoder<'a, impl io::BufRead + 'a>> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(reader)?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+    Ok(decoder)
 }
 
 /// Unpacks gzip. The size in the trailer is only a hint: it may lie, and it counts modulo 4 GiB.

@@ -1,13 +1,17 @@
-//! Bytes in: files, compressed files, standard input. Input files are only ever read.
+//! Bytes in: files, compressed files, folders, archives, standard input. Input files are only ever read.
 
+mod archive;
 mod bytes;
 mod error;
 mod input;
 mod progress;
 mod siblings;
+mod tree;
 
+pub use archive::{Archive, ArchiveKind, ArchiveMember, MAX_CLAIMED, MAX_MEMBERS, MAX_UNPACKED, is_archive_name};
 pub use bytes::SharedBytes;
 pub use error::SourceError;
 pub use input::{HEAD_BYTES, Input, MAX_IN_MEMORY, Packing};
 pub use progress::{Cancelled, Progress, Stage};
-pub use siblings::{DumpName, siblings_of};
+pub use siblings::{DumpName, is_about_the_run, siblings_of};
+pub use tree::{Member, Tree};

@@ -39,6 +39,7 @@ impl DumpName {
     /// The parts of a file name, or `None` where it is not one of XLA's dumps.
     #[must_use]
     pub fn parse(file_name: &str) -> Option<Self> {
+        let file_name = file_name.strip_suffix(".gz").or_else(|| file_name.strip_suffix(".zst")).unwrap_or(file_name);
         let rest = file_name.strip_prefix("module_")?;
         let digits = rest.find('.')?;
         if digits < 4 || !rest[..digits].bytes().all(|b| b.is_ascii_digit()) {
@@ -102,7 +103,8 @@ pub fn siblings_of(path: &Path) -> Vec<PathBuf> {
 }
 
 /// Error texts, logs and the statistics of a run that lie in a dump folder.
-fn is_about_the_run(name: &str) -> bool {
+#[must_use]
+pub fn is_about_the_run(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [".err.txt", ".err", ".log", ".stderr", ".stats.json"].iter().any(|end| name.ends_with(end))
         || name == "error.txt"

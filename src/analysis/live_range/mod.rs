@@ -13,7 +13,7 @@ use flatten::Flat;
 pub use uses::Uses;
 use values::Values;
 
-use crate::model::{BufferId, ComputationId, NO_ROW, Program};
+use crate::model::{BufferId, ComputationId, NO_ROW, Program, ReportedRanges};
 
 /// Live ranges of a program's buffers.
 #[derive(Debug, Clone)]
@@ -30,6 +30,9 @@ impl LiveRanges {
     /// Computes the ranges; `None` where the program has no schedule.
     #[must_use]
     pub fn new(program: &Program) -> Option<Self> {
+        if let Some(reported) = &program.reported_ranges {
+            return Some(Self::from_report(program, reported));
+        }
         let flat = Flat::new(program)?;
         let values = Values::new(program, &flat);
         let mut buffer_at = vec![NO_ROW; values.value.len()];
@@ -55,6 +58,36 @@ impl LiveRanges {
             }
         }
         Some(Self { flat, values, start, end })
+    }
+
+    /// Ranges that a report prints; there are no instructions to compute them from.
+    fn from_report(program: &Program, reported: &ReportedRanges) -> Self {
+        let points = reported.sequence.len();
+        let flat = Flat {
+            sequence: reported.sequence.clone(),
+            time: {
+                let mut time = vec![NO_ROW; program.instructions.len()];
+                for (point, &row) in reported.sequence.iter().enumerate() {
+                    if let Some(time) = time.get_mut(row as usize) {
+                        *time = point as u32;
+                    }
+                }
+                time
+            },
+            ..Flat::default()
+        };
+        let values = Values { base: vec![0; points + 1], value: Vec::new() };
+        let mut start = vec![NO_ROW; program.buffers.len()];
+        let mut end = vec![0; program.buffers.len()];
+        for (row, range) in reported.ranges.iter().enumerate().take(program.buffers.len()) {
+            if let Some((first, last)) = *range
+                && first as usize <= points
+            {
+                start[row] = first;
+                end[row] = last.min(points as u32).max(first);
+            }
+        }
+        Self { flat, values, start, end }
     }
 
     /// Number of program points: instructions in the sequence. The point of that number is the end.

@@ -32,7 +32,7 @@ impl LiveRanges {
             if self.values.positions_at(time).any(|position| self.values.value[position as usize] == value) {
                 uses.positions.push((time, row));
             }
-            let opcode = program.instructions.opcode[row as usize];
+            let Some(&opcode) = program.instructions.opcode.get(row as usize) else { continue };
             if matches!(opcode, Opcode::TUPLE | Opcode::DOMAIN) {
                 continue;
             }

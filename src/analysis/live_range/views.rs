@@ -19,7 +19,7 @@ impl LiveRanges {
             .iter()
             .copied()
             .filter(|&row| {
-                program.instructions.opcode[row as usize] == Opcode::CUSTOM_CALL
+                program.instructions.opcode.get(row as usize) == Some(&Opcode::CUSTOM_CALL)
                     && program.text.custom_call_target(InstructionId(row)) == VIEW_TARGET
             })
             .collect();

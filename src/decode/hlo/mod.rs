@@ -6,6 +6,7 @@
 
 mod assignment;
 mod directory;
+mod glance;
 mod ids;
 mod instructions;
 mod region;
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use assignment::Assignment;
 use directory::{Directory, Schedule};
+pub use glance::{glance, glance_file};
 use ids::{ComputationEntry, IdIndex};
 use region::Region;
 use shapes::Interner;

@@ -3,7 +3,7 @@
 use super::document::unknown;
 use super::pull::{Pull, Result, Token, elements, members};
 use super::state::State;
-use crate::model::Execution;
+use crate::model::ExecutionProfile;
 
 /// Program ids beyond this are not counted.
 const MAX_PROGRAM: usize = 2 << 20;
@@ -30,7 +30,7 @@ pub fn knows(key: &str) -> bool {
 /// # Errors
 /// When the input is damaged or ends early.
 pub fn member(pull: &mut dyn Pull, state: &mut State, key: &str, first: Token) -> Result<()> {
-    let execution = state.execution.get_or_insert_with(Execution::default);
+    let execution = state.execution.get_or_insert_with(ExecutionProfile::default);
     match (key, first) {
         ("profilerMode", Token::Text) => {
             execution.mode = Some(pull.text().chars().take(80).collect());

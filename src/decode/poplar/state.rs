@@ -3,7 +3,7 @@
 use super::rows::{RowFolder, append};
 use crate::decode::Reporter;
 use crate::model::{
-    Execution, Fact, LiveNode, Liveness, TileCategory, TileColumn, TileMemory, TileProgram, TileVariables,
+    ExecutionProfile, Fact, LiveNode, Liveness, TileCategory, TileColumn, TileMemory, TileProgram, TileVariables,
 };
 
 /// Names together take at most this much.
@@ -60,8 +60,8 @@ pub struct State {
     pub liveness: Liveness,
     /// Lowered variables.
     pub variables: TileVariables,
-    /// Execution profiles.
-    pub execution: Option<Execution>,
+    /// ExecutionProfile profiles.
+    pub execution: Option<ExecutionProfile>,
     /// How often each program ran.
     pub runs: Vec<u64>,
     /// Physical ids.

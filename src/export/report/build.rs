@@ -3,15 +3,81 @@
 use super::schema::{
     BufferReport, CategoryReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
 };
-use super::{Options, findings, what_if};
-use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, unpadded};
+use super::{Options, findings, runtime, what_if};
+use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};
 use crate::model::{BufferId, Device, InstructionId, MemorySpace, Profile, Program, SourceInfo};
 
-/// Builds the report.
-pub fn report(profiles: &[(&Profile, &ProfileAnalysis)], failed: &[SourceInfo], options: &Options) -> Report {
-    let sources = profiles.iter().flat_map(|(profile, _)| &profile.sources).chain(failed).map(source).collect();
-    let profiles = profiles.iter().map(|(profile, analysis)| profile_report(profile, analysis, options)).collect();
-    Report { schema: "highwater.report/1", sources, profiles }
+/// A report that grows profile by profile, so that no more than one needs to be decoded at a time.
+#[derive(Debug)]
+pub struct Builder<'a> {
+    options: &'a Options,
+    report: Report,
+    failed: Vec<Source>,
+}
+
+impl<'a> Builder<'a> {
+    /// An empty report.
+    #[must_use]
+    pub const fn new(options: &'a Options) -> Self {
+        let report = Report { schema: "highwater.report/1", sources: Vec::new(), profiles: Vec::new() };
+        Self { options, report, failed: Vec::new() }
+    }
+
+    /// Adds a profile. Programs that are not decoded yet are decoded one after the other.
+    pub fn profile(&mut self, profile: &Profile, analysis: &ProfileAnalysis) {
+        for info in &profile.sources {
+            let source = source(info);
+            // Programs of one trace name the same file.
+            if !self.report.sources.iter().any(|known| known.path == source.path && known.error == source.error) {
+                self.report.sources.push(source);
+            }
+        }
+        let mut built = profile_report(profile, analysis, self.options);
+        for module in &profile.modules {
+            if !is_wanted(&module.name, module.id.as_deref(), self.options) {
+                continue;
+            }
+            match module.source.load() {
+                Ok((program, notes)) => {
+                    let analysis = ProgramAnalysis::new(&program, &profile.device);
+                    built.programs.push(program_report(&program, &analysis, &profile.device, self.options));
+                    built.notes.extend(notes.iter().map(|note| format!("{}: {note}", module.name)));
+                }
+                Err(error) => self.failed.push(Source {
+                    path: format!(
+                        "{}#{}",
+                        profile.sources.first().map_or("", |source| source.path.as_str()),
+                        module.name
+                    ),
+                    format: "XLA HLO proto".to_owned(),
+                    bytes: module.bytes,
+                    notes: Vec::new(),
+                    error: Some(error),
+                }),
+            }
+        }
+        self.report.profiles.push(built);
+    }
+
+    /// Adds a source that could not be read.
+    pub fn failed(&mut self, info: &SourceInfo) {
+        self.failed.push(source(info));
+    }
+
+    /// The report, and whether everything could be read.
+    #[must_use]
+    pub fn finish(mut self) -> (Report, bool) {
+        let whole = self.failed.is_empty();
+        self.report.sources.append(&mut self.failed);
+        (self.report, whole)
+    }
+}
+
+/// Whether a program is one that was asked for: by name, or by `name(id)` as XProf writes it.
+fn is_wanted(name: &str, id: Option<&str>, options: &Options) -> bool {
+    options.program.as_ref().is_none_or(|wanted| {
+        wanted == name || id.is_some_and(|id| wanted.strip_prefix(name) == Some(format!("({id})").as_str()))
+    })
 }
 
 fn source(info: &SourceInfo) -> Source {
@@ -31,7 +97,7 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
         .programs
         .iter()
         .zip(&analysis.programs)
-        .filter(|(program, _)| options.program.as_ref().is_none_or(|name| *name == program.name))
+        .filter(|(program, _)| is_wanted(&program.name, program.id.as_deref(), options))
         .map(|(program, analysis)| program_report(program, analysis, device, options))
         .collect();
     ProfileReport {
@@ -42,8 +108,12 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
             evidence: device.evidence.clone(),
         },
         programs,
-        runtime: Vec::new(),
-        live: None,
+        runtime: analysis.runtime.iter().map(|allocator| runtime::allocator(allocator, top(options))).collect(),
+        live: profile
+            .live
+            .as_ref()
+            .zip(analysis.live.as_ref())
+            .map(|(set, live)| runtime::snapshot(set, live, top(options))),
         tiles: profile.tiles.as_ref().zip(analysis.tiles.as_ref()).map(|(memory, tiles)| {
             super::tiles::report(memory, tiles, if options.top == 0 { usize::MAX } else { options.top })
         }),
@@ -84,7 +154,7 @@ fn space_report(
         Verdict::Over { by } => ("over", Some(by.0)),
         Verdict::Unknown => ("unknown", None),
     };
-    let top = if options.top == 0 { usize::MAX } else { options.top };
+    let top = top(options);
     let row = |&buffer: &BufferId| buffer_report(program, analysis, space, buffer);
     let xprof = &space.xprof;
     let occupancy = space.occupancy.as_ref();
@@ -104,16 +174,16 @@ fn space_report(
         over_by_bytes,
         allocated_bytes: xprof.allocated.0,
         always_live_bytes: xprof.always_live.0,
-        peak_bytes: xprof.peak.0,
-        peak_event: xprof.peak_event,
-        xprof_peak_unpadded_bytes: xprof.peak_unpadded.0,
-        padding_at_peak_bytes: space.padding_at_peak.0,
+        peak_bytes: xprof.peak_is_known.then_some(xprof.peak.0),
+        peak_event: xprof.peak_is_known.then_some(xprof.peak_event),
+        xprof_peak_unpadded_bytes: xprof.peak_is_known.then_some(xprof.peak_unpadded.0),
+        padding_at_peak_bytes: space.peak_is_known().then_some(space.padding_at_peak.0),
         time_count: analysis.live.as_ref().map(crate::analysis::live_range::LiveRanges::points),
         reserved_peak_bytes: occupancy.map(|o| o.reserved_peak.0),
         reserved_peak_time: occupancy.map(|o| o.reserved_peak_point),
         reserved_peak_instruction: instruction,
         content_peak_bytes: occupancy.map(|o| o.content_peak.0),
-        fragmentation_bytes: space.fragmentation().0,
+        fragmentation_bytes: space.peak_is_known().then(|| space.fragmentation().0),
         parameter_bytes: xprof.parameters.0,
         output_bytes: xprof.live_out.0,
         event_count: space.event_count(),
@@ -141,6 +211,11 @@ fn space_report(
     }
 }
 
+/// Rows in a list.
+const fn top(options: &Options) -> usize {
+    if options.top == 0 { usize::MAX } else { options.top }
+}
+
 /// One buffer in words.
 pub fn buffer_report(
     program: &Program,
@@ -157,13 +232,14 @@ pub fn buffer_report(
         id: program.buffers.number[row],
         name: program.buffer_name(buffer),
         bytes: program.buffers.size_of(buffer).0,
-        unpadded_bytes: Some(unpadded(program, &analysis.traces, buffer).0),
+        unpadded_bytes: (!has_no_shape(program, buffer)).then(|| unpadded(program, &analysis.traces, buffer).0),
         shape: program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)),
         category: category(program, buffer).name(),
         op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
         source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
         offset: allocation.filter(|_| !program.is_listing).map(|_| program.buffers.offset[row]),
-        allocation: allocation.map(|id| program.allocations[id.index()].index),
+        // Numbers below zero are our own, for allocations that a report does not number.
+        allocation: allocation.map(|id| program.allocations[id.index()].index).filter(|&index| index >= 0),
         start: span.map(|s| s.0),
         end: span.map(|s| s.1),
         live_start: live.map(|l| l.0),

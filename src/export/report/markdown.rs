@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::runtime_text;
 use super::schema::{ProfileReport, Report, SpaceReport};
 use super::text::{buffers, device, headline};
 use crate::model::{Bytes, percent};
@@ -24,6 +25,16 @@ pub fn write(report: &Report) -> String {
             super::tiles::write_markdown(&mut out, tiles);
         }
         super::findings::write_markdown(&mut out, &profile.findings, &profile.plans, &profile.batches, &escape);
+        let mut text = String::new();
+        for allocator in &profile.runtime {
+            runtime_text::write_allocator(&mut text, allocator);
+        }
+        if let Some(live) = &profile.live {
+            runtime_text::write_snapshot(&mut text, live);
+        }
+        if !text.is_empty() {
+            let _ = writeln!(out, "```text\n{text}```\n");
+        }
         for note in &profile.notes {
             let _ = writeln!(out, "> {}\n", escape(note));
         }
@@ -62,16 +73,17 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     if let Some(evidence) = &space.capacity_evidence {
         let _ = writeln!(out, "Capacity: {}\n", escape(evidence));
     }
-    let peak = space.reserved_peak_bytes.unwrap_or(space.peak_bytes);
+    let peak = space.reserved_peak_bytes.or(space.peak_bytes);
     let _ = writeln!(out, "| {} | size | bytes |\n|---|---:|---:|", escape(&space.name));
     for (label, bytes) in [
-        ("allocated", space.allocated_bytes),
+        ("allocated", Some(space.allocated_bytes)),
         ("peak", peak),
         ("padding at the peak", space.padding_at_peak_bytes),
         ("fragmentation", space.fragmentation_bytes),
-        ("arguments", space.parameter_bytes),
-        ("outputs", space.output_bytes),
+        ("arguments", Some(space.parameter_bytes)),
+        ("outputs", Some(space.output_bytes)),
     ] {
+        let Some(bytes) = bytes else { continue };
         let _ = writeln!(out, "| {label} | {} | {} |", Bytes(bytes).short(), Bytes(bytes).exact());
     }
     for row in &space.by_category {
@@ -85,10 +97,15 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         let _ = writeln!(out, "| | before | after |\n|---|---:|---:|");
         for (label, before, after) in [
             ("peak", space.peak_bytes, what_if.peak_bytes),
-            ("allocated", space.allocated_bytes, what_if.allocated_bytes),
-            ("always live", space.always_live_bytes, what_if.base_bytes),
+            ("allocated", Some(space.allocated_bytes), what_if.allocated_bytes),
+            ("always live", Some(space.always_live_bytes), what_if.base_bytes),
         ] {
-            let _ = writeln!(out, "| {label} | {} | {} |", Bytes(before).short(), after.short());
+            let _ = writeln!(
+                out,
+                "| {label} | {} | {} |",
+                before.map_or_else(|| "\u{2013}".to_owned(), |b| Bytes(b).short()),
+                after.short()
+            );
         }
         out.push('\n');
         for warning in &what_if.warnings {
@@ -103,7 +120,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
                 out,
                 "| {} | {} | {} | {} | {} | {} |",
                 Bytes(buffer.bytes).short(),
-                percent(buffer.bytes, peak),
+                percent(buffer.bytes, peak.unwrap_or(0)),
                 buffer.category,
                 code(&buffer.name),
                 code(buffer.shape.as_deref().unwrap_or("")),

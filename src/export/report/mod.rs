@@ -4,6 +4,8 @@ mod build;
 mod failure;
 mod findings;
 mod markdown;
+mod runtime;
+mod runtime_text;
 mod schema;
 mod text;
 mod tiles;
@@ -12,6 +14,7 @@ mod what_if;
 use crate::analysis::ProfileAnalysis;
 use crate::analysis::what_if::Edit;
 use crate::model::{Profile, SourceInfo};
+pub use build::Builder;
 pub use schema::Report;
 
 /// How a report is written.
@@ -46,7 +49,14 @@ pub struct Options {
 /// A report over profiles and the sources that could not be read.
 #[must_use]
 pub fn build(profiles: &[(&Profile, &ProfileAnalysis)], failed: &[SourceInfo], options: &Options) -> Report {
-    build::report(profiles, failed, options)
+    let mut builder = Builder::new(options);
+    for (profile, analysis) in profiles {
+        builder.profile(profile, analysis);
+    }
+    for info in failed {
+        builder.failed(info);
+    }
+    builder.finish().0
 }
 
 /// Writes a report.

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::failure::FailureReport;
+use super::runtime::{AllocatorReport, SnapshotReport};
 
 /// A whole report.
 #[derive(Debug, Serialize)]
@@ -40,9 +41,9 @@ pub struct ProfileReport {
     /// Programs.
     pub programs: Vec<ProgramReport>,
     /// Allocator histories.
-    pub runtime: Vec<serde_json::Value>,
+    pub runtime: Vec<AllocatorReport>,
     /// Live arrays without time.
-    pub live: Option<serde_json::Value>,
+    pub live: Option<SnapshotReport>,
     /// IPU tiles.
     pub tiles: Option<super::tiles::TilesReport>,
     /// Out-of-memory messages.
@@ -101,14 +102,14 @@ pub struct SpaceReport {
     pub allocated_bytes: u64,
     /// XProf's `indefiniteBufferAllocationMib`.
     pub always_live_bytes: u64,
-    /// XProf's `peakHeapMib`.
-    pub peak_bytes: u64,
+    /// XProf's `peakHeapMib`; `null` where a report holds sums alone.
+    pub peak_bytes: Option<u64>,
     /// XProf's `peakHeapSizePosition`.
-    pub peak_event: u32,
+    pub peak_event: Option<u32>,
     /// XProf's `peakUnpaddedHeapMib`.
-    pub xprof_peak_unpadded_bytes: u64,
+    pub xprof_peak_unpadded_bytes: Option<u64>,
     /// Padding of every buffer at the peak.
-    pub padding_at_peak_bytes: u64,
+    pub padding_at_peak_bytes: Option<u64>,
     /// Points of the program.
     pub time_count: Option<u32>,
     /// Peak over all buffers, by address.
@@ -120,7 +121,7 @@ pub struct SpaceReport {
     /// Peak of what holds something.
     pub content_peak_bytes: Option<u64>,
     /// Allocated less peak.
-    pub fragmentation_bytes: u64,
+    pub fragmentation_bytes: Option<u64>,
     /// Arguments (XProf's `entryComputationParametersMib`).
     pub parameter_bytes: u64,
     /// Results (XProf's `maybeLiveOutMib`); overlaps with the arguments where those are donated.

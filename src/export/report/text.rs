@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::runtime_text;
 use super::schema::{BufferReport, ProfileReport, ProgramReport, Report, SpaceReport};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 
@@ -24,6 +25,12 @@ fn write_profile(out: &mut String, profile: &ProfileReport) {
     }
     for program in &profile.programs {
         write_program(out, program, profile);
+    }
+    for allocator in &profile.runtime {
+        runtime_text::write_allocator(out, allocator);
+    }
+    if let Some(live) = &profile.live {
+        runtime_text::write_snapshot(out, live);
     }
     if let Some(tiles) = &profile.tiles {
         super::tiles::write_text(out, tiles);
@@ -69,7 +76,7 @@ fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileRep
             "      {:<15} {:>10} {:>11} {:>11}",
             space.name,
             short(space.allocated_bytes),
-            short(space.reserved_peak_bytes.unwrap_or(space.peak_bytes)),
+            space.reserved_peak_bytes.or(space.peak_bytes).map_or_else(|| "unknown".to_owned(), short),
             space.capacity_bytes.map_or_else(|| "\u{2013}".to_owned(), capacity)
         );
     }
@@ -115,27 +122,26 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         let _ =
             writeln!(out, "    {:<17} {:>10}  {:>22}  {evidence}", "capacity", capacity(bytes), Bytes(bytes).exact());
     }
-    let peak = space.reserved_peak_bytes.unwrap_or(space.peak_bytes);
+    let peak = space.reserved_peak_bytes.or(space.peak_bytes);
     let place = match (space.reserved_peak_time, space.time_count, &space.reserved_peak_instruction) {
         (Some(time), Some(count), Some(name)) => {
             format!("at step {} of {}, {name}", thousands(time.into()), thousands(count.into()))
         }
-        _ => format!("at heap event {} of {}", space.peak_event, space.event_count),
+        _ => format!("at heap event {} of {}", space.peak_event.unwrap_or_default(), space.event_count),
     };
     line(out, "allocated", space.allocated_bytes, "");
-    line(out, "peak", peak, &place);
-    line(
-        out,
-        "padding",
-        space.padding_at_peak_bytes,
-        &format!("{} of the peak", percent(space.padding_at_peak_bytes, peak)),
-    );
-    line(
-        out,
-        "fragmentation",
-        space.fragmentation_bytes,
-        &format!("{} of allocated", percent(space.fragmentation_bytes, space.allocated_bytes)),
-    );
+    if let Some(peak) = peak {
+        line(out, "peak", peak, &place);
+    } else {
+        let _ = writeln!(out, "    {:<17} unknown: this report has none", "peak");
+    }
+    if let (Some(padding), Some(peak)) = (space.padding_at_peak_bytes, peak) {
+        line(out, "padding", padding, &format!("{} of the peak", percent(padding, peak)));
+    }
+    if let Some(fragmentation) = space.fragmentation_bytes {
+        let share = percent(fragmentation, space.allocated_bytes);
+        line(out, "fragmentation", fragmentation, &format!("{share} of allocated"));
+    }
     line(out, "arguments", space.parameter_bytes, "");
     line(out, "outputs", space.output_bytes, "");
     if !space.by_category.is_empty() {
@@ -155,13 +161,14 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
 fn write_what_if(out: &mut String, space: &SpaceReport) {
     let Some(what_if) = &space.what_if else { return };
     let _ = writeln!(out, "    what if {}: {}", what_if.edits.join("; "), what_if.summary);
-    let mut line = |label: &str, bytes: Bytes, before: u64| {
-        let change = UnitSystem::Binary.signed(i128::from(bytes.0) - i128::from(before));
+    let mut line = |label: &str, bytes: Bytes, before: Option<u64>| {
+        let change = before.map(|before| UnitSystem::Binary.signed(i128::from(bytes.0) - i128::from(before)));
+        let change = change.unwrap_or_default();
         let _ = writeln!(out, "      {label:<15} {:>10}  {:>22}  {change}", bytes.short(), bytes.exact());
     };
     line("peak", what_if.peak_bytes, space.peak_bytes);
-    line("allocated", what_if.allocated_bytes, space.allocated_bytes);
-    line("always live", what_if.base_bytes, space.always_live_bytes);
+    line("allocated", what_if.allocated_bytes, Some(space.allocated_bytes));
+    line("always live", what_if.base_bytes, Some(space.always_live_bytes));
     if let Some(band) = &what_if.band {
         let _ = writeln!(out, "      prediction      {band}");
     }

@@ -117,7 +117,10 @@ impl Drop for Loading {
 }
 
 fn read(source: &Source, progress: &Progress) -> Outcome {
-    let profile = source.read(progress);
+    let profile = match source {
+        Source::Path(path) => decode::open_worst(path, progress),
+        Source::Bytes(..) => source.read(progress),
+    };
     let profile = profile.map_err(|error| error.to_string())?;
     progress.begin(Stage::Analysing, 0);
     progress.check().map_err(|error| error.to_string())?;

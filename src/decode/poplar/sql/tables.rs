@@ -9,7 +9,7 @@ use super::{damaged, open_path};
 use crate::decode::poplar::rows::MAX_TILES;
 use crate::decode::poplar::state::State;
 use crate::decode::{Context, DecodeError, Reporter};
-use crate::model::{Execution, TileCategory, TileColumn, TileProgram};
+use crate::model::{ExecutionProfile, TileCategory, TileColumn, TileProgram};
 use crate::source::Stage;
 
 /// Rows summed by one query: between two of them somebody may cancel.
@@ -335,7 +335,7 @@ fn steps(connection: &Connection, table: &Table, state: &mut State) -> rusqlite:
     let sql = format!("SELECT {0}, COUNT(*) FROM {1} GROUP BY 1", quoted(program), quoted(&table.name));
     let mut query = connection.prepare(&sql)?;
     let mut rows = query.query([])?;
-    let mut execution = Execution { executions: 1, ..Execution::default() };
+    let mut execution = ExecutionProfile { executions: 1, ..ExecutionProfile::default() };
     while let Some(row) = rows.next()? {
         let (program, runs) = (whole(row, 0) as usize, whole(row, 1));
         execution.runs += runs;

@@ -1,0 +1,10 @@
+//! Any bytes as an XSpace trace, through everything the program does with one.
+#![no_main]
+
+use highwater::decode::xspace;
+use libfuzzer_sys::fuzz_target;
+
+#[path = "through.rs"]
+mod through;
+
+fuzz_target!(|bytes: &[u8]| through::through(&xspace::XSpaceDecoder, bytes));

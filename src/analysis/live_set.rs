@@ -1,0 +1,173 @@
+//! Sums over what is alive at one moment: by kind, device, function, file; and an allocator's address space.
+
+use std::collections::HashMap;
+
+use crate::model::{Bytes, Chunk, HeapMap, LiveEntry, LiveSet};
+
+/// Bytes and number of what has something in common.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    /// What they have in common.
+    pub key: String,
+    /// Bytes.
+    pub bytes: Bytes,
+    /// How many.
+    pub count: u64,
+}
+
+/// By what live things are put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupBy {
+    /// Array, executable, operation.
+    Kind,
+    /// Device or allocator.
+    Device,
+    /// Innermost function of the stack.
+    Function,
+    /// File of the innermost function.
+    File,
+}
+
+/// Sums over a live set.
+#[derive(Debug, Clone, Default)]
+pub struct LiveAnalysis {
+    /// Everything.
+    pub total: Bytes,
+    /// By kind, largest first.
+    pub kinds: Vec<Group>,
+    /// By device, largest first; only what names a device.
+    pub devices: Vec<Group>,
+    /// Rows of the entries, largest first.
+    pub order: Vec<u32>,
+    /// The allocator's address space.
+    pub heap: Option<HeapAnalysis>,
+}
+
+impl LiveAnalysis {
+    /// Analyses a live set.
+    #[must_use]
+    pub fn new(set: &LiveSet) -> Self {
+        let mut order: Vec<u32> = (0..set.entries.len() as u32).collect();
+        order.sort_by_key(|&row| std::cmp::Reverse(set.entries[row as usize].bytes));
+        Self {
+            total: set.entries.iter().map(|entry| entry.bytes).sum(),
+            kinds: groups(set, GroupBy::Kind),
+            devices: groups(set, GroupBy::Device),
+            order,
+            heap: set.heap.as_ref().map(HeapAnalysis::new),
+        }
+    }
+}
+
+/// Entries put together, largest first. Entries without the property are left out when grouped by device.
+#[must_use]
+pub fn groups(set: &LiveSet, by: GroupBy) -> Vec<Group> {
+    let key = |entry: &LiveEntry| -> String {
+        let innermost = set.stack(entry).next();
+        match by {
+            GroupBy::Kind => set.strings.get(entry.kind).to_owned(),
+            GroupBy::Device => set.strings.get(entry.device).to_owned(),
+            GroupBy::Function => innermost.map_or_else(String::new, |frame| frame.function.clone()),
+            GroupBy::File => innermost.map_or_else(String::new, |frame| frame.file.clone()),
+        }
+    };
+    let mut rows: HashMap<String, usize> = HashMap::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for entry in &set.entries {
+        let key = key(entry);
+        if key.is_empty() && by == GroupBy::Device {
+            continue;
+        }
+        let row = *rows.entry(key).or_insert_with_key(|key| {
+            groups.push(Group { key: key.clone(), bytes: Bytes::ZERO, count: 0 });
+            groups.len() - 1
+        });
+        groups[row].bytes += entry.bytes;
+        groups[row].count = groups[row].count.saturating_add(entry.count);
+    }
+    groups.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.key.cmp(&b.key)));
+    groups
+}
+
+/// What an allocator's address space looks like.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HeapAnalysis {
+    /// Bytes in chunks.
+    pub total: Bytes,
+    /// In use.
+    pub in_use: Bytes,
+    /// Asked for by what is in use; less than in use by the rounding.
+    pub requested: Bytes,
+    /// Free.
+    pub free: Bytes,
+    /// Largest free chunk.
+    pub largest_free: Bytes,
+    /// Free chunks.
+    pub free_chunks: usize,
+    /// Free bytes outside the largest free chunk, over free bytes; `None` where nothing is free.
+    pub fragmentation: Option<f64>,
+    /// Row ranges of the chunks that lie one behind the other: (first, one past the last).
+    pub regions: Vec<(u32, u32)>,
+    /// How many bytes the largest free chunk is short of the failed request; `None` without a failed request.
+    pub short_by: Option<Bytes>,
+}
+
+impl HeapAnalysis {
+    /// Analyses an address space.
+    #[must_use]
+    pub fn new(heap: &HeapMap) -> Self {
+        let mut result = Self::default();
+        let mut end_of_last = None;
+        for (row, chunk) in heap.chunks.iter().enumerate() {
+            let row = row as u32;
+            result.total += chunk.size;
+            if chunk.in_use {
+                result.in_use += chunk.size;
+                result.requested += chunk.requested;
+            } else {
+                result.free += chunk.size;
+                result.free_chunks += 1;
+                result.largest_free = result.largest_free.max(chunk.size);
+            }
+            match result.regions.last_mut() {
+                Some(region) if end_of_last == Some(chunk.address) => region.1 = row + 1,
+                _ => result.regions.push((row, row + 1)),
+            }
+            end_of_last = end(chunk);
+        }
+        if result.free > Bytes::ZERO {
+            result.fragmentation = Some((result.free - result.largest_free).0 as f64 / result.free.0 as f64);
+        }
+        result.short_by = heap.failed_request.map(|request| request.saturating_sub(result.largest_free));
+        result
+    }
+}
+
+fn end(chunk: &Chunk) -> Option<u64> {
+    chunk.address.checked_add(chunk.size.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_break_where_addresses_do() {
+        let chunk = |address, size, in_use| Chunk { address, size: Bytes(size), in_use, ..Chunk::default() };
+        let heap = HeapMap {
+            chunks: vec![
+                chunk(256, 256, true),
+                chunk(512, 512, false),
+                chunk(4096, 256, false),
+                chunk(4352, 256, true),
+            ],
+            failed_request: Some(Bytes(600)),
+            ..HeapMap::default()
+        };
+        let result = HeapAnalysis::new(&heap);
+        assert_eq!(result.regions, [(0, 2), (2, 4)]);
+        assert_eq!((result.in_use, result.free, result.largest_free), (Bytes(512), Bytes(768), Bytes(512)));
+        assert_eq!(result.fragmentation, Some(256.0 / 768.0));
+        assert_eq!(result.short_by, Some(Bytes(88)));
+    }
+}

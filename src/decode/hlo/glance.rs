@@ -1,0 +1,149 @@
+//! How much memory a program needs, without decoding it: the module is skipped, of the buffer assignment only the
+//! heads of the allocations are read.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+
+use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
+use crate::model::{Bytes, Glance};
+
+/// How much of a module is read for its name.
+const HEAD: usize = 4096;
+
+/// A buffer assignment longer than this is not read at a glance.
+const MAX_ASSIGNMENT: u64 = 1 << 30;
+
+/// A glance at an HLO proto in memory. What is damaged is left out.
+#[must_use]
+pub fn glance(bytes: &[u8]) -> Glance {
+    let mut found = Totals::default();
+    let mut reader = Reader::new(bytes, 0);
+    while let Ok(Some(tag)) = reader.tag() {
+        let part = match field(tag) {
+            (number @ (1 | 3), LEN) => reader.bytes_or_rest().map(|(part, _)| (number, part)),
+            _ => {
+                if reader.skip(tag).is_err() {
+                    break;
+                }
+                continue;
+            }
+        };
+        match part {
+            Ok((1, module)) => found.module(module),
+            Ok((_, assignment)) => found.assignment(assignment),
+            Err(_) => break,
+        }
+    }
+    found.finish()
+}
+
+/// A glance at a file that is not packed: what is not needed is not read.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn glance_file(path: &Path) -> io::Result<Glance> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut found = Totals::default();
+    let mut at = 0;
+    while at < size {
+        let mut head = Vec::new();
+        file.seek(SeekFrom::Start(at))?;
+        (&mut file).take(HEAD as u64).read_to_end(&mut head)?;
+        let mut reader = Reader::new(&head, at);
+        let Ok(Some(tag)) = reader.tag() else { break };
+        let before = reader.position();
+        if field(tag).1 != LEN {
+            if reader.skip(tag).is_err() {
+                break;
+            }
+            at += reader.position() as u64;
+            continue;
+        }
+        let Ok(len) = reader.varint() else { break };
+        let start = at + reader.position() as u64;
+        let inside = &head[reader.position().max(before)..];
+        match field(tag).0 {
+            1 => found.module(&inside[..inside.len().min(usize::try_from(len).unwrap_or(usize::MAX))]),
+            3 if len <= MAX_ASSIGNMENT => {
+                let mut assignment = Vec::new();
+                file.seek(SeekFrom::Start(start))?;
+                (&mut file).take(len).read_to_end(&mut assignment)?;
+                found.assignment(&assignment);
+            }
+            _ => {}
+        }
+        let Some(next) = start.checked_add(len) else { break };
+        at = next;
+    }
+    Ok(found.finish())
+}
+
+#[derive(Debug, Default)]
+struct Totals {
+    name: Option<String>,
+    allocated: BTreeMap<i64, Bytes>,
+    has_assignment: bool,
+}
+
+impl Totals {
+    /// The name, which stands first.
+    fn module(&mut self, module: &[u8]) {
+        let mut reader = Reader::new(module, 0);
+        while let Ok(Some(tag)) = reader.tag() {
+            match field(tag) {
+                (1, LEN) => {
+                    if let Ok(name) = reader.bytes() {
+                        self.name = Some(text(name));
+                    }
+                    return;
+                }
+                _ => {
+                    if reader.skip(tag).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    fn assignment(&mut self, assignment: &[u8]) {
+        self.has_assignment = true;
+        let mut reader = Reader::new(assignment, 0);
+        while let Ok(Some(tag)) = reader.tag() {
+            let result = match field(tag) {
+                (3, LEN) => reader.message().and_then(|allocation| self.allocation(allocation)),
+                _ => reader.skip(tag),
+            };
+            if result.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn allocation(&mut self, mut reader: Reader<'_>) -> Result<()> {
+        let (mut size, mut color, mut thread_local) = (0, 0, false);
+        while let Some(tag) = reader.tag()? {
+            match field(tag) {
+                (2, VARINT) => size = reader.int()?,
+                (3, VARINT) => thread_local = reader.varint()? != 0,
+                (8, VARINT) => color = reader.int()?,
+                _ => reader.skip(tag)?,
+            }
+        }
+        if !thread_local {
+            *self.allocated.entry(color).or_default() += Bytes::from_wire(size);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Glance {
+        Glance {
+            name: self.name,
+            allocated: self.allocated.into_iter().collect(),
+            has_buffer_assignment: self.has_assignment,
+        }
+    }
+}

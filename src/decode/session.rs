@@ -1,0 +1,500 @@
+//! A folder or an archive as a list of programs: what belongs to one module is put together, nothing is decoded before
+//! it is looked at, and nothing stays decoded here.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use super::decoder::{Context, DecodeError};
+use super::open::open_with;
+use super::reporter::Reporter;
+use super::{hlo, registry};
+use crate::model::{Bytes, Device, Glance, LazyProgram, Note, NoteLevel, Profile, SourceInfo};
+use crate::source::{ArchiveKind, DumpName, Input, Member, Progress, Tree, is_about_the_run};
+
+/// Files of no known name that are looked into; a folder with more of them is not one of profiles.
+const MAX_UNNAMED: usize = 4096;
+
+/// Texts about the run longer than this are not searched for the names of modules.
+const MAX_TEXT: u64 = 16 << 20;
+
+/// A folder, an archive, or a trace with many programs.
+#[derive(Debug, Default)]
+pub struct Session {
+    /// What it is called.
+    pub name: String,
+    /// Programs and whatever else there is to look at.
+    pub entries: Vec<Entry>,
+    /// Files that could not be read, and why.
+    pub unread: Vec<SourceInfo>,
+    /// What was left out.
+    pub notes: Vec<String>,
+}
+
+/// One line of the list.
+#[derive(Debug)]
+pub struct Entry {
+    /// The module's name, or the file's.
+    pub name: String,
+    /// Folder below the root, or the host of a trace; empty for the root itself.
+    pub group: String,
+    /// What it is read from.
+    pub file: String,
+    /// Bytes of that.
+    pub bytes: u64,
+    /// Other stages and reports of the same module, by name.
+    pub others: Vec<String>,
+    content: Content,
+    glance: OnceLock<Glance>,
+    device: OnceLock<Device>,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// A file and those that belong to it.
+    Files { primary: Member, companions: Vec<Member> },
+    /// A program inside a trace.
+    Module { program: LazyProgram, device: Box<Device>, source: Box<SourceInfo> },
+    /// What a trace holds besides its programs.
+    Trace(Box<Profile>),
+}
+
+impl Session {
+    /// Whether a path is one that opens as a session: a folder or an archive.
+    #[must_use]
+    pub fn is_session(path: &Path) -> bool {
+        if path.is_dir() {
+            // A Poplar report is one profile in many files.
+            return super::poplar::report_files(path).is_empty();
+        }
+        Input::open(path).is_ok_and(|input| ArchiveKind::of(&input).is_some())
+    }
+
+    /// Lists a folder or an archive. Traces in it are read for the names of their programs.
+    ///
+    /// # Errors
+    /// When it cannot be read, holds no profile, or it was cancelled.
+    pub fn open(path: &Path, progress: &Progress) -> Result<Self, DecodeError> {
+        let tree = if path.is_dir() {
+            Tree::folder(path, progress)?
+        } else {
+            let input = Input::open(path)?;
+            let Some(kind) = ArchiveKind::of(&input) else {
+                return Err(DecodeError::NotAProfile("neither a folder nor an archive".to_owned()));
+            };
+            Tree::archive(&input, kind, progress)?
+        };
+        let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+        Self::of(name, tree, progress)
+    }
+
+    /// Lists the files of a tree.
+    ///
+    /// # Errors
+    /// When there is no profile in it, or it was cancelled.
+    pub fn of(name: String, tree: Tree, progress: &Progress) -> Result<Self, DecodeError> {
+        let mut session = Self { name, notes: tree.notes, ..Self::default() };
+        let mut dumps: BTreeMap<(String, String), Vec<(DumpName, Member)>> = BTreeMap::new();
+        let mut about_runs: Vec<Member> = Vec::new();
+        let mut unnamed = Vec::new();
+        for member in tree.members {
+            if let Some(name) = DumpName::parse(member.file_name()) {
+                dumps.entry((member.folder().to_owned(), name.stem.clone())).or_default().push((name, member));
+            } else if is_about_the_run(member.file_name()) {
+                about_runs.push(member);
+            } else {
+                unnamed.push(member);
+            }
+        }
+        let mut claimed = HashSet::new();
+        let alone: BTreeMap<String, usize> = dumps.keys().fold(BTreeMap::new(), |mut counts, (folder, _)| {
+            *counts.entry(folder.clone()).or_default() += 1;
+            counts
+        });
+        for ((folder, stem), files) in dumps {
+            progress.check()?;
+            let only = alone.get(&folder).copied().unwrap_or(0) == 1;
+            let beside = about_runs.iter().filter(|member| member.folder() == folder);
+            let companions: Vec<Member> = beside
+                .filter(|member| only || member.file_name().ends_with(".stats.json") || names(member, &stem))
+                .cloned()
+                .collect();
+            claimed.extend(companions.iter().map(|member| member.path.clone()));
+            session.entries.extend(dump_entry(folder, &stem, files, companions));
+        }
+        let unclaimed = about_runs.into_iter().filter(|member| !claimed.contains(&member.path));
+        unnamed.extend(unclaimed.filter(|member| !member.file_name().ends_with(".stats.json")));
+        if unnamed.len() > MAX_UNNAMED {
+            session.notes.push(format!("{} further files were not looked into", unnamed.len() - MAX_UNNAMED));
+            unnamed.truncate(MAX_UNNAMED);
+        }
+        for member in unnamed {
+            progress.check()?;
+            session.add_unnamed(member, progress)?;
+        }
+        session.drop_copies();
+        if session.entries.is_empty() {
+            let what = session.unread.first().and_then(|source| source.error.clone()).unwrap_or_default();
+            return Err(DecodeError::NotAProfile(if what.is_empty() {
+                "no profile in it".to_owned()
+            } else {
+                format!("no profile in it could be read: {what}")
+            }));
+        }
+        Ok(session)
+    }
+
+    /// A file that is not named as XLA names its dumps: by its content.
+    fn add_unnamed(&mut self, member: Member, progress: &Progress) -> Result<(), DecodeError> {
+        // Other files lie beside profiles all the time; only what somebody can decode is listed.
+        let Ok(input) = member.open() else { return Ok(()) };
+        if ArchiveKind::of(&input).is_some() {
+            self.notes.push(format!("{} is an archive inside; open it by itself", member.path));
+            return Ok(());
+        }
+        let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else {
+            return Ok(());
+        };
+        if decoder.format() != super::xspace::FORMAT {
+            let entry = Entry {
+                name: member.file_name().to_owned(),
+                group: member.folder().to_owned(),
+                file: member.path.clone(),
+                bytes: member.bytes,
+                others: Vec::new(),
+                content: Content::Files { primary: member, companions: Vec::new() },
+                glance: OnceLock::new(),
+                device: OnceLock::new(),
+            };
+            self.entries.push(entry);
+            return Ok(());
+        }
+        let reporter = Reporter::default();
+        match decoder.decode(&input, Context { progress, reporter: &reporter }) {
+            Ok(profile) => self.add_trace(&member, profile, reporter),
+            Err(error) if error.is_cancelled() => return Err(error),
+            Err(error) => self.unread.push(SourceInfo {
+                path: member.path,
+                format: decoder.format().to_owned(),
+                bytes: member.bytes,
+                notes: Vec::new(),
+                error: Some(error.to_string()),
+            }),
+        }
+        Ok(())
+    }
+
+    fn add_trace(&mut self, member: &Member, mut profile: Profile, reporter: Reporter) {
+        let host = member.file_name().split(".xplane").next().unwrap_or_default().to_owned();
+        let group = if member.folder().is_empty() { host.clone() } else { format!("{}/{host}", member.folder()) };
+        let notes = reporter.finish();
+        let source = SourceInfo {
+            path: member.path.clone(),
+            format: super::xspace::FORMAT.to_owned(),
+            bytes: member.bytes,
+            notes: notes.iter().map(ToString::to_string).collect(),
+            error: None,
+        };
+        let device = profile.device.clone();
+        for program in std::mem::take(&mut profile.modules) {
+            self.entries.push(Entry {
+                name: program.name.clone(),
+                group: group.clone(),
+                file: member.path.clone(),
+                bytes: program.bytes,
+                others: Vec::new(),
+                content: Content::Module {
+                    program,
+                    device: Box::new(device.clone()),
+                    source: Box::new(source.clone()),
+                },
+                glance: OnceLock::new(),
+                device: OnceLock::from(device.clone()),
+            });
+        }
+        profile.notes.extend(notes);
+        profile.name.clone_from(&host);
+        profile.sources.push(source);
+        if !profile.runtime.is_empty() || !profile.executions.is_empty() || self.entries.is_empty() {
+            self.entries.push(Entry {
+                name: host,
+                group: member.folder().to_owned(),
+                file: member.path.clone(),
+                bytes: member.bytes,
+                others: Vec::new(),
+                content: Content::Trace(Box::new(profile)),
+                glance: OnceLock::new(),
+                device: OnceLock::from(device),
+            });
+        }
+    }
+
+    /// XProf copies each module of a trace into a file of its own beside it; the trace's are enough.
+    fn drop_copies(&mut self) {
+        let in_traces: HashSet<(String, String)> = self
+            .entries
+            .iter()
+            .filter_map(|entry| match &entry.content {
+                Content::Module { program, .. } => {
+                    let folder = entry.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+                    let id = program.id.as_deref().unwrap_or_default();
+                    Some((folder.to_owned(), format!("{}({id}).hlo_proto.pb", program.name)))
+                }
+                _ => None,
+            })
+            .collect();
+        self.entries.retain(|entry| match &entry.content {
+            Content::Files { primary, .. } => {
+                !in_traces.contains(&(primary.folder().to_owned(), primary.file_name().to_owned()))
+            }
+            _ => true,
+        });
+    }
+
+    /// Puts what is over its capacity by most first, then what needs most. Looks at every program, at a glance only.
+    pub fn sort_worst_first(&mut self) {
+        self.entries.par_iter().for_each(|entry| {
+            entry.glance();
+            entry.device();
+        });
+        self.entries.sort_by_key(|entry| {
+            let needs = entry.needs();
+            let over = entry.capacity().map_or(Bytes::ZERO, |capacity| needs.saturating_sub(capacity));
+            (std::cmp::Reverse(over), std::cmp::Reverse(needs))
+        });
+    }
+}
+
+/// Opens what a person names as one profile: of a folder, an archive or a trace with many programs the one that needs
+/// most, with a note that names the others.
+///
+/// # Errors
+/// When nothing could be read.
+pub fn open_worst(path: &Path, progress: &Progress) -> Result<Profile, DecodeError> {
+    if Session::is_session(path) {
+        let mut session = Session::open(path, progress)?;
+        session.sort_worst_first();
+        progress.check()?;
+        let Some(first) = session.entries.first() else {
+            return Err(DecodeError::NotAProfile("no profile in it".to_owned()));
+        };
+        let mut profile = first.open(progress)?;
+        let others = session.entries.iter().skip(1).map(|entry| entry.name.as_str());
+        profile.notes.extend(session.notes.iter().map(|text| info(text.clone())));
+        profile.notes.extend(others_note(others));
+        return Ok(profile);
+    }
+    let mut profile = super::open::open_path(path, progress)?;
+    if profile.programs.is_empty() && !profile.modules.is_empty() {
+        let needs = |module: &LazyProgram| module.source.glance().allocated_in(0).unwrap_or_default();
+        let mut order: Vec<usize> = (0..profile.modules.len()).collect();
+        order.sort_by_cached_key(|&row| std::cmp::Reverse((needs(&profile.modules[row]), profile.modules[row].bytes)));
+        progress.check()?;
+        let (program, notes) = profile.modules[order[0]].source.load().map_err(DecodeError::Empty)?;
+        let others = others_note(order.iter().skip(1).map(|&row| profile.modules[row].name.as_str()));
+        profile.notes.extend(notes);
+        profile.notes.extend(others);
+        profile.programs.push(program);
+    }
+    Ok(profile)
+}
+
+/// Names beyond this number are only counted.
+const MAX_NAMED: usize = 8;
+
+fn others_note<'a>(names: impl Iterator<Item = &'a str>) -> Option<Note> {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() {
+        return None;
+    }
+    let more = if names.len() > MAX_NAMED { format!(" and {} more", names.len() - MAX_NAMED) } else { String::new() };
+    let named = names.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+    Some(info(format!("The program that needs most is shown; also here: {named}{more}")))
+}
+
+const fn info(text: String) -> Note {
+    Note { level: NoteLevel::Info, text, offset: None }
+}
+
+impl Entry {
+    /// What can be said of the program without decoding it; read once.
+    pub fn glance(&self) -> &Glance {
+        self.glance.get_or_init(|| match &self.content {
+            Content::Files { primary, .. } => glance_member(primary),
+            Content::Module { program, .. } => program.source.glance(),
+            Content::Trace(_) => Glance::default(),
+        })
+    }
+
+    /// The device, from the small files beside the program; read once.
+    pub fn device(&self) -> &Device {
+        self.device.get_or_init(|| match &self.content {
+            Content::Files { companions, .. } => device_of(companions),
+            Content::Module { device, .. } => (**device).clone(),
+            Content::Trace(profile) => profile.device.clone(),
+        })
+    }
+
+    /// Files that are read together with the program's own.
+    #[must_use]
+    pub fn companions(&self) -> &[Member] {
+        match &self.content {
+            Content::Files { companions, .. } => companions,
+            Content::Module { .. } | Content::Trace(_) => &[],
+        }
+    }
+
+    /// Bytes the program takes of the device's main memory.
+    #[must_use]
+    pub fn needs(&self) -> Bytes {
+        self.glance().allocated_in(0).unwrap_or_default()
+    }
+
+    /// How much of it there is, where known.
+    #[must_use]
+    pub fn capacity(&self) -> Option<Bytes> {
+        self.device().capacity(0).map(|capacity| capacity.bytes)
+    }
+
+    /// Decodes it. The caller keeps the result; the list does not.
+    ///
+    /// # Errors
+    /// When it cannot be read, or it was cancelled.
+    pub fn open(&self, progress: &Progress) -> Result<Profile, DecodeError> {
+        progress.check()?;
+        match &self.content {
+            Content::Files { primary, companions } => {
+                let input = primary.open()?;
+                let mut profile = open_with(&input, companions, progress)?;
+                profile.name = if self.group.is_empty() || DumpName::parse(primary.file_name()).is_none() {
+                    self.name.clone()
+                } else {
+                    format!("{}/{}", self.group, self.name)
+                };
+                Ok(profile)
+            }
+            Content::Module { program, device, source } => {
+                let (decoded, notes) = program.source.load().map_err(DecodeError::Empty)?;
+                Ok(Profile {
+                    name: self.name.clone(),
+                    sources: vec![(**source).clone()],
+                    device: (**device).clone(),
+                    programs: vec![decoded],
+                    notes,
+                    ..Profile::default()
+                })
+            }
+            Content::Trace(profile) => Ok((**profile).clone()),
+        }
+    }
+}
+
+fn glance_member(member: &Member) -> Glance {
+    let name = member.file_name().to_ascii_lowercase();
+    let ends = |end: &str| name.strip_suffix(end).is_some();
+    if let Some(path) = member.on_disk()
+        && ends(".pb")
+    {
+        return hlo::glance_file(path).unwrap_or_default();
+    }
+    if !(ends(".pb") || ends(".pb.gz") || ends(".pb.zst")) {
+        return Glance::default();
+    }
+    let bytes = member.open().and_then(|input| input.load(&Progress::default()));
+    bytes.map(|bytes| hlo::glance(&bytes)).unwrap_or_default()
+}
+
+/// What the companions that name a device say.
+fn device_of(companions: &[Member]) -> Device {
+    let mut device = Device::default();
+    for member in companions {
+        let name = member.file_name();
+        if !(name.ends_with(".stats.json") || name.contains("target_arguments")) || member.bytes > MAX_TEXT {
+            continue;
+        }
+        let Ok(input) = member.open() else { continue };
+        let (progress, reporter) = (Progress::default(), Reporter::default());
+        let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { continue };
+        if let Ok(profile) = decoder.decode(&input, Context { progress: &progress, reporter: &reporter }) {
+            super::open::join_device(&mut device, profile.device);
+        }
+    }
+    device
+}
+
+/// Whether a text about the run names the module of a dump.
+fn names(member: &Member, stem: &str) -> bool {
+    if member.bytes > MAX_TEXT {
+        return false;
+    }
+    let module = super::xla_report::assemble::module_name(&format!("{stem}.after_optimizations.hlo.pb"));
+    if module.is_empty() {
+        return false;
+    }
+    let Ok(bytes) = member.open().and_then(|input| input.load(&Progress::default())) else { return false };
+    let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
+    memchr::memmem::find_iter(&bytes, module.as_bytes()).any(|at| {
+        let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+        // A sentence may end behind the name.
+        let after = bytes.get(at + module.len()).filter(|&&b| b != b'.');
+        !is_word(before) && !is_word(after)
+    })
+}
+
+/// How much a file of a module tells about its memory; smaller is more.
+fn rank(name: &DumpName) -> u32 {
+    let stage = name.stage.as_str();
+    if name.has_assignment() {
+        0
+    } else if stage.ends_with("-buffer-assignment.txt") {
+        1
+    } else if stage.ends_with(".memory_viewer.json") {
+        2
+    } else if stage.ends_with("-memory-usage-report.pb") {
+        3
+    } else if stage.ends_with("-memory-usage-report.txt") {
+        4
+    } else if stage.ends_with("buffer-info.csv") || stage.ends_with("-buffer-info") {
+        5
+    } else if stage.ends_with("after_buffer_assignment.hlo.pb") {
+        6
+    } else if stage.ends_with(".hlo.pb") {
+        7
+    } else if stage.ends_with("-live-range.txt") || stage.ends_with("-buffer-assignment-values.txt") {
+        8
+    } else {
+        u32::MAX
+    }
+}
+
+/// The files of one module: the one that tells most, and those that go with it. `None` where none is a profile.
+fn dump_entry(folder: String, stem: &str, mut files: Vec<(DumpName, Member)>, about_run: Vec<Member>) -> Option<Entry> {
+    files.sort_by_key(|(name, member)| (rank(name), member.path.clone()));
+    if rank(&files.first()?.0) == u32::MAX {
+        return None;
+    }
+    let (first, primary) = files.remove(0);
+    let others = files.iter().map(|(name, _)| name.stage.clone()).collect();
+    let stage = first.stage.split(['.', '-']).next().unwrap_or_default();
+    // Reports of the same stage only: those of an earlier one describe another program.
+    let mut companions: Vec<Member> = files
+        .into_iter()
+        .filter(|(name, _)| name.stage.starts_with(stage) || name.stage.starts_with("target_arguments"))
+        .filter(|(name, _)| !name.stage.ends_with(".hlo.pb") && !name.stage.contains(".memory_viewer"))
+        .map(|(_, member)| member)
+        .collect();
+    companions.extend(about_run);
+    let module = super::xla_report::assemble::module_name(primary.file_name());
+    Some(Entry {
+        name: if module.is_empty() { stem.to_owned() } else { module },
+        group: folder,
+        file: primary.path.clone(),
+        bytes: primary.bytes,
+        others,
+        content: Content::Files { primary, companions },
+        glance: OnceLock::new(),
+        device: OnceLock::new(),
+    })
+}

@@ -1,0 +1,100 @@
+//! Device planes: what the device is, how much memory it has, and when programs ran on it.
+
+use super::plane::{Plane, events, line_name};
+use crate::decode::reporter::Reporter;
+use crate::model::{Bytes, Capacity, Device, DeviceKind, Execution, Profile, TpuGeneration};
+
+/// Runs beyond this number are left out.
+const MAX_EXECUTIONS: usize = 1_000_000;
+
+/// Adds what a device plane says.
+pub fn read(plane: &Plane<'_>, file: &str, profile: &mut Profile, reporter: &Reporter) {
+    let short = plane.name.trim_start_matches("/device:");
+    let kind = if short.starts_with("TPU:") {
+        Some(DeviceKind::Tpu)
+    } else if short.starts_with("GPU:") {
+        Some(DeviceKind::Gpu)
+    } else {
+        None
+    };
+    if let Some(kind) = kind
+        && profile.device.name.is_none()
+    {
+        profile.device = device(plane, kind, file);
+    }
+    for &line in &plane.lines {
+        // A device has millions of other events; only the line with the runs is read.
+        let name = line_name(line);
+        if name != "XLA Modules" {
+            continue;
+        }
+        let mut runs = Vec::new();
+        if let Err((_, error)) = events(line, |event| runs.push((event.metadata, event.offset_ps, event.duration_ps))) {
+            reporter.warn(format!("the line '{name}' stops here: {}", error.what), Some(error.offset));
+        }
+        let names = plane.event_names();
+        for (metadata, start_ps, duration) in runs {
+            if profile.executions.len() >= MAX_EXECUTIONS {
+                return;
+            }
+            profile.executions.push(Execution {
+                name: names.get(&metadata).cloned().unwrap_or_default(),
+                start_ps,
+                end_ps: start_ps.saturating_add(duration),
+                device: short.to_owned(),
+            });
+        }
+    }
+}
+
+fn device(plane: &Plane<'_>, kind: DeviceKind, file: &str) -> Device {
+    let mut device = Device { kind: Some(kind), ..Device::default() };
+    let mut memory = None;
+    let mut vendor = String::new();
+    for (name, value) in plane.own_stats() {
+        match name {
+            "device_type_string" => device.name = Some(plane.text_of(value)).filter(|name| !name.is_empty()),
+            "device_vendor" => vendor = plane.text_of(value),
+            "memory_size" => memory = u64::try_from(value.number()).ok().filter(|&bytes| bytes > 0),
+            _ => {}
+        }
+    }
+    device.evidence = Some(format!("from the plane {} in {file}", plane.name));
+    if kind == DeviceKind::Tpu
+        && let Some(generation) = device.name.as_deref().and_then(|name| TpuGeneration::by_device_kind(name, None))
+    {
+        let evidence = format!("{}, from the plane {} in {file}", generation.display_name(), plane.name);
+        device.name = Some(generation.display_name());
+        device.capacities = [0, 1, 3]
+            .into_iter()
+            .filter_map(|color| {
+                Some(Capacity { color, bytes: generation.capacity(color)?, evidence: evidence.clone() })
+            })
+            .collect();
+    }
+    if let Some(bytes) = memory {
+        let evidence = format!("memory_size of the plane {} in {file}", plane.name);
+        device.capacities.retain(|capacity| capacity.color != 0);
+        device.capacities.push(Capacity { color: 0, bytes: Bytes(bytes), evidence });
+    }
+    if device.name.is_none() && kind == DeviceKind::Gpu {
+        device.name = Some(if vendor.is_empty() { "GPU".to_owned() } else { format!("{vendor} GPU") });
+    }
+    device
+}
+
+/// Adds which versions of JAX wrote the trace, as the plane `/host:metadata` says.
+pub fn read_host(plane: &Plane<'_>, profile: &mut Profile) {
+    let versions: Vec<String> = plane
+        .own_stats()
+        .filter(|(name, _)| matches!(*name, "jax_version" | "jaxlib_version"))
+        .map(|(name, value)| format!("{} {}", name.trim_end_matches("_version"), plane.text_of(value)))
+        .collect();
+    if !versions.is_empty() {
+        profile.notes.push(crate::model::Note {
+            level: crate::model::NoteLevel::Info,
+            text: format!("Traced with {}", versions.join(", ")),
+            offset: None,
+        });
+    }
+}

@@ -1,0 +1,129 @@
+//! Allocator histories and live sets as text.
+
+use std::fmt::Write as _;
+
+use super::runtime::{AllocationReport, AllocatorReport, SnapshotReport};
+use crate::model::{Bytes, percent, thousands};
+
+fn short(bytes: u64) -> String {
+    Bytes(bytes).short()
+}
+
+/// Milliseconds of picoseconds.
+fn milliseconds(ps: i64) -> String {
+    format!("{:.3} ms", ps as f64 / 1e9)
+}
+
+/// Writes an allocator's history.
+pub fn write_allocator(out: &mut String, report: &AllocatorReport) {
+    let of = report.capacity_bytes.map(|bytes| format!(" of {}", short(bytes))).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "allocator {}: peak {}{of} at {}, {} events",
+        if report.name.is_empty() { "without a name" } else { &report.name },
+        short(report.peak_bytes),
+        milliseconds(report.peak_time_ps),
+        thousands(report.events as u64)
+    );
+    let line = |out: &mut String, label: &str, bytes: u64| {
+        let _ = writeln!(out, "    {label:<22} {:>10}  {:>22}", short(bytes), Bytes(bytes).exact());
+    };
+    line(out, "peak", report.peak_bytes);
+    if let Some(bytes) = report.capacity_bytes {
+        line(out, "capacity", bytes);
+    }
+    if let Some(bytes) = report.lifetime_peak_bytes {
+        line(out, "peak before and since", bytes);
+    }
+    if report.before_trace_bytes > 0 {
+        line(out, "taken before the trace", report.before_trace_bytes);
+    }
+    match report.fragmentation_at_peak {
+        Some(fragmentation) => {
+            let _ = writeln!(out, "    fragmentation          {:.1}\u{2009}% of what was free", fragmentation * 100.0);
+        }
+        None if report.events > 0 => {
+            let _ = writeln!(out, "    fragmentation          unknown: nothing was free");
+        }
+        None => {}
+    }
+    if let Some(bytes) = report.floor_rises_by_bytes {
+        let _ = writeln!(
+            out,
+            "    the lowest use rises from step to step, by {} in all: something is never given back",
+            short(bytes)
+        );
+    }
+    write_rows(out, "alive at the peak", &report.at_peak, report.at_peak_count);
+    if !report.older_at_peak.is_empty() {
+        write_rows(out, "of earlier steps", &report.older_at_peak, report.older_at_peak.len());
+    }
+}
+
+fn write_rows(out: &mut String, title: &str, rows: &[AllocationReport], count: usize) {
+    if rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "    {title}, {} of {count}:", rows.len());
+    for row in rows {
+        let times = if row.count > 1 { format!(" ×{}", row.count) } else { String::new() };
+        let _ = writeln!(
+            out,
+            "      {:>10}{times}  {}  {}{}  {}",
+            short(u64::try_from(row.bytes).unwrap_or(0)),
+            row.op_name,
+            row.dtype,
+            row.shape,
+            row.region
+        );
+    }
+}
+
+/// Writes what was alive.
+pub fn write_snapshot(out: &mut String, report: &SnapshotReport) {
+    let _ = writeln!(out, "alive: {}  {}", short(report.total_bytes), Bytes(report.total_bytes).exact());
+    let line = |out: &mut String, label: &str, bytes: u64, count: u64| {
+        let _ = writeln!(
+            out,
+            "    {label:<24} {:>10}  {:>8}  {} times",
+            short(bytes),
+            percent(bytes, report.total_bytes),
+            thousands(count)
+        );
+    };
+    for row in report.kinds.iter().take(20) {
+        line(out, &row.kind, row.bytes, row.count);
+    }
+    for row in &report.devices {
+        line(out, &row.device, row.bytes, row.count);
+    }
+    if let Some(heap) = &report.heap {
+        let _ = writeln!(
+            out,
+            "    {}: {} in {} chunks and {} regions; free {}, largest free chunk {}{}",
+            heap.allocator,
+            short(heap.total_bytes),
+            thousands(heap.chunks as u64),
+            thousands(heap.regions as u64),
+            short(heap.free_bytes),
+            short(heap.largest_free_bytes),
+            heap.fragmentation.map(|f| format!(", fragmentation {:.1}\u{2009}%", f * 100.0)).unwrap_or_default()
+        );
+        if let Some(bytes) = heap.short_by_bytes.filter(|&bytes| bytes > 0) {
+            let _ = writeln!(out, "    the failed request is {} larger than the largest free chunk", short(bytes));
+        }
+    }
+    if !report.top.is_empty() {
+        let _ = writeln!(out, "    largest, {} of {}:", report.top.len(), report.top_count);
+        for row in &report.top {
+            let _ = writeln!(
+                out,
+                "      {:>10}  ×{}  {}  {}",
+                short(row.bytes),
+                row.count,
+                row.device.as_deref().unwrap_or(&row.kind),
+                row.stack.first().map_or("", String::as_str)
+            );
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! A folder or an archive opens as a list of programs, grouped by module, the worst first, within limits.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
+
+mod common;
+
+use std::fs;
+use std::io::{Cursor, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use highwater::decode::{DecodeError, Session};
+use highwater::source::Progress;
+
+/// A folder of its own for one test, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("highwater-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).expect("a folder");
+        }
+        fs::write(&path, bytes).expect("written");
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn open(path: &Path) -> Result<Session, DecodeError> {
+    Session::open(path, &Progress::default())
+}
+
+/// Two dumps of different size, with what lies beside them.
+fn two_dumps() -> Option<(PathBuf, PathBuf)> {
+    let dumps = common::files(|name| name.ends_with(".after_optimizations.hlo.pb"));
+    let of = |case: &str| dumps.iter().find(|path| path.to_string_lossy().contains(case)).cloned();
+    Some((of("/v5e_mlp_f32/")?, of("/v5e_mlp_oom/")?))
+}
+
+fn all_files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .expect("readable")
+        .flatten()
+        .filter(|entry| entry.path().is_file())
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).expect("readable")))
+        .collect();
+    files.sort();
+    files
+}
+
+fn lines(session: &Session) -> Vec<String> {
+    session
+        .entries
+        .iter()
+        .map(|entry| {
+            let capacity = entry.capacity().map_or_else(|| "?".to_owned(), |capacity| capacity.exact());
+            format!(
+                "{} [{}] {} of {capacity}, {} others",
+                entry.name,
+                entry.group,
+                entry.needs().exact(),
+                entry.others.len()
+            )
+        })
+        .collect()
+}
+
+fn tar_of(files: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, format!("dump/{name}"), &bytes[..]).expect("appended");
+    }
+    builder.into_inner().expect("finished")
+}
+
+fn zip_of(files: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in files {
+        writer.start_file(format!("dump/{name}"), zip::write::SimpleFileOptions::default()).expect("started");
+        writer.write_all(bytes).expect("written");
+    }
+    writer.finish().expect("finished").into_inner()
+}
+
+#[test]
+fn folders_and_archives_list_the_same() {
+    let Some((fits, over)) = two_dumps() else { return };
+    let folder = Folder::new("same");
+    let mut files = Vec::new();
+    for (case, dump) in [("a", &fits), ("b", &over)] {
+        for (name, bytes) in all_files(dump.parent().expect("a folder")) {
+            files.push((format!("{case}/{name}"), bytes));
+        }
+    }
+    for (name, bytes) in &files {
+        folder.file(&format!("dump/{name}"), bytes);
+    }
+    let list = |path: &Path| {
+        let mut session = open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        session.sort_worst_first();
+        for entry in &session.entries {
+            let profile = entry.open(&Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", entry.file));
+            assert!(!profile.programs.is_empty(), "{}", entry.file);
+        }
+        lines(&session).into_iter().map(|line| line.replace("[dump/", "[")).collect::<Vec<_>>()
+    };
+    let expected = list(&folder.0);
+    // The program that does not fit comes first; each module is one line.
+    assert_eq!(expected.len(), 2, "{expected:#?}");
+    assert!(expected[0].contains("[b]") && expected[1].contains("[a]"), "{expected:#?}");
+    assert!(expected[0].contains("16,911,433,728 B"), "{expected:#?}");
+    let tar = tar_of(&files);
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(&tar).expect("written");
+    for (name, bytes) in [
+        ("x.zip", zip_of(&files)),
+        ("x.tar", tar.clone()),
+        ("x.tar.gz", gz.finish().expect("finished")),
+        ("x.tar.zst", zstd::stream::encode_all(&tar[..], 1).expect("packed")),
+        ("unknown.bin", tar.clone()),
+    ] {
+        let packed = Folder::new(&format!("packed-{name}"));
+        let path = packed.file(name, &bytes);
+        assert!(Session::is_session(&path), "{name}");
+        assert_eq!(list(&path), expected, "{name}");
+    }
+}
+
+#[test]
+fn error_texts_go_to_the_module_they_name() {
+    let Some((fits, over)) = two_dumps() else { return };
+    let folder = Folder::new("errors");
+    let bytes = fs::read(&fits).expect("readable");
+    folder.file("module_0001.jit_a.after_optimizations.hlo.pb", &bytes);
+    folder.file("module_0002.jit_ab.after_optimizations.hlo.pb", &fs::read(&over).expect("readable"));
+    let error = "RESOURCE_EXHAUSTED: Ran out of memory. HLO module: jit_ab.\n";
+    folder.file("run.err.txt", error.as_bytes());
+    let session = open(&folder.0).expect("a session");
+    let with: Vec<&str> = session
+        .entries
+        .iter()
+        .filter(|entry| entry.companions().iter().any(|member| member.file_name() == "run.err.txt"))
+        .map(|entry| entry.name.as_str())
+        .collect();
+    assert_eq!(with, ["jit_ab"]);
+}
+
+#[test]
+fn five_hundred_modules_list_within_a_second() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let folder = Folder::new("many");
+    let bytes = fs::read(&fits).expect("readable");
+    for module in 0..500 {
+        folder.file(&format!("module_{module:04}.jit_step_{module}.after_optimizations.hlo.pb"), &bytes);
+        for report in ["buffer-assignment.txt", "live-range.txt", "memory-usage-report.txt"] {
+            folder
+                .file(&format!("module_{module:04}.jit_step_{module}.after_optimizations-{report}"), b"not looked at");
+        }
+    }
+    let start = Instant::now();
+    let mut session = open(&folder.0).expect("a session");
+    let listed = start.elapsed();
+    session.sort_worst_first();
+    let sorted = start.elapsed();
+    println!("500 modules: listed after {listed:?}, sorted after {sorted:?}");
+    assert_eq!(session.entries.len(), 500);
+    assert!(listed.as_secs_f64() < 1.0, "{listed:?}");
+}
+
+#[test]
+fn a_trace_lists_its_programs() {
+    let Some(trace) = common::files(|name| name == "SYNTHETIC_3_tpu_modules.xplane.pb").pop() else { return };
+    let folder = Folder::new("trace");
+    let bytes = fs::read(&trace).expect("readable");
+    for host in ["host-a", "host-b"] {
+        folder.file(&format!("plugins/profile/run1/{host}.xplane.pb"), &bytes);
+    }
+    let session = open(&folder.0).expect("a session");
+    let programs: Vec<String> = session.entries.iter().map(|entry| format!("{}:{}", entry.group, entry.name)).collect();
+    assert_eq!(programs.len(), 6, "{programs:?}");
+    assert!(programs[0].starts_with("plugins/profile/run1/host-a:"), "{programs:?}");
+}
+
+#[test]
+fn hostile_archives_are_refused_with_a_message() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let dump = fs::read(&fits).expect("readable");
+    let folder = Folder::new("hostile");
+
+    // Paths that lead outside, links, and one honest file.
+    let mut builder = tar::Builder::new(Vec::new());
+    let mut add = |path: &[u8], kind: tar::EntryType, bytes: &[u8]| {
+        let mut header = tar::Header::new_old();
+        header.as_old_mut().name[..path.len()].copy_from_slice(path);
+        header.set_entry_type(kind);
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        if kind.is_symlink() {
+            header.set_link_name("/etc/passwd").expect("a name");
+        }
+        header.set_cksum();
+        builder.append(&header, bytes).expect("appended");
+    };
+    add(b"../../evil.hlo.pb", tar::EntryType::Regular, &dump);
+    add(b"/abs.hlo.pb", tar::EntryType::Regular, &dump);
+    add(b"link.hlo.pb", tar::EntryType::Symlink, b"");
+    add(b"good.hlo.pb", tar::EntryType::Regular, &dump);
+    let mut tar = builder.into_inner().expect("finished");
+    // The old header has no magic; the first decides what the file is.
+    tar[257..263].copy_from_slice(b"ustar\0");
+    tar[263..265].copy_from_slice(b"00");
+    let sum: u32 =
+        tar[..512].iter().enumerate().map(|(i, &b)| if (148..156).contains(&i) { 32 } else { u32::from(b) }).sum();
+    tar[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let session = open(&folder.file("paths.tar", &tar)).expect("one file is good");
+    assert_eq!(session.entries.len(), 1);
+    let notes = session.notes.join("\n");
+    assert!(notes.contains("2 entries whose path") && notes.contains("1 links"), "{notes}");
+
+    // A bomb: a gigabyte of zeros in a member that says it is small does not get unpacked beyond its ratio.
+    let zeros = vec![0u8; 64 << 20];
+    let mut bomb = zip_of(&[("a.hlo.pb".to_owned(), zeros)]);
+    let session = open(&folder.file("bomb.zip", &bomb));
+    assert!(session.is_err(), "nothing in it is a profile");
+
+    // Overlapping entries: the same bytes claimed again and again.
+    let entries: Vec<(String, Vec<u8>)> = (0..4).map(|i| (format!("{i}.hlo.pb"), vec![b'x'; 4096])).collect();
+    bomb = zip_of(&entries);
+    // Every entry in the directory claims a megabyte of packed bytes.
+    let mut at = 0;
+    while let Some(found) = bomb[at..].windows(4).position(|window| window == b"PK\x01\x02") {
+        at += found;
+        bomb[at + 20..at + 24].copy_from_slice(&(1u32 << 20).to_le_bytes());
+        at += 4;
+    }
+    let error = open(&folder.file("overlap.zip", &bomb)).expect_err("refused").to_string();
+    assert!(error.contains("overlap") || error.contains("refused"), "{error}");
+
+    // An archive in an archive is named, not opened.
+    let nested = zip_of(&[("inner.zip".to_owned(), zip_of(&entries)), ("good.hlo.pb".to_owned(), dump.clone())]);
+    let session = open(&folder.file("nested.zip", &nested)).expect("one file is good");
+    assert!(session.notes.iter().any(|note| note.contains("archive inside")), "{:?}", session.notes);
+
+    // Cut short.
+    let mut cut = tar_of(&[("good.hlo.pb".to_owned(), dump.clone()), ("more.hlo.pb".to_owned(), dump)]);
+    cut.truncate(cut.len() * 2 / 3);
+    let _ = open(&folder.file("cut.tar", &cut));
+    let mut cut_zip = zip_of(&entries);
+    cut_zip.truncate(cut_zip.len() / 2);
+    assert!(open(&folder.file("cut.zip", &cut_zip)).is_err());
+}
+
+#[test]
+fn cancelling_stops_the_listing() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let progress = Progress::default();
+    progress.cancel();
+    let result = Session::open(fits.parent().expect("a folder"), &progress);
+    assert!(result.is_err_and(|error| error.is_cancelled()));
+}
+
+#[test]
+fn one_profile_of_many_is_the_worst() {
+    let Some((fits, over)) = two_dumps() else { return };
+    let folder = Folder::new("worst");
+    folder.file("module_0001.jit_a.after_optimizations.hlo.pb", &fs::read(&fits).expect("readable"));
+    folder.file("module_0002.jit_b.after_optimizations.hlo.pb", &fs::read(&over).expect("readable"));
+    let profile = highwater::decode::open_worst(&folder.0, &Progress::default()).expect("a profile");
+    assert_eq!(profile.name, "jit_b");
+    assert!(profile.notes.iter().any(|note| note.text.contains("also here: jit_a")), "{:?}", profile.notes);
+    let Some(trace) = common::files(|name| name == "SYNTHETIC_3_tpu_modules.xplane.pb").pop() else { return };
+    let profile = highwater::decode::open_worst(&trace, &Progress::default()).expect("a profile");
+    assert_eq!((profile.programs.len(), profile.modules.len()), (1, 3));
+}
