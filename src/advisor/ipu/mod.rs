@@ -34,16 +34,22 @@ fn tiles<'a>(subject: &Subject<'a>) -> Option<(&'a TileMemory, &'a TileAnalysis)
     subject.profile.tiles.as_ref().zip(subject.analysis.tiles.as_ref())
 }
 
-/// How grave something is that a fuller tile makes worse: critical where tiles are over, a warning where the fullest
-/// is nearly full.
+/// How grave something is that fills all tiles alike: a cause of their not fitting where many are over, a warning
+/// where a few are or the fullest is nearly full.
 fn severity(tiles: &TileAnalysis) -> Severity {
+    let count: usize = tiles.gaps.as_ref().map_or(0, |gaps| gaps.bytes.len());
     if !tiles.over.is_empty() {
-        return Severity::Critical;
+        return if tiles.over.len() * 50 >= count { Severity::Critical } else { Severity::Warning };
     }
     match (tiles.max, tiles.limit) {
         (Some((_, bytes)), Some(limit)) if bytes as f64 > limit as f64 * 0.83 => Severity::Warning,
         _ => Severity::Hint,
     }
+}
+
+/// How grave something is that is about the fullest tiles.
+fn severity_of_fullest(tiles: &TileAnalysis) -> Severity {
+    if tiles.over.is_empty() { severity(tiles) } else { Severity::Critical }
 }
 
 /// A share of all bytes, 0..=1.

@@ -1,8 +1,8 @@
 //! `tile_imbalance`: the fullest tile holds far more than the mean.
 
-use super::{Finding, Subject, finding, severity, tiles};
+use super::{Finding, Subject, finding, severity_of_fullest, tiles};
 use crate::analysis::tiles::TileAnalysis;
-use crate::model::{Bytes, factor};
+use crate::model::Bytes;
 
 /// Looks at the tiles of a profile.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
@@ -24,8 +24,8 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     } else {
         String::new()
     };
-    let mut finding = finding("tile_imbalance", severity(tiles));
-    finding.title = format!("The fullest tile holds {} of the mean", factor(imbalance));
+    let mut finding = finding("tile_imbalance", severity_of_fullest(tiles));
+    finding.title = format!("The fullest tile holds {imbalance:.2} times the mean");
     finding.why = format!(
         "Tile {worst} holds {}, the mean is {}{between}{idle}",
         Bytes(bytes).short(),

@@ -1,6 +1,6 @@
 //! `tile_over`: tiles that hold more than they have.
 
-use super::{Finding, Subject, finding, severity, tiles};
+use super::{Finding, Subject, finding, severity_of_fullest, tiles};
 use crate::analysis::tiles::{MemoryReport, Selection};
 use crate::model::{Bytes, UnitSystem, thousands};
 
@@ -28,7 +28,7 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let contents = if largest.is_empty() { String::new() } else { format!(". Most of it: {}", largest.join(", ")) };
     let few = tiles.over.len() * 50 < memory.tile_count();
     let (count, all) = (thousands(tiles.over.len() as u64), thousands(memory.tile_count() as u64));
-    let mut finding = finding("tile_over", severity(tiles));
+    let mut finding = finding("tile_over", severity_of_fullest(tiles));
     finding.title = format!("{count} of {all} tiles hold more than {}", UnitSystem::Binary.capacity(Bytes(limit)));
     finding.why = format!(
         "Tile {worst} needs {}, {} too much; all together are {} over{contents}",

@@ -7,7 +7,7 @@ use super::palette;
 use crate::advisor::{Finding, Severity, advise};
 use crate::analysis::Verdict;
 use crate::analysis::tiles::{TileAnalysis, histogram, vertex_state};
-use crate::model::{Bytes, TileMemory, factor, percent, thousands};
+use crate::model::{Bytes, TileMemory, percent, thousands};
 use crate::ui::session::ViewContext;
 use crate::ui::widget::controls::{self, legend, link, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
@@ -161,7 +161,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &Tile
         (
             "Mean tile",
             short(tiles.mean as u64),
-            tiles.imbalance().map_or_else(String::new, |i| format!("fullest {} of it", factor(i))),
+            tiles.imbalance().map_or_else(String::new, |i| format!("the fullest {i:.2} times it")),
         ),
         (
             "Gaps",

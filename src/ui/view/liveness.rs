@@ -97,7 +97,7 @@ fn draw(
     if below.height() < 60.0 {
         return;
     }
-    let split = below.left() + below.width() * 0.58;
+    let split = below.left() + below.width() * 0.6;
     let left = Rect::from_min_max(below.min, Pos2::new(split - 10.0, below.bottom()));
     let right = Rect::from_min_max(Pos2::new(split + 10.0, below.top()), below.max);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(left).id_salt("liveness steps"));
@@ -299,9 +299,9 @@ fn steps(
     let columns = [
         Column::number("Step", 64.0),
         Column::text("Name", 160.0, 3.0),
-        Column::text("Kind", 110.0, 1.0).fixed(),
-        Column::number("Not always live", 190.0),
-        Column::number("Runs", 70.0).fixed(),
+        Column::text("Kind", 108.0, 0.0).fixed(),
+        Column::number("Not always live", 168.0),
+        Column::number("Runs", 56.0).fixed(),
     ];
     let most = state.bytes.iter().max().copied().unwrap_or(0).max(1);
     let rows = std::mem::take(&mut state.rows);

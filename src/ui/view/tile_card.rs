@@ -43,6 +43,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
     }
     if let (Some(report), Some(chosen)) = (&state.report, &chosen) {
         let is_worst = context.shared.tiles.is_empty();
+        if context.shared.view == "liveness" {
+            at_step(ui, context, theme, memory, tiles);
+        }
         card(ui, context, theme, memory, tiles, report, chosen, is_worst);
     }
     context.locals.put(state);
@@ -109,6 +112,29 @@ fn card(
     }
 }
 
+/// The variables that live at the chosen step and not always, where the file lists them.
+fn at_step(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis) {
+    let liveness = &memory.liveness;
+    let Some(step) = context.shared.step.or(tiles.peak.map(|peak| peak.step)) else { return };
+    let Some(&node) = liveness.steps.get(step as usize) else { return };
+    let from = liveness.variables.partition_point(|variable| variable.0 < node);
+    let here = &liveness.variables[from..];
+    let here = &here[..here.partition_point(|variable| variable.0 == node)];
+    let bytes = liveness.nodes.get(node as usize).map_or(0, |node| node.bytes);
+    let words = format!("Step {}  {}", thousands(step.into()), memory.step_name(step as usize));
+    let width = ui.available_width();
+    controls::cut_label(ui, &words, Weight::SemiBold.at(size::LEAD), theme.text, width);
+    line(ui, theme, "not always live", &context.short(Bytes(bytes)));
+    for &(_, name, bytes) in here.iter().take(12) {
+        line(ui, theme, liveness.strings.get(name), &context.short(Bytes(bytes)));
+    }
+    if here.is_empty() {
+        let words = "The file does not list the variables of a step.";
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+    }
+    rule(ui, theme);
+}
+
 fn head(ui: &mut Ui, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis, chosen: &[u32], is_worst: bool) {
     let over = chosen.iter().any(|tile| tiles.over.binary_search(tile).is_ok());
     let mark = match (over, tiles.limit) {
@@ -160,6 +186,9 @@ fn rows<'a>(memory: &'a TileMemory, tiles: &'a TileAnalysis, report: &'a MemoryR
     if let Some(bytes) = report.excluding_gaps {
         rows.push(plain("Excluding gaps", bytes, tiles.total, 0.0, true));
     }
+    for ((name, bytes), (_, all)) in report.regions.iter().zip(&tiles.regions) {
+        rows.push(plain(name, *bytes, Some(*all), 14.0, false));
+    }
     if let Some(gaps) = report.gaps {
         let all = tiles.gaps.as_ref().map(|gaps| gaps.sums());
         rows.push(plain("Gaps", gaps.bytes, all.map(|all| all.bytes), 0.0, false));
@@ -170,9 +199,6 @@ fn rows<'a>(memory: &'a TileMemory, tiles: &'a TileAnalysis, report: &'a MemoryR
     }
     if let Some(bytes) = report.always_live {
         rows.push(plain("Always live", bytes, tiles.always_live, 0.0, false));
-    }
-    for ((name, bytes), (_, all)) in report.regions.iter().zip(&tiles.regions) {
-        rows.push(plain(name, *bytes, Some(*all), 14.0, false));
     }
     let mut categories: Vec<_> = report.categories.iter().zip(&tiles.categories).collect();
     categories.sort_by_key(|(category, _)| std::cmp::Reverse(category.bytes));
@@ -231,7 +257,10 @@ fn report_row(ui: &mut Ui, theme: &Theme, all_tiles: usize, tiles: usize, row: &
     controls::paint_cut(ui.painter(), at, Align2::LEFT_CENTER, &words, weight.at(size::SMALL), theme.text, room);
     let mean = row.whole.map(|all| all as f64 / all_tiles.max(1) as f64 * tiles as f64).filter(|&mean| mean > 0.0);
     let ratio = mean.map(|mean| row.bytes as f64 / mean);
-    let said = ratio.map_or_else(|| "\u{2013}".to_owned(), |ratio| format!("\u{d7}{ratio:.1}"));
+    let said = ratio.map_or_else(
+        || "\u{2013}".to_owned(),
+        |ratio| if ratio < 9.95 { format!("\u{d7}{ratio:.1}") } else { format!("\u{d7}{ratio:.0}") },
+    );
     let color = if ratio.is_some_and(|ratio| ratio >= 1.5) { theme.warn } else { theme.text2 };
     let weight = if ratio.is_some_and(|ratio| ratio >= 1.5) { Weight::SemiBold } else { Weight::Regular };
     let at = Pos2::new(rect.right(), y);

@@ -7,7 +7,7 @@ use super::State;
 use crate::model::{Bytes, TileMemory, UnitSystem, percent, thousands};
 use crate::ui::session::ViewContext;
 use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
-use crate::ui::widget::controls::{self, legend, segmented};
+use crate::ui::widget::controls::{self, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::stack::Stack;
 use crate::ui::widget::theme::{Slot, Theme, size};
@@ -120,17 +120,27 @@ pub fn show(
         let list = breakdowns(memory);
         let words: Vec<&str> = list.iter().map(|entry| entry.1).collect();
         let chosen = list.iter().position(|entry| entry.0 == state.breakdown).unwrap_or(list.len() - 1);
-        if list.len() > 1
-            && let Some(i) = segmented(ui, &words, chosen, theme)
-        {
-            state.breakdown = list[i].0;
+        if list.len() > 1 {
+            egui::ComboBox::from_id_salt("tile breakdown")
+                .selected_text(text(words[chosen], size::SMALL, Weight::Medium, theme.text))
+                .width(84.0)
+                .show_ui(ui, |ui| {
+                    for &(breakdown, name) in &list {
+                        let words = text(name, size::SMALL, Weight::Medium, theme.text);
+                        ui.selectable_value(&mut state.breakdown, breakdown, words);
+                    }
+                });
         }
-        ui.add_space(6.0);
+        ui.spacing_mut().item_spacing.x = 6.0;
         for group in &state.groups {
-            if ui.available_width() > 110.0 {
+            if ui.available_width() > 70.0 {
                 legend(ui, group.slot, &group.name, theme);
-                ui.add_space(4.0);
             }
+        }
+        if memory.including_gaps.is_some() && ui.available_width() > 80.0 {
+            let (rect, _) = ui.allocate_exact_size(Vec2::new(12.0, 18.0), Sense::hover());
+            ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(1.5, theme.ink));
+            ui.label(text("with gaps", size::SMALL, Weight::Regular, theme.text2));
         }
     });
     let plot = Rect::from_min_max(rect.min + Vec2::new(58.0, 34.0), rect.max - Vec2::new(0.0, 18.0));
