@@ -3,6 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::recognise::{Kind, kind};
+use super::sql::SqlDecoder;
+use crate::decode::Decoder as _;
+use crate::source::Input;
+
 /// Entries of a folder that are looked at.
 const MAX_ENTRIES: usize = 20_000;
 
@@ -50,6 +55,19 @@ pub fn is_report_file(path: &Path) -> bool {
 /// `inference`) gives the largest of them.
 #[must_use]
 pub fn report_files(path: &Path) -> Vec<PathBuf> {
+    let files = named_files(path);
+    // A name alone says nothing: other programs write a graph.json too.
+    let asked = if path.is_dir() { &files[..] } else { &files[..files.len().min(1)] };
+    if asked.iter().any(|file| Input::open(file).is_ok_and(|input| is_report(&input))) { files } else { Vec::new() }
+}
+
+/// Whether an input is one of a report's main files, by its bytes.
+fn is_report(input: &Input) -> bool {
+    SqlDecoder.recognises(input) || kind(input).is_some_and(|kind| kind != Kind::Facts)
+}
+
+/// The same by names alone.
+fn named_files(path: &Path) -> Vec<PathBuf> {
     if path.is_dir() {
         let own = files_in(path, None);
         if !own.is_empty() {

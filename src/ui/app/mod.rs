@@ -370,6 +370,9 @@ impl App {
                     open.shared.view = entry.id;
                 }
             }
+            Command::Find if open.document.profile.tiles.is_some() => {
+                view::liveness::focus_filter(&mut open.shared, &mut open.locals)
+            }
             Command::Find => view::buffers::focus_filter(&mut open.shared, &mut open.locals),
             Command::Peak => open.shared.step = None,
             Command::Clear => {

@@ -4,7 +4,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::tiles::{TileAnalysis, step_bytes};
 use crate::model::{Bytes, NO_ROW, TileMemory, UnitSystem, percent, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::session::{Locals, Shared, ViewContext};
 use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
 use crate::ui::widget::controls::{self, legend, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
@@ -31,11 +31,19 @@ struct State {
     /// Steps compared with the chosen one.
     compare: Vec<u32>,
     without_always: bool,
+    /// The filter wants the cursor.
+    focus: bool,
     curve: CachedRaster,
     steps: TableState,
     tree: TableState,
     /// Nodes of the tree whose children are hidden.
     folded: std::collections::BTreeSet<u32>,
+}
+
+/// Puts the cursor into the filter of steps.
+pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
+    shared.view = "liveness";
+    locals.get::<State>().focus = true;
 }
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
@@ -45,7 +53,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut state = context.locals.take::<State>();
     let of = std::sync::Arc::as_ptr(&document) as usize;
     if state.of != of {
-        state = State { of, bytes: step_bytes(memory).collect(), sort: (3, true), ..State::default() };
+        let focus = state.focus;
+        state = State { of, bytes: step_bytes(memory).collect(), sort: (3, true), focus, ..State::default() };
     }
     let wanted = (state.filter.clone(), state.sort);
     if state.rows_of.as_ref() != Some(&wanted) {
@@ -282,6 +291,9 @@ fn steps(
         let field = egui::TextEdit::singleline(&mut state.filter).hint_text("filter by name").desired_width(160.0);
         let response = ui.add(field);
         response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Filter steps"));
+        if std::mem::take(&mut state.focus) {
+            response.request_focus();
+        }
         let words = format!("{} of {}", thousands(state.rows.len() as u64), thousands(state.bytes.len() as u64));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     });

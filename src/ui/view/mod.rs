@@ -5,7 +5,7 @@ mod details;
 mod empty;
 mod failure;
 mod insights;
-mod liveness;
+pub mod liveness;
 mod overview;
 mod padding;
 mod palette;

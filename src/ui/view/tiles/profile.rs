@@ -9,6 +9,7 @@ use crate::ui::session::ViewContext;
 use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
 use crate::ui::widget::controls::{self, legend};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::{Hatch, Raster};
 use crate::ui::widget::stack::Stack;
 use crate::ui::widget::theme::{Slot, Theme, size};
 
@@ -139,8 +140,10 @@ pub fn show(
         }
         if memory.including_gaps.is_some() && ui.available_width() > 80.0 {
             let (rect, _) = ui.allocate_exact_size(Vec2::new(12.0, 18.0), Sense::hover());
-            ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(1.5, theme.ink));
-            ui.label(text("with gaps", size::SMALL, Weight::Regular, theme.text2));
+            let swatch = Rect::from_center_size(rect.center(), Vec2::splat(10.0));
+            ui.painter().rect_stroke(swatch, 1.0, Stroke::new(1.0, theme.text3), egui::StrokeKind::Inside);
+            ui.painter().line_segment([swatch.left_bottom(), swatch.right_top()], Stroke::new(1.0, theme.text3));
+            ui.label(text("Gaps", size::SMALL, Weight::Regular, theme.text2));
         }
     });
     let plot = Rect::from_min_max(rect.min + Vec2::new(58.0, 34.0), rect.max - Vec2::new(0.0, 18.0));
@@ -171,12 +174,15 @@ pub fn show(
         },
         group: &|group, tile| groups[group].bytes.get(tile as usize).copied().unwrap_or(0),
         slots: &slots,
-        line: memory.including_gaps.is_some().then_some(&high as &dyn Fn(u32) -> u64),
+        line: None,
         limit: limit.map(|limit| limit as f64),
     };
     let key = (state.of, state.breakdown, limit, state.zoom, theme.dark, groups.len());
     let mut raster = std::mem::take(&mut state.curve);
-    raster.show(ui, plot, "tile profile", key, theme.panel, |raster| stack.draw(raster, x, y, theme));
+    raster.show(ui, plot, "tile profile", key, theme.panel, |raster| {
+        stack.draw(raster, x, y, theme);
+        hatch_gaps(raster, &stack, x, y, theme);
+    });
     state.curve = raster;
     axes(ui, context, theme, plot, x, y);
     let x_of = |tile: f64| plot.left() + (x.share(tile) * f64::from(plot.width())) as f32;
@@ -202,6 +208,23 @@ pub fn show(
         }
     }
     hover(ui, context, theme, memory, state, plot, x);
+}
+
+/// Between what is used and what is counted lie gaps: drawn as a hatch, since nothing is there.
+fn hatch_gaps(raster: &mut Raster, stack: &Stack<'_>, x: Span, y: Span, theme: &Theme) {
+    let (width, height) = (raster.width() as i64, raster.height() as i64);
+    let pixel = |value: u64| height - (y.share(value as f64) * height as f64).round().clamp(0.0, height as f64) as i64;
+    for column in 0..width {
+        let from = x.at(column as f64 / width as f64).floor().max(0.0) as u32;
+        let to = (x.at((column + 1) as f64 / width as f64).ceil() as u32).max(from + 1).min(stack.points);
+        let Some((total, tile)) = (stack.highest)(from, to) else { continue };
+        let used: u64 = (0..stack.slots.len()).map(|group| (stack.group)(group, tile)).sum();
+        raster.hatch(column, pixel(total), column + 1, pixel(used), gap_hatch(theme));
+    }
+}
+
+const fn gap_hatch(theme: &Theme) -> Hatch {
+    Hatch { period: 7.0, width: 1.2, color: theme.text3 }
 }
 
 fn axes(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, plot: Rect, x: Span, y: Span) {
