@@ -17,8 +17,8 @@ pub enum Depth {
     Packed,
 }
 
-/// What packing by size adds to the live bytes is at most about one part in so many (on 41 of 41 heaps packed so).
-const ROOM: u64 = 64;
+/// What packing by size adds to the live bytes: at most about one part in so many, on 41 real heaps packed so.
+const ROOM: u64 = 40;
 
 /// Memory after some changes.
 #[derive(Debug, Clone)]
