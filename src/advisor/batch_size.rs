@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use super::finding::{ChangesResults, Finding, Severity};
-use crate::analysis::what_if::{Edit, batch};
+use crate::analysis::what_if::{Depth, Edit, batch};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -21,7 +21,10 @@ pub fn largest(case: &Case<'_>) -> Option<(i64, i64)> {
 fn search(case: &Case<'_>) -> Option<(i64, i64)> {
     case.memory.capacity?;
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
-    let fits = |size: i64| case.try_out(&[Edit::Batch(size as f64 / now as f64)]).fits == Some(true);
+    let fits = |size: i64| {
+        let edits = [Edit::Batch(size as f64 / now as f64)];
+        case.memory.evaluate(case.program, &edits, Depth::Estimate).fits == Some(true)
+    };
     // What fits grows with what is allowed: the first size that does not fit is bracketed, then halved.
     let (mut low, mut high) =
         if case.before.fits == Some(true) { (now, now.saturating_mul(MOST_TIMES)) } else { (0, now) };

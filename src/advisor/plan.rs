@@ -1,5 +1,7 @@
 //! The plan: the shortest set of changes that makes a program fit, cheapest and safest first.
 
+use rayon::prelude::*;
+
 use super::case::Case;
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::what_if::{Depth, Edit, Outcome};
@@ -31,10 +33,10 @@ pub struct Plan {
 }
 
 /// Changes looked at together, at most.
-const MOST_CHANGES: usize = 4;
+const MOST_CHANGES: usize = 3;
 
 /// Candidates looked at, at most: the best of the findings.
-const MOST_CANDIDATES: usize = 7;
+const MOST_CANDIDATES: usize = 6;
 
 /// Searches the findings for a plan; `None` for a program that fits, or that offers nothing to change.
 #[must_use]
@@ -45,19 +47,23 @@ pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
     let own = findings.iter().filter(|f| f.program == Some(case.row) && !f.edits.is_empty() && f.weight() > 0);
     let candidates: Vec<&Finding> = own.filter(|f| !f.edits.iter().any(|e| matches!(e, Edit::Drop(_)))).collect();
     let mut nearest: Option<Plan> = None;
+    let mut before = 0;
     for level in [ChangesResults::No, ChangesResults::Maybe, ChangesResults::Yes] {
         let allowed: Vec<&Finding> =
             candidates.iter().copied().filter(|f| f.changes_results <= level).take(MOST_CANDIDATES).collect();
+        if allowed.len() == before {
+            continue;
+        }
+        before = allowed.len();
         for size in 1..=MOST_CHANGES.min(allowed.len()) {
-            let mut best: Option<Plan> = None;
-            subsets(allowed.len(), size, &mut |rows| {
-                let chosen: Vec<&Finding> = rows.iter().map(|&i| allowed[i]).collect();
-                let found = try_out(case, &chosen);
-                if best.as_ref().is_none_or(|best| found.is_better_than(best)) {
-                    best = Some(found);
-                }
-            });
-            let Some(best) = best else { continue };
+            let mut sets: Vec<Vec<usize>> = Vec::new();
+            subsets(allowed.len(), size, &mut |rows| sets.push(rows.to_vec()));
+            let chosen = |rows: &[usize]| rows.iter().map(|&i| allowed[i]).collect::<Vec<&Finding>>();
+            // Estimates first; only the best is packed.
+            let tried: Vec<Plan> = sets.par_iter().map(|rows| try_out(case, &chosen(rows), Depth::Estimate)).collect();
+            let best = tried.iter().zip(&sets).reduce(|a, b| if b.0.is_better_than(a.0) { b } else { a });
+            let Some((_, rows)) = best else { continue };
+            let best = try_out(case, &chosen(rows), Depth::Verdict);
             if best.fits {
                 return Some(best);
             }
@@ -92,9 +98,9 @@ fn subsets(count: usize, size: usize, each: &mut dyn FnMut(&[usize])) {
     }
 }
 
-fn try_out(case: &Case<'_>, chosen: &[&Finding]) -> Plan {
+fn try_out(case: &Case<'_>, chosen: &[&Finding], depth: Depth) -> Plan {
     let edits: Vec<Edit> = chosen.iter().flat_map(|f| f.edits.iter().cloned()).collect();
-    let outcome = case.memory.evaluate(case.program, &edits, Depth::Verdict);
+    let outcome = case.memory.evaluate(case.program, &edits, depth);
     let capacity = case.memory.capacity.unwrap_or(u64::MAX);
     let fits = outcome.fits == Some(true);
     let over = outcome.allocated.0.saturating_sub(capacity);

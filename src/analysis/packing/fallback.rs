@@ -15,13 +15,24 @@ pub enum Order {
 }
 
 /// A block that has its place.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Placed {
     offset: u64,
     top: u64,
     start: u32,
     end: u32,
 }
+
+/// Blocks by offset, in pieces short enough to insert into.
+#[derive(Default)]
+struct Shelf {
+    pieces: Vec<Vec<Placed>>,
+    /// Those that a block meets: (offset, top), by offset; memory kept from one block to the next.
+    met: Vec<(u64, u64)>,
+}
+
+/// Longest piece of a [`Shelf`].
+const PIECE: usize = 512;
 
 /// Packs the blocks; of two that come at the same rank, the earlier in the list first. Both ends of a lifetime are
 /// included.
@@ -37,38 +48,59 @@ pub fn fallback(blocks: &[Block], order: Order) -> Placement {
         })
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; blocks.len()] };
-    let mut placed: Vec<Placed> = Vec::with_capacity(ranked.len());
+    let mut shelf = Shelf { met: vec![(0, 0); ranked.len()], ..Shelf::default() };
     for i in ranked {
         let block = &blocks[i as usize];
-        let offset = smallest_gap(&placed, block);
+        let offset = shelf.smallest_gap(block);
         let top = offset.saturating_add(block.size);
         placement.offsets[i as usize] = offset;
         placement.heap = placement.heap.max(top);
-        let at = placed.partition_point(|p| p.offset <= offset);
-        placed.insert(at, Placed { offset, top, start: block.start, end: block.end });
+        shelf.insert(Placed { offset, top, start: block.start, end: block.end });
     }
     placement
 }
 
-/// The start of the smallest gap that holds a block; the top where none does. `placed` is sorted by offset.
-fn smallest_gap(placed: &[Placed], block: &Block) -> u64 {
-    let mut best = u64::MAX;
-    let mut best_at = None;
-    // First aligned address above everything met so far.
-    let mut free_from = 0u64;
-    for other in placed {
-        if other.start > block.end || block.start > other.end {
-            continue;
+impl Shelf {
+    /// The start of the smallest gap that holds a block; the top where none does.
+    fn smallest_gap(&mut self, block: &Block) -> u64 {
+        // Most blocks are not met; each is written down, and the place moves on only behind those that are.
+        let mut count = 0;
+        for other in self.pieces.iter().flatten() {
+            if let Some(slot) = self.met.get_mut(count) {
+                *slot = (other.offset, other.top);
+            }
+            count += usize::from((other.start <= block.end) & (block.start <= other.end));
         }
-        let room = other.offset.saturating_sub(free_from);
-        if room >= block.size && room < best {
-            best = room;
-            best_at = Some(free_from);
+        let mut best = u64::MAX;
+        let mut best_at = None;
+        // First aligned address above everything met so far.
+        let mut free_from = 0u64;
+        for &(offset, top) in &self.met[..count] {
+            let room = offset.saturating_sub(free_from);
+            if room >= block.size && room < best {
+                best = room;
+                best_at = Some(free_from);
+            }
+            let above = top.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
+            free_from = free_from.max(above);
         }
-        let above = other.top.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
-        free_from = free_from.max(above);
+        best_at.unwrap_or(free_from)
     }
-    best_at.unwrap_or(free_from)
+
+    fn insert(&mut self, placed: Placed) {
+        let piece = self.pieces.partition_point(|piece| piece.first().is_some_and(|p| p.offset <= placed.offset));
+        let piece = piece.saturating_sub(1);
+        let Some(list) = self.pieces.get_mut(piece) else {
+            self.pieces.push(vec![placed]);
+            return;
+        };
+        let at = list.partition_point(|p| p.offset <= placed.offset);
+        list.insert(at, placed);
+        if list.len() > PIECE {
+            let rest = list.split_off(PIECE / 2);
+            self.pieces.insert(piece + 1, rest);
+        }
+    }
 }
 
 #[cfg(test)]
