@@ -438,7 +438,7 @@ impl App {
                 pasted.collect()
             });
             for text in pasted {
-                self.open(Source::Bytes("pasted text".to_owned(), text.into_bytes()));
+                self.open(Source::Bytes("pasted text".to_owned(), text.into_bytes().into()));
             }
         }
     }
