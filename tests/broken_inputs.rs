@@ -260,9 +260,11 @@ fn what_is_no_profile_is_named() {
     assert!(error(&file("empty.hlo.pb", b"")).contains("empty"));
     assert!(error(&file("program", b"\x7fELF\x02\x01\x01")).contains("a program, not a profile"));
     assert!(error(&file("picture.hlo.pb", b"\x89PNG\r\n\x1a\n")).contains("a picture"));
-    assert!(error(&file("notes.txt", b"a text about something else\n")).contains("text of no known kind"));
+    let text = open(&file("notes.txt", b"a text about something else\n")).expect("any text opens");
+    assert!(text.failures.is_empty() && text.programs.is_empty());
+    assert!(text.notes.iter().any(|note| note.text.contains("no out-of-memory message")), "{:?}", text.notes);
     assert!(error(&file("zeros.hlo.pb", &[0; 4096])).contains("(at byte 0)"));
-    assert!(error(&file("half.gz", &gzip(b"short")[..12])).contains("(at byte 0)"));
+    assert!(error(&file("half.gz", &gzip(b"short")[..12])).contains("(at byte "));
 }
 
 #[test]

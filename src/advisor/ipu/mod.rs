@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn each_telltale_fires_its_rule() {
-        assert_eq!(fired([950; 4], [1001; 4], &[]), ["tile_over"]);
+        assert_eq!(fired([965; 4], [1001; 4], &[]), ["tile_over"]);
         assert_eq!(fired([900, 100, 100, 100], [900, 100, 100, 100], &[]), ["tile_imbalance"]);
         assert_eq!(fired([500; 4], [800; 4], &[]), ["tile_gaps"]);
         assert_eq!(fired([500; 4], [505; 4], &[("internalExchangeCode", 120)]), ["exchange_code"]);

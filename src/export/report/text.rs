@@ -20,11 +20,11 @@ pub fn write(report: &Report) -> String {
 
 fn write_profile(out: &mut String, profile: &ProfileReport) {
     let _ = writeln!(out, "{}  ({})", profile.name, device(profile));
-    for failure in &profile.failures {
-        failure.write_text(out);
-    }
     for program in &profile.programs {
         write_program(out, program, profile);
+    }
+    for failure in &profile.failures {
+        failure.write_text(out);
     }
     for allocator in &profile.runtime {
         runtime_text::write_allocator(out, allocator);
