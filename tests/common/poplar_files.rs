@@ -353,6 +353,7 @@ pub fn write_graph<W: Write>(tree: &mut Tree<W>, spec: &Spec) -> io::Result<()> 
             if spec.estimates {
                 tree.rows("bytesReceivedByTile", spec.exchanges, tiles, |e, tile| (e * 19 + tile * 5) % 4096)?;
                 tree.rows("bytesSentByTile", spec.exchanges, tiles, |e, tile| (e * 23 + tile * 3) % 4096)?;
+                tree.rows("estimatedCyclesByTile", spec.exchanges, tiles, |e, tile| 100 + (e * 7 + tile) % 5000)?;
             }
             Ok(())
         })?;
@@ -434,6 +435,17 @@ fn write_memory<W: Write>(tree: &mut Tree<W>, spec: &Spec) -> io::Result<()> {
         }
         Ok(())
     })?;
+    if spec.estimates {
+        tree.key("byComputeSet")?;
+        tree.object(|tree| {
+            for (kind, part) in ["codeBytes", "vertexDataBytes"].iter().enumerate() {
+                tree.rows(part, spec.compute_sets, tiles, |cs, tile| {
+                    100 + (cs * 37 + tile * 3 + kind as u64 * 11) % 900
+                })?;
+            }
+            Ok(())
+        })?;
+    }
     tree.key("liveness")?;
     tree.object(|tree| {
         tree.key("alwaysLive")?;

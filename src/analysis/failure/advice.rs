@@ -66,7 +66,23 @@ pub fn advice(failure: &Failure, cause: Cause) -> Vec<Advice> {
         }
         kind if kind.starts_with("torch") => torch(failure, cause),
         kind if kind.starts_with("ipu") => ipu(failure),
-        kind if kind.starts_with("tf") => gpu(failure, cause),
+        kind if kind.starts_with("tf") => vec![
+            item(
+                "A smaller batch, or smaller inputs",
+                "yes",
+                "in proportion",
+                "tensors with the batch as a dimension",
+                "",
+            ),
+            item("Recompute activations (tf.recompute_grad)", "no", "", "activations of many layers in the list", ""),
+            item(
+                "Let the memory grow as needed, where other processes share the card (tf.config.experimental.set_memory_growth)",
+                "no",
+                "",
+                "another process on the card",
+                "",
+            ),
+        ],
         "xla_remat_warning" => vec![item(
             "The program needs more than the limit even after recomputing; save less between forward and backward pass (jax.checkpoint), or use a smaller batch",
             "maybe",

@@ -45,6 +45,14 @@ pub struct Part {
     pub bytes: Bytes,
 }
 
+impl Part {
+    /// Whether nothing is there.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        matches!(self.name, "free" | "largest free block" | "free in smaller pieces")
+    }
+}
+
 /// A row of the listing, equal rows grouped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListingGroup {
@@ -56,7 +64,7 @@ pub struct ListingGroup {
     pub shape: Option<String>,
     /// What it is: the first one's instruction or operation.
     pub name: String,
-    /// Framework's name of the operation, where all have the same.
+    /// Framework's name of the operation; `*` for the numbers in which the rows differ.
     pub op_name: Option<String>,
     /// Number of the first.
     pub first: u32,
@@ -405,20 +413,18 @@ fn parts(failure: &Failure) -> Vec<Part> {
     };
     let size = |key: &str| failure.bytes(key);
     match failure.kind {
-        "tpu_hbm_listing" | "tpu_hbm_usage" | "tpu_runtime_reserve" => {
-            add("reserved", size("reserved").or_else(|| size("top_reserved")));
+        "tpu_hbm_listing" | "tpu_hbm_usage" => {
+            add("reserved", size("reserved"));
             add("arguments", size("arguments"));
             let temporaries = size("temporaries");
             add("temporaries", temporaries);
             let other = size("program").and_then(|p| temporaries.map(|t| p.saturating_sub(t)).or(Some(p)));
             add("rest of the program", other);
-            // Results that share memory with arguments are counted there; the compiler's sum leaves results out.
-            add(
-                "outputs",
-                size("output")
-                    .filter(|_| failure.kind == "tpu_runtime_reserve")
-                    .map(|output| output.saturating_sub(size("output_shared").unwrap_or_default())),
-            );
+            // Results are left out: the compiler's sum does not have them beside arguments and program.
+        }
+        "tpu_runtime_reserve" => {
+            add("in use", size("allocated").or_else(|| size("heap_allocations")));
+            add("free", size("free"));
         }
         "tpu_tc_sc_hbm" => {
             add("TensorCore", size("tensorcore"));
@@ -445,13 +451,32 @@ fn parts(failure: &Failure) -> Vec<Part> {
             add("in use", size("in_use"));
             add("free", size("total_free").or_else(|| size("free")));
         }
-        "tpu_runtime_alloc" | "tpu_runtime_load" => {
-            add("free", size("free"));
-            add("reserved", size("reserved_now"));
-        }
+        "tpu_runtime_alloc" | "tpu_runtime_load" => match (size("free"), size("largest_free")) {
+            (Some(free), Some(largest)) if largest < free => {
+                add("largest free block", Some(largest));
+                add("free in smaller pieces", Some(free - largest));
+            }
+            (free, _) => {
+                add("free", free);
+                add("reserved", size("reserved_now"));
+            }
+        },
         _ => add("needed", size("used").or_else(|| size("requested"))),
     }
     parts
+}
+
+/// A name with `*` for each number in it.
+fn folded(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        if !c.is_ascii_digit() {
+            out.push(c);
+        } else if !out.ends_with('*') {
+            out.push('*');
+        }
+    }
+    out
 }
 
 /// The listing with equal rows grouped, and what is counted beyond it.
@@ -460,15 +485,21 @@ fn groups(failure: &Failure) -> (Vec<ListingGroup>, Option<Bytes>) {
     let mut listed = Bytes::ZERO;
     let mut add = |number: u32, bytes: Bytes, shape: Option<&str>, name: &str, op: Option<&str>| {
         listed += bytes;
-        // Same size, shape and operation: one line. The name of an instruction differs each time.
+        // Same size, shape and operation: one line. Numbers differ from layer to layer and from instruction to
+        // instruction.
         let same = groups.iter_mut().find(|g| {
             g.bytes == bytes
                 && g.shape.as_deref() == shape
-                && g.op_name.as_deref() == op
-                && (op.is_some() || g.name == name)
+                && g.op_name.as_deref().map(folded) == op.map(folded)
+                && (op.is_some() || folded(&g.name) == folded(name))
         });
         match same {
-            Some(group) => group.count += 1,
+            Some(group) => {
+                group.count += 1;
+                if group.op_name.as_deref() != op {
+                    group.op_name = op.map(folded);
+                }
+            }
             None => groups.push(ListingGroup {
                 count: 1,
                 bytes,

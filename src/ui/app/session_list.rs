@@ -154,9 +154,9 @@ impl App {
                     (None, None) => Verdict::Unknown,
                 };
                 // A message says that memory ran out, even where it does not say how much there is.
-                let failed = space.is_none()
-                    && tiles.is_none()
-                    && document.profile.failures.iter().any(|failure| failure.is_error);
+                let failed = tiles.is_none()
+                    && document.profile.failures.iter().any(|failure| failure.is_error)
+                    && document.profile.programs.iter().all(|program| program.is_listing);
                 paint_mark(&painter, mark_at, if failed { controls::Mark::Over } else { mark_of(verdict) }, theme);
                 if rail {
                     return false;

@@ -24,7 +24,7 @@ fn slot(part: &str) -> Option<Slot> {
         "tensors" | "in use" | "TensorCore" => Slot::Activation,
         "rest of the program" | "the process beside PyTorch" => Slot::Thread,
         "another process" => Slot::Optimizer,
-        "free" => return None,
+        "free" | "largest free block" | "free in smaller pieces" => return None,
         _ => Slot::Temporary,
     })
 }
@@ -55,7 +55,7 @@ pub fn show(
     let capacity = explained.capacity;
     let limit_at = explained.limit_at;
     // The request begins where the free memory does.
-    let free = explained.parts.iter().take_while(|part| part.name != "free").map(|part| part.bytes).sum::<Bytes>();
+    let free = explained.parts.iter().take_while(|part| !part.is_free()).map(|part| part.bytes).sum::<Bytes>();
     let end_of_request = requested.map_or(0, |r| r.0.saturating_add(free.0));
     let whole = sum.0.max(limit_at.map_or(0, |c| c.0)).max(end_of_request).max(1) as f64;
     let x = Span::new(0.0, whole * 1.005);
@@ -153,23 +153,25 @@ fn limit(
         });
     }
     let beside = if limit.place > limit.capacity { " beyond what is set aside" } else { "" };
-    let words = format!("capacity {}{beside}", context.options.units.capacity(limit.capacity));
-    let left_side = place > outer.left() + 330.0;
-    let (align, dx) = if left_side { (Align2::RIGHT_CENTER, -8.0) } else { (Align2::LEFT_CENTER, 8.0) };
     let font = Weight::SemiBold.at(size::SMALL);
-    ui.painter().text(Pos2::new(place + dx, y), align, words, font.clone(), theme.danger);
-    if let Some(over) = explained.over_by.filter(|_| limit.sum > limit.place) {
-        let words = format!("{} over", context.short(over));
-        let room = outer.right() - place;
-        let (end, align) = if !left_side {
-            (Pos2::new(outer.right(), y), Align2::RIGHT_CENTER)
-        } else if room > 100.0 {
-            (Pos2::new(place + 8.0, y), Align2::LEFT_CENTER)
-        } else {
-            (Pos2::new(place - 330.0, y), Align2::LEFT_CENTER)
+    let lay = |words: String| ui.painter().layout_no_wrap(words, font.clone(), theme.danger);
+    let label = lay(format!("capacity {}{beside}", context.options.units.capacity(limit.capacity)));
+    let over = explained.over_by.filter(|_| limit.sum > limit.place);
+    let over = over.map(|over| lay(format!("{} over", context.short(over))));
+    // The capacity on the left of its line where there is room, the excess on the right; else both on one side.
+    let width = label.size().x;
+    let left_side = place - outer.left() > width + 16.0;
+    let left = if left_side { place - 8.0 - width } else { place + 8.0 };
+    if let Some(over) = over {
+        let room = outer.right() - place > over.size().x + 16.0;
+        let x = match (left_side, room) {
+            (true, true) => place + 8.0,
+            (true, false) => left - 20.0 - over.size().x,
+            (false, _) => left + width + 20.0,
         };
-        ui.painter().text(end, align, words, font, theme.danger);
+        ui.painter().galley(Pos2::new(x, y - over.size().y / 2.0), over, theme.danger);
     }
+    ui.painter().galley(Pos2::new(left, y - label.size().y / 2.0), label, theme.danger);
     let line = Rect::from_min_max(Pos2::new(place - 1.0, row.top() - 6.0), Pos2::new(place + 1.0, outer.bottom()));
     ui.painter().rect_filled(line, 0.0, theme.over);
 }

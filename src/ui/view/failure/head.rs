@@ -2,7 +2,7 @@
 
 use egui::{Rect, Ui, Vec2};
 
-use crate::analysis::failure::{Explanation, page};
+use crate::analysis::failure::{Cause, Explanation, page};
 use crate::model::Failure;
 use crate::ui::session::{Action, ViewContext};
 use crate::ui::widget::controls::link;
@@ -19,7 +19,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: 
                 ui.label(text(explained.title.clone(), size::VERDICT, Weight::SemiBold, color));
                 if let Some(over) = explained.over_by {
                     ui.add_space(8.0);
-                    let words = format!("{} too much", context.short(over));
+                    let words = if explained.cause == Cause::Fragmentation {
+                        format!("{} short in one piece", context.short(over))
+                    } else if failure.get("used").is_some() || failure.get("tensorcore").is_some() {
+                        format!("{} over", context.short(over))
+                    } else {
+                        format!("{} short", context.short(over))
+                    };
                     ui.label(text(words, size::VERDICT, Weight::SemiBold, theme.text));
                 }
             });
@@ -52,8 +58,8 @@ fn place(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Fa
         }
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
         let Some(code) = &failure.error_code else { return };
-        let how = if failure.error_code_printed { "" } else { " describes it" };
-        ui.label(text(format!("{code}{how}"), size::SMALL, Weight::Medium, theme.text2));
+        let how = if failure.error_code_printed { "" } else { "described as " };
+        ui.label(text(format!("{how}{code}"), size::SMALL, Weight::Medium, theme.text2));
         if let Some(page) = page(code) {
             let words = page.trim_start_matches("https://");
             if link(ui, words, theme).on_hover_text("Copy the address of its page").clicked() {

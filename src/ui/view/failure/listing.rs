@@ -107,7 +107,7 @@ pub fn show(
         let words = format!("{} more operations hold {rest} together", thousands(u64::try_from(nodes).unwrap_or(0)));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
-    if explained.not_listed.is_some() {
+    if explained.not_listed.is_some() && failure.get("remaining").is_none() {
         let words = "Not listed: what the message counts beyond its entries (smaller buffers, fragmentation)";
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
     }

@@ -126,7 +126,10 @@ fn nothing(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
         });
         ui.add_space(8.0);
         for note in &context.document.profile.notes {
-            let label = egui::Label::new(text(format!("{note}."), size::LEAD, Weight::Regular, theme.text2));
+            // The title says the first words.
+            let words =
+                note.text.trim_start_matches("no out-of-memory message in this text (").replace(" bytes);", " bytes;");
+            let label = egui::Label::new(text(format!("{words}."), size::LEAD, Weight::Regular, theme.text2));
             ui.add(label.wrap().selectable(true));
         }
     });
