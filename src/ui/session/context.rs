@@ -8,6 +8,7 @@ use super::job::Work;
 use super::locals::Locals;
 use super::options::Options;
 use super::shared::Shared;
+use crate::advisor::Advice;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis, Verdict};
 use crate::model::{BufferId, Bytes, Capacity, InstructionId, Program};
 
@@ -64,6 +65,11 @@ impl<'a> ViewContext<'a> {
     /// Memory map, curves and contributors of the chosen space, once they are computed.
     pub fn data(&mut self) -> Option<Arc<SpaceData>> {
         self.derived.space(self.work, self.document, self.shared.program, self.shared.color)
+    }
+
+    /// What the advisor says, once it has run.
+    pub fn advice(&mut self) -> Option<Arc<Advice>> {
+        self.derived.advice(self.work, self.document)
     }
 
     /// The capacity that counts: the one chosen in the window, else the document's.

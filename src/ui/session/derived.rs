@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::document::Document;
 use super::job::{Job, Work};
+use crate::advisor::{Advice, advise};
 use crate::analysis::contributors::{Contributor, contributors};
 use crate::analysis::grouping::GroupedCurves;
 use crate::analysis::map::MemoryMap;
@@ -169,6 +170,7 @@ type Kept<T> = Job<Option<Arc<T>>>;
 pub struct Derived {
     spaces: HashMap<(usize, i64), Kept<SpaceData>>,
     spreads: HashMap<(usize, i64, Grouping), Kept<Spread>>,
+    advice: Option<Job<Arc<Advice>>>,
 }
 
 impl Derived {
@@ -185,6 +187,15 @@ impl Derived {
             Job::start(work, "memory map", move || SpaceData::new(&document, program, color).map(Arc::new))
         });
         job.poll()?.clone()
+    }
+
+    /// What the advisor says, once it has run.
+    pub fn advice(&mut self, work: &Work, document: &Arc<Document>) -> Option<Arc<Advice>> {
+        let job = self.advice.get_or_insert_with(|| {
+            let document = Arc::clone(document);
+            Job::start(work, "advisor", move || Arc::new(advise(&document.profile, &document.analysis)))
+        });
+        job.poll().cloned()
     }
 
     /// Stacked curves by a grouping other than category, once they are there.

@@ -46,6 +46,7 @@ pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
     locals.get::<State>().focus = true;
 }
 
+/// Draws the view.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = Theme::of(ui.ctx());
     let document = context.document.clone();

@@ -1,5 +1,6 @@
 //! The views, one file or folder each. Adding one is a line in [`VIEWS`] or [`PANELS`].
 
+mod advice;
 pub mod buffers;
 mod details;
 mod empty;
@@ -9,6 +10,7 @@ pub mod liveness;
 mod overview;
 mod padding;
 mod palette;
+mod report;
 mod tile_card;
 mod tile_memory;
 mod tile_overview;
@@ -44,10 +46,15 @@ pub const VIEWS: &[View] = &[
     View { id: "memory", title: "Memory", has: has_tiles, show: tile_memory::show },
     View { id: "liveness", title: "Liveness", has: has_liveness, show: liveness::show },
     View { id: "insights", title: "Insights", has: has_tiles, show: insights::show },
+    View { id: "advisor", title: "Advisor", has: advice::has, show: advice::show_wide },
+    View { id: "report", title: "Report", has: always, show: report::show },
 ];
 
 /// Panels on the right.
-pub const PANELS: &[View] = &[View { id: "details", title: "Details", has: always, show: details::show }];
+pub const PANELS: &[View] = &[
+    View { id: "details", title: "Details", has: always, show: details::show },
+    View { id: "advisor", title: "Advisor", has: advice::has, show: advice::show },
+];
 
 /// The view a document begins with.
 pub const FIRST: &str = "overview";

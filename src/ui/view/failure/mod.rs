@@ -33,7 +33,11 @@ struct State {
 
 /// Whether there is a message, or a text that was searched for one.
 pub fn has(document: &Document) -> bool {
-    !document.profile.failures.is_empty() || document.profile.programs.is_empty()
+    let profile = &document.profile;
+    // A text in which nothing was found is an answer too; whatever else was read has views of its own.
+    let is_text = profile.programs.is_empty() && profile.tiles.is_none() && profile.facts.is_empty();
+    let has_other = profile.live.is_some() || !profile.runtime.is_empty() || !profile.modules.is_empty();
+    !profile.failures.is_empty() || (is_text && !has_other)
 }
 
 /// Draws the view.

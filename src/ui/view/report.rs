@@ -1,0 +1,53 @@
+//! The report as text: everything the profile says, also where no picture is made for it.
+
+use std::sync::Arc;
+
+use egui::Ui;
+
+use crate::export::report;
+use crate::ui::session::{Action, Document, Job, ViewContext};
+use crate::ui::widget::controls;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size};
+
+/// Rows of its lists.
+const TOP: usize = 50;
+
+#[derive(Default)]
+struct State {
+    words: Option<Job<Arc<str>>>,
+}
+
+/// Draws the view.
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = Theme::of(ui.ctx());
+    let mut state = context.locals.take::<State>();
+    let document = context.document.clone();
+    let work = context.work.clone();
+    let words =
+        state.words.get_or_insert_with(|| Job::start(&work, "report", move || written(&document))).poll().cloned();
+    egui::Frame::new().inner_margin(egui::Margin::symmetric(20, 12)).show(ui, |ui| {
+        ui.horizontal(|ui| {
+            ui.label(text("Report", size::HEADLINE, Weight::SemiBold, theme.text));
+            if let Some(words) = &words
+                && controls::button(ui, "Copy", "", false, &theme).clicked()
+            {
+                context.actions.push(Action::Copy(words.to_string()));
+            }
+            ui.label(text("the same as highwater report", size::SMALL, Weight::Regular, theme.text3));
+        });
+        ui.add_space(6.0);
+        let Some(words) = words else { return };
+        egui::ScrollArea::both().id_salt("report").auto_shrink([false, false]).show(ui, |ui| {
+            let label = egui::Label::new(text(words.as_ref(), size::SMALL, Weight::Mono, theme.text));
+            ui.add(label.selectable(true).extend());
+        });
+    });
+    context.locals.put(state);
+}
+
+fn written(document: &Document) -> Arc<str> {
+    let options = report::Options { top: TOP, ..report::Options::default() };
+    let report = report::build(&[(&document.profile, &document.analysis)], &[], &options);
+    report::write(&report, report::Format::Text).into()
+}
