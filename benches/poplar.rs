@@ -35,7 +35,7 @@ fn main() {
         bytes,
         opened.as_secs_f64(),
         bytes as f64 / 1e6 / opened.as_secs_f64(),
-        (begin.elapsed() - opened).as_secs_f64() * 1e3,
+        begin.elapsed().saturating_sub(opened).as_secs_f64() * 1e3,
         peak_kib() / 1024,
         analysis.tiles.map_or(0, |tiles| tiles.over.len())
     );

@@ -30,6 +30,7 @@ const KNOWN: &[(&str, &str)] = &[
 ];
 
 fn known_format(name: &str) -> Option<&'static str> {
+    #[expect(clippy::case_sensitive_file_extension_comparisons, reason = "the names are ours")]
     if name.contains(".memory_viewer") && name.ends_with(".json") {
         return Some("XProf memory viewer (JSON)");
     }

@@ -125,7 +125,7 @@ const PREFIXES: [&str; 10] = [
 
 fn each_line(text: &[u8], change: impl Fn(&str) -> String) -> Vec<u8> {
     let text = String::from_utf8_lossy(text);
-    text.split_inclusive('\n').map(|line| change(line)).collect::<String>().into_bytes()
+    text.split_inclusive('\n').map(change).collect::<String>().into_bytes()
 }
 
 #[test]

@@ -25,7 +25,7 @@ fn graph(spec: &Spec) -> Vec<u8> {
 fn app(ctx: &egui::Context, bytes: &[u8], theme: ThemeChoice, place: Place) -> App {
     let mut app = App::new(ctx, Options { theme, synchronous: true, ..Options::default() });
     app.place = Some(place.clone());
-    app.open(Source::Bytes("made.cbor".to_owned(), bytes.to_vec()));
+    app.open(Source::Bytes("made.cbor".to_owned(), bytes.into()));
     assert_eq!(app.take_errors(), []);
     app.check_place(&place).unwrap();
     app

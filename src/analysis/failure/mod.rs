@@ -306,7 +306,7 @@ fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
     }
     match cause {
         Cause::Fragmentation => {
-            out.push("Enough is free, but not in one piece: this is fragmentation, not a true shortage".to_owned())
+            out.push("Enough is free, but not in one piece: this is fragmentation, not a true shortage".to_owned());
         }
         Cause::CachedInPieces => {
             let cached = size("unallocated").or_else(|| cached(failure)).unwrap_or_default();
@@ -350,7 +350,7 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
         )),
         "ipu_code" => out.push("The program's code for the tile does not fit where it must lie".to_owned()),
         "ipu_allow_oom" => {
-            out.push("Variables do not fit on one or more tiles; compilation went on to write a report".to_owned())
+            out.push("Variables do not fit on one or more tiles; compilation went on to write a report".to_owned());
         }
         "xla_remat_warning" => {
             for warning in &failure.warnings {

@@ -57,7 +57,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
         }
         kind if kind.starts_with("tpu") => dump(failure, has_dump, &mut out),
         "xla_gpu_peak_buffers" | "xla_runtime_alloc" | "xla_remat_warning" | "rocm_alloc" => {
-            dump(failure, has_dump, &mut out)
+            dump(failure, has_dump, &mut out);
         }
         kind if kind.starts_with("bfc") => {
             if failure.chunks.is_empty() && failure.kind != "bfc_warning" {
@@ -68,13 +68,11 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
             }
             dump(failure, has_dump, &mut out);
         }
-        kind if kind.starts_with("tf") => {
-            if failure.usage_rows.is_empty() {
-                out.push(step(
-                    "Let TensorFlow list the tensors in memory when it fails",
-                    Some("tf.compat.v1.RunOptions(report_tensor_allocations_upon_oom=True)"),
-                ));
-            }
+        kind if kind.starts_with("tf") && failure.usage_rows.is_empty() => {
+            out.push(step(
+                "Let TensorFlow list the tensors in memory when it fails",
+                Some("tf.compat.v1.RunOptions(report_tensor_allocations_upon_oom=True)"),
+            ));
         }
         kind if kind.starts_with("torch") => {
             out.push(step("Record every allocation, before the model is built", Some(TORCH)));

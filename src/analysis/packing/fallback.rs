@@ -69,7 +69,7 @@ impl Shelf {
             if let Some(slot) = self.met.get_mut(count) {
                 *slot = (other.offset, other.top);
             }
-            count += usize::from((other.start <= block.end) & (block.start <= other.end));
+            count += usize::from((other.start <= block.end) && (block.start <= other.end));
         }
         let mut best = u64::MAX;
         let mut best_at = None;

@@ -18,6 +18,7 @@ pub enum Joining {
 
 /// An excerpt as plain text, with the way back to the file.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "the text of a text")]
 pub struct Text {
     /// The text.
     pub text: String,

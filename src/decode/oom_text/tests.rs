@@ -44,11 +44,14 @@ fn a_listing_becomes_a_failure_and_a_program() {
 fn wrappings_change_nothing() {
     let plain = failures(LISTING);
     let fields = |failures: &[Failure]| format!("{:?} {:?}", failures[0].fields, failures[0].allocations);
-    let quoted: String = LISTING.lines().map(|line| format!("> {line}\n")).collect();
     let crlf = LISTING.replace('\n', "\r\n");
-    let colored: String = LISTING.lines().map(|line| format!("\x1b[31m{line}\x1b[0m\n")).collect();
-    let ranked: String = LISTING.lines().map(|line| format!("[rank3]: {line}\n")).collect();
-    let odd: String = LISTING.lines().enumerate().map(|(i, line)| format!("§{i:03}§ host/a {line}\n")).collect();
+    #[expect(clippy::format_collect, reason = "short and clear in a test")]
+    let (quoted, colored, ranked, odd): (String, String, String, String) = (
+        LISTING.lines().map(|line| format!("> {line}\n")).collect(),
+        LISTING.lines().map(|line| format!("\x1b[31m{line}\x1b[0m\n")).collect(),
+        LISTING.lines().map(|line| format!("[rank3]: {line}\n")).collect(),
+        LISTING.lines().enumerate().map(|(i, line)| format!("§{i:03}§ host/a {line}\n")).collect(),
+    );
     let escaped = format!("{{\"message\": \"{}\"}}\n", LISTING.replace('"', "\\\"").replace('\n', "\\n"));
     for text in [quoted, crlf, colored, ranked.clone(), odd, escaped] {
         assert_eq!(fields(&failures(&text)), fields(&plain), "{text}");

@@ -88,6 +88,7 @@ fn kind_of(pull: &mut dyn Pull, name: &str) -> Option<Kind> {
 
 /// Whether a key below a path of keys occurs in one kind of file alone.
 fn settles(path: &[&str], key: &str) -> Option<Kind> {
+    #[expect(clippy::match_like_matches_macro, reason = "a table, a row for each place")]
     let profile = match (path, key) {
         ([], "profilerMode" | "programTrace" | "targetMemoryInfo" | "equivalenceClassInterference") => true,
         ([], "allocationOrderByTile") => true,

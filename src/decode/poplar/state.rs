@@ -205,7 +205,7 @@ impl State {
             .max()
             .unwrap_or(0)
             .min(super::rows::MAX_TILES);
-        let said = self.tiles.or_else(|| Some(self.ipus?.checked_mul(self.tiles_per_ipu?)?));
+        let said = self.tiles.or_else(|| self.ipus?.checked_mul(self.tiles_per_ipu?));
         match said {
             Some(said) if said as usize >= longest && said <= super::rows::MAX_TILES as u64 => said as usize,
             Some(said) => {

@@ -156,7 +156,6 @@ pub fn fill_tiles(state: &mut State) {
     for (high, unplaced) in high.iter_mut().zip(&unplaced) {
         *high = high.saturating_add(*unplaced);
     }
-    use crate::model::TileColumn;
-    state.by_tile.push(TileColumn { name: "total".to_owned(), bytes: total });
-    state.by_tile.push(TileColumn { name: "totalIncludingGaps".to_owned(), bytes: high });
+    state.by_tile.push(crate::model::TileColumn { name: "total".to_owned(), bytes: total });
+    state.by_tile.push(crate::model::TileColumn { name: "totalIncludingGaps".to_owned(), bytes: high });
 }

@@ -371,7 +371,7 @@ impl App {
                 }
             }
             Command::Find if open.document.profile.tiles.is_some() => {
-                view::liveness::focus_filter(&mut open.shared, &mut open.locals)
+                view::liveness::focus_filter(&mut open.shared, &mut open.locals);
             }
             Command::Find => view::buffers::focus_filter(&mut open.shared, &mut open.locals),
             Command::Peak => open.shared.step = None,

@@ -78,7 +78,7 @@ fn rows(memory: &TileMemory, state: &State) -> Vec<u32> {
         3 | 4 => rows.sort_by_key(|&step| (state.bytes[step as usize], std::cmp::Reverse(step))),
         _ => {}
     }
-    if down && column != 0 || (column == 0 && down) {
+    if down {
         rows.reverse();
     }
     rows

@@ -5,6 +5,7 @@ mod cache;
 mod schema;
 mod tables;
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
@@ -114,7 +115,9 @@ fn open_path(path: &Path) -> rusqlite::Result<Connection> {
     for byte in absolute.to_string_lossy().bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(byte)),
-            byte => uri.push_str(&format!("%{byte:02X}")),
+            byte => {
+                let _ = write!(uri, "%{byte:02X}");
+            }
         }
     }
     uri.push_str("?mode=ro&immutable=1");

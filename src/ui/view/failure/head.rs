@@ -1,5 +1,7 @@
 //! The answer: what ran out and by how much, in words, with the place of the message and the code of its page.
 
+use std::fmt::Write as _;
+
 use egui::{Rect, Ui, Vec2};
 
 use crate::analysis::failure::{Cause, Explanation, page};
@@ -51,10 +53,10 @@ fn place(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Fa
     ui.horizontal_wrapped(|ui| {
         let mut words = failure.describe().title.to_owned();
         if !failure.source.is_empty() {
-            words += &format!("; {}, line {}", failure.source, failure.line);
+            let _ = write!(words, "; {}, line {}", failure.source, failure.line);
         }
         if let Some(process) = &failure.process {
-            words += &format!(", {process}");
+            let _ = write!(words, ", {process}");
         }
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
         let Some(code) = &failure.error_code else { return };

@@ -189,7 +189,7 @@ fn paint(raster: &mut Raster, room: Rect, layout: &Layout, state: &State, theme:
         raster.fill(x0 - 1, y0 - 1, x1 + 1, y1 + 1, theme.over);
         let side = (x1 - x0).min(y1 - y0);
         if side >= 8 {
-            let (cx, cy, arm) = ((x0 + x1) / 2, (y0 + y1) / 2, side / 4);
+            let (cx, cy, arm) = (i64::midpoint(x0, x1), i64::midpoint(y0, y1), side / 4);
             for step in -arm..=arm {
                 raster.fill(cx + step, cy + step, cx + step + 2, cy + step + 1, theme.canvas);
                 raster.fill(cx + step, cy - step, cx + step + 2, cy - step + 1, theme.canvas);

@@ -138,15 +138,14 @@ fn map(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'
             let rect = cell.rect.translate(-origin.to_vec2());
             let (x0, y0, x1, y1) = (pixel(rect.left()), pixel(rect.top()), pixel(rect.right()), pixel(rect.bottom()));
             let gap = i64::from(x1 - x0 > 3 && y1 - y0 > 3);
-            match cell.leaf {
-                true => {
-                    raster.fill(x0, y0, x1 - gap, y1 - gap, slot_of(cell.rank, cell.ranks).color());
-                    let wasted = ((y1 - y0) as f64 * cell.padding_share).round() as i64;
-                    if wasted > 0 {
-                        raster.hatch(x0, y1 - gap - wasted, x1 - gap, y1 - gap, Hatch::padding(theme.hatch));
-                    }
+            if cell.leaf {
+                raster.fill(x0, y0, x1 - gap, y1 - gap, slot_of(cell.rank, cell.ranks).color());
+                let wasted = ((y1 - y0) as f64 * cell.padding_share).round() as i64;
+                if wasted > 0 {
+                    raster.hatch(x0, y1 - gap - wasted, x1 - gap, y1 - gap, Hatch::padding(theme.hatch));
                 }
-                false => raster.fill(x0, y0, x1 - gap, y1 - gap, theme.inset),
+            } else {
+                raster.fill(x0, y0, x1 - gap, y1 - gap, theme.inset);
             }
         }
     });
