@@ -1,12 +1,15 @@
 //! Memory report: a column for all tiles, the mean tile and each chosen tile; below it what lies there by vertex type,
 //! exchange, compute set or variable.
 
-use egui::{Pos2, Rect, Ui, Vec2};
+use std::path::Path;
+
+use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 
 use super::palette;
 use crate::analysis::tiles::{CategoryBytes, MemoryReport, Named, Selection, TileAnalysis};
+use crate::decode::poplar::{TileVariable, variables_of_tile};
 use crate::model::{TileMemory, TileRows, TileVariables, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::session::{Job, ViewContext};
 use crate::ui::widget::controls::segmented;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
@@ -33,6 +36,8 @@ struct State {
     of: (usize, Vec<u32>),
     reports: Vec<MemoryReport>,
     part: Part,
+    /// Variables of a tile of a `profile.pop`, read when they are looked at.
+    stored: Option<(u32, Job<Result<Vec<TileVariable>, String>>)>,
     above: TableState,
     below: TableState,
 }
@@ -142,6 +147,7 @@ fn draw(
     );
     let below = Rect::from_min_max(Pos2::new(full.left(), above.bottom() + 12.0), full.max);
     if below.height() > 90.0 {
+        read_variables(context, memory, state, chosen);
         lists(ui, theme, memory, state, below);
     }
 }
@@ -202,7 +208,7 @@ fn lists(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State, rec
         (Part::Vertices, "Vertices", !memory.vertex_types.rows.is_empty()),
         (Part::Exchanges, "Exchanges", !memory.exchanges.rows.is_empty()),
         (Part::ComputeSets, "Compute sets", !memory.compute_sets.rows.is_empty()),
-        (Part::Variables, "Variables", !memory.variables.is_empty()),
+        (Part::Variables, "Variables", !memory.variables.is_empty() || state.stored.is_some()),
     ];
     let parts: Vec<_> = all.into_iter().filter(|part| part.2).collect();
     if parts.is_empty() {
@@ -217,6 +223,7 @@ fn lists(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State, rec
             state.below = TableState::default();
         }
         let words = match part {
+            Part::Variables if state.stored.is_some() => "of the first chosen tile, largest first",
             Part::Variables => "of the chosen tiles, by address",
             _ => "of all tiles, with the fullest tile of each",
         };
@@ -233,12 +240,116 @@ fn lists(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State, rec
                 (0..memory.compute_sets.rows.len() as u32).map(|row| Named { row, bytes: 0 }).take(LIST).collect();
             table(&mut child, &mut state.below, &memory.compute_sets, &rows, "Compute set");
         }
+        Part::Variables if state.stored.is_some() => stored(&mut child, theme, state),
         Part::Variables => {
             let rows: Vec<u32> =
                 state.reports.iter().skip(1).flat_map(|report| report.variables.iter().copied()).collect();
+            let strip = Rect::from_min_size(body.min, Vec2::new(body.width(), 40.0));
+            let is_one = address_map(&child, theme, memory, &rows, strip);
+            let top = if is_one { strip.bottom() + 4.0 } else { body.top() };
+            let below = Rect::from_min_max(Pos2::new(body.left(), top), body.max);
+            let mut child = ui.new_child(egui::UiBuilder::new().max_rect(below).id_salt("memory variables"));
             variables(&mut child, &mut state.below, memory, &rows);
         }
     }
+}
+
+/// Begins to read the variables of the first chosen tile where the profile is a `profile.pop`: it may have many
+/// millions of them, so those of a tile are read when it is looked at.
+fn read_variables(context: &ViewContext<'_>, memory: &TileMemory, state: &mut State, chosen: &[u32]) {
+    let Some(&tile) = chosen.first().filter(|_| memory.variables.is_empty()) else { return };
+    if state.part != Part::Variables && state.stored.is_some() {
+        return;
+    }
+    let sources = &context.document.profile.sources;
+    let Some(path) = sources.iter().map(|source| Path::new(&source.path)).find(|path| is_pop(path)) else { return };
+    if state.stored.as_ref().is_none_or(|(of, _)| *of != tile) {
+        let path = path.to_owned();
+        let job = Job::start(context.work, "variables of a tile", move || {
+            variables_of_tile(&path, tile, LIST).map_err(|error| error.to_string())
+        });
+        state.stored = Some((tile, job));
+    }
+}
+
+fn is_pop(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "pop") && path.is_file()
+}
+
+/// The variables of a tile, as they were read.
+fn stored(ui: &mut Ui, theme: &Theme, state: &mut State) {
+    let Some((tile, job)) = &mut state.stored else { return };
+    let rows = match job.poll() {
+        Some(Ok(rows)) => rows,
+        Some(Err(error)) => {
+            ui.label(text(error.as_str(), size::SMALL, Weight::Regular, theme.warn));
+            return;
+        }
+        None => return,
+    };
+    let columns = [
+        Column::number("Tile", 70.0).fixed(),
+        Column::number("Size, B", 100.0).fixed(),
+        Column::text("Variable", 200.0, 3.0).fixed(),
+        Column::text("Category", 150.0, 1.0).fixed(),
+    ];
+    let table = Table {
+        columns: &columns,
+        rows: rows.len(),
+        selected: None,
+        lit: None,
+        sort: None,
+        name: "stored",
+        keys: false,
+    };
+    table.show(
+        ui,
+        &mut state.below,
+        |row| rows[row].name.clone(),
+        |row, column| match column {
+            0 => Cell::text(thousands((*tile).into())).quiet(),
+            1 => Cell::text(thousands(rows[row].bytes)),
+            2 => Cell::mono(rows[row].name.as_str()),
+            _ => Cell::text(palette::words(&rows[row].category)).swatch(palette::tile_slot(&rows[row].category)),
+        },
+    );
+}
+
+/// The addresses of one tile as a strip: variables where they lie, regions and the end of the tile marked. Returns
+/// whether there is one tile with known addresses.
+fn address_map(ui: &Ui, theme: &Theme, memory: &TileMemory, rows: &[u32], rect: Rect) -> bool {
+    let own = &memory.variables;
+    let placed = || rows.iter().map(|&row| row as usize).filter(|&row| own.offset[row] != u64::MAX);
+    let Some(first) = placed().next() else { return false };
+    if placed().any(|row| own.tile[row] != own.tile[first]) {
+        return false;
+    }
+    let high = placed().map(|row| own.offset[row].saturating_add(own.bytes[row])).max().unwrap_or(1);
+    let limit = memory.target.bytes_per_tile;
+    let whole = high.max(limit.unwrap_or(0)).max(1) as f64;
+    let strip = Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.bottom() - 16.0));
+    let at = |bytes: u64| strip.left() + (bytes as f64 / whole * f64::from(strip.width())) as f32;
+    let painter = ui.painter();
+    painter.rect_filled(strip, 0.0, theme.inset);
+    for row in placed() {
+        let (from, to) = (at(own.offset[row]), at(own.offset[row].saturating_add(own.bytes[row])));
+        let slot = palette::tile_slot(own.strings.get(own.category[row]));
+        let part = Rect::from_min_max(Pos2::new(from, strip.top()), Pos2::new(to.max(from + 1.0), strip.bottom()));
+        painter.rect_filled(part, 0.0, slot.color());
+    }
+    let small = Weight::Regular.at(size::SMALL);
+    let mark = |bytes: u64, words: &str, color: egui::Color32, align: Align2| {
+        painter.vline(at(bytes).round(), strip.top() - 2.0..=strip.bottom() + 3.0, Stroke::new(1.5, color));
+        painter.text(Pos2::new(at(bytes), strip.bottom() + 2.0), align, words, small.clone(), color);
+    };
+    mark(0, "address 0", theme.text2, Align2::LEFT_TOP);
+    if let Some(start) = memory.target.interleaved_start {
+        mark(start, "interleaved from here", theme.text2, Align2::CENTER_TOP);
+    }
+    if let Some(limit) = limit {
+        mark(limit, "limit", theme.danger, Align2::RIGHT_TOP);
+    }
+    true
 }
 
 fn table(ui: &mut Ui, state: &mut TableState, of: &TileRows, rows: &[Named], title: &str) {

@@ -122,7 +122,17 @@ pub fn show(
         for &(ipu, panel) in &layout.panels {
             let at = Pos2::new(panel.left(), panel.top() - 3.0);
             let words = format!("IPU {ipu}");
-            ui.painter().text(at, Align2::LEFT_BOTTOM, words, Weight::Medium.at(size::SMALL), theme.text2);
+            let font = Weight::Medium.at(size::SMALL);
+            let title = ui.painter().text(at, Align2::LEFT_BOTTOM, &words, font, theme.text2);
+            let response = ui.interact(title, ui.scope_id().with(("all of ipu", ipu)), Sense::click());
+            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Choose all tiles of {words}")));
+            if response.clicked() {
+                if !ui.input(|input| input.modifiers.shift) {
+                    context.shared.tiles.clear();
+                }
+                context.shared.tiles.extend((ipu * layout.per_ipu..(ipu + 1) * layout.per_ipu).map(|tile| tile as u32));
+            }
+            response.on_hover_text("Choose all its tiles");
         }
     }
     let dims = context.shared.tiles.len() > OUTLINES;
