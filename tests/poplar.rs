@@ -311,10 +311,11 @@ fn deep_trees_and_long_numbers_are_refused_or_skipped() {
     let deep = format!(r#"{{"target":{{"numTiles":1}},"x":{}"#, "[".repeat(100_000));
     let profile = bytes_profile("g.json", deep.as_bytes()).unwrap();
     assert!(profile.notes.iter().any(|note| note.text.contains("inside each other")));
+    let closing = "[]".to_owned() + &"}]".repeat(1500);
     let forest = format!(
         r#"{{"target":{{"numTiles":1}},"memory":{{"liveness":{{"notAlwaysLive":{{"byProgram":{}{}}}}}}}}}"#,
         r#"[{"bytes":1,"children":"#.repeat(1500),
-        format!("[]{}", "}]".repeat(1500))
+        closing
     );
     let profile = bytes_profile("g.json", forest.as_bytes()).unwrap();
     assert_eq!(profile.tiles.unwrap().liveness.nodes.len(), 1500);

@@ -22,12 +22,12 @@ fn graph(spec: &Spec) -> Vec<u8> {
     tree.finish().unwrap()
 }
 
-fn app(ctx: &egui::Context, bytes: &[u8], theme: ThemeChoice, place: Place) -> App {
+fn app(ctx: &egui::Context, bytes: &[u8], theme: ThemeChoice, place: &Place) -> App {
     let mut app = App::new(ctx, Options { theme, synchronous: true, ..Options::default() });
     app.place = Some(place.clone());
     app.open(Source::Bytes("made.cbor".to_owned(), bytes.into()));
     assert_eq!(app.take_errors(), []);
-    app.check_place(&place).unwrap();
+    app.check_place(place).unwrap();
     app
 }
 
@@ -46,7 +46,7 @@ fn every_view_draws_in_both_themes() {
     for (choice, theme) in [(ThemeChoice::Light, Theme::LIGHT), (ThemeChoice::Dark, Theme::DARK)] {
         for view in VIEWS {
             let ctx = egui::Context::default();
-            let mut app = app(&ctx, &bytes, choice, place(view));
+            let mut app = app(&ctx, &bytes, choice, &place(view));
             let image = draw_picture(&ctx, &mut app, Vec2::new(1400.0, 900.0), 1.0);
             let drawn = image.pixels.len() - count(&image, theme.canvas);
             assert!(drawn > image.pixels.len() / 10, "{view}: nearly nothing drawn");
@@ -68,7 +68,7 @@ fn small_windows_and_many_ipus_are_no_harm() {
         for view in VIEWS {
             for size in [Vec2::new(420.0, 300.0), Vec2::new(1000.0, 500.0)] {
                 let ctx = egui::Context::default();
-                let mut app = app(&ctx, &bytes, ThemeChoice::Light, place(view));
+                let mut app = app(&ctx, &bytes, ThemeChoice::Light, &place(view));
                 draw_picture(&ctx, &mut app, size, 1.0);
             }
         }
@@ -81,7 +81,7 @@ fn a_chosen_tile_is_outlined_and_in_the_details() {
     let shown = |select: Option<&str>| {
         let ctx = egui::Context::default();
         let place = Place { select: select.map(str::to_owned), ..place("tiles") };
-        let mut app = app(&ctx, &bytes, ThemeChoice::Light, place);
+        let mut app = app(&ctx, &bytes, ThemeChoice::Light, &place);
         draw_picture(&ctx, &mut app, Vec2::new(1400.0, 900.0), 1.0)
     };
     assert_ne!(shown(None).pixels, shown(Some("3")).pixels);
@@ -93,7 +93,7 @@ fn a_frame_of_sixteen_ipus_is_cheap() {
     let spec = Spec { ipus: 16, exchanges: 4, compute_sets: 8, hot_tiles: vec![5, 20_000], ..Spec::mk2() };
     let bytes = graph(&spec);
     let ctx = egui::Context::default();
-    let mut app = app(&ctx, &bytes, ThemeChoice::Light, place("tiles"));
+    let mut app = app(&ctx, &bytes, ThemeChoice::Light, &place("tiles"));
     let mut times = Vec::new();
     for frame in 0..60 {
         let at = egui::pos2(400.0 + frame as f32 * 7.0, 300.0 + frame as f32);

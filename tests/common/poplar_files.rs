@@ -160,6 +160,7 @@ impl<W: Write> Tree<W> {
     }
 
     /// The stream.
+    #[expect(clippy::unnecessary_wraps, reason = "as the writers beside it")]
     pub fn finish(self) -> io::Result<W> {
         Ok(self.out)
     }
@@ -178,14 +179,14 @@ impl<W: Write> Tree<W> {
         let bytes = value.to_be_bytes();
         match value {
             0..24 => self.out.write_all(&[major << 5 | value as u8]),
-            24..0x100 => self.out.write_all(&[major << 5 | 24, bytes[7]]),
-            0x100..0x1_0000 => self.out.write_all(&[major << 5 | 25, bytes[6], bytes[7]]),
+            24..0x100 => self.out.write_all(&[major << 5 | 0x18, bytes[7]]),
+            0x100..0x1_0000 => self.out.write_all(&[major << 5 | 0x19, bytes[6], bytes[7]]),
             0x1_0000..0x1_0000_0000 => {
-                self.out.write_all(&[major << 5 | 26])?;
+                self.out.write_all(&[major << 5 | 0x1a])?;
                 self.out.write_all(&bytes[4..])
             }
             _ => {
-                self.out.write_all(&[major << 5 | 27])?;
+                self.out.write_all(&[major << 5 | 0x1b])?;
                 self.out.write_all(&bytes)
             }
         }

@@ -31,13 +31,16 @@ enum Part {
     Variables,
 }
 
+/// Variables of a tile, or why they could not be read.
+type Stored = Result<Vec<TileVariable>, String>;
+
 #[derive(Default)]
 struct State {
     of: (usize, Vec<u32>),
     reports: Vec<MemoryReport>,
     part: Part,
     /// Variables of a tile of a `profile.pop`, read when they are looked at.
-    stored: Option<(u32, Job<Result<Vec<TileVariable>, String>>)>,
+    stored: Option<(u32, Job<Stored>)>,
     above: TableState,
     below: TableState,
 }
