@@ -49,11 +49,21 @@ pub struct AtPeak {
 }
 
 impl<'a> Case<'a> {
-    /// Prepares the HBM of a program; `None` where it has none.
+    /// Prepares the HBM of a program, against another capacity than the device's where one is given; `None` where it
+    /// has none.
     #[must_use]
-    pub fn new(row: usize, program: &'a Program, analysis: &'a ProgramAnalysis, device: &'a Device) -> Option<Self> {
+    pub fn new(
+        row: usize,
+        program: &'a Program,
+        analysis: &'a ProgramAnalysis,
+        device: &'a Device,
+        capacity: Option<Bytes>,
+    ) -> Option<Self> {
         let space = analysis.space(0)?;
-        let memory = Memory::new(program, analysis, space, device);
+        let mut memory = Memory::new(program, analysis, space, device);
+        if let Some(bytes) = capacity {
+            memory.capacity = Some(bytes.0);
+        }
         let before = memory.evaluate(program, &[], Depth::Verdict);
         let at = before.peak_event;
         let mut peak: Vec<AtPeak> = memory

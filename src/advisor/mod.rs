@@ -8,6 +8,7 @@ pub mod chips;
 mod debug_callback;
 mod donation;
 mod duplicate;
+mod failure_text;
 mod finding;
 mod fragmentation;
 pub mod ipu;
@@ -29,7 +30,7 @@ pub use finding::{ChangesResults, Finding, Severity};
 pub use plan::Plan;
 
 use crate::analysis::ProfileAnalysis;
-use crate::model::Profile;
+use crate::model::{Bytes, Profile};
 
 /// What a rule about a whole profile looks at: a profile and its analysis.
 #[derive(Debug, Clone, Copy)]
@@ -57,7 +58,7 @@ pub struct ProgramRule {
 }
 
 /// Rules about whole profiles.
-const RULES: &[&[Rule]] = &[ipu::RULES];
+const RULES: &[&[Rule]] = &[ipu::RULES, failure_text::RULES];
 
 /// Rules about XLA programs.
 pub const PROGRAM_RULES: &[ProgramRule] = &[
@@ -106,6 +107,12 @@ pub struct BatchFit {
 /// Runs every rule. Pure and without side effects, but not free: run it off the window's thread.
 #[must_use]
 pub fn advise(profile: &Profile, analysis: &ProfileAnalysis) -> Advice {
+    advise_against(profile, analysis, None)
+}
+
+/// As [`advise`], against another capacity of HBM than the device's.
+#[must_use]
+pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: Option<Bytes>) -> Advice {
     use rayon::prelude::*;
     let subject = Subject { profile, analysis };
     let mut findings = Vec::new();
@@ -113,8 +120,9 @@ pub fn advise(profile: &Profile, analysis: &ProfileAnalysis) -> Advice {
         (rule.run)(&subject, &mut findings);
     }
     let programs = profile.programs.iter().zip(&analysis.programs).enumerate();
-    let cases: Vec<Case<'_>> =
-        programs.filter_map(|(row, (program, analysis))| Case::new(row, program, analysis, &profile.device)).collect();
+    let cases: Vec<Case<'_>> = programs
+        .filter_map(|(row, (program, analysis))| Case::new(row, program, analysis, &profile.device, capacity))
+        .collect();
     for case in &cases {
         let found: Vec<Vec<Finding>> = PROGRAM_RULES
             .par_iter()
@@ -161,7 +169,6 @@ pub fn rank(findings: &mut [Finding]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Bytes;
 
     fn finding(rule: &'static str, saves: u64, changes: ChangesResults, severity: Severity) -> Finding {
         Finding { saves_bytes: Some(Bytes(saves)), changes_results: changes, severity, ..Finding::new(rule) }

@@ -145,7 +145,7 @@ impl Sketch {
         let device = Device { capacities: vec![space(0, capacity), space(1, 128 << 20)], ..Device::default() };
         let analysis = ProgramAnalysis::new(&self.program, &device);
         let mut findings = Vec::new();
-        if let Some(case) = Case::new(0, &self.program, &analysis, &device) {
+        if let Some(case) = Case::new(0, &self.program, &analysis, &device, None) {
             rule(&case, &mut findings);
         }
         findings
