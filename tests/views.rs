@@ -264,3 +264,23 @@ fn several_files_are_one_session() {
     harness.run_ok();
     assert_eq!(harness.state().files.entries.len(), files.len() - 1);
 }
+
+#[test]
+fn a_message_joins_the_program_that_it_names() {
+    let folder = std::env::temp_dir().join(format!("highwater-join-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let dump = common::sample_programs()
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains("v5e_mlp_f32"))
+        .expect("the sample that fits");
+    let name = decode::open_path(&dump, &Progress::default()).expect("a sample").programs[0].name.clone();
+    let log = folder.join("train.log");
+    let words =
+        "Ran out of memory on HBM, the total memory required for HLO temporaries (25.90G) exceeds available HBM";
+    std::fs::write(&log, format!("{words} (15.75G). HLO module: {name}. \n")).expect("written");
+    let harness = gui::window(&[&dump, &log], [1600.0, 1000.0], ThemeChoice::Light, Place::default());
+    std::fs::remove_dir_all(&folder).expect("removed");
+    assert_eq!(harness.state().files.entries.len(), 1, "{:?}", words(&harness));
+    assert!(says(&harness, "Out of HBM"));
+    assert!(says(&harness, "Timeline"));
+}

@@ -18,7 +18,7 @@ pub mod xprof_json;
 pub mod xspace;
 
 pub use decoder::{Context, DecodeError, Decoder};
-pub use open::{open_input, open_path, open_with};
+pub use open::{join_messages, open_input, open_path, open_with};
 pub use registry::{DECODERS, decode};
 pub use reporter::Reporter;
 pub use session::{Entry, Session, open_worst};

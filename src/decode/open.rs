@@ -210,6 +210,12 @@ fn is_report(program: &Program) -> bool {
     !program.reported.is_empty() || !program.reported_uses.is_empty()
 }
 
+/// Adds the messages of a text to the profile of the program that they name.
+pub fn join_messages(profile: &mut Profile, text: Profile) {
+    profile.sources.extend(text.sources.iter().cloned());
+    join(profile, text);
+}
+
 /// Joins two profiles of the same thing; returns whether the second knew anything new.
 fn join(profile: &mut Profile, mut other: Profile) -> bool {
     let mut joined = false;

@@ -123,6 +123,7 @@ impl Files {
             let FileState::Loading(loading) = &self.entries[index].state else { continue };
             let Some(outcome) = loading.poll() else { continue };
             match outcome {
+                Ok(document) if self.join(index, &document) => return self.poll(first_view),
                 Ok(document) => {
                     self.entries[index].name.clone_from(&document.profile.name);
                     self.entries[index].state = FileState::Open(Box::new(OpenFile::new(document, first_view)));
@@ -136,6 +137,33 @@ impl Files {
                 Err(error) => self.entries[index].state = FileState::Failed(error),
             }
         }
+    }
+
+    /// Joins the messages of a text to the open program that they name; returns whether there is one.
+    fn join(&mut self, index: usize, text: &Document) -> bool {
+        let named = text.profile.failures.iter().find_map(|failure| failure.text("module"));
+        let Some(module) = named.filter(|_| text.profile.programs.iter().all(|program| program.is_listing)) else {
+            return false;
+        };
+        let is_it = |entry: &FileEntry| match &entry.state {
+            FileState::Open(open) => {
+                let profile = &open.document.profile;
+                profile.failures.is_empty() && profile.programs.iter().any(|p| p.name == module && !p.is_listing)
+            }
+            _ => false,
+        };
+        let Some(target) = self.entries.iter().position(is_it) else { return false };
+        if let FileState::Open(open) = &mut self.entries[target].state {
+            let mut profile = open.document.profile.clone();
+            crate::decode::join_messages(&mut profile, text.profile.clone());
+            open.document = Arc::new(Document::new(open.document.path.clone(), profile));
+            open.derived = Derived::default();
+            open.locals = Locals::default();
+            open.shared.view = "failure";
+        }
+        self.entries.remove(index);
+        self.current = Some(if target > index { target - 1 } else { target });
+        true
     }
 
     /// Whether something is being read.

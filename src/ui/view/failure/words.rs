@@ -59,7 +59,7 @@ pub fn next(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, explained
 fn existing(context: &ViewContext<'_>, path: &str) -> Option<PathBuf> {
     let path = PathBuf::from(path);
     let beside = context.document.path.as_deref().and_then(std::path::Path::parent).map(|folder| folder.join(&path));
-    [Some(path), beside].into_iter().flatten().find(|path| path.is_file())
+    [Some(path), beside].into_iter().flatten().find(|path| path.is_file() || path.is_dir())
 }
 
 /// The remedies, with whether results change, the gain and the sign to look for.
