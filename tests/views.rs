@@ -275,9 +275,9 @@ fn a_message_joins_the_program_that_it_names() {
         .expect("the sample that fits");
     let name = decode::open_path(&dump, &Progress::default()).expect("a sample").programs[0].name.clone();
     let log = folder.join("train.log");
-    let words =
+    let message =
         "Ran out of memory on HBM, the total memory required for HLO temporaries (25.90G) exceeds available HBM";
-    std::fs::write(&log, format!("{words} (15.75G). HLO module: {name}. \n")).expect("written");
+    std::fs::write(&log, format!("{message} (15.75G). HLO module: {name}. \n")).expect("written");
     let harness = gui::window(&[&dump, &log], [1600.0, 1000.0], ThemeChoice::Light, Place::default());
     std::fs::remove_dir_all(&folder).expect("removed");
     assert_eq!(harness.state().files.entries.len(), 1, "{:?}", words(&harness));

@@ -55,7 +55,7 @@ pub fn next(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, explained
     ui.add_space(12.0);
 }
 
-/// A file that a text names: as it stands, or beside the text. A folder is not opened.
+/// A file or folder that a text names: as it stands, or beside the text.
 fn existing(context: &ViewContext<'_>, path: &str) -> Option<PathBuf> {
     let path = PathBuf::from(path);
     let beside = context.document.path.as_deref().and_then(std::path::Path::parent).map(|folder| folder.join(&path));
