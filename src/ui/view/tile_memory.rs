@@ -377,6 +377,8 @@ fn table(ui: &mut Ui, state: &mut TableState, of: &TileRows, rows: &[Named], tit
             let row = row_of(row);
             match column {
                 0 => Cell::mono(if row.name.is_empty() { "unnamed" } else { &row.name }),
+                // Nothing said is no zero.
+                1..=3 if row.bytes == 0 => Cell::text("\u{2013}").quiet(),
                 1 => Cell::text(thousands(row.bytes)),
                 2 => Cell::text(thousands(row.max.0.into())).quiet(),
                 3 => Cell::text(thousands(row.max.1)),

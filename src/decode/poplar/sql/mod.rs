@@ -6,6 +6,7 @@ mod schema;
 mod tables;
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
@@ -38,7 +39,7 @@ impl Decoder for SqlDecoder {
     fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
         context.progress.begin(Stage::Decoding, 0);
         say_journals(input, context.reporter);
-        let connection = open(input, context.progress)?;
+        let connection = open(input, context.progress, context.reporter)?;
         let schema = Schema::read(&connection).map_err(|error| damaged(&error))?;
         let mut state = State::default();
         header_facts(input.head(), &mut state);
@@ -88,15 +89,54 @@ fn say_journals(input: &Input, reporter: &Reporter) {
     }
 }
 
+/// Missing bytes beyond this are not made up for.
+const MAX_MISSING: u64 = 1 << 30;
+
+/// The size that the header of a file says, 0 where it does not.
+fn whole_size(head: &[u8]) -> u64 {
+    let number = |at: usize| {
+        head.get(at..at + 4).and_then(|bytes| bytes.first_chunk::<4>()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
+    };
+    // The number of pages counts only where it was written with the last change.
+    if number(24) == number(92) { u64::from(page_size(head)) * u64::from(number(28)) } else { 0 }
+}
+
+/// Bytes of a page.
+fn page_size(head: &[u8]) -> u32 {
+    match head.get(16..18).map_or(0, |bytes| u32::from(bytes[0]) << 8 | u32::from(bytes[1])) {
+        1 => 65_536,
+        size => size,
+    }
+}
+
+/// By how much a plain file is shorter than it says.
+fn missing_bytes(input: &Input) -> u64 {
+    if input.packing() == Packing::None { whole_size(input.head()).saturating_sub(input.size()) } else { 0 }
+}
+
 /// Opens the database for reading, as it lies.
-fn open(input: &Input, progress: &Progress) -> Result<Connection, DecodeError> {
+fn open(input: &Input, progress: &Progress, reporter: &Reporter) -> Result<Connection, DecodeError> {
+    let missing = missing_bytes(input);
     let connection = match (input.path(), input.packing()) {
-        (Some(path), Packing::None) => open_path(path).map_err(|error| damaged(&error))?,
+        (Some(path), Packing::None) if missing == 0 => open_path(path).map_err(|error| damaged(&error))?,
         _ => {
             let bytes = input.load(progress)?;
+            let missing = whole_size(input.head()).saturating_sub(bytes.len() as u64);
             let mut connection = Connection::open_in_memory().map_err(|error| damaged(&error))?;
+            if missing > 0 {
+                reporter.warn(
+                    format!(
+                        "The file ends {missing} bytes early; tables that lie there are shown in part or not at all"
+                    ),
+                    Some(bytes.len() as u64),
+                );
+            }
+            // SQLite refuses a file that is shorter than it says; empty pages in place of the missing ones stop it
+            // only where it needs them.
+            let missing = if missing <= MAX_MISSING { missing } else { 0 };
+            let whole = bytes.len() + missing as usize;
             connection
-                .deserialize_read_exact(rusqlite::MAIN_DB, &bytes[..], bytes.len(), true)
+                .deserialize_read_exact(rusqlite::MAIN_DB, (&bytes[..]).chain(std::io::repeat(0)), whole, true)
                 .map_err(|error| damaged(&error))?;
             connection
         }
@@ -137,8 +177,7 @@ fn header_facts(head: &[u8], state: &mut State) {
     let number = |at: usize| {
         head.get(at..at + 4).and_then(|bytes| bytes.first_chunk::<4>()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
     };
-    let page = head.get(16..18).map_or(0, |bytes| u32::from(bytes[0]) << 8 | u32::from(bytes[1]));
-    state.fact("SQLite", "page size", if page == 1 { 65_536 } else { page }.to_string());
+    state.fact("SQLite", "page size", page_size(head).to_string());
     state.fact("SQLite", "change counter", number(24).to_string());
     state.fact("SQLite", "user version", number(60).to_string());
     state.fact("SQLite", "application id", number(68).to_string());

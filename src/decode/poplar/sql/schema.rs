@@ -66,7 +66,11 @@ impl Schema {
                     table.has_rowid = true;
                     table.rows = if rows < 100_000 { count("COUNT(*)").unwrap_or(rows) } else { rows };
                 }
-                Err(_) => table.rows = count("COUNT(*)").unwrap_or(0),
+                // A table without row ids, or one whose last page cannot be read.
+                Err(error) => {
+                    table.has_rowid = !error.to_string().contains("no such column");
+                    table.rows = count("COUNT(*)").unwrap_or(0);
+                }
             }
             schema.tables.push(table);
         }

@@ -172,7 +172,7 @@ fn memory_by_tile(connection: &Connection, table: &Table, state: &mut State) -> 
         }
     };
     // A damaged table still says how many tiles there should be.
-    if result.is_err() && state.tiles.is_none() {
+    if result.is_err() && state.tiles.is_none() && table.rows > 0 {
         state.tiles = Some(table.rows.min(MAX_TILES as u64));
     }
     for ((name, _), bytes) in wanted.into_iter().zip(columns) {
@@ -245,6 +245,7 @@ fn by_category(
     loop {
         let range =
             if table.has_rowid { format!("WHERE rowid >= {from} AND rowid < {}", from + CHUNK) } else { String::new() };
+        let kept = columns.clone();
         let chunk = connection.prepare(&sql(&range)).and_then(|mut query| {
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
@@ -266,7 +267,11 @@ fn by_category(
             }
             Ok(())
         });
-        attempt(chunk, table, context.reporter);
+        if attempt(chunk, table, context.reporter).is_none() {
+            // A sum needs every row; one by one, those before the damage still count.
+            columns = rows_until_damage(connection, table, (tile, &category, size), kept, from);
+            break;
+        }
         context.progress.advance(CHUNK.min(table.rows.saturating_sub(from)))?;
         from += CHUNK;
         if !table.has_rowid || from > table.rows {
@@ -286,6 +291,30 @@ fn by_category(
         state.categories.push(TileCategory { name, bytes, ..TileCategory::default() });
     }
     Ok(Some(sums))
+}
+
+/// Adds the rows from a row id on, one by one, up to the first that cannot be read.
+fn rows_until_damage(
+    connection: &Connection,
+    table: &Table,
+    (tile, category, size): (&str, &str, &str),
+    mut columns: Vec<(i64, Vec<u64>)>,
+    from: u64,
+) -> Vec<(i64, Vec<u64>)> {
+    let range = if table.has_rowid { format!("WHERE rowid >= {from}") } else { String::new() };
+    let sql = format!("SELECT {}, {category}, {} FROM {} {range}", quoted(tile), quoted(size), quoted(&table.name));
+    let Ok(mut query) = connection.prepare(&sql) else { return columns };
+    let Ok(mut rows) = query.query([]) else { return columns };
+    while let Ok(Some(row)) = rows.next() {
+        let (tile, id, bytes) = (whole(row, 0) as usize, row.get::<_, i64>(1).unwrap_or(-1), whole(row, 2));
+        let at = columns.iter().position(|(known, _)| *known == id);
+        let Some((_, column)) = at.and_then(|at| columns.get_mut(at)).filter(|_| tile < MAX_TILES) else { continue };
+        if column.len() <= tile {
+            column.resize(tile + 1, 0);
+        }
+        column[tile] = column[tile].saturating_add(bytes);
+    }
+    columns
 }
 
 fn programs(connection: &Connection, table: &Table, state: &mut State) -> rusqlite::Result<()> {

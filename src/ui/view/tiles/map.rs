@@ -116,24 +116,12 @@ pub fn show(
 ) {
     let layout = Layout::new(memory, state, room);
     let caption = if state.software_order { "software order, row by row" } else { layout.plan.evidence };
-    let head = Pos2::new(room.right(), room.top() - 8.0);
-    ui.painter().text(head, Align2::RIGHT_BOTTOM, caption, Weight::Regular.at(size::SMALL), theme.text3);
-    if layout.panels.len() > 1 {
-        for &(ipu, panel) in &layout.panels {
-            let at = Pos2::new(panel.left(), panel.top() - 3.0);
-            let words = format!("IPU {ipu}");
-            let font = Weight::Medium.at(size::SMALL);
-            let title = ui.painter().text(at, Align2::LEFT_BOTTOM, &words, font, theme.text2);
-            let response = ui.interact(title, ui.scope_id().with(("all of ipu", ipu)), Sense::click());
-            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Choose all tiles of {words}")));
-            if response.clicked() {
-                if !ui.input(|input| input.modifiers.shift) {
-                    context.shared.tiles.clear();
-                }
-                context.shared.tiles.extend((ipu * layout.per_ipu..(ipu + 1) * layout.per_ipu).map(|tile| tile as u32));
-            }
-            response.on_hover_text("Choose all its tiles");
-        }
+    let font = Weight::Regular.at(size::SMALL);
+    let galley = ui.painter().layout_no_wrap(caption.to_owned(), font, theme.text3);
+    let at = Pos2::new(room.right() - galley.size().x, room.top() - 8.0 - galley.size().y);
+    // In a narrow window the controls above need the room.
+    if at.x > state.tools_right + 12.0 {
+        ui.painter().galley(at, galley, theme.text3);
     }
     let dims = context.shared.tiles.len() > OUTLINES;
     let key = (
@@ -150,12 +138,35 @@ pub fn show(
     let spoken = format!("{} of {} tiles", state.metric.name(memory), thousands(memory.tile_count() as u64));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     take_input(ui, context, state, &layout, &response, theme);
+    titles(ui, context, theme, &layout);
     outlines(ui, context, &layout, theme);
     let Some(tile) = response.hover_pos().and_then(|at| layout.tile_at(at)).filter(|_| !response.dragged()) else {
         return;
     };
     context.shared.tile_hovered = Some(tile as u32);
     response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, memory, state, &layout, tile));
+}
+
+/// The name of each IPU above its cells; a click chooses all its tiles.
+fn titles(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, layout: &Layout) {
+    if layout.panels.len() < 2 {
+        return;
+    }
+    for &(ipu, panel) in &layout.panels {
+        let at = Pos2::new(panel.left(), panel.top() - 1.0);
+        let words = format!("IPU {ipu}");
+        let font = Weight::Medium.at(size::SMALL);
+        let title = ui.painter().text(at, Align2::LEFT_BOTTOM, &words, font, theme.text2);
+        let response = ui.interact(title, ui.scope_id().with(("all of ipu", ipu)), Sense::click());
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Choose all tiles of {words}")));
+        if response.clicked() {
+            if !ui.input(|input| input.modifiers.shift) {
+                context.shared.tiles.clear();
+            }
+            context.shared.tiles.extend((ipu * layout.per_ipu..(ipu + 1) * layout.per_ipu).map(|tile| tile as u32));
+        }
+        response.on_hover_text("Choose all its tiles");
+    }
 }
 
 /// Draws every tile.

@@ -25,6 +25,9 @@ pub const KEYS: &[(&str, &str)] = &[
     ("double click", "Tiles: one IPU, or all of them"),
 ];
 
+/// IPUs in the list to choose from.
+const MAX_IPUS: u32 = 256;
+
 /// What is remembered while the file is open.
 #[derive(Default)]
 struct State {
@@ -45,6 +48,8 @@ struct State {
     map: CachedRaster,
     curve: CachedRaster,
     limit: Option<u64>,
+    /// Where the controls end.
+    tools_right: f32,
 }
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
@@ -182,13 +187,19 @@ fn tools(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State) {
             state.over_only = !state.over_only;
         }
         if memory.target.ipus > 1 {
-            let words: Vec<String> = (0..memory.target.ipus.min(12)).map(|ipu| ipu.to_string()).collect();
-            let mut list = vec!["All IPUs"];
-            list.extend(words.iter().map(String::as_str));
-            let chosen = state.zoom.map_or(0, |ipu| ipu + 1);
-            if let Some(i) = segmented(ui, &list, chosen, theme) {
-                state.zoom = i.checked_sub(1);
-            }
+            let name = |zoom: Option<usize>| zoom.map_or_else(|| "All IPUs".to_owned(), |ipu| format!("IPU {ipu}"));
+            egui::ComboBox::from_id_salt("tile ipu")
+                .selected_text(text(name(state.zoom), size::SMALL, Weight::Medium, theme.text))
+                .width(84.0)
+                .height(420.0)
+                .show_ui(ui, |ui| {
+                    let all = (0..memory.target.ipus.min(MAX_IPUS) as usize).map(Some);
+                    for zoom in std::iter::once(None).chain(all) {
+                        let words = text(name(zoom), size::SMALL, Weight::Medium, theme.text);
+                        ui.selectable_value(&mut state.zoom, zoom, words);
+                    }
+                });
         }
+        state.tools_right = ui.min_rect().right();
     });
 }
