@@ -1,5 +1,6 @@
 //! The views, one file or folder each. Adding one is a line in [`VIEWS`] or [`PANELS`].
 
+mod advisor;
 pub mod buffers;
 mod details;
 mod empty;
@@ -15,6 +16,7 @@ mod tile_overview;
 mod tiles;
 mod timeline;
 mod treemap;
+mod what_if;
 
 use egui::Ui;
 
@@ -40,6 +42,8 @@ pub const VIEWS: &[View] = &[
     View { id: "treemap", title: "Treemap", has: has_spaces, show: treemap::show },
     View { id: "padding", title: "Padding", has: has_spaces, show: padding::show },
     View { id: "buffers", title: "Buffers", has: has_spaces, show: buffers::show },
+    View { id: "whatif", title: "What if", has: has_hbm, show: what_if::show },
+    View { id: "advisor", title: "Advisor", has: advisor::has, show: advisor::show_page },
     View { id: "tiles", title: "Tiles", has: has_tiles, show: tiles::show },
     View { id: "memory", title: "Memory", has: has_tiles, show: tile_memory::show },
     View { id: "liveness", title: "Liveness", has: has_liveness, show: liveness::show },
@@ -47,7 +51,10 @@ pub const VIEWS: &[View] = &[
 ];
 
 /// Panels on the right.
-pub const PANELS: &[View] = &[View { id: "details", title: "Details", has: always, show: details::show }];
+pub const PANELS: &[View] = &[
+    View { id: "details", title: "Details", has: always, show: details::show },
+    View { id: "advisor", title: "Advisor", has: advisor::has, show: advisor::show },
+];
 
 /// The view a document begins with.
 pub const FIRST: &str = "overview";
@@ -77,6 +84,11 @@ fn has_spaces(document: &Document) -> bool {
 /// A listing out of a message has sizes, but no times.
 fn has_times(document: &Document) -> bool {
     has_spaces(document) && document.profile.programs.iter().any(|program| !program.is_listing)
+}
+
+/// Changes are tried out on the HBM of a program with a heap trace.
+fn has_hbm(document: &Document) -> bool {
+    document.analysis.programs.iter().any(|program| program.space(0).is_some_and(|space| space.xprof.trace.is_some()))
 }
 
 fn has_tiles(document: &Document) -> bool {
