@@ -52,7 +52,7 @@ pub fn show(
             });
         }
         Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
-            own(ui, context, theme, state);
+            own(ui, context, theme, state, advice);
             buttons(ui, context, theme, state, advice, tried);
         });
     });
@@ -65,16 +65,18 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Find
     let response =
         Frame::new().fill(ground).inner_margin(Margin { left: 20, right: 16, top: 10, bottom: 10 }).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 4.0;
+            ui.spacing_mut().interact_size.y = 16.0;
+            let words = finding.edits.iter().map(words_of).collect::<Vec<_>>().join(", ");
             let change = -i128::from(finding.saves_bytes.map_or(0, |b| b.0));
             let is_most = finding.band.as_ref().is_some_and(|band| band.starts_with("at most"));
             let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
             ui.horizontal(|ui| {
-                if toggle(ui, on, &finding.title, theme) {
+                if toggle(ui, on, &words, theme) {
                     context.shared.changes.set(&finding.edits, !on);
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
                 let room = ui.available_width() - galley.size().x - 12.0;
-                cut_label(ui, &name_of(finding), Weight::SemiBold.at(size::BODY), theme.text, room);
+                cut_label(ui, &words, Weight::SemiBold.at(size::BODY), theme.text, room);
                 ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                     ui.label(text(amount, size::LEAD, Weight::SemiBold, theme.text));
                 });
@@ -114,10 +116,23 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Find
     response.response.on_hover_text(&finding.why);
 }
 
-/// A finding in a few words: its title up to the first colon.
-fn name_of(finding: &Finding) -> String {
-    let words = finding.title.split(": ").next().unwrap_or(&finding.title);
-    words.replace('`', "")
+/// A change as one would say it.
+fn words_of(edit: &Edit) -> String {
+    match edit {
+        Edit::Donate(arguments) if arguments.is_all() => "Donate all arguments".to_owned(),
+        Edit::Donate(arguments) => format!("Donate {}", arguments.0.join(", ")),
+        Edit::Dtype(arguments, ty) if arguments.is_all() => format!("Everything in {}", ty.name()),
+        Edit::Dtype(arguments, ty) => format!("{} in {}", arguments.0.join(", "), ty.name()),
+        Edit::Compute(ty) => format!("Compute in {}", ty.name()),
+        Edit::Dim(from, to) => format!("Dimension {from} to {to}"),
+        Edit::Batch(factor) if *factor < 1.0 => format!("Batch in {:.0} parts", 1.0 / factor),
+        Edit::Batch(factor) => format!("Batch times {factor}"),
+        Edit::Shard(arguments, parts) => format!("Divide {} by {parts}", arguments.0.join(", ")),
+        Edit::Constrain(parts) => format!("Divide activations by {parts}"),
+        Edit::Remat(scope) => format!("Checkpoint {scope}"),
+        Edit::Drop(buffer) => format!("Without buffer {buffer}"),
+        Edit::Free(buffer, point) => format!("Buffer {buffer} freed after step {point}"),
+    }
 }
 
 fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, tried: Option<&Tried>) {
@@ -132,7 +147,7 @@ fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, tri
     ui.label(text(words, size::SMALL, Weight::SemiBold, color));
 }
 
-fn own(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn own(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, advice: Option<&Advice>) {
     ui.label(text("Your own change", size::SMALL, Weight::Medium, theme.text2));
     ui.add_space(4.0);
     let hint = "donate params \u{b7} batch 0.5 \u{b7} shard table 4 \u{b7} dim 2050 2048";
@@ -164,7 +179,12 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
         ui.add(egui::Label::new(text(error, size::SMALL, Weight::Regular, theme.warn)).wrap());
     }
     let mut gone = None;
+    let is_found =
+        |edit: &Edit| advice.is_some_and(|a| a.findings.iter().any(|f| f.edits.len() == 1 && f.edits[0] == *edit));
     for edit in context.shared.changes.own.clone() {
+        if is_found(&edit) {
+            continue;
+        }
         ui.add_space(6.0);
         ui.horizontal(|ui| {
             let on = context.shared.changes.are_on(std::slice::from_ref(&edit));

@@ -93,9 +93,11 @@ fn heading(ui: &mut Ui, theme: &Theme, tried: &Tried, rect: Rect) {
             .id_salt("curve head"),
     );
     child.label(text("Live bytes, before and after", size::BODY, Weight::SemiBold, theme.text));
-    child.add_space(16.0);
+    child.add_space(8.0);
     for (class, curve) in Class::ALL.iter().zip(&tried.classes) {
-        if curve.iter().any(|&bytes| bytes > 0) && child.available_width() > 90.0 {
+        // What is too small to be seen needs no colour explained.
+        let most = curve.iter().copied().max().unwrap_or(0);
+        if most.saturating_mul(200) > tried.after.peak.0 && child.available_width() > 80.0 {
             let guess = matches!(class, Class::Forward | Class::Backward);
             let response = legend(&mut child, slot(*class), class.name(), theme);
             if guess {
@@ -107,7 +109,6 @@ fn heading(ui: &mut Ui, theme: &Theme, tried: &Tried, rect: Rect) {
                 );
                 response.on_hover_text("A guess from the names of operations: jvp(…) and transpose(jvp(…))");
             }
-            child.add_space(6.0);
         }
     }
 }

@@ -101,17 +101,21 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
         sentence.push_str(" The compiler will repack and may rematerialise.");
     }
     let left = ui.available_rect_before_wrap();
+    let is_wide = left.width() > 760.0;
+    if on > 0 && !is_wide {
+        sentence.push_str(&format!(" Peak {}, was {}.", units.short(tried.after.peak), units.short(tried.before.peak)));
+    }
     ui.horizontal(|ui| {
         let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 58.0), Sense::hover());
         ui.painter().rect_filled(bar, 0.0, color);
         ui.add_space(8.0);
         ui.vertical(|ui| {
             ui.label(text(words, size::VERDICT_SMALL, Weight::SemiBold, color));
-            ui.label(text(sentence, size::LEAD, Weight::Regular, theme.text2));
+            ui.add(egui::Label::new(text(sentence, size::LEAD, Weight::Regular, theme.text2)).truncate());
         });
         let room = left.right() - ui.min_rect().right();
-        if room > 250.0 {
-            ui.add_space((room - 250.0).max(0.0));
+        if is_wide && room > 250.0 {
+            ui.add_space(room - 250.0);
             readout(
                 ui,
                 theme,

@@ -101,7 +101,7 @@ pub fn show(
         (theme.dark, limit),
     );
     raster.show(ui, plot, "what if map", key, theme.panel, |raster| draw(raster, theme, tried, y));
-    labels(ui, context, theme, tried, &places);
+    labels(ui, context, tried, &places);
     axes(ui, context, theme, plot, y, tried.curve_after.len(), limit);
     let response = ui.interact(plot, ui.scope_id().with("what if map"), Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Memory map with the changes"));
@@ -140,7 +140,7 @@ pub fn show(
     });
 }
 
-fn labels(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried, places: &Places) {
+fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
     let painter = ui.painter().with_clip_rect(places.plot.intersect(ui.clip_rect()));
     let base =
         Rect::from_min_max(Pos2::new(places.plot.left(), places.y_of(tried.after.base.0)), places.plot.right_bottom());
@@ -159,7 +159,8 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried, plac
         shown += 1;
         let family = tried.after.sizes.family[block] as usize;
         let name = tried.memory.names.of(family);
-        let short = name.split_once('/').map_or(name, |(_, rest)| rest);
+        let path = name.split_once('/').map_or(name, |(_, rest)| rest);
+        let short = path.replace("transpose(", "").replace("jvp(", "").replace(')', "");
         let at = Pos2::new(piece.rect.left().max(places.plot.left()) + 6.0, piece.rect.center().y);
         let color = slot(Class::of(name)).text();
         let width = piece.rect.width() - 12.0;
@@ -167,13 +168,12 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried, plac
             &painter,
             at,
             egui::Align2::LEFT_CENTER,
-            short,
+            &short,
             font.clone(),
             color,
             width,
         );
     }
-    let _ = theme;
 }
 
 fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
