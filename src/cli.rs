@@ -65,6 +65,9 @@ struct PlaceArgs {
     /// What a program may use, overriding the device's capacity: 15.75GiB
     #[arg(long, value_parser = parse_size)]
     capacity: Option<Bytes>,
+    /// A change to try out in the what-if view, any number of times: `donate params`, `batch 0.5`
+    #[arg(long = "edit", value_name = "EDIT")]
+    edits: Vec<Edit>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -176,6 +179,7 @@ impl PlaceArgs {
             select: self.select.clone(),
             step: self.step,
             capacity: self.capacity,
+            edits: self.edits.clone(),
         }
     }
 }

@@ -269,14 +269,27 @@ impl Memory {
     /// Live bytes before each heap event and after the last, what lives throughout included.
     #[must_use]
     pub fn curve(&self, outcome: &Outcome) -> Vec<u64> {
+        let mut curve = self.curve_of(outcome, |_| true);
+        for value in &mut curve {
+            *value = value.saturating_add(outcome.base.0);
+        }
+        curve
+    }
+
+    /// Live bytes of the families that a test accepts, before each heap event and after the last.
+    #[must_use]
+    pub fn curve_of(&self, outcome: &Outcome, accept: impl Fn(usize) -> bool) -> Vec<u64> {
         let events = self.families.events as usize;
         let mut change = vec![0i128; 2 * events + 3];
-        for Block { size, start, end } in &outcome.sizes.blocks {
+        for (Block { size, start, end }, &family) in outcome.sizes.blocks.iter().zip(&outcome.sizes.family) {
+            if !accept(family as usize) {
+                continue;
+            }
             change[(*start as usize + 1).min(2 * events + 2)] += i128::from(*size);
             change[(*end as usize + 1).min(2 * events + 2)] -= i128::from(*size);
         }
         let mut curve = Vec::with_capacity(events + 1);
-        let mut live = i128::from(outcome.base.0);
+        let mut live = 0i128;
         for (time, delta) in change.iter().enumerate() {
             live += delta;
             if time % 2 == 0 && curve.len() <= events {

@@ -42,6 +42,8 @@ pub struct Place {
     pub step: Option<u32>,
     /// Capacity of the device's memory.
     pub capacity: Option<crate::model::Bytes>,
+    /// Changes to try out.
+    pub edits: Vec<crate::analysis::what_if::Edit>,
 }
 
 /// The whole program.
@@ -173,6 +175,8 @@ impl App {
             let evidence = "given with --capacity".to_owned();
             open.shared.capacity.insert(0, Capacity { color: 0, bytes, evidence });
         }
+        open.shared.changes.own.clone_from(&place.edits);
+        open.shared.changes.on.clone_from(&place.edits);
         if let (Some(text), Some((program, _))) = (&place.select, open.document.program(open.shared.program)) {
             let rows = (0..program.buffers.len()).map(BufferId::from_index);
             let number: Option<i64> = text.parse().ok();

@@ -8,6 +8,7 @@ use super::job::Work;
 use super::locals::Locals;
 use super::options::Options;
 use super::shared::Shared;
+use super::tried::Tried;
 use crate::advisor::Advice;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis, Verdict};
 use crate::model::{BufferId, Bytes, Capacity, InstructionId, Program};
@@ -67,9 +68,17 @@ impl<'a> ViewContext<'a> {
         self.derived.space(self.work, self.document, self.shared.program, self.shared.color)
     }
 
-    /// What the advisor says, once it has run.
+    /// What the advisor says, once it is there.
     pub fn advice(&mut self) -> Option<Arc<Advice>> {
-        self.derived.advice(self.work, self.document)
+        let capacity = self.shared.capacity.get(&0).map(|c| c.bytes.0);
+        self.derived.advice(self.work, self.document, capacity)
+    }
+
+    /// What the changes that are on come to, once it is there.
+    pub fn tried(&mut self) -> Option<Arc<Tried>> {
+        let capacity = self.shared.capacity.get(&0).map(|c| c.bytes.0);
+        let (program, edits) = (self.shared.program, self.shared.changes.on.clone());
+        self.derived.tried(self.work, self.document, program, capacity, &edits)
     }
 
     /// The capacity that counts: the one chosen in the window, else the document's.

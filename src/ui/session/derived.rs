@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use super::document::Document;
 use super::job::{Job, Work};
-use crate::advisor::{Advice, advise};
+use super::tried::Tried;
+use crate::advisor::{Advice, advise_against};
 use crate::analysis::contributors::{Contributor, contributors};
 use crate::analysis::grouping::GroupedCurves;
 use crate::analysis::map::MemoryMap;
 use crate::analysis::pyramid::MaxPyramid;
+use crate::analysis::what_if::{Edit, Memory};
 use crate::analysis::{category, scope};
-use crate::model::{BufferId, Category, Program};
+use crate::model::{BufferId, Bytes, Category, Program};
 
 /// By what stacked areas are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -165,15 +167,68 @@ fn named_groups(program: &Program, map: &MemoryMap, grouping: Grouping) -> (Vec<
 /// A result that is shared with the workers that need it.
 type Kept<T> = Job<Option<Arc<T>>>;
 
+/// What changes were tried out: program, capacity, changes.
+type TriedKey = (usize, Option<u64>, Vec<Edit>);
+
 /// Results by what they belong to.
 #[derive(Default)]
 pub struct Derived {
+    advice: Option<(Option<u64>, Job<Arc<Advice>>)>,
+    memories: HashMap<(usize, Option<u64>), Kept<Memory>>,
+    trying: Option<(TriedKey, Job<Option<Arc<Tried>>>)>,
+    /// The last outcome: shown until the next is there.
+    tried: Option<(usize, Arc<Tried>)>,
     spaces: HashMap<(usize, i64), Kept<SpaceData>>,
     spreads: HashMap<(usize, i64, Grouping), Kept<Spread>>,
-    advice: Option<Job<Arc<Advice>>>,
 }
 
 impl Derived {
+    /// What the advisor says, once it is there; against another capacity of HBM where one is chosen.
+    pub fn advice(&mut self, work: &Work, document: &Arc<Document>, capacity: Option<u64>) -> Option<Arc<Advice>> {
+        if self.advice.as_ref().is_none_or(|(of, _)| *of != capacity) {
+            let document = Arc::clone(document);
+            let job = Job::start(work, "advisor", move || {
+                Arc::new(advise_against(&document.profile, &document.analysis, capacity.map(Bytes)))
+            });
+            self.advice = Some((capacity, job));
+        }
+        self.advice.as_mut()?.1.poll().cloned()
+    }
+
+    /// What changes to a program's HBM come to; while they are worked out, the last outcome.
+    pub fn tried(
+        &mut self,
+        work: &Work,
+        document: &Arc<Document>,
+        program: usize,
+        capacity: Option<u64>,
+        edits: &[Edit],
+    ) -> Option<Arc<Tried>> {
+        let memory = self.memories.entry((program, capacity)).or_insert_with(|| {
+            let document = Arc::clone(document);
+            Job::start(work, "what if", move || {
+                let (model, analysis) = document.program(program)?;
+                let space = analysis.space(0)?;
+                let mut memory = Memory::new(model, analysis, space, &document.profile.device);
+                memory.capacity = capacity.or(memory.capacity);
+                Some(Arc::new(memory))
+            })
+        });
+        let memory = memory.poll()?.clone()?;
+        let key: TriedKey = (program, capacity, edits.to_vec());
+        if self.trying.as_ref().is_none_or(|(of, _)| *of != key) {
+            let (document, edits) = (Arc::clone(document), edits.to_vec());
+            let job = Job::start(work, "what if", move || Tried::new(&document, program, memory, &edits).map(Arc::new));
+            self.trying = Some((key, job));
+        }
+        if let Some((_, job)) = &mut self.trying
+            && let Some(Some(tried)) = job.poll()
+        {
+            self.tried = Some((program, Arc::clone(tried)));
+        }
+        self.tried.as_ref().filter(|(of, _)| *of == program).map(|(_, tried)| Arc::clone(tried))
+    }
+
     /// What is computed for a memory space, once it is there.
     pub fn space(
         &mut self,
@@ -187,15 +242,6 @@ impl Derived {
             Job::start(work, "memory map", move || SpaceData::new(&document, program, color).map(Arc::new))
         });
         job.poll()?.clone()
-    }
-
-    /// What the advisor says, once it has run.
-    pub fn advice(&mut self, work: &Work, document: &Arc<Document>) -> Option<Arc<Advice>> {
-        let job = self.advice.get_or_insert_with(|| {
-            let document = Arc::clone(document);
-            Job::start(work, "advisor", move || Arc::new(advise(&document.profile, &document.analysis)))
-        });
-        job.poll().cloned()
     }
 
     /// Stacked curves by a grouping other than category, once they are there.

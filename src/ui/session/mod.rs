@@ -7,6 +7,7 @@ mod job;
 mod locals;
 mod options;
 mod shared;
+mod tried;
 
 pub use context::{Action, Scene, ViewContext};
 pub use derived::{Derived, Grouping, SpaceData, Spread};
@@ -14,4 +15,5 @@ pub use document::Document;
 pub use job::{Job, Work};
 pub use locals::Locals;
 pub use options::{Options, ThemeChoice};
-pub use shared::{RowScope, Shared, Spot};
+pub use shared::{Changes, RowScope, Shared, Spot};
+pub use tried::{Class, Tried};

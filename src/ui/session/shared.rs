@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Capacity};
 
 /// Which buffers a table lists.
@@ -65,6 +66,35 @@ pub struct Shared {
     pub filter: String,
     /// Capacities chosen in the window, by colour.
     pub capacity: HashMap<i64, Capacity>,
+    /// Changes to try out.
+    pub changes: Changes,
+}
+
+/// Changes to try out: what the what-if view and the advisor share.
+#[derive(Debug, Clone, Default)]
+pub struct Changes {
+    /// Those that are on, in the order in which they are applied.
+    pub on: Vec<Edit>,
+    /// Those written by hand, on or off.
+    pub own: Vec<Edit>,
+    /// Saved sets with their names.
+    pub saved: Vec<(String, Vec<Edit>)>,
+}
+
+impl Changes {
+    /// Whether all of some changes are on.
+    #[must_use]
+    pub fn are_on(&self, edits: &[Edit]) -> bool {
+        !edits.is_empty() && edits.iter().all(|edit| self.on.contains(edit))
+    }
+
+    /// Switches changes on or off.
+    pub fn set(&mut self, edits: &[Edit], on: bool) {
+        self.on.retain(|edit| !edits.contains(edit));
+        if on {
+            self.on.extend_from_slice(edits);
+        }
+    }
 }
 
 impl Shared {
@@ -85,6 +115,7 @@ impl Shared {
             rows: RowScope::default(),
             filter: String::new(),
             capacity: HashMap::new(),
+            changes: Changes::default(),
         }
     }
 
@@ -94,6 +125,7 @@ impl Shared {
             return;
         }
         if program != self.program {
+            self.changes.on.clear();
             self.step = None;
             self.range = None;
         }

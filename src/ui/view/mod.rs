@@ -1,6 +1,6 @@
 //! The views, one file or folder each. Adding one is a line in [`VIEWS`] or [`PANELS`].
 
-mod advice;
+mod advisor;
 pub mod buffers;
 mod details;
 mod empty;
@@ -17,6 +17,7 @@ mod tile_overview;
 mod tiles;
 mod timeline;
 mod treemap;
+mod what_if;
 
 use egui::Ui;
 
@@ -42,18 +43,20 @@ pub const VIEWS: &[View] = &[
     View { id: "treemap", title: "Treemap", has: has_spaces, show: treemap::show },
     View { id: "padding", title: "Padding", has: has_spaces, show: padding::show },
     View { id: "buffers", title: "Buffers", has: has_spaces, show: buffers::show },
+    View { id: "whatif", title: "What if", has: has_hbm, show: what_if::show },
+    View { id: "advisor", title: "Advisor", has: advisor::has, show: advisor::show_page },
     View { id: "tiles", title: "Tiles", has: has_tiles, show: tiles::show },
     View { id: "memory", title: "Memory", has: has_tiles, show: tile_memory::show },
     View { id: "liveness", title: "Liveness", has: has_liveness, show: liveness::show },
     View { id: "insights", title: "Insights", has: has_tiles, show: insights::show },
-    View { id: "advisor", title: "Advisor", has: advice::has, show: advice::show_wide },
+    View { id: "advisor", title: "Advisor", has: advisor::has, show: advisor_wide },
     View { id: "report", title: "Report", has: always, show: report::show },
 ];
 
 /// Panels on the right.
 pub const PANELS: &[View] = &[
     View { id: "details", title: "Details", has: always, show: details::show },
-    View { id: "advisor", title: "Advisor", has: advice::has, show: advice::show },
+    View { id: "advisor", title: "Advisor", has: advisor::has, show: advisor::show },
 ];
 
 /// The view a document begins with.
@@ -73,6 +76,16 @@ pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports
 /// Keys of single views, for the sheet.
 pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS];
 
+/// The advisor's panel with more room, in lines that are easy to read.
+fn advisor_wide(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    egui::ScrollArea::vertical().id_salt("advisor view").auto_shrink([false, false]).show(ui, |ui| {
+        egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
+            ui.set_max_width(ui.available_width().min(900.0));
+            advisor::show(ui, context);
+        });
+    });
+}
+
 fn always(_: &Document) -> bool {
     true
 }
@@ -85,6 +98,11 @@ fn has_spaces(document: &Document) -> bool {
 /// A listing out of a message has sizes, but no times.
 fn has_times(document: &Document) -> bool {
     has_spaces(document) && document.profile.programs.iter().any(|program| !program.is_listing)
+}
+
+/// Changes are tried out on the HBM of a program with a heap trace.
+fn has_hbm(document: &Document) -> bool {
+    document.analysis.programs.iter().any(|program| program.space(0).is_some_and(|space| space.xprof.trace.is_some()))
 }
 
 fn has_tiles(document: &Document) -> bool {

@@ -120,6 +120,21 @@ pub fn button(ui: &mut Ui, words: &str, key: &str, lit: bool, theme: &Theme) -> 
     response
 }
 
+/// A switch; returns whether it was clicked.
+pub fn toggle(ui: &mut Ui, on: bool, words: &str, theme: &Theme) -> bool {
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(30.0, 18.0), Sense::click());
+    let (fill, edge, knob) =
+        if on { (theme.accent, theme.accent, theme.on_accent) } else { (theme.inset, theme.line2, theme.text2) };
+    ui.painter().rect(rect, 9.0, fill, Stroke::new(1.0, edge), StrokeKind::Inside);
+    let x = if on { rect.right() - 9.0 } else { rect.left() + 9.0 };
+    ui.painter().circle_filled(Pos2::new(x, rect.center().y), 6.0, knob);
+    if response.has_focus() {
+        ui.painter().rect_stroke(rect.expand(2.0), 9.0, Stroke::new(2.0, theme.accent), StrokeKind::Outside);
+    }
+    response.widget_info(|| WidgetInfo::selected(Role::Switch, true, on, words));
+    response.clicked()
+}
+
 /// Buttons of which one is lit; returns the one that was clicked.
 pub fn segmented(ui: &mut Ui, words: &[&str], chosen: usize, theme: &Theme) -> Option<usize> {
     let galleys: Vec<_> = words

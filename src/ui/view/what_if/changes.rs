@@ -1,0 +1,285 @@
+//! The changes: those the advisor found, and those written by hand, each with a switch and what it does alone.
+
+use egui::{Frame, Margin, Rect, Sense, Ui, Vec2};
+
+use crate::advisor::{Advice, ChangesResults, Finding};
+use crate::analysis::what_if::Edit;
+use crate::model::{Bytes, UnitSystem};
+use crate::ui::session::{Action, Tried, ViewContext};
+use crate::ui::widget::controls::{button, cut_label, hairline, link, paint_gauge, toggle};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size, space};
+
+/// What is being written.
+#[derive(Default)]
+pub struct State {
+    words: String,
+    error: Option<String>,
+    name: String,
+}
+
+/// Draws the list.
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    state: &mut State,
+    advice: Option<&Advice>,
+    tried: Option<&Tried>,
+) {
+    egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]).show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 0.0;
+        Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 8 }).show(ui, |ui| {
+            ui.horizontal(|ui| {
+                ui.label(text("Changes", size::LEAD, Weight::SemiBold, theme.text));
+                ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                    ui.label(text("alone, at the peak", size::SMALL, Weight::Regular, theme.text3));
+                });
+            });
+        });
+        let program = context.shared.program;
+        let mut any = false;
+        for finding in advice.map_or(&[][..], |a| &a.findings) {
+            if finding.program == Some(program) && !finding.edits.is_empty() && finding.weight() > 0 {
+                any = true;
+                row(ui, context, theme, finding, tried);
+            }
+        }
+        if advice.is_some() && !any {
+            Frame::new().inner_margin(Margin::symmetric(20, 8)).show(ui, |ui| {
+                let words = "The advisor found nothing to switch. Write a change of your own below.";
+                ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
+            });
+        }
+        Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
+            own(ui, context, theme, state, advice);
+            buttons(ui, context, theme, state, advice, tried);
+        });
+    });
+}
+
+fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Finding, tried: Option<&Tried>) {
+    let on = context.shared.changes.are_on(&finding.edits);
+    let ground = if on { theme.accent_bg } else { theme.panel };
+    let units = context.options.units;
+    let response =
+        Frame::new().fill(ground).inner_margin(Margin { left: 20, right: 16, top: 10, bottom: 10 }).show(ui, |ui| {
+            ui.spacing_mut().item_spacing.y = 4.0;
+            ui.spacing_mut().interact_size.y = 16.0;
+            let words = finding.edits.iter().map(words_of).collect::<Vec<_>>().join(", ");
+            let change = -i128::from(finding.saves_bytes.map_or(0, |b| b.0));
+            let is_most = finding.band.as_ref().is_some_and(|band| band.starts_with("at most"));
+            let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
+            ui.horizontal(|ui| {
+                if toggle(ui, on, &words, theme) {
+                    context.shared.changes.set(&finding.edits, !on);
+                }
+                let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
+                let room = ui.available_width() - galley.size().x - 12.0;
+                cut_label(ui, &words, Weight::SemiBold.at(size::BODY), theme.text, room);
+                ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                    ui.label(text(amount, size::LEAD, Weight::SemiBold, theme.text));
+                });
+            });
+            ui.horizontal(|ui| {
+                ui.add_space(38.0);
+                let edits: Vec<String> = finding.edits.iter().map(ToString::to_string).collect();
+                let room = ui.available_width();
+                cut_label(ui, &edits.join("; "), Weight::Mono.at(size::SMALL), theme.text2, room);
+            });
+            ui.horizontal(|ui| {
+                ui.add_space(38.0);
+                let (bar, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 8.0), Sense::hover());
+                let needs = finding.allocated_after_bytes.map_or(0, |b| b.0);
+                let limit = tried.and_then(|t| t.memory.capacity).map(|c| c as f64);
+                paint_gauge(ui.painter(), bar, needs as f64, limit, theme);
+            });
+            ui.horizontal(|ui| {
+                ui.add_space(38.0);
+                verdict(ui, theme, units, finding, tried);
+                ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                    let (words, color) = match finding.changes_results {
+                        ChangesResults::No => ("same results", theme.text2),
+                        ChangesResults::Maybe => ("results may change", theme.warn),
+                        ChangesResults::Yes => ("results change", theme.warn),
+                    };
+                    ui.label(text(words, size::SMALL, Weight::Regular, color));
+                });
+            });
+        });
+    let rect = response.response.rect;
+    if on {
+        let edge = Rect::from_min_size(rect.min, Vec2::new(3.0, rect.height()));
+        ui.painter().rect_filled(edge, 0.0, theme.accent);
+    }
+    hairline(ui, rect, theme.line);
+    response.response.on_hover_text(&finding.why);
+}
+
+/// A change as one would say it.
+fn words_of(edit: &Edit) -> String {
+    match edit {
+        Edit::Donate(arguments) if arguments.is_all() => "Donate all arguments".to_owned(),
+        Edit::Donate(arguments) => format!("Donate {}", arguments.0.join(", ")),
+        Edit::Dtype(arguments, ty) if arguments.is_all() => format!("Everything in {}", ty.name()),
+        Edit::Dtype(arguments, ty) => format!("{} in {}", arguments.0.join(", "), ty.name()),
+        Edit::Compute(ty) => format!("Compute in {}", ty.name()),
+        Edit::Dim(from, to) => format!("Dimension {from} to {to}"),
+        Edit::Batch(factor) if *factor < 1.0 => format!("Batch in {:.0} parts", 1.0 / factor),
+        Edit::Batch(factor) => format!("Batch times {factor}"),
+        Edit::Shard(arguments, parts) => format!("Divide {} by {parts}", arguments.0.join(", ")),
+        Edit::Constrain(parts) => format!("Divide activations by {parts}"),
+        Edit::Remat(scope) => format!("Checkpoint {scope}"),
+        Edit::Drop(buffer) => format!("Without buffer {buffer}"),
+        Edit::Free(buffer, point) => format!("Buffer {buffer} freed after step {point}"),
+    }
+}
+
+fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, tried: Option<&Tried>) {
+    let (Some(needs), Some(capacity)) = (finding.allocated_after_bytes, tried.and_then(|t| t.memory.capacity)) else {
+        return;
+    };
+    let (words, color) = if needs.0 > capacity {
+        (format!("{} over", units.short(Bytes(needs.0 - capacity))), theme.danger)
+    } else {
+        (format!("fits, {} to spare", units.short(Bytes(capacity - needs.0))), theme.ok)
+    };
+    ui.label(text(words, size::SMALL, Weight::SemiBold, color));
+}
+
+fn own(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, advice: Option<&Advice>) {
+    ui.label(text("Your own change", size::SMALL, Weight::Medium, theme.text2));
+    ui.add_space(4.0);
+    let hint = "donate params \u{b7} batch 0.5 \u{b7} shard table 4 \u{b7} dim 2050 2048";
+    let edit = egui::TextEdit::singleline(&mut state.words)
+        .font(Weight::Mono.at(size::SMALL))
+        .hint_text(text(hint, size::SMALL, Weight::Mono, theme.text3))
+        .desired_width(f32::INFINITY)
+        .margin(Margin::symmetric(8, 5));
+    let response = ui.add(edit);
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Your own change"));
+    if response.changed() {
+        state.error = None;
+    }
+    if response.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter)) && !state.words.trim().is_empty() {
+        match state.words.parse::<Edit>() {
+            Ok(edit) => {
+                let changes = &mut context.shared.changes;
+                if !changes.own.contains(&edit) {
+                    changes.own.push(edit.clone());
+                }
+                changes.set(&[edit], true);
+                state.words.clear();
+            }
+            Err(error) => state.error = Some(error.to_string()),
+        }
+    }
+    if let Some(error) = &state.error {
+        ui.add_space(3.0);
+        ui.add(egui::Label::new(text(error, size::SMALL, Weight::Regular, theme.warn)).wrap());
+    }
+    let mut gone = None;
+    let is_found =
+        |edit: &Edit| advice.is_some_and(|a| a.findings.iter().any(|f| f.edits.len() == 1 && f.edits[0] == *edit));
+    for edit in context.shared.changes.own.clone() {
+        if is_found(&edit) {
+            continue;
+        }
+        ui.add_space(6.0);
+        ui.horizontal(|ui| {
+            let on = context.shared.changes.are_on(std::slice::from_ref(&edit));
+            if toggle(ui, on, &edit.to_string(), theme) {
+                context.shared.changes.set(std::slice::from_ref(&edit), !on);
+            }
+            let room = ui.available_width() - 60.0;
+            cut_label(ui, &edit.to_string(), Weight::Mono.at(size::SMALL), theme.text, room);
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                if link(ui, "remove", theme).clicked() {
+                    gone = Some(edit.clone());
+                }
+            });
+        });
+    }
+    if let Some(edit) = gone {
+        context.shared.changes.set(std::slice::from_ref(&edit), false);
+        context.shared.changes.own.retain(|e| *e != edit);
+    }
+    ui.add_space(10.0);
+}
+
+fn buttons(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    state: &mut State,
+    advice: Option<&Advice>,
+    tried: Option<&Tried>,
+) {
+    let plan = advice.and_then(|a| a.plans.iter().find(|plan| plan.program == context.shared.program));
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing = Vec2::new(8.0, 8.0);
+        if let Some(plan) = plan
+            && button(ui, "Take the plan", "", false, theme).clicked()
+        {
+            context.shared.changes.on.clone_from(&plan.edits);
+        }
+        if !context.shared.changes.on.is_empty() {
+            if button(ui, "All off", "", false, theme).clicked() {
+                context.shared.changes.on.clear();
+            }
+            if let Some(tried) = tried
+                && button(ui, "Copy as text", "", false, theme).clicked()
+            {
+                context.actions.push(Action::Copy(tried.text(&context.document.profile.name)));
+            }
+        }
+    });
+    if let Some(plan) = plan {
+        ui.add_space(6.0);
+        let words = format!("{}.", plan.summary.replace('`', ""));
+        ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
+    }
+    saved(ui, context, theme, state);
+}
+
+fn saved(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+    if !context.shared.changes.on.is_empty() {
+        ui.add_space(10.0);
+        ui.horizontal(|ui| {
+            let width = (ui.available_width() - 80.0).max(60.0);
+            let edit = egui::TextEdit::singleline(&mut state.name)
+                .font(Weight::Regular.at(size::SMALL))
+                .hint_text(text("name of this set", size::SMALL, Weight::Regular, theme.text3))
+                .desired_width(width)
+                .margin(Margin::symmetric(8, 5));
+            let response = ui.add_sized([width, space::CONTROL], edit);
+            response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Name of this set"));
+            if button(ui, "Save set", "", false, theme).clicked() {
+                let changes = &mut context.shared.changes;
+                let name = match state.name.trim() {
+                    "" => format!("Set {}", changes.saved.len() + 1),
+                    name => name.to_owned(),
+                };
+                changes.saved.retain(|(known, _)| *known != name);
+                changes.saved.push((name, changes.on.clone()));
+                state.name.clear();
+            }
+        });
+    }
+    for (name, edits) in context.shared.changes.saved.clone() {
+        ui.add_space(6.0);
+        ui.horizontal(|ui| {
+            if link(ui, &name, theme).clicked() {
+                for edit in &edits {
+                    if !context.shared.changes.own.contains(edit) {
+                        context.shared.changes.own.push(edit.clone());
+                    }
+                }
+                context.shared.changes.on.clone_from(&edits);
+            }
+            let words: Vec<String> = edits.iter().map(ToString::to_string).collect();
+            let room = ui.available_width();
+            cut_label(ui, &words.join("; "), Weight::Mono.at(size::SMALL), theme.text3, room);
+        });
+    }
+}

@@ -1,0 +1,214 @@
+//! The memory map with the changes: what lives throughout at the bottom, above it the heap as the compiler would pack
+//! it.
+
+use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+
+use super::{axes, plot_in, slot};
+use crate::analysis::packing::Packer;
+use crate::model::{BufferId, Bytes};
+use crate::ui::session::{Class, Tried, ViewContext};
+use crate::ui::widget::axis::Span;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
+use crate::ui::widget::theme::{Theme, size};
+
+/// A block in the picture.
+struct Piece {
+    block: usize,
+    rect: Rect,
+}
+
+/// Where everything lies: bytes to pixels and back.
+struct Places {
+    plot: Rect,
+    y: Span,
+    events: f64,
+    base: u64,
+}
+
+impl Places {
+    fn y_of(&self, bytes: u64) -> f32 {
+        self.plot.bottom() - (self.y.share(bytes as f64) * f64::from(self.plot.height())) as f32
+    }
+
+    fn x_of(&self, time: f64) -> f32 {
+        self.plot.left() + (time / 2.0 / self.events * f64::from(self.plot.width())) as f32
+    }
+
+    fn piece(&self, tried: &Tried, block: usize) -> Option<Piece> {
+        let own = tried.after.sizes.blocks.get(block).filter(|b| b.size > 0)?;
+        let from = self.base.saturating_add(*tried.after.placement.offsets.get(block)?);
+        let top = self.y_of(from.saturating_add(own.size));
+        let rect = Rect::from_min_max(
+            Pos2::new(self.x_of(f64::from(own.start)), top),
+            Pos2::new(self.x_of(f64::from(own.end) + 1.0), self.y_of(from)),
+        );
+        Some(Piece { block, rect })
+    }
+
+    /// The block under the pointer.
+    fn at(&self, tried: &Tried, pos: Pos2) -> Option<Piece> {
+        (0..tried.after.sizes.blocks.len()).filter_map(|block| self.piece(tried, block)).find(|p| p.rect.contains(pos))
+    }
+}
+
+fn buffer_of(tried: &Tried, block: usize) -> Option<BufferId> {
+    let family = *tried.after.sizes.family.get(block)?;
+    tried.memory.families.list.get(family as usize).map(|family| family.root)
+}
+
+/// Draws the map into a rectangle.
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    raster: &mut CachedRaster,
+    tried: &Tried,
+    rect: Rect,
+) {
+    let units = context.options.units;
+    let line = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
+    let mut child = ui.new_child(
+        egui::UiBuilder::new()
+            .max_rect(line)
+            .layout(egui::Layout::left_to_right(egui::Align::Center))
+            .id_salt("packed head"),
+    );
+    child.label(text("Packed again", size::BODY, Weight::SemiBold, theme.text));
+    child.add_space(16.0);
+    let how = match tried.after.packer {
+        Packer::Online => "in program order, as below 83 % of the memory",
+        Packer::Fallback => "by size, as above 83 % of the memory",
+    };
+    let live = tried.after.peak.saturating_sub(tried.after.base);
+    let lost = Bytes(tried.after.placement.heap).saturating_sub(live);
+    let words = format!(
+        "{how}: {} of heap for {} live, {} lost",
+        units.short(Bytes(tried.after.placement.heap)),
+        units.short(live),
+        units.short(lost)
+    );
+    child.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).truncate());
+    let plot = plot_in(rect);
+    let limit = tried.memory.capacity;
+    let y = Span::new(0.0, (tried.after.allocated.0.max(limit.unwrap_or(0)) as f64).max(1.0) * 1.06);
+    let places = Places { plot, y, events: tried.curve_after.len().max(1) as f64, base: tried.after.base.0 };
+    let key = (
+        context.shared.program,
+        std::ptr::from_ref(tried) as usize,
+        tried.after.allocated.0,
+        tried.after.placement.heap,
+        (theme.dark, limit),
+    );
+    raster.show(ui, plot, "what if map", key, theme.panel, |raster| draw(raster, theme, tried, y));
+    labels(ui, context, tried, &places);
+    axes(ui, context, theme, plot, y, tried.curve_after.len(), limit);
+    let response = ui.interact(plot, ui.scope_id().with("what if map"), Sense::click());
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Memory map with the changes"));
+    let selected = context.shared.selected;
+    for block in 0..tried.after.sizes.blocks.len() {
+        if selected.is_some()
+            && buffer_of(tried, block) == selected
+            && let Some(piece) = places.piece(tried, block)
+        {
+            let outline = egui::Stroke::new(2.5, theme.ink);
+            ui.painter().rect_stroke(piece.rect.expand(1.0), 0.0, outline, egui::StrokeKind::Outside);
+        }
+    }
+    let Some(piece) = response.hover_pos().and_then(|pos| places.at(tried, pos)) else { return };
+    let Some(buffer) = buffer_of(tried, piece.block) else { return };
+    context.shared.hovered = Some(buffer);
+    ui.painter().rect_stroke(piece.rect, 0.0, egui::Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
+    if response.clicked() {
+        context.select(buffer);
+    }
+    let Some(scene) = context.scene() else { return };
+    let family = tried.after.sizes.family[piece.block] as usize;
+    let (now, was) = (tried.after.sizes.blocks[piece.block].size, tried.memory.families.list[family].size);
+    response.on_hover_ui_at_pointer(|ui| {
+        ui.label(text(scene.program.buffer_name(buffer), size::BODY, Weight::SemiBold, theme.text));
+        if let Some((shape, node)) = scene.program.buffer_shape(buffer) {
+            ui.label(text(shape.short_text_of(node), size::SMALL, Weight::Mono, theme.text2));
+        }
+        let change = if now == was { String::new() } else { format!(", was {}", units.short(Bytes(was))) };
+        ui.label(text(format!("{}{change}", units.short(Bytes(now))), size::BODY, Weight::Medium, theme.text));
+        ui.label(text(Bytes(now).exact(), size::SMALL, Weight::Regular, theme.text2));
+        let name = tried.memory.names.of(family);
+        if !name.is_empty() {
+            ui.label(text(name, size::SMALL, Weight::Mono, theme.text2));
+        }
+    });
+}
+
+fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
+    let painter = ui.painter().with_clip_rect(places.plot.intersect(ui.clip_rect()));
+    let base =
+        Rect::from_min_max(Pos2::new(places.plot.left(), places.y_of(tried.after.base.0)), places.plot.right_bottom());
+    let font = Weight::Regular.at(size::SMALL);
+    if base.height() >= 16.0 {
+        let words = format!("live throughout: {}", context.short(tried.after.base));
+        let at = Pos2::new(base.left() + 6.0, base.center().y);
+        painter.text(at, egui::Align2::LEFT_CENTER, words, font.clone(), slot(Class::Argument).text());
+    }
+    let mut shown = 0;
+    for block in 0..tried.after.sizes.blocks.len() {
+        let Some(piece) = places.piece(tried, block) else { continue };
+        if piece.rect.height() < 20.0 || piece.rect.width() < 90.0 || shown > 200 {
+            continue;
+        }
+        shown += 1;
+        let family = tried.after.sizes.family[block] as usize;
+        let name = tried.memory.names.of(family);
+        let path = name.split_once('/').map_or(name, |(_, rest)| rest);
+        let short = path.replace("transpose(", "").replace("jvp(", "").replace(')', "");
+        let at = Pos2::new(piece.rect.left().max(places.plot.left()) + 6.0, piece.rect.center().y);
+        let color = slot(Class::of(name)).text();
+        let width = piece.rect.width() - 12.0;
+        crate::ui::widget::controls::paint_cut(
+            &painter,
+            at,
+            egui::Align2::LEFT_CENTER,
+            &short,
+            font.clone(),
+            color,
+            width,
+        );
+    }
+}
+
+fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
+    let (width, height) = (raster.width() as i64, raster.height() as i64);
+    let events = tried.curve_after.len().max(1) as f64;
+    let pixel = |value: u64| height - (y.share(value as f64) * height as f64).round().clamp(0.0, height as f64) as i64;
+    let column = |time: f64| (time / 2.0 / events * width as f64).round() as i64;
+    let mut from = 0u64;
+    for (class, curve) in Class::ALL.iter().zip(&tried.classes).take(3) {
+        let to = from.saturating_add(curve.first().copied().unwrap_or(0));
+        if to > from {
+            raster.fill(0, pixel(to), width, pixel(from), slot(*class).color());
+        }
+        from = to;
+    }
+    let base = tried.after.base.0;
+    let gap = raster.scale().round().max(1.0) as i64;
+    let blocks = tried.after.sizes.blocks.iter().zip(&tried.after.sizes.family).zip(&tried.after.placement.offsets);
+    for ((block, &family), &offset) in blocks {
+        if block.size == 0 {
+            continue;
+        }
+        let start = base.saturating_add(offset);
+        let (top, bottom) = (pixel(start.saturating_add(block.size)), pixel(start));
+        let (left, right) = (column(f64::from(block.start)), column(f64::from(block.end) + 1.0));
+        let (top, right) = (top.min(bottom - 1), right.max(left + 1));
+        // Boxes that touch are parted by a line of the ground, unless they are too small for it.
+        let trim = if bottom - top >= 4 * gap { gap } else { 0 };
+        let color = slot(Class::of(tried.memory.names.of(family as usize))).color();
+        raster.fill(left, top + trim, right, bottom, color);
+    }
+    if let Some(limit) = tried.memory.capacity.map(pixel).filter(|&limit| limit > 0) {
+        let top = pixel(tried.after.allocated.0);
+        if top < limit {
+            raster.hatch(0, top, width, limit, Hatch::beyond_map(theme.over));
+        }
+    }
+}
