@@ -134,7 +134,9 @@ impl Schedule {
 
     /// Ends the reading: sorts by computation. The later of two entries holds.
     pub fn finish(&mut self) {
-        self.sequences.sort_by_key(|&(key, start, _)| (key, std::cmp::Reverse(start)));
+        // Turned round and sorted stably: the place of the items does not tell two entries apart where one is empty.
+        self.sequences.reverse();
+        self.sequences.sort_by_key(|&(key, _, _)| key);
         self.sequences.dedup_by_key(|&mut (key, _, _)| key);
     }
 
@@ -159,5 +161,18 @@ mod tests {
         schedule.finish();
         assert_eq!(schedule.of(1), Some(&[5, 6][..]));
         assert_eq!(schedule.of(2), None);
+    }
+
+    #[test]
+    fn a_later_schedule_holds_over_an_empty_one() {
+        let (empty, full) = ([0x0a, 2, 0x08, 1], [0x0a, 8, 0x08, 1, 0x12, 4, 0x0a, 2, 5, 6]);
+        for (parts, expected) in [([&empty[..], &full], &[5, 6][..]), ([&full, &empty], &[])] {
+            let mut schedule = Schedule::default();
+            for part in parts {
+                assert_eq!(schedule.read(Reader::new(part, 0)), Ok(()));
+            }
+            schedule.finish();
+            assert_eq!(schedule.of(1), Some(expected));
+        }
     }
 }
