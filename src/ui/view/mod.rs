@@ -49,7 +49,6 @@ pub const VIEWS: &[View] = &[
     View { id: "memory", title: "Memory", has: has_tiles, show: tile_memory::show },
     View { id: "liveness", title: "Liveness", has: has_liveness, show: liveness::show },
     View { id: "insights", title: "Insights", has: has_tiles, show: insights::show },
-    View { id: "advisor", title: "Advisor", has: advisor::has, show: advisor_wide },
     View { id: "report", title: "Report", has: always, show: report::show },
 ];
 
@@ -75,16 +74,6 @@ pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports
 
 /// Keys of single views, for the sheet.
 pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS];
-
-/// The advisor's panel with more room, in lines that are easy to read.
-fn advisor_wide(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    egui::ScrollArea::vertical().id_salt("advisor view").auto_shrink([false, false]).show(ui, |ui| {
-        egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
-            ui.set_max_width(ui.available_width().min(900.0));
-            advisor::show(ui, context);
-        });
-    });
-}
 
 fn always(_: &Document) -> bool {
     true
@@ -132,4 +121,15 @@ pub fn shown_for(document: &Document) -> impl Iterator<Item = &'static View> + '
 #[must_use]
 pub fn first_for(document: &Document) -> &'static View {
     shown_for(document).next().unwrap_or(&VIEWS[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_view_has_its_own_name() {
+        let ids: std::collections::HashSet<_> = VIEWS.iter().map(|view| view.id).collect();
+        assert_eq!(ids.len(), VIEWS.len());
+    }
 }
