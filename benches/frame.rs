@@ -1,5 +1,9 @@
 //! Processor time of a frame of a view, layout and tessellation together, while the pointer moves and the wheel turns:
-//! `cargo bench --bench frame -- FILE VIEW`.
+//! `cargo bench --bench frame -- FILE VIEW...`. FILE may be a number of buffers (1000000): then a made program of that
+//! size is shown.
+
+#[path = "synthetic/mod.rs"]
+mod synthetic;
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -13,54 +17,86 @@ const FRAMES: usize = 400;
 
 fn main() {
     let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
-    let (Some(path), Some(view)) = (words.next(), words.next()) else {
+    let Some(file) = words.next() else {
         println!("no file and view named: skipped");
         return;
     };
+    let source = match file.parse::<usize>() {
+        Ok(buffers) => Source::Bytes(format!("{buffers} buffers"), synthetic::program(buffers).into()),
+        Err(_) => Source::Path(PathBuf::from(&file)),
+    };
     let ctx = egui::Context::default();
-    let options = Options { theme: ThemeChoice::Light, synchronous: true, ..Options::default() };
+    let options = Options { theme: ThemeChoice::Light, ..Options::default() };
     let mut app = App::new(&ctx, options);
-    app.place = Some(Place { view: Some(view.clone()), ..Place::default() });
-    app.open(Source::Path(PathBuf::from(&path)));
+    let begin = Instant::now();
+    app.open(source);
+    while app.is_busy() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        frame(&ctx, &mut app, 0.0, Vec::new());
+    }
+    println!("read, analysed and first drawn in {:.2} s", begin.elapsed().as_secs_f64());
+    for view in words {
+        measure(&ctx, &mut app, &view);
+    }
+}
+
+/// One frame; returns its time in ms and its vertices.
+fn frame(ctx: &egui::Context, app: &mut App, time: f64, events: Vec<Event>) -> (f64, usize) {
+    let input = RawInput {
+        screen_rect: Some(Rect::from_min_size(Pos2::ZERO, SIZE)),
+        time: Some(time),
+        events,
+        ..RawInput::default()
+    };
+    let begin = Instant::now();
+    let output = ctx.run_ui(input, |ui| app.show(ui));
+    let primitives = ctx.tessellate(output.shapes.clone(), output.pixels_per_point);
+    let time = begin.elapsed().as_secs_f64() * 1e3;
+    let count = primitives.iter().map(|p| match &p.primitive {
+        egui::epaint::Primitive::Mesh(mesh) => mesh.vertices.len(),
+        egui::epaint::Primitive::Callback(_) => 0,
+    });
+    let vertices = count.sum();
+    output.drop_without_applying_deltas();
+    (time, vertices)
+}
+
+fn measure(ctx: &egui::Context, app: &mut App, view: &str) {
+    app.place = Some(Place { view: Some(view.to_owned()), ..Place::default() });
+    app.go_to_place();
+    let begin = Instant::now();
+    frame(ctx, app, 1.0, Vec::new());
+    while app.is_busy() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        frame(ctx, app, 1.0, Vec::new());
+    }
+    let ready = begin.elapsed().as_secs_f64();
     let mut times = Vec::new();
     let mut vertices = 0;
     for frame in 0..FRAMES {
         let share = frame as f32 / FRAMES as f32;
         let pointer = Pos2::new(300.0 + 900.0 * share, 450.0 + 120.0 * (share * 20.0).sin());
         let turn = if frame % 80 < 40 { 12.0 } else { -12.0 };
-        let input = RawInput {
-            screen_rect: Some(Rect::from_min_size(Pos2::ZERO, SIZE)),
-            time: Some(frame as f64 / 60.0),
-            events: vec![
-                Event::PointerMoved(pointer),
-                Event::MouseWheel {
-                    unit: MouseWheelUnit::Point,
-                    delta: Vec2::new(0.0, turn),
-                    phase: TouchPhase::Move,
-                    source: MouseWheelSource::Wheel,
-                    modifiers: Modifiers::NONE,
-                },
-            ],
-            ..RawInput::default()
-        };
-        let begin = Instant::now();
-        let output = ctx.run_ui(input, |ui| app.show(ui));
-        let primitives = ctx.tessellate(output.shapes.clone(), output.pixels_per_point);
-        let time = begin.elapsed().as_secs_f64() * 1e3;
+        let events = vec![
+            Event::PointerMoved(pointer),
+            Event::MouseWheel {
+                unit: MouseWheelUnit::Point,
+                delta: Vec2::new(0.0, turn),
+                phase: TouchPhase::Move,
+                source: MouseWheelSource::Wheel,
+                modifiers: Modifiers::NONE,
+            },
+        ];
+        let (time, count) = self::frame(ctx, app, 2.0 + frame as f64 / 60.0, events);
         if frame >= 20 {
             times.push(time);
         }
-        let count = primitives.iter().map(|p| match &p.primitive {
-            egui::epaint::Primitive::Mesh(mesh) => mesh.vertices.len(),
-            egui::epaint::Primitive::Callback(_) => 0,
-        });
-        vertices = vertices.max(count.sum());
-        output.drop_without_applying_deltas();
+        vertices = vertices.max(count);
     }
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
     println!(
-        "{view}: median {:.2} ms, 99 % {:.2} ms, largest {:.2} ms, up to {vertices} vertices",
+        "{view}: ready after {ready:.2} s, then median {:.2} ms, 99 % {:.2} ms, largest {:.2} ms, up to {vertices} vertices",
         at(0.5),
         at(0.99),
         at(1.0)

@@ -5,7 +5,9 @@
 
 use super::live_range::LiveRanges;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
+use super::span_index::SpanIndex;
 use crate::model::{AllocationId, BufferId, Bytes, Category, Program};
+use rayon::slice::ParallelSliceMut as _;
 
 /// What the time axis counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -76,6 +78,8 @@ pub struct MemoryMap {
     pub heap_base: u64,
     /// Height of the map: what is allocated.
     pub height: u64,
+    /// Rows of the boxes by time.
+    pub index: SpanIndex,
 }
 
 impl MemoryMap {
@@ -98,11 +102,20 @@ impl MemoryMap {
             let allocation = &program.allocations[id.index()];
             (!allocation.is_indefinite(), allocation.category(), allocation.index)
         });
-        let mut map = Self { axis, points, regions: Vec::new(), boxes: Vec::new(), heap_base: 0, height: 0 };
+        let mut map = Self {
+            axis,
+            points,
+            regions: Vec::new(),
+            boxes: Vec::new(),
+            heap_base: 0,
+            height: 0,
+            index: SpanIndex::default(),
+        };
         for id in rows {
             map.place(program, live, space, id);
         }
-        map.boxes.sort_by_key(|item| (std::cmp::Reverse(item.size), item.buffer));
+        map.boxes.par_sort_unstable_by_key(|item| (std::cmp::Reverse(item.size), item.buffer));
+        map.index = SpanIndex::new(map.boxes.iter().map(|item| (item.start, item.end)));
         map
     }
 
@@ -147,8 +160,24 @@ impl MemoryMap {
     }
 
     /// The boxes at a point, the largest first.
-    pub fn live_at(&self, point: u32) -> impl Iterator<Item = &MapBox> + '_ {
-        self.boxes.iter().filter(move |item| item.start <= point && point <= item.end)
+    #[must_use]
+    pub fn live_at(&self, point: u32) -> Vec<MapBox> {
+        self.rows_in(point, point, 1).into_iter().map(|row| self.boxes[row as usize]).collect()
+    }
+
+    /// Rows of the boxes that meet points `from..=to` and last at least `least` points, the largest box first.
+    #[must_use]
+    pub fn rows_in(&self, from: u32, to: u32, least: u32) -> Vec<u32> {
+        if from == 0 && to + 1 >= self.points && least <= 1 {
+            return (0..self.boxes.len() as u32).collect();
+        }
+        let meets = |row: &u32| {
+            let item = &self.boxes[*row as usize];
+            item.start <= to && from <= item.end && item.end - item.start >= least.saturating_sub(1)
+        };
+        let mut rows: Vec<u32> = self.index.near(from, to, least).filter(meets).collect();
+        rows.sort_unstable();
+        rows
     }
 
     /// The box of a buffer.
@@ -160,9 +189,11 @@ impl MemoryMap {
     /// What lies at an address at a point: the smallest box there, which is the one drawn on top.
     #[must_use]
     pub fn hit(&self, point: u32, address: u64) -> Option<&MapBox> {
-        self.boxes.iter().rev().find(|item| {
+        let meets = |row: &u32| {
+            let item = &self.boxes[*row as usize];
             item.start <= point && point <= item.end && item.address <= address && address - item.address < item.size
-        })
+        };
+        self.index.near(point, point, 1).filter(meets).max().map(|row| &self.boxes[row as usize])
     }
 
     /// Free stretches of the heap at a point: (address, bytes), ascending; up to the top of the heap.
@@ -170,6 +201,7 @@ impl MemoryMap {
     pub fn holes_at(&self, point: u32) -> Vec<(u64, u64)> {
         let mut taken: Vec<(u64, u64)> = self
             .live_at(point)
+            .iter()
             .filter(|item| item.address >= self.heap_base)
             .map(|item| (item.address, item.address.saturating_add(item.size)))
             .collect();

@@ -64,6 +64,7 @@ pub struct App {
     /// Text in the field for a capacity.
     capacity_field: String,
     ctx: egui::Context,
+    running: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
 
 impl App {
@@ -84,6 +85,7 @@ impl App {
             message: None,
             capacity_field: String::new(),
             ctx: ctx.clone(),
+            running: std::sync::Arc::default(),
         }
     }
 
@@ -92,6 +94,17 @@ impl App {
         let work = self.work();
         self.files.open(source, &work);
         self.poll();
+    }
+
+    /// Whether something is being read or computed.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.files.is_loading() || self.running.load(std::sync::atomic::Ordering::Relaxed) > 0
+    }
+
+    /// Goes to [`Self::place`] in the file that is shown.
+    pub fn go_to_place(&mut self) {
+        self.begin();
     }
 
     /// Files that could not be read since the last call: name and reason.
@@ -135,7 +148,7 @@ impl App {
     }
 
     fn work(&self) -> Work {
-        Work { ctx: self.ctx.clone(), synchronous: self.options.synchronous }
+        Work { ctx: self.ctx.clone(), synchronous: self.options.synchronous, running: self.running.clone() }
     }
 
     fn poll(&mut self) {
@@ -381,7 +394,9 @@ impl App {
             Command::Peak => open.shared.step = None,
             Command::Clear => {
                 let shared = &mut open.shared;
-                if shared.step.is_some() {
+                if shared.measured.is_some() {
+                    shared.measured = None;
+                } else if shared.step.is_some() {
                     shared.step = None;
                 } else if shared.selected.is_some() || !shared.tiles.is_empty() {
                     shared.selected = None;

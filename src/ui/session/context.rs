@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::around::{AroundBuffer, AroundStep};
 use super::derived::{Derived, SpaceData};
 use super::document::Document;
 use super::job::Work;
@@ -79,6 +80,21 @@ impl<'a> ViewContext<'a> {
         let capacity = self.shared.capacity.get(&0).map(|c| c.bytes.0);
         let (program, edits) = (self.shared.program, self.shared.changes.on.clone());
         self.derived.tried(self.work, self.document, program, capacity, &edits)
+    }
+
+    /// What belongs to a buffer of the chosen space, once it is known.
+    pub fn around_buffer(&mut self, buffer: BufferId) -> Option<Arc<AroundBuffer>> {
+        let data = self.data()?;
+        let space = (self.shared.program, self.shared.color);
+        self.derived.around.buffer(self.work, self.document, &data, space, buffer)
+    }
+
+    /// What belongs to the chosen step, once it is known.
+    pub fn around_step(&mut self) -> Option<Arc<AroundStep>> {
+        let data = self.data()?;
+        let space = (self.shared.program, self.shared.color);
+        let step = self.step();
+        self.derived.around.step(self.work, &data, space, step)
     }
 
     /// The capacity that counts: the one chosen in the window, else the document's.

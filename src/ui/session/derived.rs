@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::around::Around;
 use super::document::Document;
 use super::job::{Job, Work};
 use super::tried::Tried;
@@ -27,11 +28,13 @@ pub enum Grouping {
     Opcode,
     /// Element type.
     Type,
+    /// File of the source line.
+    Source,
 }
 
 impl Grouping {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Category, Self::Scope, Self::Opcode, Self::Type];
+    pub const ALL: [Self; 5] = [Self::Category, Self::Scope, Self::Opcode, Self::Type, Self::Source];
 
     /// Its name.
     #[must_use]
@@ -41,6 +44,7 @@ impl Grouping {
             Self::Scope => "Name scope",
             Self::Opcode => "Op kind",
             Self::Type => "Element type",
+            Self::Source => "Source file",
         }
     }
 }
@@ -58,6 +62,8 @@ pub struct Spread {
     pub curves: GroupedCurves,
     /// Highest values of the total.
     pub pyramid: MaxPyramid,
+    /// Whether a group ever holds anything.
+    pub present: Vec<bool>,
 }
 
 /// What is computed for a memory space.
@@ -111,7 +117,8 @@ impl Spread {
         let group = |buffer: BufferId| group_of.get(buffer.index()).map_or(0, |&g| g as usize);
         let curves = GroupedCurves::new(model, analysis, space, map, names.len(), &group);
         let pyramid = MaxPyramid::new(&curves.total);
-        Some(Self { names, group_of, curves, pyramid })
+        let present = curves.groups.iter().map(|curve| curve.changes().any(|(_, bytes)| bytes > 0)).collect();
+        Some(Self { names, group_of, curves, pyramid, present })
     }
 }
 
@@ -124,6 +131,12 @@ fn named_groups(program: &Program, map: &MemoryMap, grouping: Grouping) -> (Vec<
             Grouping::Type => program
                 .buffer_node(buffer)
                 .map_or_else(|| "unknown".to_owned(), |node| node.element_type.name().to_owned()),
+            Grouping::Source => {
+                let source = program.text.metadata(instruction).source;
+                let file = source.as_ref().map_or("", |source| source.file.as_str());
+                let file = file.rsplit(['/', '\\']).next().unwrap_or(file);
+                if file.is_empty() { "no source".to_owned() } else { file.to_owned() }
+            }
             Grouping::Scope => {
                 let op_name = program.text.op_name(instruction);
                 if let Some((name, _)) = scope::argument(&op_name) {
@@ -173,6 +186,8 @@ type TriedKey = (usize, Option<u64>, Vec<Edit>);
 /// Results by what they belong to.
 #[derive(Default)]
 pub struct Derived {
+    /// What surrounds the selected buffer and the chosen step.
+    pub around: Around,
     advice: Option<(Option<u64>, Job<Arc<Advice>>)>,
     memories: HashMap<(usize, Option<u64>), Kept<Memory>>,
     trying: Option<(TriedKey, Job<Option<Arc<Tried>>>)>,

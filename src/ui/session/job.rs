@@ -1,6 +1,8 @@
 //! Work off the window's thread whose result a view waits for.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 /// How work is to be done.
@@ -10,6 +12,8 @@ pub struct Work {
     pub ctx: egui::Context,
     /// At once, on this thread.
     pub synchronous: bool,
+    /// How many pieces of work are under way.
+    pub running: Arc<AtomicUsize>,
 }
 
 /// One piece of work and its result.
@@ -31,13 +35,20 @@ impl<T: Send + 'static> Job<T> {
         }
         let (sender, receiver) = channel();
         let ctx = work.ctx.clone();
+        let running = Arc::clone(&work.running);
+        running.fetch_add(1, Ordering::Relaxed);
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             let result = catch_unwind(AssertUnwindSafe(run)).ok();
             // Nobody waits any more when the document was closed.
             let _ = sender.send(result);
+            running.fetch_sub(1, Ordering::Relaxed);
             ctx.request_repaint();
         });
-        Self { state: if spawned.is_ok() { State::Running(receiver) } else { State::Failed } }
+        if spawned.is_err() {
+            work.running.fetch_sub(1, Ordering::Relaxed);
+            return Self { state: State::Failed };
+        }
+        Self { state: State::Running(receiver) }
     }
 
     /// The result, once it is there.
@@ -50,6 +61,15 @@ impl<T: Send + 'static> Job<T> {
             }
         }
         match &self.state {
+            State::Done(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The result, given away.
+    pub fn take(mut self) -> Option<T> {
+        self.poll();
+        match self.state {
             State::Done(value) => Some(value),
             _ => None,
         }

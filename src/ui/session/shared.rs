@@ -60,6 +60,8 @@ pub struct Shared {
     pub cursor: Option<u32>,
     /// Visible part of the time axis; `None` for all.
     pub range: Option<(f64, f64)>,
+    /// Range of steps that is measured, ends included.
+    pub measured: Option<(u32, u32)>,
     /// Rows of the table.
     pub rows: RowScope,
     /// Text that rows must contain.
@@ -112,6 +114,7 @@ impl Shared {
             step: None,
             cursor: None,
             range: None,
+            measured: None,
             rows: RowScope::default(),
             filter: String::new(),
             capacity: HashMap::new(),
@@ -128,6 +131,7 @@ impl Shared {
             self.changes.on.clear();
             self.step = None;
             self.range = None;
+            self.measured = None;
         }
         self.selected = None;
         self.hovered = None;

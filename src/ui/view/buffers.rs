@@ -142,7 +142,7 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
         let document = context.document.clone();
         let buffers: Vec<BufferId> = match scope {
             RowScope::Peak => scene.space.at_peak.clone(),
-            RowScope::Step => data.map.live_at(key.step).map(|item| item.buffer).collect(),
+            RowScope::Step => data.map.live_at(key.step).iter().map(|item| item.buffer).collect(),
             RowScope::All => scene.space.buffers.clone(),
         };
         let (program, color) = (key.program, key.color);

@@ -13,6 +13,8 @@ use crate::ui::widget::theme::{Theme, size};
 
 /// Rows of each list.
 const ROWS: usize = 8;
+/// Readers that are listed before the last.
+const READERS: usize = 3;
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = Theme::of(ui.ctx());
@@ -79,11 +81,9 @@ fn buffer_card(
     rule(ui, theme);
     shape_section(ui, context, theme, scene, buffer);
     rule(ui, theme);
-    lifetime_section(ui, theme, scene, data, buffer);
+    lifetime_section(ui, context, theme, scene, data, buffer);
     rule(ui, theme);
-    if let Some(data) = data {
-        neighbours(ui, context, theme, scene, data, buffer);
-    }
+    neighbours(ui, context, theme, scene, buffer);
     if !metadata.op_name.is_empty() {
         ui.horizontal(|ui| {
             title(ui, theme, "Op");
@@ -234,7 +234,14 @@ fn dimension_table(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, node: 
     }
 }
 
-fn lifetime_section(ui: &mut Ui, theme: &Theme, scene: Scene<'_>, data: Option<&SpaceData>, buffer: BufferId) {
+fn lifetime_section(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    scene: Scene<'_>,
+    data: Option<&SpaceData>,
+    buffer: BufferId,
+) {
     let Scene { program, analysis, space } = scene;
     let place = data.and_then(|data| data.box_of(buffer));
     let unit = data.map_or("step", |data| data.map.axis.unit());
@@ -279,30 +286,47 @@ fn lifetime_section(ui: &mut Ui, theme: &Theme, scene: Scene<'_>, data: Option<&
     if let Some((first, last)) = space.span(buffer) {
         fact(ui, theme, "Heap events", &format!("{} to {}", thousands(first.into()), thousands(last.into())));
     }
-    if let Some(live) = &analysis.live {
-        let uses = live.uses_of(program, buffer);
-        if let Some(instruction) = program.buffers.instruction_of(buffer) {
-            fact(ui, theme, "Made by", &program.text.instruction_name(instruction));
+    if let Some(instruction) = program.buffers.instruction_of(buffer) {
+        let point = analysis.live.as_ref().and_then(|live| live.point_of(instruction.0));
+        place_link(ui, context, theme, "Made by", &program.text.instruction_name(instruction), point);
+    }
+    let Some(around) = context.around_buffer(buffer) else { return };
+    let readers = &around.uses.readers;
+    for (i, &(point, row)) in readers.iter().enumerate().take(READERS) {
+        let name = program.text.instruction_name(InstructionId(row));
+        place_link(ui, context, theme, if i == 0 { "Read by" } else { "" }, &name, Some(point));
+    }
+    if let Some(&(point, row)) = readers.last().filter(|_| readers.len() > READERS) {
+        let between = readers.len() - READERS - 1;
+        if between > 0 {
+            fact(ui, theme, "", &format!("{} more", thousands(between as u64)));
         }
-        if let Some(&(point, row)) = uses.readers.last() {
-            let name = program.text.instruction_name(InstructionId(row));
-            fact(ui, theme, "Last read", &format!("step {}, {name}", thousands(point.into())));
-        }
-        if uses.readers.len() > 1 {
-            fact(ui, theme, "Read by", &format!("{} instructions", thousands(uses.readers.len() as u64)));
-        }
+        let name = program.text.instruction_name(InstructionId(row));
+        place_link(ui, context, theme, "Last read by", &name, Some(point));
     }
 }
 
-fn neighbours(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    scene: Scene<'_>,
-    data: &SpaceData,
-    buffer: BufferId,
-) {
-    let sharing = data.map.sharing(buffer);
+/// An instruction; a click goes to its step.
+fn place_link(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, words: &str, name: &str, point: Option<u32>) {
+    ui.horizontal(|ui| {
+        let width = ui.available_width();
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let Some(point) = point else {
+                cut_label(ui, name, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
+                return;
+            };
+            if link(ui, &thousands(point.into()), theme).on_hover_text("Go to this step").clicked() {
+                context.shared.step = Some(point);
+            }
+            cut_label(ui, name, Weight::Medium.at(size::SMALL), theme.text, width * 0.56);
+        });
+    });
+}
+
+fn neighbours(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, buffer: BufferId) {
+    let Some(around) = context.around_buffer(buffer) else { return };
+    let sharing = &around.sharing;
     ui.horizontal(|ui| {
         title(ui, theme, "Shares its memory with");
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -397,7 +421,9 @@ fn step_card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: S
     readout(ui, context, theme, live, &remark);
     rule(ui, theme);
     let Some(data) = data else { return };
-    let largest_hole = data.map.largest_hole(step).filter(|_| !is_listing && data.map.height > data.map.heap_base);
+    let around = context.around_step();
+    let hole = around.as_ref().and_then(|around| around.largest_hole);
+    let largest_hole = hole.filter(|_| !is_listing && data.map.height > data.map.heap_base);
     if let Some((_, hole)) = largest_hole {
         fact(ui, theme, "Largest hole in the heap", &context.short(hole));
     }
@@ -408,13 +434,14 @@ fn step_card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: S
         fact(ui, theme, rest, &context.short(scene.space.fragmentation()));
     }
     ui.add_space(6.0);
-    let mut rows: Vec<(BufferId, Bytes)> = if at_peak {
-        scene.space.at_peak.iter().map(|&b| (b, scene.program.buffers.size_of(b))).collect()
+    let shown = ROWS * 2;
+    let (count, rows): (usize, Vec<(BufferId, Bytes)>) = if at_peak {
+        let at_peak = &scene.space.at_peak;
+        (at_peak.len(), at_peak.iter().take(shown).map(|&b| (b, scene.program.buffers.size_of(b))).collect())
     } else {
-        data.map.live_at(step).map(|item| (item.buffer, Bytes(item.size))).collect()
+        let Some(around) = &around else { return };
+        (around.live, around.largest.iter().take(shown).map(|item| (item.buffer, Bytes(item.size))).collect())
     };
-    let count = rows.len();
-    rows.truncate(ROWS * 2);
     ui.horizontal(|ui| {
         title(
             ui,

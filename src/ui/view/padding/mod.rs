@@ -38,7 +38,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     {
         let buffers: Vec<_> = match context.shared.step {
             None => scene.space.at_peak.clone(),
-            Some(step) => data.map.live_at(step).map(|item| item.buffer).collect(),
+            Some(step) => data.map.live_at(step).iter().map(|item| item.buffer).collect(),
         };
         state.groups = shape_groups(scene.program, scene.analysis, &buffers);
         state.of = Some(of);

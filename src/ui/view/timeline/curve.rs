@@ -2,10 +2,10 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 
-use super::{Groups, Places, State};
+use super::{AT_ONCE, Groups, Places, State};
 use crate::analysis::SpaceAnalysis;
 use crate::model::{Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::{SpaceData, ViewContext};
+use crate::ui::session::{SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{self, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
@@ -17,8 +17,8 @@ pub fn show(
     context: &mut ViewContext<'_>,
     theme: &Theme,
     state: &mut State,
+    groups: &Groups,
     data: &SpaceData,
-    groups: &Groups<'_>,
     places: &Places,
 ) {
     let Some(scene) = context.scene() else { return };
@@ -27,24 +27,31 @@ pub fn show(
     let peak = scene.space.peak();
     let y = Span::new(0.0, (peak.0 as f64).max(limit.unwrap_or(0.0)).max(1.0) * 1.08);
     let y_of = |bytes: f64| rect.bottom() - (y.share(bytes) * f64::from(rect.height())) as f32;
-    let spread = groups.spread;
-    let unpadded = |point: u32| spread.curves.unpadded.at(point);
-    let stack = Stack {
-        points: data.map.points,
-        highest: &|from, to| spread.pyramid.max_in(&spread.curves.total, from, to),
-        group: &|group, point| spread.curves.groups[group].at(point),
-        slots: &groups.slots,
-        line: shows_line(scene.space).then_some(&unpadded as &dyn Fn(u32) -> u64),
-        limit,
-    };
+    let spread = groups.spread();
+    let shows_line = shows_line(scene.space);
     let key = (
         state.of,
         state.grouping,
         std::sync::Arc::as_ptr(context.document) as usize,
-        [places.x.lo, places.x.hi, limit.unwrap_or(-1.0)].map(f64::to_bits),
-        (theme.dark, spread.names.len(), state.show_padding),
+        limit.unwrap_or(-1.0).to_bits(),
+        (theme.dark, spread.names.len()),
     );
-    state.curve.show(ui, rect, "timeline curve", key, theme.panel, |raster| stack.draw(raster, places.x, y, theme));
+    let (points, own, style) = (data.map.points, groups.clone(), *theme);
+    let at_once = data.map.boxes.len() <= AT_ONCE;
+    let window = Window { rect, x: places.x, y };
+    state.curve.show(ui, context.work, window, "timeline curve", key, theme.panel, at_once, move |raster| {
+        let spread = own.spread();
+        let unpadded = |point: u32| spread.curves.unpadded.at(point);
+        let stack = Stack {
+            points,
+            highest: &|from, to| spread.pyramid.max_in(&spread.curves.total, from, to),
+            group: &|group, point| spread.curves.groups[group].at(point),
+            slots: own.slots(),
+            line: shows_line.then_some(&unpadded as &dyn Fn(u32) -> u64),
+            limit,
+        };
+        stack.draw(raster, window.x, y, &style);
+    });
     let painter = ui.painter();
     let small = Weight::Regular.at(size::SMALL);
     let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
@@ -110,7 +117,7 @@ pub fn show(
             let bytes = spread.curves.groups[i].at(step);
             if bytes > 0 {
                 let words = format!("{name}  {}  {}", context.short(Bytes(bytes)), percent(bytes, total));
-                controls::legend(ui, groups.slots[i], &words, theme);
+                controls::legend(ui, groups.slots()[i], &words, theme);
             }
         }
         let padding = total.saturating_sub(spread.curves.unpadded.at(step));

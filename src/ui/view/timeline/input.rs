@@ -34,7 +34,7 @@ pub fn take(
 }
 
 fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places, x: &mut Span) {
-    let both = places.curve.union(places.map);
+    let both = places.curve.union(places.map).union(places.lifetimes);
     if !ui.rect_contains_pointer(both) {
         return;
     }
@@ -45,10 +45,13 @@ fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceDa
             i.zoom_delta(),
             i.modifiers.alt,
             i.pointer.delta(),
-            i.pointer.button_down(PointerButton::Primary) && i.pointer.is_decidedly_dragging(),
+            i.pointer.button_down(PointerButton::Primary) && i.pointer.is_decidedly_dragging() && !i.modifiers.shift,
         )
     });
     let Some(position) = position else { return };
+    // The axis measures, with Shift everything does.
+    let down = down && !state.measure.is_dragging();
+    let in_rows = places.lifetimes.contains(position);
     let point = places.point_at(position.x);
     let in_map = places.map.contains(position);
     let whole = map::whole_addresses(context, data);
@@ -57,17 +60,17 @@ fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceDa
         let share = f64::from((places.map.bottom() - position.y) / places.map.height());
         let zoomed = y.zoomed(y.at(share), f64::from((-scroll.y / 240.0).exp2()), whole, whole.len() * 1e-7);
         state.addresses = (zoomed != whole).then_some(zoomed);
-    } else if scroll.y != 0.0 {
+    } else if scroll.y != 0.0 && !in_rows {
         *x = x.zoomed(point, f64::from((-scroll.y / 200.0).exp2()), places.whole, LEAST);
     }
     if zoom != 1.0 && zoom > 0.0 {
         *x = x.zoomed(point, f64::from(1.0 / zoom), places.whole, LEAST);
     }
     if scroll.x != 0.0 {
-        *x = x.moved(-f64::from(scroll.x / places.map.width()) * x.len(), places.whole);
+        *x = x.moved(-f64::from(scroll.x / places.curve.width()) * x.len(), places.whole);
     }
     if down {
-        *x = x.moved(-f64::from(delta.x / places.map.width()) * x.len(), places.whole);
+        *x = x.moved(-f64::from(delta.x / places.curve.width()) * x.len(), places.whole);
         if state.dragging_map
             && let Some(y) = state.addresses
         {
@@ -92,7 +95,9 @@ fn keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
     });
     if zoom != 0.0 {
         let step = f64::from(context.step()) + 0.5;
-        let pointer = ui.input(|i| i.pointer.hover_pos()).filter(|p| places.curve.union(places.map).contains(*p));
+        let pointer = ui
+            .input(|i| i.pointer.hover_pos())
+            .filter(|p| places.curve.union(places.map).union(places.lifetimes).contains(*p));
         let middle = if step >= x.lo && step <= x.hi { step } else { f64::midpoint(x.lo, x.hi) };
         let around = pointer.map_or(middle, |p| places.point_at(p.x));
         *x = x.zoomed(around, 1.4f64.powf(zoom), places.whole, LEAST);

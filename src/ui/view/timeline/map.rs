@@ -1,12 +1,14 @@
 //! The memory map: every buffer as a box, x is program order, y is address.
 
+use std::sync::Arc;
+
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::{Groups, Places, State, curve};
+use super::{AT_ONCE, Groups, Places, State, curve};
 use crate::analysis::map::MapBox;
 use crate::analysis::{category, scope, unpadded};
 use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::{Scene, SpaceData, ViewContext};
+use crate::ui::session::{Document, Scene, SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{self, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
@@ -15,6 +17,9 @@ use crate::ui::widget::theme::{Theme, mix, size};
 
 /// Least height and width of a box that carries its name.
 const LABEL: Vec2 = Vec2::new(90.0, 19.0);
+
+/// Boxes that carry their name at most.
+const MAX_NAMES: usize = 600;
 
 /// All addresses, with the limit in view.
 pub fn whole_addresses(context: &ViewContext<'_>, data: &SpaceData) -> Span {
@@ -29,8 +34,8 @@ pub fn show(
     context: &mut ViewContext<'_>,
     theme: &Theme,
     state: &mut State,
-    data: &SpaceData,
-    groups: &Groups<'_>,
+    data: &Arc<SpaceData>,
+    groups: &Groups,
     places: &Places,
 ) {
     let Some(scene) = context.scene() else { return };
@@ -41,14 +46,26 @@ pub fn show(
     let key = (
         state.of,
         state.grouping,
-        std::sync::Arc::as_ptr(context.document) as usize,
-        [places.x.lo, places.x.hi, y.lo, y.hi, limit.unwrap_or(-1.0)].map(f64::to_bits),
-        (theme.dark, groups.spread.names.len(), state.show_padding),
+        Arc::as_ptr(context.document) as usize,
+        limit.unwrap_or(-1.0).to_bits(),
+        (theme.dark, groups.spread().names.len(), state.show_padding),
     );
-    let show_padding = state.show_padding;
-    state.map.show(ui, rect, "memory map", key, theme.panel, |raster| {
-        paint(raster, theme, scene, data, groups, places.x, y, limit, show_padding);
-    });
+    let at_once = data.map.boxes.len() <= AT_ONCE;
+    let window = Window { rect, x: places.x, y };
+    let picture = Picture {
+        document: Arc::clone(context.document),
+        program: context.shared.program,
+        data: Arc::clone(data),
+        groups: groups.clone(),
+        theme: *theme,
+        window,
+        limit,
+        show_padding: state.show_padding,
+    };
+    let named = state
+        .map
+        .show(ui, context.work, window, "memory map", key, theme.panel, at_once, move |raster| picture.paint(raster));
+    let named = named.cloned().unwrap_or_default();
     let y_of = |address: f64| rect.bottom() - (y.share(address) * f64::from(rect.height())) as f32;
     let box_rect = |item: &MapBox| {
         Rect::from_min_max(
@@ -57,7 +74,7 @@ pub fn show(
         )
     };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
-    labels(&painter, state, scene, data, groups, places, &box_rect);
+    labels(&painter, state, &named, scene, data, groups, places, &box_rect);
     axis(ui, context, theme, data, y, rect, &y_of);
     if let Some(limit) = limit.filter(|limit| *limit >= y.lo && *limit <= y.hi) {
         let at = y_of(limit).round();
@@ -73,7 +90,8 @@ pub fn show(
         painter.rect_stroke(outline.expand(2.5), 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
         painter.rect_stroke(outline, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Outside);
     }
-    hole(&painter, context, theme, data, places, &y_of);
+    neighbourhood(&painter, context, theme, data, places, &box_rect);
+    hole(&painter, context, theme, places, &y_of);
     let response = ui.interact(rect, ui.scope_id().with("map"), Sense::click_and_drag());
     let spoken = format!("Memory map, {} buffers", thousands(data.map.boxes.len() as u64));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
@@ -110,17 +128,52 @@ pub fn show(
     response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, scene, &item));
 }
 
+/// Around the selected buffer: the others that share its memory are outlined, its definition and its readers are marked
+/// on its lower edge.
+fn neighbourhood(
+    painter: &egui::Painter,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    data: &SpaceData,
+    places: &Places,
+    box_rect: &dyn Fn(&MapBox) -> Rect,
+) {
+    let Some(buffer) = context.shared.selected else { return };
+    let Some(item) = data.box_of(buffer).copied() else { return };
+    let Some(around) = context.around_buffer(buffer) else { return };
+    for (other, _) in around.sharing.iter().take(MAX_NAMES) {
+        let rect = box_rect(other);
+        if rect.intersects(places.map) {
+            let dashes = [rect.left_top(), rect.right_top(), rect.right_bottom(), rect.left_bottom(), rect.left_top()];
+            painter.extend(egui::Shape::dashed_line(&dashes, Stroke::new(1.5, theme.ink), 5.0, 4.0));
+        }
+    }
+    let y = box_rect(&item).bottom().clamp(places.map.top(), places.map.bottom() - 2.0);
+    let mut last = f32::MIN;
+    for &(point, _) in &around.uses.readers {
+        let x = places.x_of(f64::from(point) + 0.5);
+        if places.map.x_range().contains(x) && x - last >= 3.0 {
+            painter.vline(x, y - 6.0..=y + 5.0, Stroke::new(4.0, theme.halo));
+            painter.vline(x, y - 5.0..=y + 4.0, Stroke::new(2.0, theme.ink));
+            last = x;
+        }
+    }
+    let x = places.x_of(f64::from(item.start));
+    if places.map.x_range().contains(x) {
+        painter.circle(Pos2::new(x, y), 4.5, theme.ink, Stroke::new(1.5, theme.halo));
+    }
+}
+
 /// The largest free stretch of the heap at the chosen step.
 fn hole(
     painter: &egui::Painter,
-    context: &ViewContext<'_>,
+    context: &mut ViewContext<'_>,
     theme: &Theme,
-    data: &SpaceData,
     places: &Places,
     y_of: &dyn Fn(f64) -> f32,
 ) {
     let step = context.step();
-    let Some((address, bytes)) = data.map.largest_hole(step) else { return };
+    let Some((address, bytes)) = context.around_step().and_then(|around| around.largest_hole) else { return };
     let x = places.x_of(f64::from(step) + 0.5);
     if !places.map.x_range().contains(x) {
         return;
@@ -146,12 +199,14 @@ fn hit(data: &SpaceData, point: u32, address: f64, slack: f64, points_per_pixel:
     }
     let (low, high) = ((address - slack).max(0.0) as u64, (address + slack) as u64);
     let near = (points_per_pixel * 1.5).ceil() as u32;
+    let (from, to) = (point.saturating_sub(near), point.saturating_add(near));
     data.map
-        .boxes
-        .iter()
+        .index
+        .near(from, to, 1)
+        .map(|row| &data.map.boxes[row as usize])
         .filter(|item| {
-            item.start <= point.saturating_add(near)
-                && point.saturating_sub(near) <= item.end
+            item.start <= to
+                && from <= item.end
                 && item.address <= high
                 && item.address.saturating_add(item.size) >= low
         })
@@ -170,72 +225,89 @@ pub fn fit_addresses(item: &MapBox, whole: Span) -> Span {
     Span::around(item.address as f64, (item.address + item.size) as f64, 1.0, whole, whole.len() * 1e-6)
 }
 
-#[expect(clippy::too_many_arguments, reason = "everything the picture depends on")]
-fn paint(
-    raster: &mut Raster,
-    theme: &Theme,
-    scene: Scene<'_>,
-    data: &SpaceData,
-    groups: &Groups<'_>,
-    x: Span,
-    y: Span,
+/// Everything the picture depends on, for the worker that draws it.
+struct Picture {
+    document: Arc<Document>,
+    program: usize,
+    data: Arc<SpaceData>,
+    groups: Groups,
+    theme: Theme,
+    window: Window,
     limit: Option<f64>,
     show_padding: bool,
-) {
-    let (width, height) = (raster.width() as f64, raster.height() as f64);
-    let px = |point: f64| (x.share(point) * width).round().clamp(-2.0, width + 2.0) as i64;
-    let py = |address: f64| ((1.0 - y.share(address)) * height).round().clamp(-2.0, height + 2.0) as i64;
-    let thick = raster.scale().round().max(1.0) as i64;
-    // Memory taken for the whole program stands out from free space even while nothing is in it.
-    for region in data.map.regions.iter().filter(|region| region.always_live) {
-        let ground = mix(theme.panel, theme.line2, 0.35);
-        raster.fill(0, py((region.base + region.size) as f64), width as i64, py(region.base as f64), ground);
-    }
-    for item in &data.map.boxes {
-        let (start, end) = (f64::from(item.start), f64::from(item.end) + 1.0);
-        let (low, high) = (item.address as f64, (item.address + item.size) as f64);
-        if end < x.lo || start > x.hi || high < y.lo || low > y.hi {
-            continue;
+}
+
+impl Picture {
+    /// Draws the boxes; returns the rows of those that have room for their name, the largest first.
+    fn paint(&self, raster: &mut Raster) -> Vec<u32> {
+        let Self { data, groups, theme, .. } = self;
+        let (x, y) = (self.window.x, self.window.y);
+        let Some((program, analysis)) = self.document.program(self.program) else { return Vec::new() };
+        let (width, height) = (raster.width() as f64, raster.height() as f64);
+        let px = |point: f64| (x.share(point) * width).round().clamp(-2.0, width + 2.0) as i64;
+        let py = |address: f64| ((1.0 - y.share(address)) * height).round().clamp(-2.0, height + 2.0) as i64;
+        let thick = raster.scale().round().max(1.0) as i64;
+        let least = LABEL * raster.scale();
+        let mut named = Vec::new();
+        // Memory taken for the whole program stands out from free space even while nothing is in it.
+        for region in data.map.regions.iter().filter(|region| region.always_live) {
+            let ground = mix(theme.panel, theme.line2, 0.35);
+            raster.fill(0, py((region.base + region.size) as f64), width as i64, py(region.base as f64), ground);
         }
-        let (x0, x1) = (px(start), px(end).max(px(start) + 1));
-        let (y0, y1) = (py(high).min(py(low) - 1), py(low));
-        let color = groups.slot_of(item.buffer).color();
-        // Boxes that touch are parted by a pixel of the ground, where there is room for it.
-        let gap_y = if y1 - y0 > 3 * thick { thick } else { 0 };
-        let gap_x = if x1 - x0 > 3 * thick { thick } else { 0 };
-        raster.fill(x0, y0, x1, y1, theme.panel);
-        raster.fill(x0, y0 + gap_y, x1 - gap_x, y1, color);
-        if show_padding && y1 - y0 > 2 {
-            let size_bytes = item.size as f64;
-            let useful = unpadded(scene.program, &scene.analysis.traces, item.buffer).0.min(item.size) as f64;
-            let wasted = py(low + useful) - y0;
-            if useful < size_bytes && wasted > 0 {
-                raster.hatch(x0, y0 + gap_y, x1 - gap_x, y0 + wasted.max(1), Hatch::padding(theme.hatch));
+        let (first, last) = (x.lo.floor().max(0.0) as u32, x.hi.ceil().max(0.0) as u32);
+        for row in data.map.rows_in(first, last, 1) {
+            let item = &data.map.boxes[row as usize];
+            let (start, end) = (f64::from(item.start), f64::from(item.end) + 1.0);
+            let (low, high) = (item.address as f64, (item.address + item.size) as f64);
+            if end < x.lo || start > x.hi || high < y.lo || low > y.hi {
+                continue;
+            }
+            let (x0, x1) = (px(start), px(end).max(px(start) + 1));
+            let (y0, y1) = (py(high).min(py(low) - 1), py(low));
+            let color = groups.slot_of(item.buffer).color();
+            // Boxes that touch are parted by a pixel of the ground, where there is room for it.
+            let gap_y = if y1 - y0 > 3 * thick { thick } else { 0 };
+            let gap_x = if x1 - x0 > 3 * thick { thick } else { 0 };
+            if gap_x + gap_y > 0 {
+                raster.fill(x0, y0, x1, y1, theme.panel);
+            }
+            let shown = (x1.min(width as i64) - x0.max(0), y1.min(height as i64) - y0.max(0));
+            if named.len() < MAX_NAMES && shown.0 as f32 >= least.x && shown.1 as f32 >= least.y {
+                named.push(row);
+            }
+            raster.fill(x0, y0 + gap_y, x1 - gap_x, y1, color);
+            if self.show_padding && y1 - y0 > 2 {
+                let size_bytes = item.size as f64;
+                let useful = unpadded(program, &analysis.traces, item.buffer).0.min(item.size) as f64;
+                let wasted = py(low + useful) - y0;
+                if useful < size_bytes && wasted > 0 {
+                    raster.hatch(x0, y0 + gap_y, x1 - gap_x, y0 + wasted.max(1), Hatch::padding(theme.hatch));
+                }
             }
         }
-    }
-    if let Some(limit) = limit {
-        let top = py(data.map.height as f64).max(0);
-        raster.hatch(0, top, width as i64, py(limit), Hatch::beyond_map(theme.over));
+        if let Some(limit) = self.limit {
+            let top = py(data.map.height as f64).max(0);
+            raster.hatch(0, top, width as i64, py(limit), Hatch::beyond_map(theme.over));
+        }
+        named
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "everything a label depends on")]
 fn labels(
     painter: &egui::Painter,
     state: &mut State,
+    named: &[u32],
     scene: Scene<'_>,
     data: &SpaceData,
-    groups: &Groups<'_>,
+    groups: &Groups,
     places: &Places,
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
     let bounds = places.map;
-    for item in &data.map.boxes {
+    for &row in named {
+        let Some(item) = data.map.boxes.get(row as usize) else { continue };
         let rect = box_rect(item);
-        // The boxes come by size, so by height: the rest is lower still.
-        if rect.height() < LABEL.y {
-            break;
-        }
         let shown = rect.intersect(bounds);
         if shown.width() < LABEL.x || shown.height() < LABEL.y {
             continue;
@@ -256,7 +328,7 @@ fn labels(
 }
 
 /// The framework's name where there is one, else the instruction's.
-fn name_of(scene: Scene<'_>, buffer: BufferId) -> String {
+pub fn name_of(scene: Scene<'_>, buffer: BufferId) -> String {
     let instruction = scene.program.buffers.instruction_of(buffer);
     let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
     if op.is_empty() { scene.program.buffer_name(buffer) } else { scope::short(&op, 3) }
@@ -302,7 +374,8 @@ fn axis(
     controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.bottom() + 1.0)), theme.line2);
 }
 
-fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, scene: Scene<'_>, item: &MapBox) {
+/// What a buffer is, beside the pointer.
+pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, scene: Scene<'_>, item: &MapBox) {
     let program = scene.program;
     let kind = category(program, item.buffer);
     let bytes = Bytes(item.size);

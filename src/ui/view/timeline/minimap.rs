@@ -1,9 +1,11 @@
 //! The whole program small, with the visible range: drag it, or click to go there.
 
+use std::sync::Arc;
+
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::{Places, State};
-use crate::ui::session::{SpaceData, ViewContext};
+use super::{AT_ONCE, Places, State};
+use crate::ui::session::{SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::paint_peak;
 use crate::ui::widget::fonts::Weight;
@@ -15,24 +17,29 @@ pub fn show(
     context: &mut ViewContext<'_>,
     theme: &Theme,
     state: &mut State,
-    data: &SpaceData,
+    data: &Arc<SpaceData>,
     places: &Places,
     rect: Rect,
 ) {
     let Some(scene) = context.scene() else { return };
-    let spread = &data.by_category;
     let limit = context.capacity().map(|c| c.bytes.0 as f64);
     let y = Span::new(0.0, (scene.space.peak().0 as f64).max(limit.unwrap_or(0.0)).max(1.0) * 1.1);
-    let stack = Stack {
-        points: data.map.points,
-        highest: &|from, to| spread.pyramid.max_in(&spread.curves.total, from, to),
-        group: &|_, _| 0,
-        slots: &[],
-        line: None,
-        limit: None,
-    };
-    let key = (state.of, std::sync::Arc::as_ptr(context.document) as usize, theme.dark, y.hi.to_bits());
-    state.mini.show(ui, rect, "minimap", key, theme.panel, |raster| stack.draw_silhouette(raster, y, theme));
+    let key = (state.of, Arc::as_ptr(context.document) as usize, theme.dark);
+    let (own, style) = (Arc::clone(data), *theme);
+    let at_once = data.map.boxes.len() <= AT_ONCE;
+    let window = Window { rect, x: places.whole, y };
+    state.mini.show(ui, context.work, window, "minimap", key, theme.panel, at_once, move |raster| {
+        let spread = &own.by_category;
+        let stack = Stack {
+            points: own.map.points,
+            highest: &|from, to| spread.pyramid.max_in(&spread.curves.total, from, to),
+            group: &|_, _| 0,
+            slots: &[],
+            line: None,
+            limit: None,
+        };
+        stack.draw_silhouette(raster, y, &style);
+    });
     let painter = ui.painter();
     let small = Weight::Regular.at(size::SMALL);
     painter.text(Pos2::new(rect.left() - 10.0, rect.center().y), Align2::RIGHT_CENTER, "Range", small, theme.text2);

@@ -1,24 +1,26 @@
-//! Timeline: live bytes above, the memory map below, over one axis of program order.
+//! Timeline: live bytes, the memory map and the lifetimes of buffers over one axis of program order.
 
 mod curve;
+mod groups;
 mod input;
+mod lifetimes;
 mod map;
 mod minimap;
 mod program_band;
+mod range;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 
-use super::palette;
-use crate::model::{BufferId, Category, thousands};
-use crate::ui::session::{Grouping, SpaceData, Spread, ViewContext};
+use self::groups::Groups;
+use crate::model::{BufferId, ComputationId, thousands};
+use crate::ui::session::{Grouping, LaterRaster, SpaceData, Spread, ViewContext};
 use crate::ui::widget::axis::{Span, decimal_ticks};
 use crate::ui::widget::controls::{self, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::raster::CachedRaster;
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{Theme, size};
 
 /// Keys of this view, for the sheet.
 pub const KEYS: &[(&str, &str)] = &[
@@ -30,46 +32,71 @@ pub const KEYS: &[(&str, &str)] = &[
     ("0", "Timeline: all of the program"),
     (". ,", "Next and previous allocation"),
     ("click above", "Pin a step for every view"),
+    ("drag on the axis", "Measure a range of steps"),
+    ("Shift drag", "Measure a range of steps"),
+    ("wheel over lifetimes", "Scroll the rows; with Ctrl zoom"),
 ];
+
+/// Boxes up to which pictures are drawn in the frame that needs them; more are drawn on a worker.
+const AT_ONCE: usize = 3000;
 
 /// Words on the left of the plots.
 const GUTTER: f32 = 72.0;
+
+/// Which bands stand under the curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Bands {
+    #[default]
+    Map,
+    Lifetimes,
+    Both,
+}
+
+impl Bands {
+    const ALL: [Self; 3] = [Self::Map, Self::Lifetimes, Self::Both];
+
+    const fn has_map(self) -> bool {
+        !matches!(self, Self::Lifetimes)
+    }
+
+    const fn has_lifetimes(self) -> bool {
+        !matches!(self, Self::Map)
+    }
+}
+
+/// Computations by depth: (computation, first point, one past the last).
+type Calls = Vec<Vec<(ComputationId, u32, u32)>>;
 
 /// What belongs to this view of one document.
 #[derive(Default)]
 pub struct State {
     grouping: Grouping,
+    bands: Bands,
     /// Visible addresses; `None` for all.
     addresses: Option<Span>,
     show_padding: bool,
-    curve: CachedRaster,
-    map: CachedRaster,
-    mini: CachedRaster,
+    curve: LaterRaster<()>,
+    map: LaterRaster<Vec<u32>>,
+    mini: LaterRaster<()>,
+    lifetimes: lifetimes::State,
+    measure: range::State,
     labels: HashMap<BufferId, String>,
+    calls: Option<Arc<Calls>>,
     /// Program and memory space the rest belongs to.
     of: Option<(usize, i64)>,
-    /// What the last selected buffer was, to follow a selection made elsewhere.
     dragging_map: bool,
-}
-
-/// Stacked curves and colours of the chosen grouping.
-struct Groups<'a> {
-    spread: &'a Spread,
-    slots: Vec<Slot>,
-}
-
-impl Groups<'_> {
-    fn slot_of(&self, buffer: BufferId) -> Slot {
-        let group = self.spread.group_of.get(buffer.index()).copied().unwrap_or(0);
-        self.slots.get(group as usize).copied().unwrap_or(Slot::Temporary)
-    }
 }
 
 /// Where things are in this frame.
 #[derive(Clone, Copy)]
 struct Places {
     curve: Rect,
+    /// The memory map; of no height where it is not shown.
     map: Rect,
+    /// The lifetimes; of no height where they are not shown.
+    lifetimes: Rect,
+    /// Numbers of the steps.
+    axis: Rect,
     /// Visible points of time.
     x: Span,
     /// All points.
@@ -78,11 +105,11 @@ struct Places {
 
 impl Places {
     fn x_of(&self, point: f64) -> f32 {
-        self.map.left() + (self.x.share(point) * f64::from(self.map.width())) as f32
+        self.curve.left() + (self.x.share(point) * f64::from(self.curve.width())) as f32
     }
 
     fn point_at(&self, x: f32) -> f64 {
-        self.x.at(f64::from((x - self.map.left()) / self.map.width()))
+        self.x.at(f64::from((x - self.curve.left()) / self.curve.width()))
     }
 }
 
@@ -94,7 +121,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut state = context.locals.take::<State>();
     let of = (context.shared.program, context.shared.color);
     if state.of != Some(of) {
-        state = State { grouping: state.grouping, show_padding: state.show_padding, of: Some(of), ..State::default() };
+        state = State {
+            grouping: state.grouping,
+            bands: state.bands,
+            show_padding: state.show_padding,
+            of: Some(of),
+            ..State::default()
+        };
     }
     draw(ui, context, &theme, &mut state);
     context.locals.put(state);
@@ -113,13 +146,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         let (program, color) = (context.shared.program, context.shared.color);
         context.derived.spread(context.work, context.document, &data, program, color, state.grouping)
     };
-    let groups = match &spread {
-        Some(spread) => {
-            let slots = spread.names.iter().enumerate().map(|(i, name)| palette::slot_of_group(i, name)).collect();
-            Groups { spread, slots }
-        }
-        None => Groups { spread: &data.by_category, slots: Category::ALL.iter().map(|c| palette::slot(*c)).collect() },
-    };
+    let groups = Groups::new(&data, spread);
     let legend_rect =
         Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 48.0), Vec2::new(full.width() - 32.0, 20.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_rect).id_salt("legend"));
@@ -131,37 +158,70 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let top = legend_rect.bottom() + 14.0;
     let bottom = full.bottom() - 12.0;
     let mini_height = if bottom - top > 420.0 { 46.0 } else { 0.0 };
-    let bands = program_band::rows(context);
-    let fixed = 24.0 + 22.0 + bands as f32 * 18.0 + if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 };
+    let calls = Arc::clone(state.calls.get_or_insert_with(|| Arc::new(program_band::spans(context))));
+    let fixed = 24.0 + calls.len() as f32 * 18.0 + if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 };
     let free = (bottom - top - fixed).max(80.0);
-    let curve_rect = Rect::from_min_max(Pos2::new(left, top), Pos2::new(right, top + free * 0.34));
+    let curve_rect = Rect::from_min_max(Pos2::new(left, top), Pos2::new(right, top + free * 0.32));
     let band_top = curve_rect.bottom() + 2.0;
-    let axis_top = band_top + bands as f32 * 18.0;
-    let map_rect = Rect::from_min_max(
-        Pos2::new(left, axis_top + 22.0 + 22.0),
+    let axis_top = band_top + calls.len() as f32 * 18.0;
+    let below = Rect::from_min_max(
+        Pos2::new(left, axis_top + AXIS),
         Pos2::new(right, bottom - if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 }),
     );
-    if map_rect.width() < 40.0 || map_rect.height() < 20.0 {
+    if below.width() < 40.0 || below.height() < 20.0 {
         return;
     }
-    let mut places = Places { curve: curve_rect, map: map_rect, x, whole };
+    let (map_rect, lifetimes_rect) = divide(below, state.bands);
+    let axis_rect = Rect::from_min_max(Pos2::new(left, axis_top), Pos2::new(right, axis_top + AXIS));
+    let mut places = Places { curve: curve_rect, map: map_rect, lifetimes: lifetimes_rect, axis: axis_rect, x, whole };
     input::take(ui, context, state, &data, &mut places, asked);
-    curve::show(ui, context, theme, state, &data, &groups, &places);
-    program_band::show(ui, context, theme, &places, band_top);
-    axis(ui, context, theme, &data, &places, axis_top);
-    let title = Pos2::new(full.left() + 16.0, map_rect.top() - 11.0);
-    let drawn =
-        ui.painter().text(title, Align2::LEFT_CENTER, "Memory map", Weight::SemiBold.at(size::SMALL), theme.text);
-    let how = "height is size, place is address: arguments, constants and results below, the heap above them";
-    let at = Pos2::new(drawn.right() + 12.0, title.y);
-    let room = right - at.x;
-    controls::paint_cut(ui.painter(), at, Align2::LEFT_CENTER, how, Weight::Regular.at(size::SMALL), theme.text3, room);
-    map::show(ui, context, theme, state, &data, &groups, &places);
-    cursor(ui, context, theme, &data, &places, axis_top);
+    curve::show(ui, context, theme, state, &groups, &data, &places);
+    program_band::show(ui, context, theme, &calls, &places, band_top);
+    axis(ui, theme, &data, &places);
+    if state.bands.has_map() {
+        let how = "height is size, place is address: arguments, constants and results below, the heap above them";
+        band_title(ui, theme, map_rect, "Memory map", how);
+        map::show(ui, context, theme, state, &data, &groups, &places);
+    }
+    if state.bands.has_lifetimes() {
+        lifetimes::show(ui, context, theme, &mut state.lifetimes, &data, &groups, &places);
+    }
+    range::show(ui, context, theme, state, &data, &groups, &places);
+    cursor(ui, context, theme, &data, &places);
     if mini_height > 0.0 {
         let rect = Rect::from_min_max(Pos2::new(left, bottom - mini_height), Pos2::new(right, bottom));
         minimap::show(ui, context, theme, state, &data, &places, rect);
     }
+}
+
+/// Room for the numbers of the steps.
+const AXIS: f32 = 24.0;
+/// Room for the title of a band.
+const TITLE: f32 = 22.0;
+
+/// Memory map and lifetimes share what room there is under the axis.
+fn divide(below: Rect, bands: Bands) -> (Rect, Rect) {
+    let (top, bottom) = (below.top() + TITLE, below.bottom());
+    let nothing = Rect::from_min_max(Pos2::new(below.left(), bottom), Pos2::new(below.right(), bottom));
+    let all = Rect::from_min_max(Pos2::new(below.left(), top), below.max);
+    match bands {
+        Bands::Map => (all, nothing),
+        Bands::Lifetimes => (nothing, all),
+        Bands::Both => {
+            let middle = top + (bottom - top - TITLE) * 0.55;
+            let map = Rect::from_min_max(all.min, Pos2::new(all.right(), middle));
+            (map, Rect::from_min_max(Pos2::new(all.left(), middle + TITLE), all.max))
+        }
+    }
+}
+
+/// Title over a band, with a remark where there is room for it.
+fn band_title(ui: &Ui, theme: &Theme, band: Rect, title: &str, how: &str) {
+    let at = Pos2::new(band.left() - GUTTER + 16.0, band.top() - 11.0);
+    let drawn = ui.painter().text(at, Align2::LEFT_CENTER, title, Weight::SemiBold.at(size::SMALL), theme.text);
+    let at = Pos2::new(drawn.right() + 12.0, at.y);
+    let room = band.right() - at.x;
+    controls::paint_cut(ui.painter(), at, Align2::LEFT_CENTER, how, Weight::Regular.at(size::SMALL), theme.text3, room);
 }
 
 /// What a button asked for.
@@ -179,7 +239,11 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut 
         if let Some(i) = segmented(ui, &words, chosen, theme) {
             state.grouping = Grouping::ALL[i];
         }
-        if controls::button(ui, "Padding", "", state.show_padding, theme).clicked() {
+        let chosen = Bands::ALL.iter().position(|bands| *bands == state.bands).unwrap_or(0);
+        if let Some(i) = segmented(ui, &["Memory map", "Lifetimes", "Both"], chosen, theme) {
+            state.bands = Bands::ALL[i];
+        }
+        if state.bands.has_map() && controls::button(ui, "Padding", "", state.show_padding, theme).clicked() {
             state.show_padding = !state.show_padding;
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -199,14 +263,12 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut 
     asked
 }
 
-fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, groups: &Groups<'_>) {
+fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, groups: &Groups) {
     ui.horizontal(|ui| {
         ui.label(text("Live bytes", size::SMALL, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        for (i, (name, slot)) in groups.spread.names.iter().zip(&groups.slots).enumerate() {
-            let shown =
-                groups.spread.curves.groups.get(i).is_some_and(|curve| curve.changes().any(|(_, value)| value > 0));
-            if shown && ui.available_width() > 120.0 {
+        for (i, (name, slot)) in groups.spread().names.iter().zip(groups.slots()).enumerate() {
+            if groups.spread().present.get(i) == Some(&true) && ui.available_width() > 120.0 {
                 legend(ui, *slot, name, theme);
                 ui.add_space(6.0);
             }
@@ -221,37 +283,40 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, groups: &Group
 }
 
 /// Numbers of the steps.
-fn axis(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceData, places: &Places, top: f32) {
+fn axis(ui: &Ui, theme: &Theme, data: &SpaceData, places: &Places) {
     let painter = ui.painter();
     let small = Weight::Regular.at(size::SMALL);
+    let top = places.axis.top();
     let y = top + 11.0;
     let unit = data.map.axis.unit();
-    let gutter = Pos2::new(places.map.left() - 10.0, y);
+    let gutter = Pos2::new(places.axis.left() - 10.0, y);
     painter.text(gutter, Align2::RIGHT_CENTER, unit, small.clone(), theme.text2);
-    for tick in decimal_ticks(places.x, (places.map.width() / 90.0) as usize) {
+    for tick in decimal_ticks(places.x, (places.axis.width() / 90.0) as usize) {
         let x = places.x_of(tick + 0.5);
-        if x < places.map.left() || x > places.map.right() - 6.0 {
+        if x < places.axis.left() || x > places.axis.right() - 6.0 {
             continue;
         }
         painter.vline(x.round(), top..=top + 4.0, Stroke::new(1.0, theme.line2));
         painter.text(Pos2::new(x, y + 2.0), Align2::CENTER_CENTER, thousands(tick as u64), small.clone(), theme.text2);
     }
-    let _ = context;
 }
 
 /// The chosen step and the one under the pointer, through all bands.
-fn cursor(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceData, places: &Places, axis_top: f32) {
+fn cursor(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceData, places: &Places) {
     let step = context.step();
     let line = |point: u32, width: f32, color: egui::Color32| {
         let x = places.x_of(f64::from(point) + 0.5);
-        if places.map.x_range().contains(x) {
-            ui.painter().vline(x, places.curve.top()..=places.map.bottom(), Stroke::new(width, color));
+        if places.curve.x_range().contains(x) {
+            let stroke = Stroke::new(width, color);
+            let below = places.map.union(places.lifetimes);
+            ui.painter().vline(x, places.curve.top()..=places.axis.top(), stroke);
+            ui.painter().vline(x, below.top()..=below.bottom(), stroke);
         }
         x
     };
     if let Some(cursor) = context.shared.cursor.filter(|cursor| *cursor != step) {
         let x = line(cursor, 1.0, theme.text3);
-        flag(ui, theme, x, axis_top, &thousands(cursor.into()), false, places);
+        flag(ui, theme, x, &thousands(cursor.into()), false, places);
     }
     let x = line(step, 1.5, theme.ink);
     let words = if context.shared.step.is_some() {
@@ -259,21 +324,20 @@ fn cursor(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceData, p
     } else {
         format!("peak, {} {}", data.map.axis.unit(), thousands(step.into()))
     };
-    flag(ui, theme, x, axis_top, &words, true, places);
+    flag(ui, theme, x, &words, true, places);
 }
 
-fn flag(ui: &Ui, theme: &Theme, x: f32, top: f32, words: &str, strong: bool, places: &Places) {
-    if !places.map.x_range().contains(x) {
+fn flag(ui: &Ui, theme: &Theme, x: f32, words: &str, strong: bool, places: &Places) {
+    let band = places.axis;
+    if !band.x_range().contains(x) {
         return;
     }
     let (fill, color) = if strong { (theme.ink, theme.halo) } else { (theme.inset, theme.text) };
     let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::SemiBold.at(size::SMALL), color);
     let size = galley.size() + Vec2::new(12.0, 4.0);
-    let center = x.clamp(
-        places.map.left() + size.x / 2.0,
-        (places.map.right() - size.x / 2.0).max(places.map.left() + size.x / 2.0),
-    );
-    let rect = Rect::from_center_size(Pos2::new(center, top + 12.0), size);
+    let least = band.left() + size.x / 2.0;
+    let center = x.clamp(least, (band.right() - size.x / 2.0).max(least));
+    let rect = Rect::from_center_size(Pos2::new(center, band.top() + 12.0), size);
     ui.painter().rect_filled(rect, 3.0, fill);
     ui.painter().galley(rect.center() - galley.size() / 2.0, galley, color);
 }

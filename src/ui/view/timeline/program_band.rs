@@ -2,7 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
-use super::Places;
+use super::{Calls, Places};
 use crate::model::ComputationId;
 use crate::ui::session::ViewContext;
 use crate::ui::widget::controls::paint_cut;
@@ -17,7 +17,7 @@ const LEAST: u32 = 25;
 const ROW: f32 = 18.0;
 
 /// Spans of called computations by depth: (computation, first point, one past the last).
-fn spans(context: &ViewContext<'_>) -> Vec<Vec<(ComputationId, u32, u32)>> {
+pub fn spans(context: &ViewContext<'_>) -> Calls {
     let Some(scene) = context.scene() else { return Vec::new() };
     let Some(live) = &scene.analysis.live else { return Vec::new() };
     let mut all: Vec<(ComputationId, u32, u32)> = live
@@ -39,24 +39,18 @@ fn spans(context: &ViewContext<'_>) -> Vec<Vec<(ComputationId, u32, u32)>> {
     rows
 }
 
-/// How many bands there are.
-pub fn rows(context: &ViewContext<'_>) -> usize {
-    spans(context).len()
-}
-
-pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, places: &Places, top: f32) {
+pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, rows: &Calls, places: &Places, top: f32) {
     let Some(scene) = context.scene() else { return };
-    let rows = spans(context);
     if rows.is_empty() {
         return;
     }
     let small = Weight::Regular.at(size::SMALL);
-    let at = Pos2::new(places.map.left() - 10.0, top + ROW / 2.0);
+    let at = Pos2::new(places.curve.left() - 10.0, top + ROW / 2.0);
     ui.painter().text(at, Align2::RIGHT_CENTER, "Calls", small.clone(), theme.text2);
     for (depth, row) in rows.iter().enumerate() {
         for &(computation, start, end) in row {
-            let left = places.x_of(f64::from(start)).max(places.map.left());
-            let right = places.x_of(f64::from(end)).min(places.map.right());
+            let left = places.x_of(f64::from(start)).max(places.curve.left());
+            let right = places.x_of(f64::from(end)).min(places.curve.right());
             if right - left < 1.0 {
                 continue;
             }

@@ -59,7 +59,7 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
         None => scene.space.at_peak.clone(),
         Some(step) => {
             let Some(data) = context.data() else { return };
-            data.map.live_at(step).map(|item| item.buffer).collect()
+            data.map.live_at(step).iter().map(|item| item.buffer).collect()
         }
     };
     state.tree = Tree::new(scene.program, scene.analysis, &buffers, state.kind);

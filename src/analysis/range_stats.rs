@@ -1,0 +1,75 @@
+//! What happens between two points of time: what is allocated and freed, the peak inside, which group grows.
+
+use super::grouping::GroupedCurves;
+use super::map::MemoryMap;
+use super::pyramid::MaxPyramid;
+use crate::model::Bytes;
+
+/// Statistics of the points `from..=to`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RangeStats {
+    /// First point.
+    pub from: u32,
+    /// Last point.
+    pub to: u32,
+    /// Sizes of the buffers that come after the first point, up to the last one.
+    pub allocated: Bytes,
+    /// How many they are.
+    pub allocations: usize,
+    /// Sizes of the buffers that are there at the first point or later and gone at the last one.
+    pub freed: Bytes,
+    /// How many they are.
+    pub frees: usize,
+    /// Live bytes at the first point.
+    pub before: Bytes,
+    /// Live bytes at the last point.
+    pub after: Bytes,
+    /// Highest live bytes inside.
+    pub peak: Bytes,
+    /// First point that reaches them.
+    pub peak_point: u32,
+    /// Groups by what they have more at the peak inside than at the first point, the largest growth first.
+    pub grew: Vec<(usize, Bytes)>,
+}
+
+/// Looks at the points `from..=to`. Sizes are those of the buffers; buffers may share memory, so that what is
+/// allocated less what is freed need not be the difference of the live bytes.
+#[must_use]
+pub fn range_stats(map: &MemoryMap, curves: &GroupedCurves, pyramid: &MaxPyramid, from: u32, to: u32) -> RangeStats {
+    let (from, to) = (from.min(to), from.max(to).min(map.points.saturating_sub(1)));
+    let from = from.min(to);
+    let at = |point| Bytes(curves.total.at(point));
+    let (peak, peak_point) = pyramid.max_in(&curves.total, from, to + 1).unwrap_or((at(from).0, from));
+    let mut stats = RangeStats {
+        from,
+        to,
+        allocated: Bytes::ZERO,
+        allocations: 0,
+        freed: Bytes::ZERO,
+        frees: 0,
+        before: at(from),
+        after: at(to),
+        peak: Bytes(peak),
+        peak_point,
+        grew: Vec::new(),
+    };
+    for row in map.rows_in(from, to, 1) {
+        let item = &map.boxes[row as usize];
+        if item.start > from && item.start <= to {
+            stats.allocated += Bytes(item.size);
+            stats.allocations += 1;
+        }
+        if item.end >= from && item.end < to {
+            stats.freed += Bytes(item.size);
+            stats.frees += 1;
+        }
+    }
+    for (group, curve) in curves.groups.iter().enumerate() {
+        let more = curve.at(peak_point).saturating_sub(curve.at(from));
+        if more > 0 {
+            stats.grew.push((group, Bytes(more)));
+        }
+    }
+    stats.grew.sort_by_key(|&(group, bytes)| (std::cmp::Reverse(bytes), group));
+    stats
+}

@@ -1,0 +1,496 @@
+//! The lifetime chart: a row for each buffer, or for equal ones of all layers together, over the time axis.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use rayon::slice::ParallelSliceMut as _;
+
+use super::{AT_ONCE, Groups, Places, map};
+use crate::analysis::contributors::contributors;
+use crate::analysis::pyramid::MaxPyramid;
+use crate::analysis::steps::Steps;
+use crate::model::{BufferId, Bytes, thousands};
+use crate::ui::session::{Document, Job, LaterRaster, RowScope, Scene, SpaceData, ViewContext, Window};
+use crate::ui::widget::axis::Span;
+use crate::ui::widget::controls::{self, paint_cut, segmented};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::Raster;
+use crate::ui::widget::theme::{Slot, Theme, mix, size};
+
+/// Height of a row.
+const ROW: f32 = 20.0;
+/// Room for the title and its switches.
+const TITLE: f32 = 34.0;
+/// Width of the scroll bar.
+const BAR: f32 = 8.0;
+
+/// Order of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+enum Sort {
+    #[default]
+    Size,
+    Start,
+    Length,
+    Name,
+}
+
+impl Sort {
+    const ALL: [Self; 4] = [Self::Size, Self::Start, Self::Length, Self::Name];
+}
+
+/// Buffers that are equal but for their layer.
+struct Group {
+    name: String,
+    slot: Slot,
+    /// The largest of them.
+    largest: BufferId,
+    count: usize,
+    /// Sizes together.
+    bytes: u64,
+    start: u32,
+    end: u32,
+    /// Their sizes over time.
+    curve: Steps,
+    pyramid: MaxPyramid,
+    highest: u64,
+}
+
+/// What is listed, in order.
+#[derive(Default)]
+struct Rows {
+    /// Rows of the map's boxes, or of `groups` where there are some.
+    lines: Vec<u32>,
+    groups: Vec<Group>,
+}
+
+/// What the rows depend on.
+#[derive(Clone, PartialEq, Eq)]
+struct Key {
+    of: (usize, i64),
+    scope: RowScope,
+    step: u32,
+    sort: Sort,
+    fold: bool,
+}
+
+/// What belongs to this band.
+#[derive(Default)]
+pub struct State {
+    sort: Sort,
+    fold: bool,
+    /// First visible row with its fraction.
+    top: f64,
+    rows: Option<(Key, Job<Arc<Rows>>)>,
+    shown: Arc<Rows>,
+    picture: LaterRaster<()>,
+    names: HashMap<BufferId, String>,
+    last_selected: Option<BufferId>,
+}
+
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    state: &mut State,
+    data: &Arc<SpaceData>,
+    groups: &Groups,
+    places: &Places,
+) {
+    let Some(scene) = context.scene() else { return };
+    let band = places.lifetimes;
+    let head = Rect::from_min_max(
+        Pos2::new(band.left() - 56.0, band.top() - 22.0),
+        Pos2::new(band.right(), band.top() + TITLE - 22.0),
+    );
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("lifetimes head"));
+    switches(&mut child, context, theme, state);
+    update(context, scene, state, data, groups);
+    let rect = Rect::from_min_max(Pos2::new(band.left(), head.bottom() + 2.0), Pos2::new(band.right(), band.bottom()));
+    if rect.height() < ROW {
+        return;
+    }
+    let rows = Arc::clone(&state.shown);
+    let count = rows.lines.len();
+    let visible = f64::from(rect.height() / ROW);
+    scroll(ui, context, state, data, rect, count, visible);
+    let y = Span::new(-(state.top + visible), -state.top);
+    let key = (
+        (context.shared.program, context.shared.color),
+        Arc::as_ptr(&rows) as usize,
+        Arc::as_ptr(context.document) as usize,
+        (theme.dark, groups.spread().names.len()),
+    );
+    let window = Window { rect, x: places.x, y };
+    let painted =
+        Picture { rows: Arc::clone(&rows), data: Arc::clone(data), groups: groups.clone(), theme: *theme, window };
+    let at_once = count <= AT_ONCE;
+    state
+        .picture
+        .show(ui, context.work, window, "lifetimes", key, theme.panel, at_once, move |raster| painted.paint(raster));
+    controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.bottom() + 1.0)), theme.line2);
+    if count == 0 {
+        let words = if state.rows.is_some() { "" } else { "No buffer lives here: choose another step, or all." };
+        let font = Weight::Regular.at(size::BODY);
+        ui.painter().text(rect.center(), Align2::CENTER_CENTER, words, font, theme.text2);
+    }
+    let clip = rect.intersect(ui.clip_rect());
+    let first = state.top.floor() as usize;
+    for row in first..(first + visible.ceil() as usize + 1).min(count) {
+        let top = rect.top() + ((row as f64 - state.top) * f64::from(ROW)) as f32;
+        let line = Rect::from_min_size(Pos2::new(rect.left(), top), Vec2::new(rect.width(), ROW));
+        let sensed = line.intersect(clip);
+        if sensed.height() >= 2.0 {
+            one(ui, context, theme, state, scene, data, groups, places, &rows, row, line, sensed);
+        }
+    }
+    bar(ui, theme, state, rect, count, visible);
+}
+
+fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+    ui.horizontal(|ui| {
+        ui.label(text("Lifetimes", size::SMALL, Weight::SemiBold, theme.text));
+        let at_step = format!("At step {}", thousands(context.step().into()));
+        let chosen = RowScope::ALL.iter().position(|scope| *scope == context.shared.rows).unwrap_or(0);
+        if let Some(i) = segmented(ui, &["At the peak", &at_step, "All"], chosen, theme) {
+            context.shared.rows = RowScope::ALL[i];
+        }
+        ui.label(text("by", size::SMALL, Weight::Regular, theme.text2));
+        let chosen = Sort::ALL.iter().position(|sort| *sort == state.sort).unwrap_or(0);
+        if let Some(i) = segmented(ui, &["Size", "Start", "Length", "Name"], chosen, theme) {
+            state.sort = Sort::ALL[i];
+            state.top = 0.0;
+        }
+        if controls::button(ui, "Fold layers", "", state.fold, theme).clicked() {
+            state.fold = !state.fold;
+            state.top = 0.0;
+        }
+        if ui.available_width() > 90.0 {
+            let words = format!("{} rows", thousands(state.shown.lines.len() as u64));
+            ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+        }
+    });
+}
+
+/// The rows and their order, made anew on a worker where what they depend on has changed.
+fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, data: &Arc<SpaceData>, groups: &Groups) {
+    let scope = context.shared.rows;
+    let key = Key {
+        of: (context.shared.program, context.shared.color),
+        scope,
+        step: if scope == RowScope::Step { context.step() } else { 0 },
+        sort: state.sort,
+        fold: state.fold,
+    };
+    if state.rows.as_ref().is_none_or(|(of, _)| *of != key) {
+        let (document, data, groups, own) =
+            (Arc::clone(context.document), Arc::clone(data), groups.clone(), key.clone());
+        let at_peak = if scope == RowScope::Peak { scene.space.at_peak.clone() } else { Vec::new() };
+        let job =
+            Job::start(context.work, "lifetimes", move || Arc::new(rows(&document, &data, &groups, &own, &at_peak)));
+        state.rows = Some((key, job));
+    }
+    if let Some(rows) = state.rows.as_mut().and_then(|(_, job)| job.poll())
+        && !Arc::ptr_eq(rows, &state.shown)
+    {
+        state.shown = Arc::clone(rows);
+        state.last_selected = None;
+    }
+}
+
+fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_peak: &[BufferId]) -> Rows {
+    let Some((program, analysis)) = document.program(key.of.0) else { return Rows::default() };
+    let boxes = &data.map.boxes;
+    let mut lines: Vec<u32> = match key.scope {
+        RowScope::Peak => at_peak.iter().filter_map(|b| data.row_of.get(b.index()).copied()).collect(),
+        RowScope::Step => data.map.rows_in(key.step, key.step, 1),
+        RowScope::All => (0..boxes.len() as u32).collect(),
+    };
+    lines.retain(|&row| (row as usize) < boxes.len());
+    if key.fold {
+        let buffers: Vec<BufferId> = lines.iter().map(|&row| boxes[row as usize].buffer).collect();
+        let mut folded: Vec<Group> = contributors(program, analysis, &buffers)
+            .into_iter()
+            .filter_map(|row| {
+                group(data, groups, if row.scope.is_empty() { row.opcode } else { row.scope }, &row.buffers)
+            })
+            .collect();
+        match key.sort {
+            Sort::Size => folded.sort_by_key(|g| std::cmp::Reverse(g.bytes)),
+            Sort::Start => folded.sort_by_key(|g| (g.start, g.end)),
+            Sort::Length => folded.sort_by_key(|g| std::cmp::Reverse(g.end - g.start)),
+            Sort::Name => folded.sort_by(|a, b| a.name.cmp(&b.name)),
+        }
+        return Rows { lines: (0..folded.len() as u32).collect(), groups: folded };
+    }
+    let item = |row: u32| &boxes[row as usize];
+    match key.sort {
+        // The boxes come by size.
+        Sort::Size => lines.par_sort_unstable(),
+        Sort::Start => lines.par_sort_unstable_by_key(|&row| (item(row).start, row)),
+        Sort::Length => {
+            lines.par_sort_unstable_by_key(|&row| (std::cmp::Reverse(item(row).end - item(row).start), row));
+        }
+        Sort::Name => {
+            let mut named: Vec<(String, u32)> =
+                lines.iter().map(|&row| (program.buffer_name(item(row).buffer), row)).collect();
+            named.par_sort_unstable();
+            lines = named.into_iter().map(|(_, row)| row).collect();
+        }
+    }
+    Rows { lines, groups: Vec::new() }
+}
+
+/// Folds buffers; their sizes over time are added up.
+fn group(data: &SpaceData, groups: &Groups, name: String, buffers: &[BufferId]) -> Option<Group> {
+    let largest = *buffers.first()?;
+    let items: Vec<_> = buffers.iter().filter_map(|&buffer| data.box_of(buffer)).collect();
+    let (start, end) = (items.iter().map(|b| b.start).min()?, items.iter().map(|b| b.end).max()?);
+    let mut changes: Vec<(u32, i64)> =
+        items.iter().flat_map(|b| [(b.start, b.size as i64), (b.end.saturating_add(1), -(b.size as i64))]).collect();
+    changes.sort_unstable();
+    let mut curve = Steps::default();
+    let (mut live, mut highest) = (0i64, 0);
+    for (i, &(point, change)) in changes.iter().enumerate() {
+        live += change;
+        if changes.get(i + 1).is_none_or(|next| next.0 != point) {
+            highest = highest.max(live);
+            curve.push(point, live.max(0) as u64);
+        }
+    }
+    let pyramid = MaxPyramid::new(&curve);
+    Some(Group {
+        name,
+        slot: groups.slot_of(largest),
+        largest,
+        count: items.len(),
+        bytes: items.iter().map(|b| b.size).sum(),
+        start,
+        end,
+        curve,
+        pyramid,
+        highest: highest.max(1) as u64,
+    })
+}
+
+/// Everything the picture depends on, for the worker that draws it.
+struct Picture {
+    rows: Arc<Rows>,
+    data: Arc<SpaceData>,
+    groups: Groups,
+    theme: Theme,
+    window: Window,
+}
+
+impl Picture {
+    fn paint(&self, raster: &mut Raster) {
+        let (width, height) = (raster.width() as f64, raster.height() as f64);
+        let (x, y) = (self.window.x, self.window.y);
+        let px = |point: f64| (x.share(point) * width).round().clamp(-2.0, width + 2.0) as i64;
+        let py = |row: f64| ((1.0 - y.share(-row)) * height).round() as i64;
+        let first = (-y.hi).floor().max(0.0) as usize;
+        let last = ((-y.lo).ceil().max(0.0) as usize).min(self.rows.lines.len());
+        let gap = (raster.scale() * 2.0).round() as i64;
+        for row in first..last {
+            let (top, bottom) = (py(row as f64) + gap, py(row as f64 + 1.0) - gap);
+            let line = self.rows.lines[row] as usize;
+            match self.rows.groups.get(line) {
+                Some(group) => paint_group(raster, &self.theme, group, x, (top, bottom)),
+                None => {
+                    let Some(item) = self.data.map.boxes.get(line) else { continue };
+                    let left = px(f64::from(item.start));
+                    let right = px(f64::from(item.end) + 1.0).max(left + 1);
+                    raster.fill(left, top, right, bottom, self.groups.slot_of(item.buffer).color());
+                }
+            }
+        }
+    }
+}
+
+/// A folded row: how much of it is there, over time.
+fn paint_group(raster: &mut Raster, theme: &Theme, group: &Group, x: Span, (top, bottom): (i64, i64)) {
+    let width = raster.width() as i64;
+    let ground = mix(theme.panel, group.slot.color(), 0.18);
+    for column in 0..width {
+        let from = x.at(column as f64 / width as f64).floor().max(0.0) as u32;
+        let to = (x.at((column + 1) as f64 / width as f64).ceil() as u32).max(from + 1);
+        if to <= group.start || from > group.end {
+            continue;
+        }
+        raster.fill(column, top, column + 1, bottom, ground);
+        let Some((value, _)) = group.pyramid.max_in(&group.curve, from.max(group.start), to) else { continue };
+        if value > 0 {
+            let high = ((value as f64 / group.highest as f64) * (bottom - top) as f64).round().max(1.0) as i64;
+            raster.fill(column, bottom - high, column + 1, bottom, group.slot.color());
+        }
+    }
+}
+
+/// Name, size and what can be done with a row.
+#[expect(clippy::too_many_arguments, reason = "everything a row depends on")]
+fn one(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    state: &mut State,
+    scene: Scene<'_>,
+    data: &SpaceData,
+    groups: &Groups,
+    places: &Places,
+    rows: &Rows,
+    row: usize,
+    line: Rect,
+    sensed: Rect,
+) {
+    let index = rows.lines[row] as usize;
+    let group = rows.groups.get(index);
+    let (buffer, start, end, bytes, slot) = match (group, data.map.boxes.get(index)) {
+        (Some(g), _) => (g.largest, g.start, g.end, g.bytes, g.slot),
+        (None, Some(b)) => (b.buffer, b.start, b.end, b.size, groups.slot_of(b.buffer)),
+        (None, None) => return,
+    };
+    if state.names.len() > 4000 {
+        state.names.clear();
+    }
+    let name = match group {
+        Some(group) => format!("{}  \u{d7} {}", group.name, thousands(group.count as u64)),
+        None => state.names.entry(buffer).or_insert_with(|| map::name_of(scene, buffer)).clone(),
+    };
+    let painter = ui.painter().with_clip_rect(
+        Rect::everything_above(line.bottom())
+            .intersect(sensed.union(Rect::from_min_max(Pos2::new(line.left() - 72.0, sensed.top()), sensed.max))),
+    );
+    let small = Weight::Regular.at(size::SMALL);
+    let y = line.center().y.round();
+    let left = places.x_of(f64::from(start)).max(line.left());
+    let right = places.x_of(f64::from(end) + 1.0).min(line.right());
+    let size_at = Pos2::new(line.left() - 10.0, y);
+    painter.text(size_at, Align2::RIGHT_CENTER, context.short(Bytes(bytes)), small.clone(), theme.text2);
+    let selected = context.shared.selected == Some(buffer);
+    let response = ui.interact(sensed, ui.scope_id().with(("lifetime", row)), Sense::click());
+    let spoken = format!(
+        "{name} {}, steps {} to {}",
+        context.short(Bytes(bytes)),
+        thousands(start.into()),
+        thousands(end.into())
+    );
+    response.widget_info(|| WidgetInfo::selected(Role::Row, true, selected, &spoken));
+    let outside = right < line.left() || left > line.right() || right <= left;
+    if outside {
+        // Not in what is visible of the axis: an arrow says on which side.
+        let before = places.x_of(f64::from(start)) < line.left();
+        let (at, align, words) = if before {
+            (Pos2::new(line.left() + 6.0, y), Align2::LEFT_CENTER, format!("\u{2190} {name}"))
+        } else {
+            (Pos2::new(line.right() - 14.0, y), Align2::RIGHT_CENTER, format!("{name} \u{2192}"))
+        };
+        painter.text(at, align, words, small, theme.text3);
+    } else if right - left > 90.0 {
+        let at = Pos2::new(left + 6.0, y);
+        let color = if group.is_some() { theme.text } else { slot.text() };
+        let font = Weight::Medium.at(size::SMALL);
+        paint_cut(&painter, at, Align2::LEFT_CENTER, &name, font, color, right - left - 10.0);
+    } else if line.right() - right > 140.0 {
+        let at = Pos2::new(right + 6.0, y);
+        paint_cut(&painter, at, Align2::LEFT_CENTER, &name, small, theme.text, line.right() - right - 20.0);
+    } else {
+        let galley = painter.layout_no_wrap(name.clone(), small, theme.text);
+        let at = Pos2::new((left - 6.0 - galley.size().x).max(line.left() + 4.0), y - galley.size().y / 2.0);
+        painter.galley(at, galley, theme.text);
+    }
+    if selected || response.hovered() || response.has_focus() {
+        let outline = Rect::from_min_max(
+            Pos2::new(left, line.top() + 1.0),
+            Pos2::new(right.max(left + 2.0), line.bottom() - 1.0),
+        );
+        painter.rect_stroke(
+            outline,
+            0.0,
+            Stroke::new(if selected { 2.5 } else { 1.5 }, theme.ink),
+            StrokeKind::Outside,
+        );
+    }
+    if response.clicked() {
+        context.shared.selected = Some(buffer);
+        state.last_selected = Some(buffer);
+    }
+    if response.double_clicked()
+        && let Some(item) = data.box_of(buffer)
+    {
+        context.shared.range = Some(map::fit_time(item, places.whole));
+    }
+    if response.hovered() {
+        context.shared.hovered = Some(buffer);
+        if let Some(at) = response.hover_pos() {
+            context.shared.cursor =
+                Some((places.point_at(at.x).floor().max(0.0) as u32).min(data.map.points.saturating_sub(1)));
+        }
+    }
+    let item = data.box_of(buffer).copied();
+    response.on_hover_ui_at_pointer(|ui| {
+        if let Some(group) = group {
+            ui.label(text(&group.name, size::BODY, Weight::SemiBold, theme.text));
+            let words = format!(
+                "{} buffers, {} together, at most {} at a time",
+                thousands(group.count as u64),
+                context.short(Bytes(group.bytes)),
+                context.short(Bytes(group.highest))
+            );
+            ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
+        } else if let Some(item) = item {
+            map::tooltip(ui, context, theme, scene, &item);
+        }
+    });
+}
+
+/// Wheel and selection move the rows.
+fn scroll(
+    ui: &Ui,
+    context: &ViewContext<'_>,
+    state: &mut State,
+    data: &SpaceData,
+    rect: Rect,
+    count: usize,
+    visible: f64,
+) {
+    if ui.rect_contains_pointer(rect) {
+        let (wheel, zooms) = ui.input(|i| (i.smooth_scroll_delta().y, i.modifiers.command));
+        if !zooms {
+            state.top -= f64::from(wheel / ROW);
+        }
+    }
+    if context.shared.selected != state.last_selected {
+        state.last_selected = context.shared.selected;
+        let row = context.shared.selected.and_then(|buffer| {
+            let own = data.row_of.get(buffer.index()).copied()?;
+            if state.shown.groups.is_empty() {
+                state.shown.lines.iter().position(|&line| line == own)
+            } else {
+                state.shown.groups.iter().position(|group| group.largest == buffer)
+            }
+        });
+        if let Some(row) = row.map(|row| row as f64).filter(|row| *row < state.top || *row + 1.0 > state.top + visible)
+        {
+            state.top = row - visible / 2.0;
+        }
+    }
+    state.top = state.top.clamp(0.0, (count as f64 - visible + 0.5).max(0.0));
+}
+
+fn bar(ui: &Ui, theme: &Theme, state: &mut State, rect: Rect, count: usize, visible: f64) {
+    let last = count as f64 - visible;
+    if last <= 0.0 {
+        return;
+    }
+    let track = Rect::from_min_max(Pos2::new(rect.right() - BAR, rect.top()), rect.max);
+    let length = (f64::from(track.height()) * visible / count as f64).max(24.0);
+    let room = f64::from(track.height()) - length;
+    let drag = ui.interact(track, ui.scope_id().with("lifetimes bar"), Sense::click_and_drag());
+    drag.widget_info(|| WidgetInfo::labeled(Role::ScrollBar, true, "Scroll lifetimes"));
+    if let Some(at) = drag.interact_pointer_pos().filter(|_| room > 0.0) {
+        state.top = ((f64::from(at.y - track.top()) - length / 2.0) / room * last).clamp(0.0, last);
+    }
+    let top = track.top() + (room * (state.top / last).min(1.0)) as f32;
+    let thumb = Rect::from_min_size(Pos2::new(track.left() + 1.0, top), Vec2::new(BAR - 2.0, length as f32));
+    ui.painter().rect_filled(thumb, 3.0, if drag.hovered() || drag.dragged() { theme.text3 } else { theme.line2 });
+}
