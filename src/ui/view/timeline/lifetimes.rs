@@ -88,6 +88,11 @@ pub struct State {
     last_selected: Option<BufferId>,
 }
 
+/// Where the rows are in the band.
+pub fn rows_of(band: Rect) -> Rect {
+    Rect::from_min_max(Pos2::new(band.left(), (band.top() + TITLE - 20.0).min(band.bottom())), band.max)
+}
+
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
@@ -99,14 +104,12 @@ pub fn show(
 ) {
     let Some(scene) = context.scene() else { return };
     let band = places.lifetimes;
-    let head = Rect::from_min_max(
-        Pos2::new(band.left() - 56.0, band.top() - 22.0),
-        Pos2::new(band.right(), band.top() + TITLE - 22.0),
-    );
+    let rect = rows_of(band);
+    let head =
+        Rect::from_min_max(Pos2::new(band.left() - 56.0, band.top() - 22.0), Pos2::new(band.right(), rect.top() - 2.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("lifetimes head"));
     switches(&mut child, context, theme, state);
     update(context, scene, state, data, groups);
-    let rect = Rect::from_min_max(Pos2::new(band.left(), head.bottom() + 2.0), Pos2::new(band.right(), band.bottom()));
     if rect.height() < ROW {
         return;
     }
@@ -353,7 +356,8 @@ fn one(
         state.names.clear();
     }
     let name = match group {
-        Some(group) => format!("{}  \u{d7} {}", group.name, thousands(group.count as u64)),
+        Some(group) if group.count == 1 => group.name.clone(),
+        Some(group) => format!("{} \u{d7} {}", group.name, thousands(group.count as u64)),
         None => state.names.entry(buffer).or_insert_with(|| map::name_of(scene, buffer)).clone(),
     };
     let painter = ui.painter().with_clip_rect(
@@ -389,6 +393,12 @@ fn one(
         let at = Pos2::new(left + 6.0, y);
         let color = if group.is_some() { theme.text } else { slot.text() };
         let font = Weight::Medium.at(size::SMALL);
+        if group.is_some() {
+            // Over an area that is part full, part empty, words need a ground of their own.
+            let wide = painter.layout_no_wrap(name.clone(), font.clone(), color).size().x.min(right - left - 10.0);
+            let ground = Rect::from_min_size(at - Vec2::new(3.0, 7.5), Vec2::new(wide + 6.0, 15.0));
+            painter.rect_filled(ground, 2.0, theme.canvas.gamma_multiply(0.82));
+        }
         paint_cut(&painter, at, Align2::LEFT_CENTER, &name, font, color, right - left - 10.0);
     } else if line.right() - right > 140.0 {
         let at = Pos2::new(right + 6.0, y);

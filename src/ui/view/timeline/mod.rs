@@ -104,6 +104,12 @@ struct Places {
 }
 
 impl Places {
+    /// The curve with the calls under it, the map, the rows of lifetimes: what lines through time cross.
+    fn bands(&self) -> [Rect; 3] {
+        let curve = Rect::from_min_max(self.curve.min, Pos2::new(self.curve.right(), self.axis.top()));
+        [curve, self.map, lifetimes::rows_of(self.lifetimes)]
+    }
+
     fn x_of(&self, point: f64) -> f32 {
         self.curve.left() + (self.x.share(point) * f64::from(self.curve.width())) as f32
     }
@@ -307,10 +313,9 @@ fn cursor(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceData, p
     let line = |point: u32, width: f32, color: egui::Color32| {
         let x = places.x_of(f64::from(point) + 0.5);
         if places.curve.x_range().contains(x) {
-            let stroke = Stroke::new(width, color);
-            let below = places.map.union(places.lifetimes);
-            ui.painter().vline(x, places.curve.top()..=places.axis.top(), stroke);
-            ui.painter().vline(x, below.top()..=below.bottom(), stroke);
+            for band in places.bands() {
+                ui.painter().vline(x, band.y_range(), Stroke::new(width, color));
+            }
         }
         x
     };

@@ -55,9 +55,8 @@ pub fn show(
     let right = places.x_of(f64::from(stats.to) + 1.0).min(places.curve.right());
     if left < right {
         let shade = theme.accent.gamma_multiply(0.14);
-        let below = places.map.union(places.lifetimes);
-        for (top, bottom) in [(places.curve.top(), places.axis.top() + 2.0), (below.top(), below.bottom())] {
-            let area = Rect::from_min_max(Pos2::new(left, top), Pos2::new(right, bottom));
+        for band in places.bands() {
+            let area = Rect::from_min_max(Pos2::new(left, band.top()), Pos2::new(right, band.bottom()));
             ui.painter().rect_filled(area, 0.0, shade);
             for x in [left, right] {
                 ui.painter().vline(x, area.y_range(), Stroke::new(1.0, theme.accent));
@@ -114,7 +113,7 @@ fn card(
 ) {
     let curve = places.curve;
     let on_left = middle > curve.center().x;
-    let height = 150.0 + 18.0 * stats.grew.len().min(GREW) as f32;
+    let height = 140.0 + 18.0 * stats.grew.len().min(GREW) as f32;
     let left = if on_left { curve.left() + 12.0 } else { curve.right() - CARD - 12.0 };
     let rect = Rect::from_min_size(Pos2::new(left, curve.top() + 6.0), Vec2::new(CARD, height));
     let layer = egui::LayerId::new(egui::Order::Middle, ui.scope_id().with("range card"));
@@ -125,6 +124,7 @@ fn card(
     let ui = &mut child;
     ui.interact(rect, ui.scope_id().with("range card ground"), Sense::click_and_drag());
     ui.spacing_mut().item_spacing.y = 2.0;
+    ui.spacing_mut().interact_size.y = 16.0;
     let steps = u64::from(stats.to - stats.from) + 1;
     let head =
         format!("Steps {} to {} ({})", thousands(stats.from.into()), thousands(stats.to.into()), thousands(steps));
