@@ -19,6 +19,7 @@ pub mod scope;
 pub mod shape_groups;
 pub mod span_index;
 pub mod steps;
+pub mod table;
 pub mod tiles;
 pub mod tree;
 pub mod what_if;

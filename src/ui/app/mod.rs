@@ -6,6 +6,7 @@ mod dialog;
 mod files;
 mod loading;
 mod picture;
+mod saving;
 mod session_list;
 mod side_panel;
 mod status_bar;
@@ -26,6 +27,7 @@ use super::widget::style;
 use super::widget::theme::{Theme, space};
 use crate::model::{BufferId, Capacity, MemorySpace};
 use dialog::{Answer, Dialog};
+use saving::Saving;
 
 /// Where to begin, as the command line says it.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +57,7 @@ pub struct App {
     /// Where the next file that opens is to begin.
     pub place: Option<Place>,
     dialog: Option<Dialog>,
+    saving: Option<Saving>,
     path_field: Option<String>,
     help: bool,
     /// Whether the right panel is open; `None` for: where there is room.
@@ -78,6 +81,7 @@ impl App {
             options,
             place: None,
             dialog: None,
+            saving: None,
             path_field: None,
             help: false,
             panel: None,
@@ -217,6 +221,10 @@ impl App {
         let theme = Theme::of(ui.ctx());
         self.poll();
         self.poll_dialog();
+        if let Some(words) = self.saving.as_ref().and_then(Saving::poll) {
+            self.saving = None;
+            self.say(&words);
+        }
         self.take_drops(ui.ctx());
         for command in commands::pressed(ui.ctx()) {
             self.run(command);
@@ -331,6 +339,7 @@ impl App {
                 self.say("Copied");
             }
             Action::Open(path) => self.open(Source::Path(path)),
+            Action::Save(file) => self.saving = Some(Saving::start(&self.ctx, file)),
         }
     }
 

@@ -9,13 +9,15 @@ use super::job::Work;
 use super::locals::Locals;
 use super::options::Options;
 use super::shared::Shared;
+use super::text_file::TextFile;
 use super::tried::Tried;
 use crate::advisor::Advice;
+use crate::analysis::table::BufferTable;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis, Verdict};
 use crate::model::{BufferId, Bytes, Capacity, InstructionId, Program};
 
 /// What a view wants done outside of itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Action {
     /// Show another view.
     View(&'static str),
@@ -23,6 +25,8 @@ pub enum Action {
     Copy(String),
     /// Open a file.
     Open(std::path::PathBuf),
+    /// Write a file where the person says.
+    Save(TextFile),
 }
 
 /// Everything a view may see and change.
@@ -67,6 +71,12 @@ impl<'a> ViewContext<'a> {
     /// Memory map, curves and contributors of the chosen space, once they are computed.
     pub fn data(&mut self) -> Option<Arc<SpaceData>> {
         self.derived.space(self.work, self.document, self.shared.program, self.shared.color)
+    }
+
+    /// All buffers of the chosen space in columns, once they are read.
+    pub fn table(&mut self) -> Option<Arc<BufferTable>> {
+        let data = self.data()?;
+        self.derived.table(self.work, self.document, &data, self.shared.program, self.shared.color)
     }
 
     /// What the advisor says, once it is there.

@@ -12,6 +12,7 @@ use crate::analysis::contributors::{Contributor, contributors};
 use crate::analysis::grouping::GroupedCurves;
 use crate::analysis::map::MemoryMap;
 use crate::analysis::pyramid::MaxPyramid;
+use crate::analysis::table::BufferTable;
 use crate::analysis::what_if::{Edit, Memory};
 use crate::analysis::{category, scope};
 use crate::model::{BufferId, Bytes, Category, Program};
@@ -195,6 +196,7 @@ pub struct Derived {
     tried: Option<(usize, Arc<Tried>)>,
     spaces: HashMap<(usize, i64), Kept<SpaceData>>,
     spreads: HashMap<(usize, i64, Grouping), Kept<Spread>>,
+    tables: HashMap<(usize, i64), Kept<BufferTable>>,
 }
 
 impl Derived {
@@ -255,6 +257,26 @@ impl Derived {
         let job = self.spaces.entry((program, color)).or_insert_with(|| {
             let document = Arc::clone(document);
             Job::start(work, "memory map", move || SpaceData::new(&document, program, color).map(Arc::new))
+        });
+        job.poll()?.clone()
+    }
+
+    /// All buffers of a memory space in columns, once they are read.
+    pub fn table(
+        &mut self,
+        work: &Work,
+        document: &Arc<Document>,
+        data: &Arc<SpaceData>,
+        program: usize,
+        color: i64,
+    ) -> Option<Arc<BufferTable>> {
+        let job = self.tables.entry((program, color)).or_insert_with(|| {
+            let (document, data) = (Arc::clone(document), Arc::clone(data));
+            Job::start(work, "table", move || {
+                let (model, analysis) = document.program(program)?;
+                let space = analysis.space(color)?;
+                Some(Arc::new(BufferTable::new(model, analysis, space, &data.map)))
+            })
         });
         job.poll()?.clone()
     }

@@ -9,6 +9,7 @@ mod later;
 mod locals;
 mod options;
 mod shared;
+mod text_file;
 mod tried;
 
 pub use around::{Around, AroundBuffer, AroundStep};
@@ -20,4 +21,5 @@ pub use later::{LaterRaster, Window};
 pub use locals::Locals;
 pub use options::{Options, ThemeChoice};
 pub use shared::{Changes, RowScope, Shared, Spot};
+pub use text_file::TextFile;
 pub use tried::{Class, Tried};

@@ -121,6 +121,8 @@ pub struct TableResponse {
     pub opened: Option<usize>,
     /// The column whose head was clicked.
     pub sorted: Option<usize>,
+    /// The column whose head was dragged, and its new place.
+    pub moved: Option<(usize, usize)>,
 }
 
 /// How to show a table.
@@ -233,7 +235,7 @@ impl Table<'_> {
             let sorted = self.sort.filter(|(by, _)| *by == i);
             let mut color = if sorted.is_some() { theme.text } else { theme.text2 };
             if column.sortable {
-                let click = ui.interact(area, ui.scope_id().with((self.name, "head", i)), Sense::click());
+                let click = ui.interact(area, ui.scope_id().with((self.name, "head", i)), Sense::click_and_drag());
                 click
                     .widget_info(|| WidgetInfo::labeled(Role::ColumnHeader, true, format!("Sort by {}", column.title)));
                 if click.hovered() || click.has_focus() {
@@ -242,6 +244,7 @@ impl Table<'_> {
                 if click.clicked() {
                     response.sorted = Some(i);
                 }
+                self.drag_head(ui, theme, outer, edges, i, &click, response);
             }
             let arrow = sorted.map_or("", |(_, down)| if down { " \u{2193}" } else { " \u{2191}" });
             let words = format!("{}{arrow}", column.title);
@@ -254,6 +257,32 @@ impl Table<'_> {
             paint_cut(ui.painter(), at, align, &words, Weight::Medium.at(size::SMALL), color, right - left - PAD);
         }
         hairline(ui, head, theme.line2);
+    }
+
+    /// A head that is dragged goes where the line shows.
+    #[expect(clippy::too_many_arguments, reason = "everything a drag depends on")]
+    fn drag_head(
+        &self,
+        ui: &Ui,
+        theme: &Theme,
+        outer: Rect,
+        edges: &[(f32, f32)],
+        column: usize,
+        head: &egui::Response,
+        response: &mut TableResponse,
+    ) {
+        let Some(at) = head.interact_pointer_pos().filter(|_| head.dragged() || head.drag_stopped()) else { return };
+        let before = edges.iter().filter(|(left, right)| f32::midpoint(*left, *right) < at.x).count();
+        let to = if before > column { before - 1 } else { before };
+        if to == column {
+            return;
+        }
+        if head.drag_stopped() {
+            response.moved = Some((column, to));
+        } else {
+            let x = edges.get(before).map_or(outer.right(), |(left, _)| *left);
+            ui.painter().vline(x, outer.top()..=outer.bottom(), Stroke::new(2.0, theme.accent));
+        }
     }
 
     fn scroll(&self, ui: &Ui, state: &mut TableState, body: Rect, visible: f64, response: &mut TableResponse) {

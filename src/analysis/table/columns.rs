@@ -1,0 +1,383 @@
+//! The columns: numbers as they are, words once each.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use foldhash::fast::RandomState;
+use rayon::prelude::*;
+
+use crate::analysis::map::MemoryMap;
+use crate::analysis::program::{ProgramAnalysis, SpaceAnalysis, category, unpadded};
+use crate::analysis::scope;
+use crate::model::{BufferId, Category, Program};
+
+/// A column of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Column {
+    /// Name of the buffer.
+    Name,
+    /// Bytes.
+    Size,
+    /// Bytes without padding.
+    Useful,
+    /// Bytes of padding.
+    Padding,
+    /// Padding as a share of the size.
+    Share,
+    /// Category.
+    Category,
+    /// Element type.
+    Type,
+    /// Shape.
+    Shape,
+    /// Kind of instruction.
+    Opcode,
+    /// Framework's name of the operation.
+    Op,
+    /// Innermost source line.
+    Source,
+    /// First point of the live range.
+    From,
+    /// Last point of the live range.
+    To,
+    /// Points of the live range.
+    Length,
+    /// Offset in the allocation.
+    Offset,
+    /// Number of the allocation.
+    Allocation,
+}
+
+impl Column {
+    /// All columns.
+    pub const ALL: [Self; 16] = [
+        Self::Name,
+        Self::Size,
+        Self::Useful,
+        Self::Padding,
+        Self::Share,
+        Self::Category,
+        Self::Type,
+        Self::Shape,
+        Self::Opcode,
+        Self::Op,
+        Self::Source,
+        Self::From,
+        Self::To,
+        Self::Length,
+        Self::Offset,
+        Self::Allocation,
+    ];
+
+    /// Its title.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Name => "Name",
+            Self::Size => "Size",
+            Self::Useful => "Without padding",
+            Self::Padding => "Padding",
+            Self::Share => "Padding share",
+            Self::Category => "Category",
+            Self::Type => "Element type",
+            Self::Shape => "Shape",
+            Self::Opcode => "Op kind",
+            Self::Op => "Op",
+            Self::Source => "Source",
+            Self::From => "From",
+            Self::To => "To",
+            Self::Length => "Steps",
+            Self::Offset => "Offset",
+            Self::Allocation => "Allocation",
+        }
+    }
+
+    /// Whether it holds numbers.
+    #[must_use]
+    pub const fn is_number(self) -> bool {
+        matches!(
+            self,
+            Self::Size
+                | Self::Useful
+                | Self::Padding
+                | Self::Share
+                | Self::From
+                | Self::To
+                | Self::Length
+                | Self::Offset
+                | Self::Allocation
+        )
+    }
+
+    /// Whether buffers can be grouped by it.
+    #[must_use]
+    pub const fn can_group(self) -> bool {
+        matches!(self, Self::Category | Self::Type | Self::Shape | Self::Opcode | Self::Op | Self::Source)
+    }
+}
+
+/// Words of a column, each kept once.
+#[derive(Debug, Clone, Default)]
+pub struct Interned {
+    /// The words.
+    pub values: Vec<String>,
+    /// Row of the word by row of the table.
+    pub of: Vec<u32>,
+    /// Place of each word in alphabetical order.
+    pub rank: Vec<u32>,
+}
+
+impl Interned {
+    fn new(words: impl Iterator<Item = String>) -> Self {
+        let mut rows: HashMap<String, u32, RandomState> = HashMap::default();
+        let mut result = Self::default();
+        for word in words {
+            let row = if let Some(&row) = rows.get(&word) {
+                row
+            } else {
+                let row = result.values.len() as u32;
+                result.values.push(word.clone());
+                rows.insert(word, row);
+                row
+            };
+            result.of.push(row);
+        }
+        let mut order: Vec<u32> = (0..result.values.len() as u32).collect();
+        order.par_sort_unstable_by(|&a, &b| result.values[a as usize].cmp(&result.values[b as usize]));
+        result.rank = vec![0; order.len()];
+        for (rank, &row) in order.iter().enumerate() {
+            result.rank[row as usize] = rank as u32;
+        }
+        result
+    }
+
+    /// The word in a row of the table.
+    #[must_use]
+    pub fn at(&self, row: usize) -> &str {
+        self.of.get(row).and_then(|&word| self.values.get(word as usize)).map_or("", String::as_str)
+    }
+}
+
+/// Names of the buffers, one after the other in one text.
+#[derive(Debug, Default)]
+pub struct Names {
+    text: String,
+    ends: Vec<u32>,
+    /// Place of each row in alphabetical order; made when it is first asked for.
+    rank: OnceLock<Vec<u32>>,
+}
+
+impl Names {
+    fn new(names: Vec<String>) -> Self {
+        let mut result = Self::default();
+        for name in names {
+            result.text.push_str(&name);
+            result.ends.push(result.text.len() as u32);
+        }
+        result
+    }
+
+    /// The name in a row.
+    #[must_use]
+    pub fn at(&self, row: usize) -> &str {
+        let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0) as usize;
+        self.ends.get(row).and_then(|&end| self.text.get(start..end as usize)).unwrap_or("")
+    }
+
+    /// Place of each row in alphabetical order.
+    pub fn rank(&self) -> &[u32] {
+        self.rank.get_or_init(|| {
+            let mut order: Vec<u32> = (0..self.ends.len() as u32).collect();
+            order.par_sort_unstable_by(|&a, &b| self.at(a as usize).cmp(self.at(b as usize)).then(a.cmp(&b)));
+            let mut rank = vec![0; order.len()];
+            for (place, &row) in order.iter().enumerate() {
+                rank[row as usize] = place as u32;
+            }
+            rank
+        })
+    }
+}
+
+/// All buffers of a memory space, a row each.
+#[derive(Debug, Default)]
+pub struct BufferTable {
+    /// The buffers, in the order of their ids.
+    pub buffers: Vec<BufferId>,
+    /// Bytes.
+    pub size: Vec<u64>,
+    /// Bytes of padding; a few tables of tuples count more without padding than with it.
+    pub padding: Vec<i64>,
+    /// First point; `u32::MAX` where it is not known.
+    pub start: Vec<u32>,
+    /// Last point; `u32::MAX` where it is not known.
+    pub end: Vec<u32>,
+    /// Offset in the allocation.
+    pub offset: Vec<u64>,
+    /// Number of the allocation.
+    pub allocation: Vec<i64>,
+    /// Category.
+    pub category: Vec<Category>,
+    /// Number of the buffer in the file.
+    pub number: Vec<i64>,
+    /// Names.
+    pub name: Names,
+    /// Framework's names of the operations.
+    pub op: Interned,
+    /// The same with layers folded and without the last part, to group by.
+    pub scope: Interned,
+    /// Kinds of instructions.
+    pub opcode: Interned,
+    /// Shapes without layout.
+    pub shape: Interned,
+    /// Element types.
+    pub element_type: Interned,
+    /// `file:line`.
+    pub source: Interned,
+}
+
+/// What is read of a buffer's texts.
+struct Texts {
+    name: String,
+    op: String,
+    opcode: String,
+    shape: String,
+    element_type: String,
+    source: String,
+}
+
+impl BufferTable {
+    /// Reads the buffers of a space.
+    #[must_use]
+    pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis, map: &MemoryMap) -> Self {
+        let mut place = vec![u32::MAX; program.buffers.len()];
+        for (row, item) in map.boxes.iter().enumerate() {
+            place[item.buffer.index()] = row as u32;
+        }
+        let mut table = Self { buffers: space.buffers.clone(), ..Self::default() };
+        table.buffers.sort_unstable();
+        table.buffers.dedup();
+        for &buffer in &table.buffers {
+            let size = program.buffers.size_of(buffer).0;
+            let item = map.boxes.get(place.get(buffer.index()).copied().unwrap_or(u32::MAX) as usize);
+            let allocation = program.buffers.allocation_of(buffer).map(|id| &program.allocations[id.index()]);
+            table.size.push(size);
+            table.padding.push(size as i64 - unpadded(program, &analysis.traces, buffer).0 as i64);
+            table.start.push(item.map_or(u32::MAX, |item| item.start));
+            table.end.push(item.map_or(u32::MAX, |item| item.end));
+            table.offset.push(program.buffers.offset.get(buffer.index()).copied().unwrap_or(0));
+            table.allocation.push(allocation.map_or(-1, |allocation| allocation.index));
+            table.category.push(category(program, buffer));
+            table.number.push(program.buffers.number.get(buffer.index()).copied().unwrap_or(0));
+        }
+        let texts: Vec<Texts> = table.buffers.par_iter().map(|&buffer| texts(program, buffer)).collect();
+        let mut names = Vec::with_capacity(texts.len());
+        let mut columns: [Vec<String>; 5] = std::array::from_fn(|_| Vec::with_capacity(texts.len()));
+        for row in texts {
+            names.push(row.name);
+            for (column, word) in columns.iter_mut().zip([row.op, row.opcode, row.shape, row.element_type, row.source])
+            {
+                column.push(word);
+            }
+        }
+        table.name = Names::new(names);
+        let mut done: Vec<Interned> = columns.into_par_iter().map(|words| Interned::new(words.into_iter())).collect();
+        let mut take = || if done.is_empty() { Interned::default() } else { done.remove(0) };
+        (table.op, table.opcode, table.shape, table.element_type, table.source) =
+            (take(), take(), take(), take(), take());
+        let folded: Vec<String> = table.op.values.iter().map(|op| scope::folded(op)).collect();
+        table.scope = Interned::new(folded.into_iter());
+        // By row of the table, through the names of the operations.
+        table.scope.of = table.op.of.iter().map(|&op| table.scope.of[op as usize]).collect();
+        table
+    }
+
+    /// How many rows there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.buffers.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buffers.is_empty()
+    }
+
+    /// The row of a buffer.
+    #[must_use]
+    pub fn row_of(&self, buffer: BufferId) -> Option<u32> {
+        self.buffers.binary_search(&buffer).ok().map(|row| row as u32)
+    }
+
+    /// Words of a column that has some.
+    #[must_use]
+    pub fn words(&self, column: Column) -> Option<&Interned> {
+        Some(match column {
+            Column::Op => &self.op,
+            Column::Opcode => &self.opcode,
+            Column::Shape => &self.shape,
+            Column::Type => &self.element_type,
+            Column::Source => &self.source,
+            _ => return None,
+        })
+    }
+
+    /// A number to sort by; words by their place in alphabetical order.
+    #[must_use]
+    pub fn key(&self, column: Column, row: usize) -> i64 {
+        let points = |point: u32| if point == u32::MAX { i64::MAX } else { i64::from(point) };
+        let rank = |words: &Interned| words.of.get(row).map_or(0, |&word| i64::from(words.rank[word as usize]));
+        match column {
+            Column::Name => self.name.rank().get(row).map_or(0, |&rank| i64::from(rank)),
+            Column::Size => self.size[row] as i64,
+            Column::Useful => self.size[row] as i64 - self.padding[row],
+            Column::Padding => self.padding[row],
+            Column::Share => {
+                let parts = i128::from(self.padding[row]) * (1 << 40) / i128::from(self.size[row].max(1));
+                i64::try_from(parts).unwrap_or(i64::MAX)
+            }
+            Column::Category => self.category[row] as i64,
+            Column::Type => rank(&self.element_type),
+            Column::Shape => rank(&self.shape),
+            Column::Opcode => rank(&self.opcode),
+            Column::Op => rank(&self.op),
+            Column::Source => rank(&self.source),
+            Column::From => points(self.start[row]),
+            Column::To => points(self.end[row]),
+            Column::Length => i64::from(self.steps(row).unwrap_or(0)),
+            Column::Offset => self.offset[row] as i64,
+            Column::Allocation => self.allocation[row],
+        }
+    }
+
+    /// Points of a row's live range, where it is known.
+    #[must_use]
+    pub fn steps(&self, row: usize) -> Option<u32> {
+        let (start, end) = (self.start[row], self.end[row]);
+        (start != u32::MAX).then(|| end.saturating_sub(start).saturating_add(1))
+    }
+
+    /// Whether a row's buffer lives at a point.
+    #[must_use]
+    pub fn lives_at(&self, row: usize, point: u32) -> bool {
+        self.start[row] <= point && point <= self.end[row] && self.start[row] != u32::MAX
+    }
+}
+
+fn texts(program: &Program, buffer: BufferId) -> Texts {
+    let instruction = program.buffers.instruction_of(buffer);
+    let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();
+    let source = metadata.source.map(|line| {
+        let file = line.file.rsplit(['/', '\\']).next().unwrap_or(&line.file).to_owned();
+        if line.line > 0 { format!("{file}:{}", line.line) } else { file }
+    });
+    let shape = program.buffer_shape(buffer);
+    Texts {
+        name: program.buffer_name(buffer),
+        op: metadata.op_name,
+        opcode: instruction.map(|i| program.opcode_name(i).to_owned()).unwrap_or_default(),
+        shape: shape.map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default(),
+        element_type: program.buffer_node(buffer).map(|node| node.element_type.name().to_owned()).unwrap_or_default(),
+        source: source.unwrap_or_default(),
+    }
+}

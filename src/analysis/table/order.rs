@@ -1,0 +1,155 @@
+//! Order and groups of the rows that are shown.
+
+use std::collections::HashSet;
+
+use rayon::prelude::*;
+
+use super::columns::{BufferTable, Column};
+
+/// A column to sort by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// The column.
+    pub column: Column,
+    /// The largest first.
+    pub down: bool,
+}
+
+/// How rows are arranged.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Order {
+    /// Keys, the first counts most; what is equal in all of them comes in the order of the file.
+    pub keys: Vec<Key>,
+    /// Column to group by.
+    pub group: Option<Column>,
+    /// Words of the groups whose rows are shown.
+    pub open: HashSet<String>,
+}
+
+/// A line of the table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Line {
+    /// Head of a group.
+    Group(u32),
+    /// A row.
+    Row(u32),
+}
+
+/// Head of a group with its subtotals.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupRow {
+    /// What its rows have in common.
+    pub name: String,
+    /// How many there are.
+    pub count: usize,
+    /// Their sizes together.
+    pub size: u64,
+    /// Their padding together.
+    pub padding: i64,
+    /// Whether its rows are shown.
+    pub open: bool,
+}
+
+/// Lines in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Groups.
+    pub groups: Vec<GroupRow>,
+    /// Lines.
+    pub lines: Vec<Line>,
+    /// Rows, whether their group is open or not.
+    pub rows: usize,
+    /// Their sizes together.
+    pub size: u64,
+    /// Their padding together.
+    pub padding: i64,
+}
+
+/// Sorts and groups rows of a table.
+#[must_use]
+pub fn arrange(table: &BufferTable, mut rows: Vec<u32>, order: &Order) -> Shown {
+    if order.keys.iter().any(|key| key.column == Column::Name) {
+        table.name.rank();
+    }
+    sort(table, &mut rows, &order.keys);
+    let mut shown = Shown {
+        rows: rows.len(),
+        size: rows.iter().map(|&row| table.size[row as usize]).sum(),
+        padding: rows.iter().map(|&row| table.padding[row as usize]).sum(),
+        ..Shown::default()
+    };
+    let Some(column) = order.group else {
+        shown.lines = rows.into_iter().map(Line::Row).collect();
+        return shown;
+    };
+    // Words of the column by number; the rows of each in their order.
+    let words = if column == Column::Op { Some(&table.scope) } else { table.words(column) };
+    let number = |row: u32| words.map_or(table.category[row as usize] as u32, |w| w.of[row as usize]);
+    let mut members: Vec<Vec<u32>> = Vec::new();
+    for row in rows {
+        let group = number(row) as usize;
+        if members.len() <= group {
+            members.resize_with(group + 1, Vec::new);
+        }
+        members[group].push(row);
+    }
+    let mut heads: Vec<(GroupRow, Vec<u32>)> = members
+        .into_iter()
+        .enumerate()
+        .filter(|(_, rows)| !rows.is_empty())
+        .map(|(group, rows)| {
+            let name = match words {
+                Some(words) => words.values[group].clone(),
+                None => rows.first().map_or("", |&row| table.category[row as usize].name()).to_owned(),
+            };
+            let head = GroupRow {
+                open: order.open.contains(&name),
+                count: rows.len(),
+                size: rows.iter().map(|&row| table.size[row as usize]).sum(),
+                padding: rows.iter().map(|&row| table.padding[row as usize]).sum(),
+                name,
+            };
+            (head, rows)
+        })
+        .collect();
+    let first = order.keys.first().copied().unwrap_or(Key { column: Column::Size, down: true });
+    heads.sort_by(|(a, _), (b, _)| {
+        let ascending = match first.column {
+            Column::Padding | Column::Share => a.padding.cmp(&b.padding),
+            Column::Size | Column::Useful => a.size.cmp(&b.size),
+            own if own == column => a.name.cmp(&b.name),
+            _ => b.size.cmp(&a.size),
+        };
+        let by_key = matches!(first.column, Column::Padding | Column::Share | Column::Size | Column::Useful)
+            || first.column == column;
+        let ordering = if by_key && first.down { ascending.reverse() } else { ascending };
+        ordering.then_with(|| a.name.cmp(&b.name))
+    });
+    for (i, (head, rows)) in heads.into_iter().enumerate() {
+        shown.lines.push(Line::Group(i as u32));
+        if head.open {
+            shown.lines.extend(rows.into_iter().map(Line::Row));
+        }
+        shown.groups.push(head);
+    }
+    shown
+}
+
+fn sort(table: &BufferTable, rows: &mut Vec<u32>, keys: &[Key]) {
+    let value = |key: &Key, row: u32| {
+        let value = table.key(key.column, row as usize);
+        if key.down { value.saturating_neg() } else { value }
+    };
+    match keys {
+        [] => rows.par_sort_unstable(),
+        [first, rest @ ..] => {
+            // The first key is looked up once for each row; the others only where it is equal.
+            let mut keyed: Vec<(i64, u32)> = rows.par_iter().map(|&row| (value(first, row), row)).collect();
+            keyed.par_sort_unstable_by(|a, b| {
+                let later = || rest.iter().map(|key| value(key, a.1).cmp(&value(key, b.1))).find(|o| o.is_ne());
+                a.0.cmp(&b.0).then_with(|| later().unwrap_or(a.1.cmp(&b.1)))
+            });
+            *rows = keyed.into_iter().map(|(_, row)| row).collect();
+        }
+    }
+}

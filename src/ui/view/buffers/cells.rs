@@ -1,0 +1,147 @@
+//! Heads and cells of the table.
+
+use std::collections::HashMap;
+
+use crate::analysis::scope;
+use crate::analysis::table::{BufferTable, Column, GroupRow, Key, Line, Shown};
+use crate::model::{Bytes, UnitSystem, percent, thousands};
+use crate::ui::view::palette;
+use crate::ui::widget::table as widget;
+use crate::ui::widget::table::Cell;
+use crate::ui::widget::theme::Slot;
+
+/// The head of a column: its title, with unit, direction and rank of its sorting.
+pub fn head(column: Column, unit: &str, keys: &[Key]) -> widget::Column {
+    let mut title = match column {
+        Column::Size | Column::Useful | Column::Padding => format!("{}, {unit}", column.title()),
+        Column::Share => "Padding, %".to_owned(),
+        _ => column.title().to_owned(),
+    };
+    if let Some(rank) = keys.iter().position(|key| key.column == column) {
+        title += if keys[rank].down { " \u{2193}" } else { " \u{2191}" };
+        if keys.len() > 1 {
+            title += &(rank + 1).to_string();
+        }
+    }
+    let (width, grow) = match column {
+        Column::Name => (150.0, 2.0),
+        Column::Size => (140.0, 0.0),
+        Column::Useful => (140.0, 0.0),
+        Column::Padding => (108.0, 0.0),
+        Column::Share => (92.0, 0.0),
+        Column::Category => (92.0, 0.0),
+        Column::Type => (92.0, 0.0),
+        Column::Shape => (150.0, 1.8),
+        Column::Opcode => (100.0, 0.0),
+        Column::Op => (120.0, 2.6),
+        Column::Source => (110.0, 0.8),
+        Column::From | Column::To | Column::Length => (72.0, 0.0),
+        Column::Offset => (112.0, 0.0),
+        Column::Allocation => (82.0, 0.0),
+    };
+    let mut head = widget::Column::text(&title, width, grow);
+    head.right = column.is_number();
+    head
+}
+
+/// What the rows of a group have in common, in words.
+pub fn group_name(group: &GroupRow) -> &str {
+    if group.name.is_empty() { "none" } else { &group.name }
+}
+
+/// The cell of a line; `scale` is the unit of sizes and the largest size.
+pub fn cell(
+    table: &BufferTable,
+    shown: &Shown,
+    line: Line,
+    columns: &[Column],
+    column: usize,
+    scale: (u64, u64),
+    kept: &mut HashMap<(u32, Column), String>,
+) -> Cell {
+    let Some(&own) = columns.get(column) else { return Cell::default() };
+    match line {
+        Line::Group(group) => {
+            let Some(group) = shown.groups.get(group as usize) else { return Cell::default() };
+            group_cell(group, own, column == 0, scale.0, shown.size)
+        }
+        Line::Row(row) => row_cell(table, row, own, scale, kept),
+    }
+}
+
+fn group_cell(group: &GroupRow, column: Column, is_first: bool, unit: u64, all: u64) -> Cell {
+    if is_first {
+        let sign = if group.open { "\u{2212}" } else { "+" };
+        let name = group_name(group);
+        return Cell::text(format!("{sign}  {name}  ({})", thousands(group.count as u64))).strong();
+    }
+    match column {
+        Column::Size => {
+            let share = group.size as f64 / all.max(1) as f64;
+            Cell::text(in_unit(Bytes(group.size), unit)).strong().bar(share as f32, Slot::Temporary)
+        }
+        Column::Useful => {
+            let useful = (group.size as i64).saturating_sub(group.padding).max(0) as u64;
+            Cell::text(in_unit(Bytes(useful), unit)).strong()
+        }
+        Column::Padding => Cell::text(in_unit(Bytes(group.padding.max(0) as u64), unit)).strong(),
+        Column::Share => Cell::text(share_of(group.padding, group.size)).strong(),
+        _ => Cell::default(),
+    }
+}
+
+fn row_cell(
+    table: &BufferTable,
+    row: u32,
+    column: Column,
+    (unit, largest): (u64, u64),
+    kept: &mut HashMap<(u32, Column), String>,
+) -> Cell {
+    let index = row as usize;
+    let slot = palette::slot(table.category[index]);
+    let size = table.size[index];
+    match column {
+        Column::Size => {
+            Cell::text(in_unit(Bytes(size), unit)).strong().bar((size as f64 / largest.max(1) as f64) as f32, slot)
+        }
+        Column::Padding if table.padding[index] <= 0 => Cell::text("0").quiet(),
+        Column::Share if table.padding[index] <= 0 => Cell::text("0").quiet(),
+        Column::Name => Cell::text(table.name.at(index)).swatch(slot),
+        Column::Category => Cell::text(table.category[index].name()),
+        Column::Type => Cell::mono(table.element_type.at(index)),
+        Column::Shape => Cell::mono(table.shape.at(index)),
+        Column::Opcode => Cell::text(table.opcode.at(index)),
+        Column::Source => Cell::mono(table.source.at(index)).quiet(),
+        Column::Op => {
+            let words = kept.entry((row, column)).or_insert_with(|| scope::short(table.op.at(index), 9));
+            Cell::mono(words.clone()).quiet()
+        }
+        _ => Cell::text(number(table, index, column, unit)),
+    }
+}
+
+fn number(table: &BufferTable, row: usize, column: Column, unit: u64) -> String {
+    let point = |point: u32| if point == u32::MAX { "\u{2013}".to_owned() } else { thousands(point.into()) };
+    let size = table.size[row];
+    match column {
+        Column::Padding => in_unit(Bytes(table.padding[row].unsigned_abs()), unit),
+        Column::Useful => in_unit(Bytes((size as i64).saturating_sub(table.padding[row]).max(0) as u64), unit),
+        Column::Share => share_of(table.padding[row], size),
+        Column::From => point(table.start[row]),
+        Column::To => point(table.end[row]),
+        Column::Length => table.steps(row).map_or_else(|| "\u{2013}".to_owned(), |steps| thousands(steps.into())),
+        Column::Offset => format!("0x{:09X}", table.offset[row]),
+        Column::Allocation => table.allocation[row].to_string(),
+        _ => String::new(),
+    }
+}
+
+fn share_of(padding: i64, size: u64) -> String {
+    percent(padding.max(0) as u64, size)
+}
+
+/// A size in the column's unit; what is there is never written as nothing.
+fn in_unit(bytes: Bytes, unit: u64) -> String {
+    let text = UnitSystem::in_unit(bytes, unit);
+    if text == "0.0" && bytes > Bytes::ZERO { "under 0.1".to_owned() } else { text }
+}

@@ -1,0 +1,148 @@
+//! The field for the filter, with what the last word may be completed to.
+
+use egui::{Key, Modifiers, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+
+use crate::analysis::table::{BufferTable, Filter, complete};
+use crate::ui::session::ViewContext;
+use crate::ui::widget::controls;
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::theme::{Theme, size, space};
+
+/// Completions that are offered.
+const MOST: usize = 9;
+const ROW: f32 = 24.0;
+
+/// State of the field.
+#[derive(Default)]
+pub struct State {
+    /// Whether the field is to have the focus.
+    pub focus: bool,
+    /// The completion that is chosen.
+    chosen: usize,
+    /// What was typed when the list was closed with Escape.
+    closed: Option<String>,
+    /// The words and what was offered for them.
+    offered: Option<(String, Vec<(String, String)>)>,
+}
+
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, table: Option<&BufferTable>, state: &mut State) {
+    let id = ui.scope_id().with("buffer filter");
+    let has_focus = ui.memory(|memory| memory.has_focus(id));
+    let offers = if has_focus { offers(context, table, state) } else { Vec::new() };
+    let mut accepted = None;
+    if !offers.is_empty() {
+        state.chosen = state.chosen.min(offers.len() - 1);
+        ui.input_mut(|input| {
+            if input.consume_key(Modifiers::NONE, Key::ArrowDown) {
+                state.chosen = (state.chosen + 1) % offers.len();
+            }
+            if input.consume_key(Modifiers::NONE, Key::ArrowUp) {
+                state.chosen = (state.chosen + offers.len() - 1) % offers.len();
+            }
+            if input.consume_key(Modifiers::NONE, Key::Tab) || input.consume_key(Modifiers::NONE, Key::Enter) {
+                accepted = Some(state.chosen);
+            }
+        });
+    }
+    let width = ui.available_width().clamp(160.0, 560.0);
+    let edit = egui::TextEdit::singleline(&mut context.shared.filter)
+        .id(id)
+        .lock_focus(!offers.is_empty())
+        .hint_text("Filter: words, size>64MiB, dtype:f32, op:/attn/, padding>50%, live@peak, -copy")
+        .desired_width(width)
+        .font(Weight::Mono.at(size::SMALL));
+    let response = ui.add_sized(Vec2::new(width, space::CONTROL), edit);
+    response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Filter buffers"));
+    if std::mem::take(&mut state.focus) {
+        response.request_focus();
+    }
+    if response.has_focus() && ui.input(|i| i.key_pressed(Key::Escape)) {
+        context.shared.filter.clear();
+    }
+    if response.changed() {
+        state.chosen = 0;
+        state.closed = None;
+    }
+    if let Some(clicked) = list(ui, theme, &offers, state.chosen, response.rect) {
+        accepted = Some(clicked);
+    }
+    if let Some((word, _)) = accepted.and_then(|i| offers.get(i)) {
+        let text = &mut context.shared.filter;
+        let begin = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+        text.truncate(begin);
+        text.push_str(word);
+        // A finished word is followed by the next; a key waits for its value.
+        if !word.ends_with([':', '>', '<', '=', '@']) {
+            text.push(' ');
+        }
+        state.chosen = 0;
+        to_end(ui, id, text.chars().count());
+        response.request_focus();
+    }
+    if let Err(error) = Filter::parse(&context.shared.filter) {
+        controls::cut_label(ui, &error.what, Weight::Medium.at(size::SMALL), theme.danger, ui.available_width() - 60.0);
+    }
+    if !context.shared.filter.is_empty() && controls::link(ui, "Clear", theme).clicked() {
+        context.shared.filter.clear();
+    }
+}
+
+fn offers(context: &ViewContext<'_>, table: Option<&BufferTable>, state: &mut State) -> Vec<(String, String)> {
+    let words = &context.shared.filter;
+    if state.closed.as_ref() == Some(words) {
+        return Vec::new();
+    }
+    if state.offered.as_ref().is_none_or(|(of, _)| of != words) {
+        state.offered = Some((words.clone(), complete(words, table, MOST)));
+    }
+    state.offered.as_ref().map(|(_, offers)| offers.clone()).unwrap_or_default()
+}
+
+/// Puts the cursor behind the last letter.
+fn to_end(ui: &Ui, id: egui::Id, letters: usize) {
+    if let Some(mut edit) = egui::TextEdit::load_state(ui.ctx(), id) {
+        let end = egui::text::CCursor::new(letters);
+        edit.cursor.set_char_range(Some(egui::text::CCursorRange::one(end)));
+        edit.store(ui.ctx(), id);
+    }
+}
+
+/// The completions under the field; returns the one that was clicked.
+fn list(ui: &Ui, theme: &Theme, offers: &[(String, String)], chosen: usize, field: Rect) -> Option<usize> {
+    if offers.is_empty() {
+        return None;
+    }
+    let mut clicked = None;
+    let area = egui::Area::new(ui.scope_id().with("completions"))
+        .order(egui::Order::Foreground)
+        .fixed_pos(Pos2::new(field.left(), field.bottom() + 2.0));
+    area.show(ui.ctx(), |ui| {
+        let size_all = Vec2::new(420.0, ROW * offers.len() as f32 + 8.0);
+        let (rect, _) = ui.allocate_exact_size(size_all, Sense::hover());
+        ui.painter().rect_filled(rect, 4.0, theme.panel);
+        ui.painter().rect_stroke(rect, 4.0, egui::Stroke::new(1.0, theme.line2), egui::StrokeKind::Inside);
+        for (i, (word, what)) in offers.iter().enumerate() {
+            let top = rect.top() + 4.0 + ROW * i as f32;
+            let row = Rect::from_min_size(Pos2::new(rect.left() + 4.0, top), Vec2::new(rect.width() - 8.0, ROW));
+            let response = ui.interact(row, ui.scope_id().with(("completion", i)), Sense::click());
+            response.widget_info(|| WidgetInfo::selected(Role::MenuItem, true, i == chosen, format!("{word} {what}")));
+            if i == chosen || response.hovered() {
+                ui.painter().rect_filled(row, 3.0, if i == chosen { theme.accent_bg } else { theme.hover });
+            }
+            let y = row.center().y;
+            let at = Pos2::new(row.left() + 8.0, y);
+            let font = Weight::Mono.at(size::SMALL);
+            let drawn = ui.painter().text(at, egui::Align2::LEFT_CENTER, word, font, theme.text);
+            let room = row.right() - drawn.right() - 20.0;
+            let galley = ui.painter().layout_no_wrap(what.clone(), Weight::Regular.at(size::SMALL), theme.text2);
+            if galley.size().x <= room {
+                let at = Pos2::new(row.right() - 8.0 - galley.size().x, y - galley.size().y / 2.0);
+                ui.painter().galley(at, galley, theme.text2);
+            }
+            if response.clicked() {
+                clicked = Some(i);
+            }
+        }
+    });
+    clicked
+}

@@ -1,0 +1,273 @@
+//! Buffers: every buffer of the memory space in a table; those at the peak, at the chosen step, or all; filtered, sorted
+//! by several columns, grouped with subtotals, copied and saved.
+
+mod cells;
+mod field;
+mod rows;
+mod tools;
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use egui::{Pos2, Rect, Ui, Vec2};
+
+use crate::analysis::table::{BufferTable, Column, Filter, Key, Line, Order, Shown};
+use crate::model::{BufferId, Bytes, percent, thousands};
+use crate::ui::session::{Job, Locals, RowScope, Scene, Shared, ViewContext};
+use crate::ui::widget::controls;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::table::{Table, TableState};
+use crate::ui::widget::theme::{Theme, size};
+
+/// Columns that are shown at first.
+const FIRST: [Column; 8] = [
+    Column::Name,
+    Column::Size,
+    Column::Padding,
+    Column::Category,
+    Column::Shape,
+    Column::Op,
+    Column::From,
+    Column::To,
+];
+
+/// State of this view of one document.
+struct State {
+    table: TableState,
+    /// Columns in their order.
+    columns: Vec<Column>,
+    order: Order,
+    arranged: Option<(rows::Wanted, Job<Arc<rows::Arranged>>)>,
+    shown: Arc<rows::Arranged>,
+    field: field::State,
+    last_selected: Option<BufferId>,
+    /// Line of the selected buffer.
+    selected_line: Option<usize>,
+    /// Words of cells are cut from this, so that they are made once.
+    cells: HashMap<(u32, Column), String>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            table: TableState::default(),
+            columns: FIRST.to_vec(),
+            order: Order { keys: vec![Key { column: Column::Size, down: true }], ..Order::default() },
+            arranged: None,
+            shown: Arc::default(),
+            field: field::State::default(),
+            last_selected: None,
+            selected_line: None,
+            cells: HashMap::new(),
+        }
+    }
+}
+
+/// Asks for the filter field, in this view.
+pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
+    shared.view = "buffers";
+    locals.get::<State>().field.focus = true;
+}
+
+/// Draws the view.
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = Theme::of(ui.ctx());
+    let Some(scene) = context.scene() else {
+        super::empty::without_memory(ui, context, &theme);
+        return;
+    };
+    let mut state = context.locals.take::<State>();
+    let full = ui.max_rect();
+    let bar = Rect::from_min_size(full.min, Vec2::new(full.width(), 78.0));
+    let table = context.table();
+    rows::update(context, scene, table.as_ref(), &mut state);
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(bar.shrink2(Vec2::new(16.0, 9.0))));
+    tools::show(&mut child, context, &theme, table.as_ref(), &mut state);
+    let foot = Rect::from_min_max(Pos2::new(full.left(), full.bottom() - 30.0), full.max);
+    let body =
+        Rect::from_min_max(Pos2::new(full.left() + 12.0, bar.bottom()), Pos2::new(full.right() - 8.0, foot.top()));
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt("table"));
+    child.set_clip_rect(body.intersect(ui.clip_rect()));
+    lines(&mut child, context, scene, &theme, &mut state);
+    footer(ui, context, scene, &theme, &state, foot);
+    context.locals.put(state);
+}
+
+fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, theme: &Theme, state: &mut State) {
+    let arranged = Arc::clone(&state.shown);
+    let Some(table) = &arranged.table else { return };
+    let (table, shown) = (&**table, &arranged.shown);
+    if shown.lines.is_empty() {
+        return nothing(ui, context, theme, scene, table, &arranged);
+    }
+    let largest = arranged.largest;
+    let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
+    let columns: Vec<_> = state.columns.iter().map(|c| cells::head(*c, unit_name, &state.order.keys)).collect();
+    if context.shared.selected != state.last_selected {
+        state.last_selected = context.shared.selected;
+        state.selected_line = context.shared.selected.and_then(|buffer| {
+            let row = Line::Row(table.row_of(buffer)?);
+            shown.lines.iter().position(|line| *line == row)
+        });
+        state.table.reveal = state.selected_line;
+    }
+    let widget = Table {
+        columns: &columns,
+        rows: shown.lines.len(),
+        selected: state.selected_line,
+        lit: None,
+        sort: None,
+        name: "buffers",
+        keys: true,
+    };
+    let units = context.options.units;
+    if state.cells.len() > 20_000 {
+        state.cells.clear();
+    }
+    let (kept, shown_columns) = (&mut state.cells, &state.columns);
+    let response = widget.show(
+        ui,
+        &mut state.table,
+        |line| match shown.lines[line] {
+            Line::Row(row) => {
+                format!("{} {}", table.name.at(row as usize), units.short(Bytes(table.size[row as usize])))
+            }
+            Line::Group(group) => {
+                let group = &shown.groups[group as usize];
+                let open = if group.open { "open" } else { "closed" };
+                let count = thousands(group.count as u64);
+                format!("{}, {count} buffers, {}, {open}", cells::group_name(group), units.short(Bytes(group.size)))
+            }
+        },
+        |line, column| cells::cell(table, shown, shown.lines[line], shown_columns, column, (unit, largest), kept),
+    );
+    if let Some(line) = response.chosen {
+        match shown.lines[line] {
+            Line::Row(row) => {
+                let buffer = table.buffers[row as usize];
+                context.shared.selected = Some(buffer);
+                state.last_selected = Some(buffer);
+                state.selected_line = Some(line);
+            }
+            Line::Group(group) => {
+                let name = &shown.groups[group as usize].name;
+                if !state.order.open.remove(name) {
+                    state.order.open.insert(name.clone());
+                }
+            }
+        }
+    }
+    if let Some(line) = response.hovered
+        && let Line::Row(row) = shown.lines[line]
+    {
+        context.shared.hovered = Some(table.buffers[row as usize]);
+    }
+    if let Some(line) = response.opened
+        && matches!(shown.lines[line], Line::Row(_))
+    {
+        context.go("timeline");
+    }
+    if let Some(&column) = response.sorted.and_then(|column| state.columns.get(column)) {
+        sort_by(&mut state.order.keys, column, ui.input(|i| i.modifiers.shift));
+    }
+    if let Some((from, to)) = response.moved
+        && from < state.columns.len()
+    {
+        let column = state.columns.remove(from);
+        state.columns.insert(to.min(state.columns.len()), column);
+    }
+}
+
+/// A click on a head sorts by it, a second one turns the order round; with Shift the others stay and count before it.
+fn sort_by(keys: &mut Vec<Key>, column: Column, add: bool) {
+    let down = column.is_number() && !matches!(column, Column::From | Column::To | Column::Offset | Column::Allocation);
+    let known = keys.iter_mut().find(|key| key.column == column);
+    match known {
+        Some(key) => {
+            key.down = !key.down;
+            let key = *key;
+            if !add {
+                *keys = vec![key];
+            }
+        }
+        None if add => keys.push(Key { column, down }),
+        None => *keys = vec![Key { column, down }],
+    }
+}
+
+/// No row is left: which term took the most away.
+fn nothing(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    scene: Scene<'_>,
+    table: &BufferTable,
+    arranged: &rows::Arranged,
+) {
+    ui.add_space(24.0);
+    ui.vertical_centered(|ui| {
+        if arranged.of == 0 {
+            ui.label(text("No buffer is known here.", size::LEAD, Weight::Medium, theme.text));
+            return;
+        }
+        let words = format!("0 of {} match", thousands(arranged.of as u64));
+        ui.label(text(words, size::LEAD, Weight::SemiBold, theme.text));
+        let every: Vec<u32> = (0..table.len() as u32).collect();
+        let counts = Filter::counts(&context.shared.filter, table, &every, scene.space.peak_point());
+        if let Some((term, left)) = counts.into_iter().min_by_key(|(_, left)| *left) {
+            let words = format!("\u{201c}{term}\u{201d} matches {} alone", thousands(left as u64));
+            ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
+            if controls::link_sized(ui, &format!("Drop \u{201c}{term}\u{201d}"), size::BODY, theme).clicked() {
+                context.shared.filter = context.shared.filter.replacen(&term, "", 1).trim().to_owned();
+            }
+        }
+    });
+}
+
+fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, theme: &Theme, state: &State, rect: Rect) {
+    controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
+    let Shown { rows, size: sum, padding, .. } = state.shown.shown;
+    let padding = Bytes(u64::try_from(padding).unwrap_or(0));
+    let mut words = format!(
+        "{} buffers, {} together, {} of it padding ({})",
+        thousands(rows as u64),
+        context.short(Bytes(sum)),
+        context.short(padding),
+        percent(padding.0, sum)
+    );
+    if context.shared.rows == RowScope::Step {
+        let occupied = scene.space.occupancy.as_ref().map(|o| o.reserved.at(context.step()));
+        if let Some(occupied) = occupied {
+            let taken = context.short(Bytes(occupied));
+            let _ = write!(words, "; {taken} taken at this step (buffers may share memory)");
+        }
+    } else if context.shared.rows == RowScope::All {
+        words += "; they do not live at the same time";
+    }
+    let at = Pos2::new(rect.left() + 20.0, rect.center().y);
+    controls::paint_cut(
+        ui.painter(),
+        at,
+        egui::Align2::LEFT_CENTER,
+        &words,
+        Weight::Regular.at(size::SMALL),
+        theme.text2,
+        rect.width() - 40.0,
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shift_adds_a_key_and_a_second_click_turns_it() {
+        let mut keys = vec![Key { column: Column::Size, down: true }];
+        sort_by(&mut keys, Column::Category, true);
+        sort_by(&mut keys, Column::Size, true);
+        assert_eq!(keys, [Key { column: Column::Size, down: false }, Key { column: Column::Category, down: false }]);
+        sort_by(&mut keys, Column::Padding, false);
+        assert_eq!(keys, [Key { column: Column::Padding, down: true }]);
+    }
+}

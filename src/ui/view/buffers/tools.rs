@@ -1,0 +1,141 @@
+//! Switches over the table: which rows, the filter, grouping, columns, copy and save.
+
+use std::sync::Arc;
+
+use egui::{Popup, PopupCloseBehavior, Ui};
+
+use super::{State, field};
+use crate::analysis::table::{BufferTable, Column, Line};
+use crate::export::table::{Form, write};
+use crate::model::thousands;
+use crate::ui::session::{Action, RowScope, TextFile, ViewContext};
+use crate::ui::widget::controls::{self, segmented};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size};
+
+/// Rows that are copied at most; a file takes all.
+const MOST_COPIED: usize = 100_000;
+
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    table: Option<&Arc<BufferTable>>,
+    state: &mut State,
+) {
+    ui.spacing_mut().item_spacing.y = 8.0;
+    ui.horizontal(|ui| {
+        let step = context.step();
+        let at_step = format!("At step {}", thousands(step.into()));
+        let words = ["At the peak", at_step.as_str(), "All"];
+        let chosen = RowScope::ALL.iter().position(|scope| *scope == context.shared.rows).unwrap_or(0);
+        if let Some(i) = segmented(ui, &words, chosen, theme) {
+            context.shared.rows = RowScope::ALL[i];
+        }
+        ui.add_space(8.0);
+        group_menu(ui, theme, state);
+        column_menu(ui, theme, state);
+        copy_menu(ui, context, theme, state);
+    });
+    ui.horizontal(|ui| {
+        let width = ui.available_width();
+        ui.scope(|ui| {
+            ui.set_max_width(width - 150.0);
+            field::show(ui, context, theme, table.map(|table| &**table), &mut state.field);
+        });
+        let words = format!("{} of {}", thousands(state.shown.shown.rows as u64), thousands(state.shown.of as u64));
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+    });
+}
+
+fn group_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
+    let words = match state.order.group {
+        Some(column) => format!("Group: {}", column.title().to_lowercase()),
+        None => "Group".to_owned(),
+    };
+    let response = controls::button(ui, &words, "", state.order.group.is_some(), theme);
+    Popup::menu(&response).show(|ui| {
+        ui.set_min_width(180.0);
+        let choices = std::iter::once(None).chain(Column::ALL.into_iter().filter(|c| c.can_group()).map(Some));
+        for choice in choices {
+            let title = choice.map_or("Not grouped", Column::title);
+            if ui.selectable_label(state.order.group == choice, title).clicked() {
+                state.order.group = choice;
+                state.order.open.clear();
+                ui.close();
+            }
+        }
+        if state.order.group.is_some() {
+            ui.separator();
+            if ui.button("Open all groups").clicked() {
+                state.order.open = state.shown.shown.groups.iter().map(|group| group.name.clone()).collect();
+                ui.close();
+            }
+            if ui.button("Close all groups").clicked() {
+                state.order.open.clear();
+                ui.close();
+            }
+        }
+    });
+}
+
+fn column_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
+    let response = controls::button(ui, "Columns", "", false, theme);
+    Popup::menu(&response).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
+        ui.set_min_width(200.0);
+        for column in Column::ALL {
+            let mut on = state.columns.contains(&column);
+            let only = on && state.columns.len() == 1;
+            if ui.add_enabled(!only, egui::Checkbox::new(&mut on, column.title())).changed() {
+                if on {
+                    state.columns.push(column);
+                } else {
+                    state.columns.retain(|own| *own != column);
+                }
+            }
+        }
+        ui.separator();
+        ui.label(text("Drag a head to move its column.", size::SMALL, Weight::Regular, theme.text2));
+        ui.label(text("Shift click sorts by one more.", size::SMALL, Weight::Regular, theme.text2));
+        if ui.button("As at first").clicked() {
+            state.columns = super::FIRST.to_vec();
+        }
+    });
+}
+
+fn copy_menu(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &State) {
+    let response = controls::button(ui, "Copy or save", "", false, theme);
+    Popup::menu(&response).show(|ui| {
+        ui.set_min_width(240.0);
+        let Some(table) = &state.shown.table else { return };
+        let rows = || -> Vec<u32> {
+            let lines = state.shown.shown.lines.iter();
+            lines.filter_map(|line| if let Line::Row(row) = line { Some(*row) } else { None }).collect()
+        };
+        let count = rows().len();
+        if count == 0 {
+            ui.label(text("No row is shown: open a group first.", size::SMALL, Weight::Regular, theme.text2));
+        }
+        for form in [Form::Tsv, Form::Markdown, Form::Json] {
+            let part =
+                if count > MOST_COPIED { format!(", first {}", thousands(MOST_COPIED as u64)) } else { String::new() };
+            if ui.add_enabled(count > 0, egui::Button::new(format!("Copy as {}{part}", form.name()))).clicked() {
+                let mut rows = rows();
+                rows.truncate(MOST_COPIED);
+                context.actions.push(Action::Copy(write(table, &state.columns, &rows, form)));
+                ui.close();
+            }
+        }
+        ui.separator();
+        for form in [Form::Csv, Form::XprofCsv] {
+            let words = format!("Save {} rows as {}\u{2026}", thousands(count as u64), form.name());
+            if ui.add_enabled(count > 0, egui::Button::new(words)).clicked() {
+                let (table, columns, rows) = (Arc::clone(table), state.columns.clone(), rows());
+                let name = format!("{}.csv", context.document.profile.name);
+                let text = move || write(&table, &columns, &rows, form);
+                context.actions.push(Action::Save(TextFile::new(name, text)));
+                ui.close();
+            }
+        }
+    });
+}
