@@ -102,7 +102,18 @@ impl Hatch {
 #[derive(Default)]
 pub struct CachedRaster {
     key: u64,
+    /// The canvas the texture belongs to.
+    canvas: u64,
     texture: Option<TextureHandle>,
+}
+
+/// Says that a context draws on a canvas of its own, beside the window: textures of one are unknown to the other.
+pub fn use_canvas(ctx: &egui::Context, canvas: u64) {
+    ctx.data_mut(|data| data.insert_temp(egui::Id::unique("canvas"), canvas));
+}
+
+fn canvas_of(ctx: &egui::Context) -> u64 {
+    ctx.data(|data| data.get_temp(egui::Id::unique("canvas"))).unwrap_or(0)
 }
 
 impl CachedRaster {
@@ -126,6 +137,11 @@ impl CachedRaster {
         [rect.width(), rect.height(), scale].map(f32::to_bits).hash(&mut state);
         ground.hash(&mut state);
         let key = state.finish();
+        let canvas = canvas_of(ui.ctx());
+        if canvas != self.canvas {
+            self.texture = None;
+            self.canvas = canvas;
+        }
         if self.texture.is_none() || key != self.key {
             let mut raster = Raster::new(rect, scale, ground);
             draw(&mut raster);
