@@ -60,6 +60,8 @@ pub struct App {
     focus_find: bool,
     /// Room of the view in the last frame.
     view_size: Vec2,
+    /// Canvases beside the window that there were.
+    canvas: u64,
     help: bool,
     /// Whether the right panel is open; `None` for: where there is room.
     panel: Option<bool>,
@@ -89,6 +91,7 @@ impl App {
             names: Arc::default(),
             focus_find: false,
             view_size: Vec2::ZERO,
+            canvas: 0,
             help: false,
             panel: None,
             errors: Vec::new(),

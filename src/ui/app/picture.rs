@@ -19,9 +19,6 @@ const FRAMES: usize = 4;
 /// Pixels a point at least has in a picture of a view.
 const SHARPNESS: f32 = 2.0;
 
-/// Number of the canvas beside the window.
-const CANVAS: u64 = 1;
-
 /// Draws the window of `size` points at `scale` pixels a point.
 pub fn draw(ctx: &egui::Context, app: &mut App, size: Vec2, scale: f32) -> ColorImage {
     let ground = Theme::of(ctx).canvas;
@@ -71,10 +68,11 @@ impl App {
         style::install(&ctx);
         style::apply(&ctx, look);
         ctx.set_theme(window.theme());
-        raster::use_canvas(&ctx, CANVAS);
+        self.canvas += 1;
+        raster::use_canvas(&ctx, self.canvas);
         let scale = window.pixels_per_point().max(SHARPNESS);
         let size = self.view_size.max(Vec2::new(400.0, 240.0)) + Vec2::new(0.0, space::TOP_BAR);
-        let work = Work { ctx: ctx.clone(), synchronous: true };
+        let work = Work { ctx: ctx.clone(), synchronous: true, running: self.running.clone() };
         let options = self.options.clone();
         let title = self.picture_title()?;
         let open = self.files.current_mut()?;

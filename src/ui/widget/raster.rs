@@ -102,8 +102,10 @@ impl Hatch {
 #[derive(Default)]
 pub struct CachedRaster {
     key: u64,
-    /// The canvas the texture belongs to.
+    /// The canvas its texture belongs to.
     canvas: u64,
+    /// The same on another canvas.
+    aside: Option<(u64, Box<Self>)>,
     texture: Option<TextureHandle>,
 }
 
@@ -112,7 +114,9 @@ pub fn use_canvas(ctx: &egui::Context, canvas: u64) {
     ctx.data_mut(|data| data.insert_temp(egui::Id::unique("canvas"), canvas));
 }
 
-fn canvas_of(ctx: &egui::Context) -> u64 {
+/// The canvas a context draws on; 0 is the window.
+#[must_use]
+pub fn canvas_of(ctx: &egui::Context) -> u64 {
     ctx.data(|data| data.get_temp(egui::Id::unique("canvas"))).unwrap_or(0)
 }
 
@@ -131,17 +135,22 @@ impl CachedRaster {
         if rect.width() < 1.0 || rect.height() < 1.0 {
             return;
         }
+        let canvas = canvas_of(ui.ctx());
+        if canvas != 0 && self.canvas != canvas {
+            if self.aside.as_ref().is_none_or(|(of, _)| *of != canvas) {
+                self.aside = Some((canvas, Box::new(Self { canvas, ..Self::default() })));
+            }
+            if let Some((_, aside)) = &mut self.aside {
+                aside.show(ui, rect, name, key, ground, draw);
+            }
+            return;
+        }
         let scale = ui.ctx().pixels_per_point();
         let mut state = std::hash::BuildHasher::build_hasher(&foldhash::fast::FixedState::default());
         key.hash(&mut state);
         [rect.width(), rect.height(), scale].map(f32::to_bits).hash(&mut state);
         ground.hash(&mut state);
         let key = state.finish();
-        let canvas = canvas_of(ui.ctx());
-        if canvas != self.canvas {
-            self.texture = None;
-            self.canvas = canvas;
-        }
         if self.texture.is_none() || key != self.key {
             let mut raster = Raster::new(rect, scale, ground);
             draw(&mut raster);
