@@ -13,7 +13,7 @@ use highwater::export::{self};
 use highwater::model::{Bytes, Capacity, Profile, SourceInfo, parse_size};
 use highwater::source::Progress;
 use highwater::ui::app::{self, App, Place, Source};
-use highwater::ui::session::{Options, ThemeChoice};
+use highwater::ui::session::{Options, Pin, ThemeChoice};
 
 /// Something could not be read.
 const EXIT_UNREADABLE: u8 = 3;
@@ -68,6 +68,12 @@ struct PlaceArgs {
     /// A change to try out in the what-if view, any number of times: `donate params`, `batch 0.5`
     #[arg(long = "edit", value_name = "EDIT")]
     edits: Vec<Edit>,
+    /// What to find: what matches is lit in every view
+    #[arg(long)]
+    filter: Option<String>,
+    /// A numbered pin, any number of times: `step 120: a note`, `buffer 17`
+    #[arg(long = "pin", value_name = "PIN")]
+    pins: Vec<Pin>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -89,6 +95,12 @@ struct ScreenshotArgs {
     /// Pixels in a point
     #[arg(long, default_value_t = 1.0)]
     scale: f32,
+    /// As in presenter mode: larger type, thicker lines, the list of files folded
+    #[arg(long)]
+    presenter: bool,
+    /// Neutral names in place of scopes, operations, files and modules
+    #[arg(long)]
+    hide_names: bool,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
@@ -96,6 +108,10 @@ enum ThemeArg {
     #[default]
     Light,
     Dark,
+    /// High contrast, dark on white
+    ContrastLight,
+    /// High contrast, light on black
+    ContrastDark,
 }
 
 /// Largest picture, in points and in pixels.
@@ -180,6 +196,8 @@ impl PlaceArgs {
             step: self.step,
             capacity: self.capacity,
             edits: self.edits.clone(),
+            filter: self.filter.clone(),
+            pins: self.pins.clone(),
         }
     }
 }
@@ -216,8 +234,11 @@ fn draw(args: &ScreenshotArgs) -> ExitCode {
     let theme = match args.theme {
         ThemeArg::Light => ThemeChoice::Light,
         ThemeArg::Dark => ThemeChoice::Dark,
+        ThemeArg::ContrastLight => ThemeChoice::ContrastLight,
+        ThemeArg::ContrastDark => ThemeChoice::ContrastDark,
     };
-    let options = Options { theme, synchronous: true, ..Options::default() };
+    let (presenter, names_hidden) = (args.presenter, args.hide_names);
+    let options = Options { theme, presenter, names_hidden, synchronous: true, ..Options::default() };
     let mut app = App::new(&context, options);
     app.place = Some(args.place.place());
     for source in sources(&args.paths) {

@@ -71,10 +71,7 @@ fn each_key_keeps_what_a_walk_keeps() {
             ("op:/layer_[02]/", Box::new(|b| op(b).contains("layer_0") || op(b).contains("layer_2"))),
             ("op:ATTN", Box::new(|b| op(b).to_lowercase().contains("attn"))),
             ("name:fusion.1", Box::new(|b| program.buffer_name(b).contains("fusion.1"))),
-            (
-                "live@peak",
-                Box::new(|b| place(b).is_some_and(|item| item.start <= read.peak && read.peak <= item.end)),
-            ),
+            ("live@peak", Box::new(|b| place(b).is_some_and(|item| item.start <= read.peak && read.peak <= item.end))),
             ("live@100", Box::new(|b| place(b).is_some_and(|item| item.start <= 100 && 100 <= item.end))),
             ("from>=50 to<200", Box::new(|b| place(b).is_some_and(|item| item.start >= 50 && item.end < 200))),
         ];
@@ -92,10 +89,8 @@ fn each_key_keeps_what_a_walk_keeps() {
 fn groups_add_up_and_sorting_is_stable() {
     let read = read("gpt_m_oom");
     let all: Vec<u32> = (0..read.table.len() as u32).collect();
-    let keys = vec![
-        table::Key { column: Column::Category, down: false },
-        table::Key { column: Column::Size, down: true },
-    ];
+    let keys =
+        vec![table::Key { column: Column::Category, down: false }, table::Key { column: Column::Size, down: true }];
     let order = Order { keys, ..Order::default() };
     let shown = arrange(&read.table, all.clone(), &order);
     let value = |row: u32| {
@@ -123,8 +118,7 @@ fn exports_hold_exact_values() {
     let space = read.analysis.programs[0].main_space().expect("HBM");
     let rows: Vec<u32> = space.at_peak.iter().take(40).filter_map(|&b| read.table.row_of(b)).collect();
     let columns = Column::ALL;
-    let json: serde_json::Value =
-        serde_json::from_str(&write(&read.table, &columns, &rows, Form::Json)).expect("JSON");
+    let json: serde_json::Value = serde_json::from_str(&write(&read.table, &columns, &rows, Form::Json)).expect("JSON");
     let objects = json.as_array().expect("a list");
     assert_eq!(objects.len(), rows.len());
     for (object, &buffer) in objects.iter().zip(&space.at_peak) {

@@ -45,9 +45,12 @@ fn the_window_opens_takes_keys_and_quits() {
         sleep(Duration::from_millis(50));
     }
     let dump = common::sample_programs().into_iter().next().expect("a sample");
+    // Settings of its own: those of the person at this machine are neither read nor written.
+    let settings = tempfile::tempdir().expect("a folder");
     let window = Command::new(env!("CARGO_BIN_EXE_highwater"))
         .arg(&dump)
         .env("DISPLAY", &display)
+        .env("XDG_CONFIG_HOME", settings.path())
         .env_remove("WAYLAND_DISPLAY")
         .env("LIBGL_ALWAYS_SOFTWARE", "1")
         .stdin(Stdio::null())

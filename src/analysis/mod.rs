@@ -7,6 +7,7 @@ pub mod grouping;
 pub mod live_range;
 pub mod live_set;
 pub mod map;
+pub mod neutral;
 pub mod occupancy;
 pub mod packing;
 pub mod padding;

@@ -39,6 +39,15 @@ impl Strings {
         self.texts.get(id.index()).map_or("", |text| text)
     }
 
+    /// Other texts under the same ids.
+    #[must_use]
+    pub fn map(&self, other: impl Fn(&str) -> String) -> Self {
+        let texts: Vec<Arc<str>> =
+            self.texts.iter().map(|text| if text.is_empty() { Arc::clone(text) } else { other(text).into() }).collect();
+        let ids = texts.iter().enumerate().map(|(i, text)| (Arc::clone(text), StringId::from_index(i))).collect();
+        Self { texts, ids }
+    }
+
     /// How many different strings there are.
     #[must_use]
     pub fn len(&self) -> usize {

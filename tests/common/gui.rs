@@ -27,14 +27,20 @@ impl TestRenderer for Renderer {
 
 /// The window with files open; work is done at once.
 pub fn window<'a>(paths: &[&Path], size: [f32; 2], theme: ThemeChoice, place: Place) -> Harness<'a, App> {
+    window_with(paths, size, Options { theme, ..Options::default() }, place)
+}
+
+/// As [`window`], with other options. `size` is that of the window before any zoom.
+pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, place: Place) -> Harness<'a, App> {
     let sources: Vec<Source> = paths.iter().map(|path| Source::Path(path.to_path_buf())).collect();
+    let dark = matches!(options.theme, ThemeChoice::Dark | ThemeChoice::ContrastDark);
     let mut harness = Harness::builder()
-        .with_size(size)
+        .with_size(size.map(|side| side / options.scale()))
         .with_max_steps(40)
-        .with_theme(if theme == ThemeChoice::Dark { egui::Theme::Dark } else { egui::Theme::Light })
+        .with_theme(if dark { egui::Theme::Dark } else { egui::Theme::Light })
         .renderer(Renderer::default())
         .build_eframe(move |creation| {
-            let options = Options { theme, synchronous: true, ..Options::default() };
+            let options = Options { synchronous: true, ..options };
             let mut app = App::new(&creation.egui_ctx, options);
             app.place = Some(place);
             for source in sources {

@@ -1,7 +1,7 @@
 //! Everything that is not a view: nothing open yet, files that could not be read, files over the window, the sheet of
 //! keys, the field for a path.
 
-use egui::{Align2, Area, Frame, Key, Margin, Order, Pos2, Rect, Role, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{Align2, Area, Frame, Key, Margin, Order, Pos2, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::{App, COMMANDS, Command, Source};
 use crate::ui::view;
@@ -9,12 +9,17 @@ use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
 
+/// Files of last time that the empty window lists.
+const RECENT: usize = 6;
+
 impl App {
     /// What is shown while nothing is open.
     pub(super) fn welcome(&mut self, ui: &mut Ui, theme: &Theme) {
         let full = ui.max_rect();
         let width = 560.0f32.min(full.width() - 32.0);
-        let rect = Rect::from_center_size(full.center() - Vec2::new(0.0, 30.0), Vec2::new(width, 300.0));
+        let recent = self.recent().len().min(RECENT) as f32;
+        let height = (320.0 + recent * 26.0 + if recent > 0.0 { 34.0 } else { 0.0 }).min(full.height() - 24.0);
+        let rect = Rect::from_center_size(full.center() - Vec2::new(0.0, 20.0), Vec2::new(width, height));
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect));
         let ui = &mut child;
         if self.files.is_loading() {
@@ -32,15 +37,50 @@ impl App {
             if controls::button(ui, "Open\u{2026}", "Ctrl O", true, theme).clicked() {
                 self.run(Command::Open);
             }
-            if let Some(sample) = sample()
-                && controls::button(ui, "Open a sample", "", false, theme).clicked()
-            {
-                self.open(Source::Path(sample));
+            if controls::button(ui, "Open the sample", "", false, theme).clicked() {
+                self.run(Command::Sample);
             }
+            ui.label(text("a training step that does not fit", size::SMALL, Weight::Regular, theme.text3));
         });
+        self.recent_list(ui, theme);
         ui.add_space(14.0);
         let promise = "Nothing leaves this machine: Highwater has no network access. Your files are never written.";
         ui.label(text(promise, size::BODY, Weight::Regular, theme.text3));
+    }
+
+    /// Files of last time.
+    fn recent_list(&mut self, ui: &mut Ui, theme: &Theme) {
+        let recent = self.recent();
+        if recent.is_empty() {
+            return;
+        }
+        ui.add_space(14.0);
+        ui.label(text("Open again", size::BODY, Weight::SemiBold, theme.text));
+        let mut chosen = None;
+        for (path, left_in) in recent.into_iter().take(RECENT) {
+            let (name, place) = self.words_of_path(&path);
+            let title = view::by_id(&left_in).map_or("", |known| known.title);
+            let response = controls::menu_row(ui, &name, title, false, theme);
+            if response.on_hover_text(place).clicked() {
+                chosen = Some(path);
+            }
+        }
+        if let Some(path) = chosen {
+            self.open(Source::Path(path));
+        }
+    }
+
+    /// What to call a path, and where it is; neither while names are hidden.
+    pub(super) fn words_of_path(&self, path: &std::path::Path) -> (String, String) {
+        let whole = path.display().to_string();
+        if self.options.names_hidden {
+            let name = self.names.file(&whole);
+            return (name.clone(), name);
+        }
+        let name = path.file_name().map_or_else(|| whole.clone(), |name| name.to_string_lossy().into_owned());
+        let folder = path.parent().and_then(|folder| folder.file_name());
+        let name = folder.map_or_else(|| name.clone(), |folder| format!("{}/{name}", folder.to_string_lossy()));
+        (name, whole)
     }
 
     /// Files that could not be read, as cards over the view; what was open stays.
@@ -91,7 +131,8 @@ impl App {
     }
 
     pub(super) fn overlays(&mut self, ui: &Ui, theme: &Theme) {
-        drop_overlay(ui, theme);
+        self.drop_overlay(ui, theme);
+        self.palette_sheet(ui, theme);
         if self.help {
             self.help_sheet(ui, theme);
         }
@@ -102,7 +143,7 @@ impl App {
 
     fn help_sheet(&mut self, ui: &Ui, theme: &Theme) {
         let modal = egui::Modal::new(egui::Id::unique("keys")).frame(sheet_frame(theme)).show(ui.ctx(), |ui| {
-            ui.set_width(640.0);
+            ui.set_width(760.0f32.min(ui.ctx().content_rect().width() - 80.0));
             ui.label(text("Keys", size::HEADLINE, Weight::SemiBold, theme.text));
             ui.add_space(6.0);
             let file = self.files.current().map(|open| open.document.clone());
@@ -115,6 +156,7 @@ impl App {
                         let Some(title) = title else { continue };
                         title.to_owned()
                     }
+                    _ if entry.key.is_none() => continue,
                     _ => entry.words.to_owned(),
                 };
                 rows.push((entry.keys.to_owned(), words));
@@ -123,18 +165,24 @@ impl App {
                 view::KEYS.iter().copied().flatten().map(|(keys, words)| ((*keys).to_owned(), (*words).to_owned())),
             );
             let half = rows.len().div_ceil(2);
-            ui.columns(2, |columns| {
-                for (i, (keys, words)) in rows.iter().enumerate() {
-                    let ui = &mut columns[i / half];
-                    ui.horizontal(|ui| {
-                        ui.allocate_ui(Vec2::new(96.0, 18.0), |ui| {
-                            ui.set_min_width(96.0);
-                            ui.label(text(keys, size::SMALL, Weight::MonoMedium, theme.text));
+            let height = (ui.ctx().content_rect().height() - 190.0).max(160.0);
+            let scroll = egui::ScrollArea::vertical().max_height(height);
+            scroll.show(ui, |ui| {
+                ui.columns(2, |columns| {
+                    for (i, (keys, words)) in rows.iter().enumerate() {
+                        let ui = &mut columns[i / half];
+                        ui.horizontal(|ui| {
+                            ui.allocate_ui(Vec2::new(112.0, 18.0), |ui| {
+                                ui.set_min_width(112.0);
+                                ui.label(text(keys, size::SMALL, Weight::MonoMedium, theme.text));
+                            });
+                            ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
                         });
-                        ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
-                    });
-                }
+                    }
+                })
             });
+            let words = "Every command, also those without keys: Ctrl P";
+            ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
             ui.add_space(6.0);
             controls::button(ui, "Close", "Esc", false, theme).clicked()
         });
@@ -146,10 +194,12 @@ impl App {
     fn path_sheet(&mut self, ui: &Ui, theme: &Theme) {
         let Some(mut path) = self.path_field.take() else { return };
         let mut open = None;
+        let is_saving = self.saving.is_some();
+        let (title, verb) = if is_saving { ("Save the picture", "Save") } else { ("Open a file", "Open") };
         let modal = egui::Modal::new(egui::Id::unique("path")).frame(sheet_frame(theme)).show(ui.ctx(), |ui| {
             ui.set_width(520.0);
-            ui.label(text("Open a file", size::HEADLINE, Weight::SemiBold, theme.text));
-            let why = "This desktop has no open dialog (neither a portal nor zenity). Type or paste the path.";
+            ui.label(text(title, size::HEADLINE, Weight::SemiBold, theme.text));
+            let why = "This desktop has no file dialog (neither a portal nor zenity). Type or paste the path.";
             ui.label(text(why, size::BODY, Weight::Regular, theme.text2));
             let edit =
                 egui::TextEdit::singleline(&mut path).font(Weight::Mono.at(size::BODY)).desired_width(f32::INFINITY);
@@ -158,7 +208,7 @@ impl App {
             let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
             response.request_focus();
             ui.horizontal(|ui| {
-                if controls::button(ui, "Open", "Enter", true, theme).clicked() || entered {
+                if controls::button(ui, verb, "Enter", true, theme).clicked() || entered {
                     open = Some(std::path::PathBuf::from(path.trim()));
                 }
                 controls::button(ui, "Cancel", "Esc", false, theme).clicked()
@@ -167,67 +217,19 @@ impl App {
         });
         let closed = modal.inner || modal.should_close();
         match open.filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) if is_saving => self.write_picture(&path),
             Some(path) => self.open(Source::Path(path)),
-            None if closed => {}
+            None if closed => self.saving = None,
             None => self.path_field = Some(path),
         }
     }
 }
 
-/// What will happen to the files over the window.
-fn drop_overlay(ui: &Ui, theme: &Theme) {
-    let hovered = ui.input(|i| i.raw.hovered_files.clone());
-    if hovered.is_empty() {
-        return;
-    }
-    let rect = ui.ctx().content_rect();
-    let painter = ui.ctx().layer_painter(egui::LayerId::new(Order::Foreground, egui::Id::unique("drop overlay")));
-    painter.rect_filled(rect, 0.0, theme.canvas.gamma_multiply(0.92));
-    let inner = rect.shrink(24.0);
-    painter.rect_stroke(inner, 6.0, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
-    let words =
-        if hovered.len() == 1 { "Drop to open".to_owned() } else { format!("Drop to open {} files", hovered.len()) };
-    let at = rect.center() - Vec2::new(0.0, 20.0);
-    painter.text(at, Align2::CENTER_CENTER, words, Weight::SemiBold.at(size::VERDICT), theme.text);
-    for (i, file) in hovered.iter().take(8).enumerate() {
-        let name = file
-            .path
-            .as_ref()
-            .and_then(|p| p.file_name())
-            .map(|n| n.to_string_lossy().into_owned())
-            .unwrap_or_default();
-        let at = rect.center() + Vec2::new(0.0, 16.0 + 20.0 * i as f32);
-        painter.text(at, Align2::CENTER_CENTER, name, Weight::Mono.at(size::BODY), theme.text2);
-    }
-}
-
-fn sheet_frame(theme: &Theme) -> Frame {
+/// Frame of a sheet over the window.
+pub(super) fn sheet_frame(theme: &Theme) -> Frame {
     Frame::new()
         .fill(theme.panel)
         .stroke(Stroke::new(1.0, theme.line2))
         .corner_radius(space::RADIUS)
         .inner_margin(Margin::same(24))
-}
-
-/// A sample to begin with, where the program finds its samples.
-fn sample() -> Option<std::path::PathBuf> {
-    let beside = std::env::current_exe().ok()?.parent()?.to_owned();
-    let places = [
-        std::path::PathBuf::from("sample_profiles"),
-        beside.join("sample_profiles"),
-        beside.join("../../sample_profiles"),
-    ];
-    let folder = places.into_iter().find(|folder| folder.is_dir())?;
-    let inside = |folder: &std::path::Path| -> Vec<std::path::PathBuf> {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
-        paths.sort();
-        paths
-    };
-    let cases = inside(&folder);
-    let dumps = cases
-        .iter()
-        .flat_map(|case| inside(case))
-        .filter(|path| path.to_string_lossy().trim_end_matches(".gz").ends_with("after_optimizations.hlo.pb"));
-    dumps.max_by_key(|path| (path.to_string_lossy().contains("gpt"), path.to_string_lossy().contains("oom")))
 }

@@ -1,36 +1,74 @@
-//! Every command with its keys, in one list: the shortcuts and the help sheet come from it.
+//! Every command with its keys, in one list: the shortcuts, the palette, the menus and the help sheet come from it.
 
 use egui::{Key, Modifiers};
+
+use crate::ui::session::ThemeChoice;
 
 /// What can be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// Open files.
     Open,
+    /// Open the sample that comes with the program.
+    Sample,
     /// Close the file that is shown.
     Close,
+    /// Show the next file.
+    NextFile,
+    /// Show the file before.
+    PreviousFile,
     /// Show a view by its number.
     View(usize),
     /// Where one was before.
     Back,
     /// The other way.
     Forward,
+    /// Choose a command, a view, a file or a buffer by typing.
+    Palette,
     /// Show or hide the right panel.
     Panel,
-    /// Next theme.
+    /// Dark, where it is light, and the other way round.
     Theme,
+    /// A certain theme.
+    Look(ThemeChoice),
+    /// Powers of 1024 or of 1000.
+    Units,
     /// Larger type.
     Larger,
     /// Smaller type.
     Smaller,
-    /// Filter buffers.
+    /// Type as designed.
+    Normal,
+    /// Presenter mode.
+    Presenter,
+    /// Neutral names.
+    HideNames,
+    /// Find buffers.
     Find,
+    /// Select the next buffer that was found.
+    NextHit,
+    /// Select the one before.
+    PreviousHit,
+    /// Pin the selected buffer, or the step.
+    Pin,
+    /// Copy the selected buffer's name.
+    CopyName,
+    /// Show only what has the selected buffer's name.
+    FilterToThis,
+    /// Hide the selected buffer.
+    HideThis,
+    /// Show all that was hidden.
+    ShowHidden,
     /// Pin the peak again.
     Peak,
     /// Clear: filter, selection, step.
     Clear,
     /// Copy the command line that leads here.
     Link,
+    /// Copy a picture of the view.
+    CopyPicture,
+    /// Save a picture of the view.
+    SavePicture,
     /// This sheet.
     Help,
 }
@@ -43,29 +81,46 @@ pub struct Entry {
     pub words: &'static str,
     /// Modifiers.
     pub modifiers: Modifiers,
-    /// Key.
-    pub key: Key,
+    /// Key; `None` for one that has none.
+    pub key: Option<Key>,
     /// How the keys are written.
     pub keys: &'static str,
 }
 
 const fn entry(command: Command, words: &'static str, modifiers: Modifiers, key: Key, keys: &'static str) -> Entry {
-    Entry { command, words, modifiers, key, keys }
+    Entry { command, words, modifiers, key: Some(key), keys }
 }
+
+const fn plain(command: Command, words: &'static str) -> Entry {
+    Entry { command, words, modifiers: Modifiers::NONE, key: None, keys: "" }
+}
+
+const COMMAND_SHIFT: Modifiers = Modifiers::COMMAND.plus(Modifiers::SHIFT);
 
 /// All commands. Those with more modifiers come first: egui lets `Ctrl+Shift+O` match `Ctrl+O` as well.
 pub const COMMANDS: &[Entry] = &[
+    entry(Command::CopyPicture, "Copy a picture of the view", COMMAND_SHIFT, Key::C, "Ctrl Shift C"),
+    entry(Command::SavePicture, "Save a picture of the view", COMMAND_SHIFT, Key::S, "Ctrl Shift S"),
+    entry(Command::HideNames, "Hide names", COMMAND_SHIFT, Key::H, "Ctrl Shift H"),
+    entry(Command::PreviousFile, "File before", COMMAND_SHIFT, Key::Tab, "Ctrl Shift Tab"),
+    entry(Command::PreviousHit, "Find the one before", Modifiers::SHIFT, Key::F3, "Shift F3"),
+    entry(Command::Palette, "Go to anything", Modifiers::COMMAND, Key::P, "Ctrl P"),
     entry(Command::Open, "Open files", Modifiers::COMMAND, Key::O, "Ctrl O"),
     entry(Command::Close, "Close this file", Modifiers::COMMAND, Key::W, "Ctrl W"),
-    entry(Command::Find, "Filter buffers", Modifiers::COMMAND, Key::F, "Ctrl F"),
+    entry(Command::NextFile, "Next file", Modifiers::COMMAND, Key::Tab, "Ctrl Tab"),
+    entry(Command::Find, "Find buffers", Modifiers::COMMAND, Key::F, "Ctrl F"),
+    entry(Command::NextHit, "Find the next", Modifiers::NONE, Key::F3, "F3"),
     entry(Command::Link, "Copy the command line that leads here", Modifiers::COMMAND, Key::L, "Ctrl L"),
     entry(Command::Panel, "Show or hide details", Modifiers::COMMAND, Key::D, "Ctrl D"),
     entry(Command::Theme, "Light or dark", Modifiers::COMMAND, Key::T, "Ctrl T"),
     entry(Command::Larger, "Larger", Modifiers::COMMAND, Key::Plus, "Ctrl +"),
     entry(Command::Smaller, "Smaller", Modifiers::COMMAND, Key::Minus, "Ctrl \u{2212}"),
+    entry(Command::Normal, "Normal size", Modifiers::COMMAND, Key::Num0, "Ctrl 0"),
+    entry(Command::Presenter, "Presenter mode", Modifiers::NONE, Key::F5, "F5"),
     entry(Command::Back, "Back", Modifiers::ALT, Key::ArrowLeft, "Alt \u{2190}"),
     entry(Command::Forward, "Forward", Modifiers::ALT, Key::ArrowRight, "Alt \u{2192}"),
     entry(Command::Peak, "Go to the peak", Modifiers::NONE, Key::P, "P"),
+    entry(Command::Pin, "Pin the selected buffer or the step", Modifiers::NONE, Key::B, "B"),
     entry(Command::Clear, "Clear step, selection, filter", Modifiers::NONE, Key::Escape, "Esc"),
     entry(Command::Help, "Keys", Modifiers::NONE, Key::Questionmark, "?"),
     entry(Command::View(0), "First view", Modifiers::NONE, Key::Num1, "1"),
@@ -77,18 +132,59 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::View(6), "Seventh view", Modifiers::NONE, Key::Num7, "7"),
     entry(Command::View(7), "Eighth view", Modifiers::NONE, Key::Num8, "8"),
     entry(Command::View(8), "Ninth view", Modifiers::NONE, Key::Num9, "9"),
+    plain(Command::CopyName, "Copy the selected buffer's name"),
+    plain(Command::FilterToThis, "Filter to the selected buffer"),
+    plain(Command::HideThis, "Hide the selected buffer"),
+    plain(Command::ShowHidden, "Show all hidden buffers"),
+    plain(Command::Units, "Sizes in powers of 1024 or of 1000"),
+    plain(Command::Look(ThemeChoice::System), "Theme: as the desktop"),
+    plain(Command::Look(ThemeChoice::Light), "Theme: light"),
+    plain(Command::Look(ThemeChoice::Dark), "Theme: dark"),
+    plain(Command::Look(ThemeChoice::ContrastLight), "Theme: high contrast, light"),
+    plain(Command::Look(ThemeChoice::ContrastDark), "Theme: high contrast, dark"),
+    plain(Command::Sample, "Open the sample"),
 ];
 
+/// How a command's keys are written.
+#[must_use]
+pub fn keys_of(command: Command) -> &'static str {
+    COMMANDS.iter().find(|entry| entry.command == command).map_or("", |entry| entry.keys)
+}
+
 /// The commands whose keys were pressed in this frame. Keys without modifiers belong to a text field while one has the
-/// focus.
+/// focus; function keys and Esc never do.
 pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
     let typing = ctx.egui_wants_keyboard_input();
+    let is_free = |entry: &&Entry| {
+        !typing
+            || entry.modifiers.command
+            || entry.modifiers.alt
+            || matches!(entry.key, Some(Key::Escape | Key::F3 | Key::F5))
+    };
     ctx.input_mut(|input| {
         COMMANDS
             .iter()
-            .filter(|entry| !typing || entry.modifiers.command || entry.modifiers.alt || entry.key == Key::Escape)
-            .filter(|entry| input.consume_key(entry.modifiers, entry.key))
+            .filter(is_free)
+            .filter(|entry| entry.key.is_some_and(|key| input.consume_key(entry.modifiers, key)))
             .map(|entry| entry.command)
             .collect()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_commands_have_the_same_keys_and_no_later_one_is_shadowed() {
+        for (i, entry) in COMMANDS.iter().enumerate() {
+            for later in &COMMANDS[i + 1..] {
+                assert_ne!(entry.command, later.command);
+                assert_ne!(entry.words, later.words);
+                if entry.key.is_some() && entry.key == later.key {
+                    assert!(!later.modifiers.matches_logically(entry.modifiers), "{} takes {}", entry.keys, later.keys);
+                }
+            }
+        }
+    }
 }

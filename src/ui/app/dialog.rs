@@ -29,12 +29,24 @@ impl Dialog {
     /// Opens the dialog.
     #[must_use]
     pub fn open(ctx: &egui::Context) -> Self {
+        Self::ask(ctx, || rfd::FileDialog::new().set_title("Open memory profiles").pick_files())
+    }
+
+    /// Opens the dialog that asks where to save a picture.
+    #[must_use]
+    pub fn save_picture(ctx: &egui::Context, name: String) -> Self {
+        Self::ask(ctx, move || {
+            let dialog = rfd::FileDialog::new().set_title("Save picture").set_file_name(name);
+            dialog.add_filter("PNG", &["png"]).save_file().map(|path| vec![path])
+        })
+    }
+
+    fn ask(ctx: &egui::Context, ask: impl FnOnce() -> Option<Vec<PathBuf>> + Send + 'static) -> Self {
         let (sender, result) = channel();
         let ctx = ctx.clone();
         let failed = sender.clone();
         let spawned = std::thread::Builder::new().name("open dialog".to_owned()).spawn(move || {
-            let files = rfd::FileDialog::new().set_title("Open memory profiles").pick_files();
-            let _ = sender.send(files);
+            let _ = sender.send(ask());
             ctx.request_repaint();
         });
         if spawned.is_err() {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::loading::{Loading, Source};
-use crate::ui::session::{Derived, Document, Locals, Shared, Spot, Work};
+use crate::ui::session::{Derived, Document, Job, Locals, Shared, Spot, Work};
 
 /// A file of the session.
 pub struct FileEntry {
@@ -40,6 +40,12 @@ pub struct OpenFile {
     pub back: VecDeque<Spot>,
     /// Places to go forward to.
     pub forward: VecDeque<Spot>,
+    /// Whether it was given what was kept of it from last time.
+    pub begun: bool,
+    /// The document with its real names, while they are hidden.
+    pub named: Option<Arc<Document>>,
+    /// The document with neutral names, while it is made.
+    pub hiding: Option<Job<Arc<Document>>>,
 }
 
 /// Places that are remembered.
@@ -57,6 +63,9 @@ impl OpenFile {
             derived: Derived::default(),
             back: VecDeque::new(),
             forward: VecDeque::new(),
+            begun: false,
+            named: None,
+            hiding: None,
         }
     }
 
@@ -187,6 +196,16 @@ impl Files {
             FileState::Open(open) => Some(open),
             _ => None,
         }
+    }
+
+    /// Shows the next file that is open, or the one before.
+    pub fn show_next(&mut self, back: bool) {
+        let Some(current) = self.current else { return };
+        let count = self.entries.len();
+        let step = if back { count - 1 } else { 1 };
+        let next = (1..count).map(|i| (current + i * step) % count);
+        let is_open = |&i: &usize| matches!(self.entries[i].state, FileState::Open(_));
+        self.current = next.into_iter().find(is_open).or(self.current);
     }
 
     /// Closes a file, or stops reading it.

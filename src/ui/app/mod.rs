@@ -3,9 +3,17 @@
 mod cards;
 mod commands;
 mod dialog;
+mod drop;
 mod files;
+mod find_bar;
+mod hiding;
+mod keeping;
 mod loading;
+mod palette;
 mod picture;
+mod place;
+mod presenter;
+mod sample;
 mod saving;
 mod session_list;
 mod side_panel;
@@ -13,40 +21,26 @@ mod status_bar;
 mod top_bar;
 mod window;
 
-use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
+use std::sync::Arc;
+
+use egui::{CentralPanel, ColorImage, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
 pub use commands::{COMMANDS, Command};
 pub use files::{FileState, Files};
+pub use keeping::Keeper;
 pub use loading::Source;
 pub use picture::draw as draw_picture;
+pub use place::Place;
 pub use window::{WindowError, run as run_window};
 
-use super::session::{Action, Options, ThemeChoice, ViewContext, Work};
+use super::session::{Action, Options, PinOn, ThemeChoice, ViewContext, Work};
 use super::view;
 use super::widget::style;
-use super::widget::theme::{Theme, space};
-use crate::model::{BufferId, Capacity, MemorySpace};
+use super::widget::theme::{Look, Theme, space};
+use crate::analysis::neutral::Names;
+use crate::model::UnitSystem;
 use dialog::{Answer, Dialog};
 use saving::Saving;
-
-/// Where to begin, as the command line says it.
-#[derive(Debug, Clone, Default)]
-pub struct Place {
-    /// View.
-    pub view: Option<String>,
-    /// Program.
-    pub program: Option<String>,
-    /// Memory space.
-    pub space: Option<String>,
-    /// Buffer: its number or its name.
-    pub select: Option<String>,
-    /// Step.
-    pub step: Option<u32>,
-    /// Capacity of the device's memory.
-    pub capacity: Option<crate::model::Bytes>,
-    /// Changes to try out.
-    pub edits: Vec<crate::analysis::what_if::Edit>,
-}
 
 /// The whole program.
 pub struct App {
@@ -57,8 +51,20 @@ pub struct App {
     /// Where the next file that opens is to begin.
     pub place: Option<Place>,
     dialog: Option<Dialog>,
-    saving: Option<Saving>,
+    writing: Option<Saving>,
+    /// The dialog that asks where to save a picture, and the picture.
+    saving: Option<(Option<Dialog>, ColorImage)>,
     path_field: Option<String>,
+    palette: Option<palette::Palette>,
+    keeper: Keeper,
+    keys: presenter::Keys,
+    names: Arc<Names>,
+    /// Whether the field to find something is to get the focus.
+    focus_find: bool,
+    /// Room of the view in the last frame.
+    view_size: Vec2,
+    /// Canvases beside the window that there were.
+    canvas: u64,
     help: bool,
     /// Whether the right panel is open; `None` for: where there is room.
     panel: Option<bool>,
@@ -75,14 +81,21 @@ impl App {
     #[must_use]
     pub fn new(ctx: &egui::Context, options: Options) -> Self {
         style::install(ctx);
-        ctx.set_theme(options.theme.preference());
-        Self {
+        let app = Self {
             files: Files::default(),
             options,
             place: None,
             dialog: None,
             saving: None,
+            writing: None,
             path_field: None,
+            palette: None,
+            keeper: Keeper::default(),
+            keys: presenter::Keys::default(),
+            names: Arc::default(),
+            focus_find: false,
+            view_size: Vec2::ZERO,
+            canvas: 0,
             help: false,
             panel: None,
             errors: Vec::new(),
@@ -90,7 +103,17 @@ impl App {
             capacity_field: String::new(),
             ctx: ctx.clone(),
             running: std::sync::Arc::default(),
-        }
+        };
+        app.apply_look();
+        app
+    }
+
+    /// Makes theme, look and size those of the options.
+    fn apply_look(&self) {
+        let look = Look { contrast: self.options.theme.is_contrast(), presenter: self.options.presenter };
+        style::apply(&self.ctx, look);
+        self.ctx.set_theme(self.options.theme.preference());
+        self.ctx.set_zoom_factor(self.options.scale());
     }
 
     /// Begins to open something; what is open stays.
@@ -116,41 +139,6 @@ impl App {
         std::mem::take(&mut self.errors)
     }
 
-    /// Whether the file that is shown has what was asked for.
-    ///
-    /// # Errors
-    /// A sentence that says what it has instead.
-    pub fn check_place(&self, place: &Place) -> Result<(), String> {
-        let Some(open) = self.files.current() else { return Err("nothing to show".to_owned()) };
-        let document = &open.document;
-        if let Some(id) = &place.view
-            && !view::shown_for(document).any(|view| view.id == id)
-        {
-            let have: Vec<&str> = view::shown_for(document).map(|view| view.id).collect();
-            return Err(format!("{} has no view '{id}'; it has: {}", document.profile.name, have.join(", ")));
-        }
-        if let Some(name) = &place.program
-            && !document.profile.programs.iter().any(|program| program.name == *name)
-        {
-            return Err(format!("{} has no program '{name}'", document.profile.name));
-        }
-        if let (Some(name), Some((_, analysis))) = (&place.space, document.program(open.shared.program)) {
-            let kind = document.profile.device.kind;
-            if !analysis.spaces.iter().any(|space| MemorySpace(space.color).is_named(name, kind)) {
-                let have: Vec<&str> = analysis.spaces.iter().map(|space| space.name.as_str()).collect();
-                return Err(format!(
-                    "{} has no memory space '{name}'; it has: {}",
-                    document.profile.name,
-                    have.join(", ")
-                ));
-            }
-        }
-        if let (Some(text), None, true) = (&place.select, open.shared.selected, open.shared.tiles.is_empty()) {
-            return Err(format!("{} has no buffer '{text}'", document.profile.name));
-        }
-        Ok(())
-    }
-
     fn work(&self) -> Work {
         Work { ctx: self.ctx.clone(), synchronous: self.options.synchronous, running: self.running.clone() }
     }
@@ -167,52 +155,12 @@ impl App {
                 self.files.close(index);
             }
         }
+        self.recall();
         if before.is_none() && self.files.current.is_some() {
             self.begin();
         }
-    }
-
-    /// Goes where the command line said.
-    fn begin(&mut self) {
-        let Some(place) = self.place.take() else { return };
-        let Some(open) = self.files.current_mut() else { return };
-        if let Some(name) = &place.program
-            && let Some(index) = open.document.profile.programs.iter().position(|program| program.name == *name)
-        {
-            let color = open.document.program(index).and_then(|(_, analysis)| analysis.main_space()).map(|s| s.color);
-            open.shared.choose(index, color.unwrap_or(0));
-        }
-        let kind = open.document.profile.device.kind;
-        if let (Some(name), Some((_, analysis))) = (&place.space, open.document.program(open.shared.program))
-            && let Some(space) = analysis.spaces.iter().find(|space| MemorySpace(space.color).is_named(name, kind))
-        {
-            open.shared.choose(open.shared.program, space.color);
-        }
-        if let Some(bytes) = place.capacity {
-            let evidence = "given with --capacity".to_owned();
-            open.shared.capacity.insert(0, Capacity { color: 0, bytes, evidence });
-        }
-        open.shared.changes.own.clone_from(&place.edits);
-        open.shared.changes.on.clone_from(&place.edits);
-        if let (Some(text), Some((program, _))) = (&place.select, open.document.program(open.shared.program)) {
-            let rows = (0..program.buffers.len()).map(BufferId::from_index);
-            let number: Option<i64> = text.parse().ok();
-            open.shared.selected = rows.into_iter().find(|b| {
-                number == Some(program.buffers.number[b.index()])
-                    || (number.is_none() && program.buffer_name(*b) == *text)
-            });
-        }
-        if let (Some(tile), Some(tiles)) =
-            (place.select.as_ref().and_then(|text| text.parse::<u32>().ok()), &open.document.profile.tiles)
-            && (tile as usize) < tiles.tile_count()
-        {
-            open.shared.tiles = vec![tile];
-        }
-        open.shared.step = place.step.or(open.shared.step);
-        if let Some(entry) = place.view.as_deref().and_then(view::by_id)
-            && (entry.has)(&open.document)
-        {
-            open.shared.view = entry.id;
+        if self.options.names_hidden {
+            self.hide_names();
         }
     }
 
@@ -221,11 +169,12 @@ impl App {
         let theme = Theme::of(ui.ctx());
         self.poll();
         self.poll_dialog();
-        if let Some(words) = self.saving.as_ref().and_then(Saving::poll) {
-            self.saving = None;
+        if let Some(words) = self.writing.as_ref().and_then(Saving::poll) {
+            self.writing = None;
             self.say(&words);
         }
         self.take_drops(ui.ctx());
+        self.note_keys();
         for command in commands::pressed(ui.ctx()) {
             self.run(command);
         }
@@ -240,12 +189,13 @@ impl App {
             .frame(bar(theme.chrome))
             .show(ui, |ui| self.status_bar(ui, &theme));
         if !self.files.entries.is_empty() {
-            let list = if width <= 1000.0 { space::SESSION_RAIL } else { space::SESSION_LIST };
+            let rail = width <= 1000.0 || self.options.presenter;
+            let list = if rail { space::SESSION_RAIL } else { space::SESSION_LIST };
             Panel::left("session")
                 .exact_size(list)
                 .resizable(false)
                 .frame(bar(theme.chrome))
-                .show(ui, |ui| self.session_list(ui, &theme, width <= 1000.0));
+                .show(ui, |ui| self.session_list(ui, &theme, rail));
         }
         let mut actions = Vec::new();
         let frame = Frame::new().fill(theme.canvas);
@@ -265,6 +215,8 @@ impl App {
             open.remember(before);
         }
         self.overlays(ui, &theme);
+        self.presenter_marks(ui, &theme);
+        self.note_settings();
         if self.files.is_loading() {
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(60));
         }
@@ -296,8 +248,14 @@ impl App {
         let tabs = Rect::from_min_size(main.min, Vec2::new(main.width(), space::TABS));
         self.tabs(ui, theme, tabs);
         let body = Rect::from_min_max(Pos2::new(main.left(), tabs.bottom()), main.max);
+        self.view_size = body.size();
+        if self.veiled() {
+            let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body));
+            return self.veil(&mut child, theme);
+        }
         let work = self.work();
         let options = self.options.clone();
+        let kept = &mut self.keeper.settings.kept;
         let Some(open) = self.files.current_mut() else { return };
         let entry = view::by_id(open.shared.view).filter(|entry| (entry.has)(&open.document));
         let entry = entry.unwrap_or_else(|| view::first_for(&open.document));
@@ -305,6 +263,8 @@ impl App {
         open.shared.hovered = None;
         open.shared.tile_hovered = None;
         open.shared.cursor = None;
+        let shared = &open.shared;
+        let hits = open.derived.hits(&work, &open.document, shared.program, shared.color, &shared.filter);
         let mut context = ViewContext {
             document: &open.document.clone(),
             shared: &mut open.shared,
@@ -313,6 +273,8 @@ impl App {
             options: &options,
             work: &work,
             actions,
+            hits,
+            kept,
         };
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt((entry.id, "view")));
         child.set_clip_rect(body.intersect(ui.clip_rect()));
@@ -325,6 +287,7 @@ impl App {
         if toggled {
             self.panel = Some(!panel);
         }
+        self.find_bar(ui, theme, body);
     }
 
     fn act(&mut self, action: Action) {
@@ -339,7 +302,13 @@ impl App {
                 self.say("Copied");
             }
             Action::Open(path) => self.open(Source::Path(path)),
-            Action::Save(file) => self.saving = Some(Saving::start(&self.ctx, file)),
+            Action::Save(file) => self.writing = Some(Saving::start(&self.ctx, file)),
+            Action::Panel(panel) => {
+                self.panel = Some(true);
+                if let Some(open) = self.files.current_mut() {
+                    side_panel::choose(&mut open.locals, panel);
+                }
+            }
         }
     }
 
@@ -365,24 +334,87 @@ impl App {
             }
             Command::Theme => {
                 let dark = self.ctx.theme() == egui::Theme::Dark;
-                self.options.theme = if dark { ThemeChoice::Light } else { ThemeChoice::Dark };
-                self.ctx.set_theme(self.options.theme.preference());
+                let next = match (dark, self.options.theme.is_contrast()) {
+                    (true, false) => ThemeChoice::Light,
+                    (false, false) => ThemeChoice::Dark,
+                    (true, true) => ThemeChoice::ContrastLight,
+                    (false, true) => ThemeChoice::ContrastDark,
+                };
+                self.run(Command::Look(next));
             }
-            Command::Larger => self.ctx.set_zoom_factor((self.ctx.zoom_factor() + 0.1).min(2.5)),
-            Command::Smaller => self.ctx.set_zoom_factor((self.ctx.zoom_factor() - 0.1).max(0.6)),
+            Command::Look(theme) => {
+                self.options.theme = theme;
+                self.apply_look();
+            }
+            Command::Units => {
+                self.options.units = match self.options.units {
+                    UnitSystem::Binary => UnitSystem::Decimal,
+                    UnitSystem::Decimal => UnitSystem::Binary,
+                };
+            }
+            Command::Larger => self.zoom(self.options.zoom + 0.1),
+            Command::Smaller => self.zoom(self.options.zoom - 0.1),
+            Command::Normal => self.zoom(1.0),
+            Command::Presenter => {
+                self.options.presenter = !self.options.presenter;
+                self.apply_look();
+            }
+            Command::HideNames => self.toggle_names(),
+            Command::Palette => {
+                self.help = false;
+                self.palette = if self.palette.is_some() { None } else { Some(palette::Palette::default()) };
+            }
+            Command::Sample => self.open_sample(),
+            Command::NextFile => self.files.show_next(false),
+            Command::PreviousFile => self.files.show_next(true),
+            Command::Find => self.find(),
+            Command::NextHit => self.next_hit(false),
+            Command::PreviousHit => self.next_hit(true),
+            Command::CopyPicture => self.copy_picture(),
+            Command::SavePicture => self.save_picture(),
             Command::Help => self.help = !self.help,
             Command::Link => {
                 if let Some(link) = self.link() {
                     self.ctx.copy_text(link);
                     self.say("Command line copied");
+                } else {
+                    self.say("What was pasted has no file to lead to");
                 }
             }
             Command::Clear if self.help => self.help = false,
-            Command::Clear if self.path_field.is_some() => self.path_field = None,
-            Command::View(_) | Command::Back | Command::Forward | Command::Find | Command::Peak | Command::Clear => {
-                self.run_in_file(command);
-            }
+            Command::Clear if self.palette.is_some() => self.palette = None,
+            Command::Clear if self.path_field.is_some() => (self.path_field, self.saving) = (None, None),
+            Command::View(_)
+            | Command::Back
+            | Command::Forward
+            | Command::Pin
+            | Command::CopyName
+            | Command::FilterToThis
+            | Command::HideThis
+            | Command::ShowHidden
+            | Command::Peak
+            | Command::Clear => self.run_in_file(command),
         }
+    }
+
+    fn zoom(&mut self, zoom: f32) {
+        self.options.zoom = ((zoom * 10.0).round() / 10.0).clamp(0.6, 2.5);
+        self.apply_look();
+    }
+
+    /// Pins what is selected, or the step.
+    fn pin(&mut self) {
+        let Some(open) = self.files.current_mut() else { return };
+        let Some((program, analysis)) = open.document.program(open.shared.program) else { return };
+        let selected = open.shared.selected.and_then(|buffer| program.buffers.number.get(buffer.index()).copied());
+        let peak = || analysis.space(open.shared.color).map(crate::analysis::SpaceAnalysis::peak_point);
+        let on = match selected {
+            Some(number) => Some(PinOn::Buffer(number)),
+            None => open.shared.step.or_else(peak).map(PinOn::Step),
+        };
+        let Some(pin) = on.and_then(|on| open.shared.pin(on)) else { return };
+        open.locals.get::<super::session::pins::Asked>().0 = Some(pin);
+        self.act(Action::Panel("pins"));
     }
 
     fn run_in_file(&mut self, command: Command) {
@@ -396,10 +428,21 @@ impl App {
                     open.shared.view = entry.id;
                 }
             }
-            Command::Find if open.document.profile.tiles.is_some() => {
-                view::liveness::focus_filter(&mut open.shared, &mut open.locals);
+            Command::Pin => return self.pin(),
+            Command::CopyName | Command::FilterToThis | Command::HideThis => {
+                let Some(buffer) = open.shared.selected else { return self.say("No buffer is selected") };
+                let Some((program, _)) = open.document.program(open.shared.program) else { return };
+                let name = program.buffer_name(buffer);
+                match command {
+                    Command::CopyName => return self.act(Action::Copy(name)),
+                    Command::HideThis => {
+                        open.shared.hidden.insert(buffer);
+                        open.shared.selected = None;
+                    }
+                    _ => (open.shared.filter, open.shared.finding) = (name, true),
+                }
             }
-            Command::Find => view::buffers::focus_filter(&mut open.shared, &mut open.locals),
+            Command::ShowHidden => open.shared.hidden.clear(),
             Command::Peak => open.shared.step = None,
             Command::Clear => {
                 let shared = &mut open.shared;
@@ -412,33 +455,13 @@ impl App {
                     shared.tiles.clear();
                 } else {
                     shared.filter.clear();
+                    shared.hidden.clear();
+                    shared.finding = false;
                 }
             }
             _ => {}
         }
         open.remember(before);
-    }
-
-    /// The command line that shows what is shown now.
-    fn link(&self) -> Option<String> {
-        let open = self.files.current()?;
-        let shared = &open.shared;
-        let path = open.document.path.as_ref()?.display().to_string();
-        let (program, analysis) = open.document.program(shared.program)?;
-        let mut words = vec!["highwater".to_owned(), quoted(&path), "--view".to_owned(), shared.view.to_owned()];
-        if open.document.profile.programs.len() > 1 {
-            words.extend(["--program".to_owned(), quoted(&program.name)]);
-        }
-        if let Some(space) = analysis.space(shared.color).filter(|space| space.color != 0) {
-            words.extend(["--space".to_owned(), quoted(&space.name)]);
-        }
-        if let Some(buffer) = shared.selected {
-            words.extend(["--select".to_owned(), program.buffers.number[buffer.index()].to_string()]);
-        }
-        if let Some(step) = shared.step {
-            words.extend(["--step".to_owned(), step.to_string()]);
-        }
-        Some(words.join(" "))
     }
 
     fn open_dialog(&mut self) {
@@ -447,7 +470,43 @@ impl App {
         }
     }
 
+    /// Asks where to save a picture of the view.
+    fn save_picture(&mut self) {
+        let Some(picture) = self.picture_of_view() else { return self.say("There is no view to save") };
+        let view = self.files.current().map_or("view", |open| open.shared.view);
+        let dialog = Dialog::save_picture(&self.ctx, format!("highwater-{view}.png"));
+        self.saving = Some((Some(dialog), picture));
+    }
+
+    /// Writes the picture that waits for a place.
+    fn write_picture(&mut self, path: &std::path::Path) {
+        let Some((_, picture)) = self.saving.take() else { return };
+        match crate::export::image::write_png(path, picture.size, picture.as_raw()) {
+            Ok(()) => self.say(&format!("Saved {}", path.display())),
+            Err(error) => self.errors.push((path.display().to_string(), format!("cannot be written: {error}"))),
+        }
+    }
+
+    fn poll_saving(&mut self) {
+        let Some((Some(dialog), _)) = &self.saving else { return };
+        match dialog.poll() {
+            Answer::Waiting => self.ctx.request_repaint_after(std::time::Duration::from_millis(100)),
+            Answer::Files(paths) => match paths.first() {
+                Some(path) => self.write_picture(path),
+                None => self.saving = None,
+            },
+            Answer::Cancelled => self.saving = None,
+            Answer::Missing => {
+                if let Some((dialog, _)) = &mut self.saving {
+                    *dialog = None;
+                }
+                self.path_field = Some("highwater.png".to_owned());
+            }
+        }
+    }
+
     fn poll_dialog(&mut self) {
+        self.poll_saving();
         let Some(dialog) = &self.dialog else { return };
         match dialog.poll() {
             Answer::Waiting => return self.ctx.request_repaint_after(std::time::Duration::from_millis(100)),
@@ -492,14 +551,4 @@ impl eframe::App for App {
 /// Frame of a bar.
 fn bar(fill: egui::Color32) -> Frame {
     Frame::new().fill(fill).inner_margin(Margin::ZERO)
-}
-
-/// A word for a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/+:@%=".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }

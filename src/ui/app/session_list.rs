@@ -46,13 +46,13 @@ impl App {
                 if current {
                     ui.painter().rect_filled(rect, 0.0, theme.accent_bg);
                     ui.painter().rect_filled(Rect::from_min_size(rect.min, Vec2::new(3.0, ROW)), 0.0, theme.accent);
-                } else if response.hovered() {
+                } else if response.hovered() || response.has_focus() {
                     ui.painter().rect_filled(rect, 0.0, theme.hover);
                 }
                 if self.row(ui, theme, rect, index, rail) {
                     closed = Some(index);
                 }
-                let name = self.files.entries[index].name.clone();
+                let name = self.name_of(&self.files.entries[index]);
                 response.widget_info(|| WidgetInfo::selected(Role::ListItem, true, current, format!("File {name}")));
                 if response.clicked() {
                     chosen = Some(index);
@@ -60,7 +60,7 @@ impl App {
                 if response.middle_clicked() {
                     closed = Some(index);
                 }
-                let path = self.files.entries[index].source.path().map(|path| path.display().to_string());
+                let path = self.files.entries[index].source.path().map(|path| self.words_of_path(path).1);
                 if let Some(path) = path {
                     response.on_hover_text(path);
                 }
@@ -97,6 +97,7 @@ impl App {
     /// One file; returns whether it is to be closed.
     fn row(&self, ui: &mut Ui, theme: &Theme, rect: Rect, index: usize, rail: bool) -> bool {
         let entry = &self.files.entries[index];
+        let entry_name = self.name_of(entry);
         let mark_at = Pos2::new(if rail { rect.center().x } else { rect.left() + 19.0 }, rect.top() + 17.0);
         let left = rect.left() + 34.0;
         let right = rect.right() - 16.0;
@@ -113,7 +114,7 @@ impl App {
                     &painter,
                     name,
                     Align2::LEFT_CENTER,
-                    &entry.name,
+                    &entry_name,
                     Weight::Medium.at(size::BODY),
                     theme.text2,
                     right - left,
@@ -135,7 +136,7 @@ impl App {
                     Weight::Medium.at(size::SMALL),
                     theme.accent,
                 );
-                response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Cancel {}", entry.name)));
+                response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Cancel {entry_name}")));
                 if response.clicked() {
                     loading.cancel();
                     return true;
@@ -166,7 +167,7 @@ impl App {
                     &painter,
                     name,
                     Align2::LEFT_CENTER,
-                    &entry.name,
+                    &entry_name,
                     Weight::Medium.at(size::BODY),
                     theme.text,
                     right - left,
@@ -175,7 +176,8 @@ impl App {
                 let y = rect.top() + 33.0;
                 let device =
                     painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, device, small.clone(), theme.text2);
-                let name = document.program(program).map(|(program, _)| program.name.clone()).unwrap_or_default();
+                let name = document.program(program).filter(|_| !self.is_veiled(open));
+                let name = name.map(|(program, _)| program.name.clone()).unwrap_or_default();
                 let more = document.profile.programs.len();
                 let ipus = document
                     .profile

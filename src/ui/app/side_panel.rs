@@ -2,15 +2,20 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use crate::ui::session::ViewContext;
+use crate::ui::session::{Locals, ViewContext};
 use crate::ui::view;
 use crate::ui::widget::controls::{hairline, vline};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size, space};
 
-/// Which panel is shown.
+/// Which panel is shown, by name.
 #[derive(Default)]
-struct Chosen(usize);
+struct Chosen(&'static str);
+
+/// Chooses a panel.
+pub fn choose(locals: &mut Locals, panel: &'static str) {
+    locals.get::<Chosen>().0 = panel;
+}
 
 /// Shows the panel, or its rail; returns whether it is to be folded or unfolded.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, rect: Rect, open: bool) -> bool {
@@ -30,23 +35,26 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, rect: Rec
         return toggled;
     }
     let shown: Vec<_> = view::PANELS.iter().filter(|panel| (panel.has)(context.document)).collect();
-    let chosen = context.locals.get::<Chosen>().0.min(shown.len().saturating_sub(1));
+    let chosen = context.locals.get::<Chosen>().0;
+    let chosen = shown.iter().position(|panel| panel.id == chosen).unwrap_or(0);
     let mut x = rect.left() + 14.0;
     for (i, panel) in shown.iter().enumerate() {
         let active = i == chosen;
         let color = if active { theme.text } else { theme.text2 };
         let weight = if active { Weight::SemiBold } else { Weight::Medium };
-        let galley = ui.painter().layout_no_wrap(panel.title.to_owned(), weight.at(size::BODY), color);
+        let pins = context.shared.pins.len();
+        let words = if panel.id == "pins" && pins > 0 { format!("Pins {pins}") } else { panel.title.to_owned() };
+        let galley = ui.painter().layout_no_wrap(words, weight.at(size::BODY), color);
         let tab = Rect::from_min_size(Pos2::new(x, head.top()), Vec2::new(galley.size().x + 12.0, head.height()));
         let response = ui.interact(tab, ui.scope_id().with(("panel", panel.id)), Sense::click());
         response.widget_info(|| WidgetInfo::selected(Role::Tab, true, active, panel.title));
         ui.painter().galley(Pos2::new(x + 6.0, tab.center().y - galley.size().y / 2.0), galley, color);
-        if active {
+        if active || response.has_focus() {
             let line = Rect::from_min_max(Pos2::new(tab.left(), tab.bottom() - 3.0), tab.max);
             ui.painter().rect_filled(line, 0.0, theme.accent);
         }
         if response.clicked() {
-            context.locals.get::<Chosen>().0 = i;
+            context.locals.get::<Chosen>().0 = panel.id;
         }
         x = tab.right() + 8.0;
     }

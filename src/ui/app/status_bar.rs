@@ -34,6 +34,9 @@ impl App {
                 self.message = None;
             }
         }
+        if self.veiled() {
+            return;
+        }
         let Some(open) = self.files.current() else { return };
         let shared = &open.shared;
         if let (Some(memory), Some(tiles)) = (&open.document.profile.tiles, &open.document.analysis.tiles) {

@@ -5,9 +5,11 @@ use egui::{
     WidgetInfo,
 };
 
-use super::{App, Command};
+use super::commands::keys_of;
+use super::{App, Command, Source};
 use crate::analysis::Verdict;
 use crate::model::{Bytes, Capacity, DeviceKind, TPU_GENERATIONS, UnitSystem, parse_size, thousands};
+use crate::ui::session::ThemeChoice;
 use crate::ui::view;
 use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
@@ -40,17 +42,14 @@ impl App {
                 if controls::button(ui, "Keys", "?", self.help, theme).clicked() {
                     commands.push(Command::Help);
                 }
-                let other = if theme.dark { "Light" } else { "Dark" };
-                if controls::button(ui, other, "", false, theme).clicked() {
-                    commands.push(Command::Theme);
-                }
-                let units = if self.options.units == UnitSystem::Binary { "GiB" } else { "GB" };
-                let response = controls::button(ui, units, "", false, theme);
-                if response.on_hover_text("Sizes in powers of 1024 or of 1000").clicked() {
-                    self.options.units = match self.options.units {
-                        UnitSystem::Binary => UnitSystem::Decimal,
-                        UnitSystem::Decimal => UnitSystem::Binary,
-                    };
+                self.look_menu(ui, theme, &mut commands);
+                self.open_menu(ui, theme, &mut commands);
+                if self.options.names_hidden
+                    && controls::button(ui, "Names hidden", "", true, theme)
+                        .on_hover_text("Scopes, operations, files and modules have neutral names. Click to show them")
+                        .clicked()
+                {
+                    commands.push(Command::HideNames);
                 }
             });
         });
@@ -59,7 +58,86 @@ impl App {
         }
     }
 
+    /// Theme, units, size, what helps on shared screens.
+    fn look_menu(&self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
+        let response = controls::button(ui, "View", "", false, theme);
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "View options"));
+        Popup::menu(&response).show(|ui| {
+            ui.set_min_width(280.0);
+            let mut row = |ui: &mut Ui, words: &str, command: Command, on: bool| {
+                if controls::menu_row(ui, words, keys_of(command), on, theme).clicked() {
+                    commands.push(command);
+                }
+            };
+            for choice in ThemeChoice::ALL {
+                row(ui, choice.name(), Command::Look(choice), self.options.theme == choice);
+            }
+            controls::rule(ui, theme);
+            let decimal = self.options.units == UnitSystem::Decimal;
+            let units = [("GiB: powers of 1024", false), ("GB: powers of 1000", true)];
+            for (words, is_decimal) in units {
+                let chosen = decimal == is_decimal;
+                let response = controls::menu_row(ui, words, "", chosen, theme);
+                if response.clicked() && !chosen {
+                    commands.push(Command::Units);
+                }
+            }
+            controls::rule(ui, theme);
+            let mut row = |ui: &mut Ui, words: &str, command: Command, on: bool| {
+                if controls::menu_row(ui, words, keys_of(command), on, theme).clicked() {
+                    commands.push(command);
+                }
+            };
+            row(ui, "Larger", Command::Larger, false);
+            row(ui, "Smaller", Command::Smaller, false);
+            row(ui, "Normal size", Command::Normal, false);
+            controls::rule(ui, theme);
+            row(ui, "Presenter mode", Command::Presenter, self.options.presenter);
+            row(ui, "Hide names", Command::HideNames, self.options.names_hidden);
+            row(ui, "Copy a picture of the view", Command::CopyPicture, false);
+            row(ui, "Save a picture of the view\u{2026}", Command::SavePicture, false);
+            row(ui, "Copy the command line that leads here", Command::Link, false);
+        });
+    }
+
+    /// Opening: the dialog, files of last time, the sample.
+    fn open_menu(&mut self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
+        let response = controls::button(ui, "Open", "", false, theme);
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Open menu"));
+        let mut chosen = None;
+        Popup::menu(&response).show(|ui| {
+            ui.set_min_width(320.0);
+            for (words, command) in [
+                ("Open files\u{2026}", Command::Open),
+                ("Open the sample", Command::Sample),
+                ("Go to\u{2026}", Command::Palette),
+            ] {
+                if controls::menu_row(ui, words, keys_of(command), false, theme).clicked() {
+                    commands.push(command);
+                }
+            }
+            let recent = self.recent();
+            if !recent.is_empty() {
+                controls::rule(ui, theme);
+            }
+            for (path, left_in) in recent.into_iter().take(10) {
+                let (name, place) = self.words_of_path(&path);
+                let title = view::by_id(&left_in).map_or("", |known| known.title);
+                let response = controls::menu_row(ui, &name, title, false, theme);
+                if response.on_hover_text(place).clicked() {
+                    chosen = Some(path);
+                }
+            }
+        });
+        if let Some(path) = chosen {
+            self.open(Source::Path(path));
+        }
+    }
+
     fn pickers(&mut self, ui: &mut Ui, theme: &Theme) {
+        if self.veiled() {
+            return;
+        }
         let units = self.options.units;
         let mut field = std::mem::take(&mut self.capacity_field);
         if let Some(open) = self.files.current_mut() {
@@ -172,6 +250,9 @@ fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: b
     }
     let color = if enabled { theme.text } else { theme.line2 };
     ui.painter().text(rect.center(), egui::Align2::CENTER_CENTER, arrow, Weight::Medium.at(size::HEADLINE), color);
+    if response.has_focus() {
+        ui.painter().rect_stroke(rect, space::RADIUS, controls::focus(theme), StrokeKind::Inside);
+    }
     response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, words));
     response
 }
@@ -185,9 +266,9 @@ fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, width: f32) -> Re
     let size = Vec2::new(label.size().x + galley.size().x + 42.0, 28.0);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     let fill = if response.hovered() { theme.hover } else { theme.canvas };
-    ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(1.0, theme.line2), StrokeKind::Inside);
+    ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(theme.outline, theme.line2), StrokeKind::Inside);
     if response.has_focus() {
-        ui.painter().rect_stroke(rect, space::RADIUS, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
+        ui.painter().rect_stroke(rect, space::RADIUS, controls::focus(theme), StrokeKind::Inside);
     }
     let y = rect.center().y;
     ui.painter().galley(Pos2::new(rect.left() + 10.0, y - label.size().y / 2.0), label.clone(), theme.text2);

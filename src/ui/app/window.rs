@@ -1,8 +1,9 @@
 //! Opens the window on this desktop, or says what is missing.
 
-use super::App;
 use super::loading::Source;
+use super::{App, Keeper};
 use crate::ui::session::Options;
+use crate::ui::session::settings::SettingsFile;
 
 /// Why there is no window.
 #[derive(Debug, thiserror::Error)]
@@ -57,6 +58,9 @@ pub fn run(sources: Vec<Source>, options: Options, place: super::Place) -> Resul
                     std::panic::set_hook(hook);
                 }
                 let mut app = App::new(&creation.egui_ctx, options);
+                if let Some(file) = SettingsFile::of_person() {
+                    app.keep(Keeper::new(file));
+                }
                 app.place = Some(place);
                 for source in sources {
                     app.open(source);

@@ -1,13 +1,16 @@
 //! What a view is given: the document, the shared state, and ways to ask for more.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::around::{AroundBuffer, AroundStep};
 use super::derived::{Derived, SpaceData};
 use super::document::Document;
+use super::finding::Hits;
 use super::job::Work;
 use super::locals::Locals;
 use super::options::Options;
+use super::pins::{Pin, PinOn};
 use super::shared::Shared;
 use super::text_file::TextFile;
 use super::tried::Tried;
@@ -27,6 +30,15 @@ pub enum Action {
     Open(std::path::PathBuf),
     /// Write a file where the person says.
     Save(TextFile),
+    /// Show a panel on the right.
+    Panel(&'static str),
+}
+
+/// What is lit, as a key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct FindKey {
+    hits: Option<(String, usize)>,
+    hidden: usize,
 }
 
 /// Everything a view may see and change.
@@ -45,6 +57,10 @@ pub struct ViewContext<'a> {
     pub work: &'a Work,
     /// What the view wants done.
     pub actions: &'a mut Vec<Action>,
+    /// What is found; `None` while nothing is looked for.
+    pub hits: Option<Arc<Hits>>,
+    /// What views keep between runs, as text by names of their choice: chosen columns and the like.
+    pub kept: &'a mut BTreeMap<String, String>,
 }
 
 /// The chosen program and memory space.
@@ -139,6 +155,43 @@ impl<'a> ViewContext<'a> {
     #[must_use]
     pub fn short(&self, bytes: Bytes) -> String {
         self.options.units.short(bytes)
+    }
+
+    /// Whether a buffer is to be lit: it is found, or nothing is looked for; and it was not hidden.
+    #[must_use]
+    pub fn matches(&self, buffer: BufferId) -> bool {
+        !self.shared.hidden.contains(&buffer) && self.hits.as_ref().is_none_or(|hits| hits.has(buffer))
+    }
+
+    /// Whether some buffers are to be dimmed.
+    #[must_use]
+    pub fn is_finding(&self) -> bool {
+        self.hits.is_some() || !self.shared.hidden.is_empty()
+    }
+
+    /// Changes whenever other buffers are to be lit: for keys of pictures.
+    #[must_use]
+    pub fn find_key(&self) -> FindKey {
+        let hits = self.hits.as_ref().map(|hits| (hits.words.clone(), hits.list.len()));
+        FindKey { hits, hidden: self.shared.hidden.len() }
+    }
+
+    /// The pins of the chosen program with their numbers.
+    #[must_use]
+    pub fn pins(&self) -> Vec<(usize, &Pin)> {
+        let pins = self.shared.pins.iter().enumerate().map(|(i, pin)| (i + 1, pin));
+        pins.filter(|(_, pin)| pin.program == self.shared.program).collect()
+    }
+
+    /// Sets a pin on a buffer, and shows the list of them.
+    pub fn pin(&mut self, buffer: BufferId) {
+        let number = self.scene().and_then(|scene| scene.program.buffers.number.get(buffer.index()).copied());
+        if let Some(number) = number
+            && let Some(pin) = self.shared.pin(PinOn::Buffer(number))
+        {
+            self.locals.get::<super::pins::Asked>().0 = Some(pin);
+            self.actions.push(Action::Panel("pins"));
+        }
     }
 
     /// Selects a buffer.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::around::Around;
 use super::document::Document;
+use super::finding::Hits;
 use super::job::{Job, Work};
 use super::tried::Tried;
 use crate::advisor::{Advice, advise_against};
@@ -184,11 +185,17 @@ type Kept<T> = Job<Option<Arc<T>>>;
 /// What changes were tried out: program, capacity, changes.
 type TriedKey = (usize, Option<u64>, Vec<Edit>);
 
+/// What was looked for: program, memory space, words.
+type FoundOf = (usize, i64, String);
+
 /// Results by what they belong to.
 #[derive(Default)]
 pub struct Derived {
     /// What surrounds the selected buffer and the chosen step.
     pub around: Around,
+    finding: Option<(FoundOf, Kept<Hits>)>,
+    /// What was found last: shown until the next is there.
+    found: Option<(FoundOf, Arc<Hits>)>,
     advice: Option<(Option<u64>, Job<Arc<Advice>>)>,
     memories: HashMap<(usize, Option<u64>), Kept<Memory>>,
     trying: Option<(TriedKey, Job<Option<Arc<Tried>>>)>,
@@ -200,6 +207,41 @@ pub struct Derived {
 }
 
 impl Derived {
+    /// What is found by words in a memory space; while that is looked for, what was found before in the same space.
+    pub fn hits(
+        &mut self,
+        work: &Work,
+        document: &Arc<Document>,
+        program: usize,
+        color: i64,
+        words: &str,
+    ) -> Option<Arc<Hits>> {
+        let words = words.trim();
+        if words.is_empty() {
+            (self.finding, self.found) = (None, None);
+            return None;
+        }
+        let key: FoundOf = (program, color, words.to_owned());
+        // One search at a time: while a person types, those in between are never begun.
+        let is_busy = self.finding.as_ref().is_some_and(|(_, job)| job.is_running());
+        if !is_busy && self.finding.as_ref().is_none_or(|(of, _)| *of != key) {
+            let data = self.space(work, document, program, color)?;
+            let table = self.table(work, document, &data, program, color)?;
+            let document = Arc::clone(document);
+            let words = words.to_owned();
+            let job =
+                Job::start(work, "find", move || Hits::new(&document, program, color, &table, &words).map(Arc::new));
+            self.finding = Some((key.clone(), job));
+        }
+        if let Some((of, job)) = &mut self.finding
+            && let Some(Some(hits)) = job.poll()
+        {
+            self.found = Some((of.clone(), Arc::clone(hits)));
+        }
+        let is_here = |(of, _): &&(FoundOf, Arc<Hits>)| (of.0, of.1) == (program, color);
+        self.found.as_ref().filter(is_here).map(|(_, hits)| Arc::clone(hits))
+    }
+
     /// What the advisor says, once it is there; against another capacity of HBM where one is chosen.
     pub fn advice(&mut self, work: &Work, document: &Arc<Document>, capacity: Option<u64>) -> Option<Arc<Advice>> {
         if self.advice.as_ref().is_none_or(|(of, _)| *of != capacity) {

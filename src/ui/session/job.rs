@@ -75,6 +75,12 @@ impl<T: Send + 'static> Job<T> {
         }
     }
 
+    /// Whether it is still being worked on, as far as the last [`Self::poll`] knows.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        matches!(self.state, State::Running(_))
+    }
+
     /// Whether the work ended without a result.
     #[must_use]
     pub fn has_failed(&self) -> bool {

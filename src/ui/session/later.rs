@@ -5,7 +5,7 @@ use egui::{Color32, Pos2, Rect, TextureHandle, TextureOptions};
 
 use super::job::{Job, Work};
 use crate::ui::widget::axis::Span;
-use crate::ui::widget::raster::Raster;
+use crate::ui::widget::raster::{self, Raster};
 
 /// Where a picture is: on the screen, and what of both axes it shows.
 #[derive(Debug, Clone, Copy)]
@@ -41,11 +41,15 @@ pub struct LaterRaster<T> {
     texture: Option<TextureHandle>,
     shown: Option<(u64, Window, T)>,
     running: Option<(u64, Job<Drawn<T>>)>,
+    /// The canvas its texture belongs to.
+    canvas: u64,
+    /// The same on another canvas.
+    aside: Option<(u64, Box<Self>)>,
 }
 
 impl<T> Default for LaterRaster<T> {
     fn default() -> Self {
-        Self { texture: None, shown: None, running: None }
+        Self { texture: None, shown: None, running: None, canvas: 0, aside: None }
     }
 }
 
@@ -68,6 +72,14 @@ impl<T: Send + 'static> LaterRaster<T> {
         let rect = window.rect;
         if rect.width() < 1.0 || rect.height() < 1.0 {
             return None;
+        }
+        let canvas = raster::canvas_of(ui.ctx());
+        if canvas != 0 && self.canvas != canvas {
+            if self.aside.as_ref().is_none_or(|(of, _)| *of != canvas) {
+                self.aside = Some((canvas, Box::new(Self { canvas, ..Self::default() })));
+            }
+            let (_, aside) = self.aside.as_mut()?;
+            return aside.show(ui, work, window, name, key, ground, at_once, draw);
         }
         let scale = ui.ctx().pixels_per_point();
         let mut state = std::hash::BuildHasher::build_hasher(&foldhash::fast::FixedState::default());

@@ -1,7 +1,8 @@
 //! What all views of a document show together: program, memory space, selection, step.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use super::pins::{MAX_PINS, Pin, PinOn};
 use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Capacity};
 
@@ -66,6 +67,12 @@ pub struct Shared {
     pub rows: RowScope,
     /// Text that rows must contain.
     pub filter: String,
+    /// Whether the field to find something stands over the view.
+    pub finding: bool,
+    /// Buffers that a person does not want to see now.
+    pub hidden: BTreeSet<BufferId>,
+    /// Pins, in the order of setting; the first is number 1.
+    pub pins: Vec<Pin>,
     /// Capacities chosen in the window, by colour.
     pub capacity: HashMap<i64, Capacity>,
     /// Changes to try out.
@@ -117,6 +124,9 @@ impl Shared {
             measured: None,
             rows: RowScope::default(),
             filter: String::new(),
+            finding: false,
+            hidden: BTreeSet::new(),
+            pins: Vec::new(),
             capacity: HashMap::new(),
             changes: Changes::default(),
         }
@@ -129,6 +139,7 @@ impl Shared {
         }
         if program != self.program {
             self.changes.on.clear();
+            self.hidden.clear();
             self.step = None;
             self.range = None;
             self.measured = None;
@@ -137,6 +148,19 @@ impl Shared {
         self.hovered = None;
         self.cursor = None;
         (self.program, self.color) = (program, color);
+    }
+
+    /// Sets a pin in the chosen program; returns which one it is, also where it was there already.
+    pub fn pin(&mut self, on: PinOn) -> Option<usize> {
+        let program = self.program;
+        if let Some(there) = self.pins.iter().position(|pin| pin.on == on && pin.program == program) {
+            return Some(there);
+        }
+        if self.pins.len() >= MAX_PINS {
+            return None;
+        }
+        self.pins.push(Pin { on, program, note: String::new() });
+        Some(self.pins.len() - 1)
     }
 
     /// Where one is.

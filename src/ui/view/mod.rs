@@ -7,9 +7,11 @@ mod empty;
 mod failure;
 mod insights;
 pub mod liveness;
+pub mod menu;
 mod overview;
 mod padding;
 mod palette;
+mod pins;
 mod report;
 mod tile_card;
 mod tile_memory;
@@ -56,6 +58,7 @@ pub const VIEWS: &[View] = &[
 pub const PANELS: &[View] = &[
     View { id: "details", title: "Details", has: always, show: details::show },
     View { id: "advisor", title: "Advisor", has: advisor::has, show: advisor::show },
+    View { id: "pins", title: "Pins", has: has_spaces, show: pins::show },
 ];
 
 /// The view a document begins with.
@@ -104,6 +107,12 @@ fn has_overview(document: &Document) -> bool {
 
 fn has_liveness(document: &Document) -> bool {
     document.profile.tiles.as_ref().is_some_and(|tiles| !tiles.liveness.steps.is_empty())
+}
+
+/// Whether a view shows single buffers, so that one can be looked for there.
+#[must_use]
+pub fn shows_buffers(id: &str) -> bool {
+    matches!(id, "overview" | "timeline" | "treemap" | "padding" | "buffers")
 }
 
 /// A view by its name.

@@ -5,7 +5,7 @@ use egui::{
 };
 
 use super::fonts::Weight;
-use super::theme::{Slot, Theme, size, space};
+use super::theme::{Look, Slot, Theme, size, space};
 
 /// What a program's need is against what there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,12 @@ pub enum Mark {
     Fits,
     /// Not known: a grey ring.
     Unknown,
+}
+
+/// The ring around what has the focus.
+#[must_use]
+pub fn focus(theme: &Theme) -> Stroke {
+    Stroke::new(theme.outline + 1.0, theme.accent)
 }
 
 /// Paints a verdict mark of about 10 points.
@@ -41,6 +47,14 @@ pub fn paint_peak(painter: &egui::Painter, tip: Pos2, color: Color32) {
     painter.add(Shape::convex_polygon(points, color, Stroke::NONE));
 }
 
+/// The number of a pin on a disc of ink, with a halo.
+pub fn paint_pin(painter: &egui::Painter, center: Pos2, number: usize, theme: &Theme) {
+    painter.circle_filled(center, 10.0, theme.halo);
+    painter.circle_filled(center, 9.0, theme.ink);
+    let font = Weight::SemiBold.at(size::SMALL);
+    painter.text(center, Align2::CENTER_CENTER, number.to_string(), font, theme.halo);
+}
+
 /// The program's sign: the peak's triangle over three short lines.
 pub fn paint_sign(painter: &egui::Painter, rect: Rect, theme: &Theme) {
     let w = rect.width();
@@ -57,14 +71,14 @@ pub fn paint_sign(painter: &egui::Painter, rect: Rect, theme: &Theme) {
 
 /// A hairline across a rectangle's bottom.
 pub fn hairline(ui: &Ui, rect: Rect, color: Color32) {
-    let pixel = 1.0 / ui.ctx().pixels_per_point();
+    let pixel = Look::of(ui.ctx()).hairline() / ui.ctx().pixels_per_point();
     let y = rect.bottom() - pixel;
     ui.painter().rect_filled(Rect::from_min_max(Pos2::new(rect.left(), y), rect.right_bottom()), 0.0, color);
 }
 
 /// A vertical hairline at `x`.
 pub fn vline(ui: &Ui, x: f32, top: f32, bottom: f32, color: Color32) {
-    let pixel = 1.0 / ui.ctx().pixels_per_point();
+    let pixel = Look::of(ui.ctx()).hairline() / ui.ctx().pixels_per_point();
     ui.painter().rect_filled(Rect::from_min_max(Pos2::new(x, top), Pos2::new(x + pixel, bottom)), 0.0, color);
 }
 
@@ -107,9 +121,9 @@ pub fn button(ui: &mut Ui, words: &str, key: &str, lit: bool, theme: &Theme) -> 
     } else {
         (theme.canvas, theme.line2)
     };
-    ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(1.0, edge), StrokeKind::Inside);
+    ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(theme.outline, edge), StrokeKind::Inside);
     if response.has_focus() {
-        ui.painter().rect_stroke(rect, space::RADIUS, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
+        ui.painter().rect_stroke(rect, space::RADIUS, focus(theme), StrokeKind::Inside);
     }
     let y = rect.center().y;
     let at = Pos2::new(rect.left() + 9.0, y - label.size().y / 2.0);
@@ -125,11 +139,11 @@ pub fn toggle(ui: &mut Ui, on: bool, words: &str, theme: &Theme) -> bool {
     let (rect, response) = ui.allocate_exact_size(Vec2::new(30.0, 18.0), Sense::click());
     let (fill, edge, knob) =
         if on { (theme.accent, theme.accent, theme.on_accent) } else { (theme.inset, theme.line2, theme.text2) };
-    ui.painter().rect(rect, 9.0, fill, Stroke::new(1.0, edge), StrokeKind::Inside);
+    ui.painter().rect(rect, 9.0, fill, Stroke::new(theme.outline, edge), StrokeKind::Inside);
     let x = if on { rect.right() - 9.0 } else { rect.left() + 9.0 };
     ui.painter().circle_filled(Pos2::new(x, rect.center().y), 6.0, knob);
     if response.has_focus() {
-        ui.painter().rect_stroke(rect.expand(2.0), 9.0, Stroke::new(2.0, theme.accent), StrokeKind::Outside);
+        ui.painter().rect_stroke(rect.expand(2.0), 9.0, focus(theme), StrokeKind::Outside);
     }
     response.widget_info(|| WidgetInfo::selected(Role::Switch, true, on, words));
     response.clicked()
@@ -147,19 +161,25 @@ pub fn segmented(ui: &mut Ui, words: &[&str], chosen: usize, theme: &Theme) -> O
         .collect();
     let width: f32 = galleys.iter().map(|g| g.size().x + 20.0).sum();
     let (rect, _) = ui.allocate_exact_size(Vec2::new(width, space::CONTROL), Sense::hover());
-    ui.painter().rect(rect, space::RADIUS, theme.inset, Stroke::new(1.0, theme.line2), StrokeKind::Inside);
+    ui.painter().rect(rect, space::RADIUS, theme.inset, Stroke::new(theme.outline, theme.line2), StrokeKind::Inside);
     let mut clicked = None;
     let mut x = rect.left();
     for (i, galley) in galleys.into_iter().enumerate() {
         let cell = Rect::from_min_size(Pos2::new(x, rect.top()), Vec2::new(galley.size().x + 20.0, rect.height()));
         let response = ui.interact(cell, ui.scope_id().with(("segment", words[0], i)), Sense::click());
         if i == chosen {
-            ui.painter().rect(cell, space::RADIUS, theme.canvas, Stroke::new(1.0, theme.line2), StrokeKind::Inside);
+            ui.painter().rect(
+                cell,
+                space::RADIUS,
+                theme.canvas,
+                Stroke::new(theme.outline, theme.line2),
+                StrokeKind::Inside,
+            );
         } else if response.hovered() {
             ui.painter().rect_filled(cell.shrink(1.0), space::RADIUS, theme.hover);
         }
         if response.has_focus() {
-            ui.painter().rect_stroke(cell, space::RADIUS, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
+            ui.painter().rect_stroke(cell, space::RADIUS, focus(theme), StrokeKind::Inside);
         }
         let at = cell.center() - galley.size() / 2.0;
         ui.painter().galley(at, galley, theme.text);
@@ -245,4 +265,31 @@ pub fn cut_label(ui: &mut Ui, words: &str, font: egui::FontId, color: Color32, w
     ui.painter().galley(rect.min, galley, color);
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, words));
     if cut { response.on_hover_text(words) } else { response }
+}
+
+/// A row of a menu: words, whether it is on, the keys that do the same.
+pub fn menu_row(ui: &mut Ui, words: &str, keys: &str, on: bool, theme: &Theme) -> Response {
+    let key_label = ui.painter().layout_no_wrap(keys.to_owned(), Weight::Mono.at(size::SMALL), theme.text3);
+    let label = ui.painter().layout_no_wrap(words.to_owned(), Weight::Regular.at(size::BODY), theme.text);
+    let gap = if keys.is_empty() { 0.0 } else { 20.0 };
+    let width = ui.available_width().max(28.0 + label.size().x + gap + key_label.size().x + 8.0);
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(width, space::CONTROL), Sense::click());
+    if response.hovered() || response.has_focus() {
+        ui.painter().rect_filled(rect, space::RADIUS, theme.hover);
+    }
+    if response.has_focus() {
+        ui.painter().rect_stroke(rect, space::RADIUS, focus(theme), StrokeKind::Inside);
+    }
+    let y = rect.center().y;
+    if on {
+        let at = Pos2::new(rect.left() + 14.0, y);
+        let stroke = Stroke::new(1.8, theme.accent);
+        ui.painter().line_segment([at + Vec2::new(-4.5, 0.0), at + Vec2::new(-1.0, 3.5)], stroke);
+        ui.painter().line_segment([at + Vec2::new(-1.0, 3.5), at + Vec2::new(5.0, -4.0)], stroke);
+    }
+    ui.painter().galley(Pos2::new(rect.left() + 28.0, y - label.size().y / 2.0), label, theme.text);
+    let at = Pos2::new(rect.right() - 8.0 - key_label.size().x, y - key_label.size().y / 2.0);
+    ui.painter().galley(at, key_label, theme.text3);
+    response.widget_info(|| WidgetInfo::selected(Role::MenuItem, true, on, words));
+    response
 }

@@ -9,4 +9,6 @@ pub mod stack;
 pub mod style;
 pub mod table;
 pub mod theme;
+#[cfg(test)]
+mod theme_vision;
 pub mod treemap;

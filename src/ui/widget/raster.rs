@@ -102,7 +102,22 @@ impl Hatch {
 #[derive(Default)]
 pub struct CachedRaster {
     key: u64,
+    /// The canvas its texture belongs to.
+    canvas: u64,
+    /// The same on another canvas.
+    aside: Option<(u64, Box<Self>)>,
     texture: Option<TextureHandle>,
+}
+
+/// Says that a context draws on a canvas of its own, beside the window: textures of one are unknown to the other.
+pub fn use_canvas(ctx: &egui::Context, canvas: u64) {
+    ctx.data_mut(|data| data.insert_temp(egui::Id::unique("canvas"), canvas));
+}
+
+/// The canvas a context draws on; 0 is the window.
+#[must_use]
+pub fn canvas_of(ctx: &egui::Context) -> u64 {
+    ctx.data(|data| data.get_temp(egui::Id::unique("canvas"))).unwrap_or(0)
 }
 
 impl CachedRaster {
@@ -118,6 +133,16 @@ impl CachedRaster {
     ) {
         use std::hash::{Hash, Hasher};
         if rect.width() < 1.0 || rect.height() < 1.0 {
+            return;
+        }
+        let canvas = canvas_of(ui.ctx());
+        if canvas != 0 && self.canvas != canvas {
+            if self.aside.as_ref().is_none_or(|(of, _)| *of != canvas) {
+                self.aside = Some((canvas, Box::new(Self { canvas, ..Self::default() })));
+            }
+            if let Some((_, aside)) = &mut self.aside {
+                aside.show(ui, rect, name, key, ground, draw);
+            }
             return;
         }
         let scale = ui.ctx().pixels_per_point();

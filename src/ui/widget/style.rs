@@ -4,13 +4,15 @@ use egui::style::{Selection, WidgetVisuals};
 use egui::{CornerRadius, Margin, Shadow, Stroke, TextStyle, Vec2, Visuals};
 
 use super::fonts::{self, Weight};
-use super::theme::{Theme, size, space};
+use super::theme::{Look, Theme, size, space};
 
 /// Fonts and both themes, for a new context.
 pub fn install(ctx: &egui::Context) {
     fonts::install(ctx);
-    for (which, theme) in [(egui::Theme::Light, Theme::LIGHT), (egui::Theme::Dark, Theme::DARK)] {
-        ctx.set_visuals_of(which, visuals(&theme));
+    // The program has commands of its own for the zoom, which it keeps between runs.
+    ctx.options_mut(|options| options.zoom_with_keyboard = false);
+    apply(ctx, Look::default());
+    for which in [egui::Theme::Light, egui::Theme::Dark] {
         ctx.style_mut_of(which, |style| {
             style.text_styles = [
                 (TextStyle::Heading, Weight::SemiBold.at(size::HEADLINE)),
@@ -34,13 +36,23 @@ pub fn install(ctx: &egui::Context) {
     }
 }
 
+/// Makes a look the context's.
+pub fn apply(ctx: &egui::Context, look: Look) {
+    look.set(ctx);
+    let themes =
+        if look.contrast { [Theme::CONTRAST_LIGHT, Theme::CONTRAST_DARK] } else { [Theme::LIGHT, Theme::DARK] };
+    for (which, theme) in [egui::Theme::Light, egui::Theme::Dark].into_iter().zip(themes) {
+        ctx.set_visuals_of(which, visuals(&theme));
+    }
+}
+
 fn visuals(theme: &Theme) -> Visuals {
     let mut visuals = if theme.dark { Visuals::dark() } else { Visuals::light() };
     let radius = CornerRadius::same(space::RADIUS);
     let widget = |fill, edge, text| WidgetVisuals {
         bg_fill: fill,
         weak_bg_fill: fill,
-        bg_stroke: Stroke::new(1.0, edge),
+        bg_stroke: Stroke::new(theme.outline, edge),
         corner_radius: radius,
         fg_stroke: Stroke::new(1.0, text),
         expansion: 0.0,
@@ -50,7 +62,7 @@ fn visuals(theme: &Theme) -> Visuals {
     visuals.widgets.hovered = widget(theme.hover, theme.line2, theme.text);
     visuals.widgets.active = widget(theme.accent_bg, theme.accent, theme.text);
     visuals.widgets.open = widget(theme.hover, theme.line2, theme.text);
-    visuals.selection = Selection { bg_fill: theme.accent_bg, stroke: Stroke::new(1.0, theme.accent) };
+    visuals.selection = Selection { bg_fill: theme.accent_bg, stroke: Stroke::new(theme.outline, theme.accent) };
     visuals.override_text_color = None;
     visuals.hyperlink_color = theme.accent;
     visuals.faint_bg_color = theme.panel;
@@ -62,7 +74,7 @@ fn visuals(theme: &Theme) -> Visuals {
     visuals.menu_corner_radius = radius;
     visuals.window_fill = theme.panel;
     visuals.panel_fill = theme.canvas;
-    visuals.window_stroke = Stroke::new(1.0, theme.line2);
+    visuals.window_stroke = Stroke::new(theme.outline, theme.line2);
     visuals.window_shadow = Shadow::NONE;
     visuals.popup_shadow = Shadow { offset: [0, 2], blur: 8, spread: 0, color: egui::Color32::from_black_alpha(40) };
     visuals.striped = false;

@@ -53,6 +53,40 @@ pub struct Theme {
     pub halo: Color32,
     /// Hatch over a fill.
     pub hatch: Color32,
+    /// Width in points of the outline of controls, and of what is chosen or has the focus.
+    pub outline: f32,
+}
+
+/// What is laid over a theme for some screens and some eyes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Look {
+    /// High contrast: pure ground, one rank of text, strong outlines.
+    pub contrast: bool,
+    /// For a screen that is shared: hairlines of two pixels.
+    pub presenter: bool,
+}
+
+impl Look {
+    /// The look a context draws in.
+    #[must_use]
+    pub fn of(ctx: &egui::Context) -> Self {
+        ctx.data(|data| data.get_temp(Self::id())).unwrap_or_default()
+    }
+
+    /// Makes it the look of a context.
+    pub fn set(self, ctx: &egui::Context) {
+        ctx.data_mut(|data| data.insert_temp(Self::id(), self));
+    }
+
+    /// Physical pixels of a hairline.
+    #[must_use]
+    pub const fn hairline(self) -> f32 {
+        if self.presenter || self.contrast { 2.0 } else { 1.0 }
+    }
+
+    fn id() -> egui::Id {
+        egui::Id::unique("highwater look")
+    }
 }
 
 const fn rgb(hex: u32) -> Color32 {
@@ -86,6 +120,7 @@ impl Theme {
         ink: rgb(0x12171E),
         halo: rgb(0xFFFFFF),
         hatch: Color32::from_rgba_premultiplied(11, 14, 18, 153),
+        outline: 1.0,
     };
 
     /// Light text on near-black.
@@ -114,12 +149,43 @@ impl Theme {
         ink: rgb(0xF4F7FA),
         halo: rgb(0x0B0E12),
         hatch: Color32::from_rgba_premultiplied(7, 8, 11, 153),
+        outline: 1.0,
     };
+
+    /// High contrast, dark on white.
+    pub const CONTRAST_LIGHT: Self = Self {
+        canvas: rgb(0xFFFFFF),
+        text2: Self::LIGHT.text,
+        text3: Self::LIGHT.text,
+        line: Self::LIGHT.text,
+        line2: Self::LIGHT.text,
+        outline: 2.0,
+        ..Self::LIGHT
+    };
+
+    /// High contrast, light on black.
+    pub const CONTRAST_DARK: Self = Self {
+        canvas: rgb(0x000000),
+        text2: Self::DARK.text,
+        text3: Self::DARK.text,
+        line: Self::DARK.text,
+        line2: Self::DARK.text,
+        outline: 2.0,
+        ..Self::DARK
+    };
+
+    /// Every theme there is.
+    pub const ALL: [Self; 4] = [Self::LIGHT, Self::DARK, Self::CONTRAST_LIGHT, Self::CONTRAST_DARK];
 
     /// The theme a context draws in.
     #[must_use]
     pub fn of(ctx: &egui::Context) -> Self {
-        if ctx.theme() == egui::Theme::Dark { Self::DARK } else { Self::LIGHT }
+        match (ctx.theme() == egui::Theme::Dark, Look::of(ctx).contrast) {
+            (false, false) => Self::LIGHT,
+            (true, false) => Self::DARK,
+            (false, true) => Self::CONTRAST_LIGHT,
+            (true, true) => Self::CONTRAST_DARK,
+        }
     }
 }
 
@@ -201,6 +267,9 @@ pub fn heat(theme: &Theme, share: f32) -> Color32 {
     mix(rgb(stops[i]), rgb(stops[i + 1]), at - i as f32)
 }
 
+/// How far the fill of what is not found is mixed into the canvas.
+pub const NO_MATCH: f32 = 0.62;
+
 /// Linear mix in sRGB: 0 is `a`, 1 is `b`.
 #[must_use]
 pub fn mix(a: Color32, b: Color32, share: f32) -> Color32 {
@@ -281,10 +350,10 @@ mod tests {
 
     #[test]
     fn every_text_token_reads_on_every_ground() {
-        for theme in [Theme::LIGHT, Theme::DARK] {
+        for theme in Theme::ALL {
             for ground in [theme.canvas, theme.panel, theme.chrome, theme.inset, theme.hover, theme.accent_bg] {
                 for text in [theme.text, theme.text2, theme.text3, theme.accent] {
-                    assert!(contrast(text, ground) >= 4.4, "{text:?} on {ground:?}: {}", contrast(text, ground));
+                    assert!(contrast(text, ground) >= 4.5, "{text:?} on {ground:?}: {}", contrast(text, ground));
                 }
             }
             for (text, ground) in

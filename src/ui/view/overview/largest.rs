@@ -2,9 +2,9 @@
 
 use egui::{Sense, Ui, Vec2};
 
-use super::super::palette;
+use super::super::{menu, palette};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::{RowScope, SpaceData, ViewContext};
+use crate::ui::session::{FindKey, RowScope, SpaceData, ViewContext};
 use crate::ui::widget::controls::link;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
@@ -13,6 +13,8 @@ use crate::ui::widget::theme::{Theme, size, space};
 #[derive(Default)]
 pub struct State {
     table: TableState,
+    /// Which rows have something that is found, and what that depends on.
+    lit: (Option<(usize, FindKey)>, Vec<bool>),
 }
 
 /// Rows that are shown without asking.
@@ -59,6 +61,12 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Sp
     let peak = scene.space.xprof.peak.0;
     let units = context.options.units;
     let items = &data.contributors;
+    let key = Some((std::ptr::from_ref(data) as usize, context.find_key()));
+    if state.lit.0 != key {
+        let found = items.iter().take(rows).map(|item| item.buffers.iter().any(|&b| context.matches(b)));
+        state.lit = (key, found.collect());
+    }
+    let lit = &state.lit.1;
     let response = table.show(
         &mut child,
         &mut state.table,
@@ -66,7 +74,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Sp
         |row, column| {
             let item = &items[row];
             let slot = palette::slot(item.category);
+            let is_lit = lit.get(row).copied().unwrap_or(true);
             match column {
+                0 if !is_lit => Cell::text(words(items, row)).quiet(),
+                3 if !is_lit => Cell::text(UnitSystem::in_unit(item.bytes, unit)).quiet(),
+                5 if !is_lit => Cell::text(percent(item.bytes.0, peak)).quiet(),
                 0 => Cell::text(words(items, row)).swatch(slot),
                 1 => {
                     let more = if item.other_shapes > 0 { format!("  +{}", item.other_shapes) } else { String::new() };
@@ -85,6 +97,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Sp
             }
         },
     );
+    let under = response.hovered.and_then(|row| items[row].buffers.first().copied());
+    menu::show(ui, context, rect, under);
     if let Some(row) = response.chosen {
         context.shared.selected = items[row].buffers.first().copied();
     }

@@ -5,11 +5,11 @@ mod drawing;
 
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
-use super::palette;
+use super::{menu, palette};
 use crate::analysis::category;
 use crate::analysis::shape_groups::{ShapeGroup, shape_groups};
 use crate::model::{Bytes, UnitSystem, factor, percent, thousands};
-use crate::ui::session::{Scene, ViewContext};
+use crate::ui::session::{FindKey, Scene, ViewContext};
 use crate::ui::widget::controls::segmented;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
@@ -24,6 +24,10 @@ struct State {
     table: TableState,
     bar: CachedRaster,
     tiles: CachedRaster,
+    /// Which groups have something that is found, and what that depends on.
+    lit: (Option<(usize, FindKey)>, Vec<bool>),
+    /// Counts changes of the groups.
+    version: usize,
 }
 
 /// Draws the view.
@@ -42,6 +46,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         };
         state.groups = shape_groups(scene.program, scene.analysis, &buffers);
         state.of = Some(of);
+        state.version += 1;
         state.chosen = 0;
     }
     follow_selection(context, &mut state);
@@ -136,6 +141,12 @@ fn table(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
         Column::number(&format!("Padding, {unit_name}"), 180.0).fixed(),
         Column::number("Expansion", 90.0).fixed(),
     ];
+    let key = Some((state.version, context.find_key()));
+    if state.lit.0 != key {
+        let found = state.groups.iter().map(|group| group.buffers.iter().any(|&b| context.matches(b)));
+        state.lit = (key, found.collect());
+    }
+    let lit = &state.lit.1;
     let most = state.groups.first().map_or(0, |group| group.waste().0).max(1);
     let groups = &state.groups;
     let units = context.options.units;
@@ -166,7 +177,11 @@ fn table(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
         |row, column| {
             let group = &groups[row];
             let slot = group.buffers.first().map_or(Slot::Temporary, |b| palette::slot(category(scene.program, *b)));
+            let is_lit = lit.get(row).copied().unwrap_or(true);
             match column {
+                0 if !is_lit => Cell::mono(group.shape.clone()).quiet(),
+                3 if !is_lit => Cell::text(show(group.bytes())).quiet(),
+                4 if !is_lit => Cell::text(show(group.waste())).quiet(),
                 0 => Cell::mono(group.shape.clone()).swatch(slot),
                 1 => Cell::mono(group.layout.clone()).quiet(),
                 2 => Cell::text(format!("\u{d7}{}", thousands(group.buffers.len() as u64))).quiet(),
@@ -178,6 +193,8 @@ fn table(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
             }
         },
     );
+    let under = response.hovered.and_then(|row| groups[row].buffers.first().copied());
+    menu::show(ui, context, ui.max_rect(), under);
     if let Some(row) = response.chosen {
         state.chosen = row;
         context.shared.selected = groups[row].buffers.first().copied();

@@ -4,15 +4,15 @@ mod cells;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::palette;
+use super::{menu, palette};
 use crate::analysis::scope;
 use crate::analysis::tree::{Tree, TreeKind};
 use crate::model::{BufferId, Bytes, percent, thousands};
-use crate::ui::session::{Scene, ViewContext};
+use crate::ui::session::{FindKey, Scene, ViewContext};
 use crate::ui::widget::controls::{self, legend, paint_cut, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{NO_MATCH, Slot, Theme, mix, size};
 use cells::Cell;
 
 #[derive(Default)]
@@ -25,6 +25,8 @@ struct State {
     raster: CachedRaster,
     /// Counts changes of the tree, for the picture's key.
     version: u32,
+    /// Whether something that is found is below a node, by node, and what that depends on.
+    lit: (Option<(u32, FindKey)>, Vec<bool>),
 }
 
 /// Draws the view.
@@ -66,6 +68,31 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
     state.root = 0;
     state.version += 1;
     state.of = Some(of);
+}
+
+/// Which nodes have something below them that is found.
+fn light(context: &ViewContext<'_>, state: &mut State) {
+    let key = Some((state.version, context.find_key()));
+    if state.lit.0 == key {
+        return;
+    }
+    let nodes = &state.tree.nodes;
+    let mut lit: Vec<bool> = nodes.iter().map(|node| node.buffers.iter().any(|&b| context.matches(b))).collect();
+    // A node stands behind its parent.
+    for at in (1..nodes.len()).rev() {
+        if lit[at] {
+            lit[nodes[at].parent] = true;
+        }
+    }
+    state.lit = (key, lit);
+}
+
+/// Whether a cell is or has something that is found.
+fn is_lit(context: &ViewContext<'_>, state: &State, cell: &Cell) -> bool {
+    !context.is_finding()
+        || cell
+            .buffer
+            .map_or_else(|| state.lit.1.get(cell.node).copied().unwrap_or(true), |buffer| context.matches(buffer))
 }
 
 fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
@@ -128,20 +155,26 @@ fn slot_of(rank: usize, count: usize) -> Slot {
 }
 
 fn map(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, state: &mut State, plot: Rect) {
+    if context.is_finding() {
+        light(context, state);
+    }
     let placed = cells::place(&state.tree, scene.program, state.root, plot);
-    let key = (state.version, state.root, theme.dark, state.kind);
+    let lit: Vec<bool> = placed.iter().map(|cell| is_lit(context, state, cell)).collect();
+    let key = (state.version, state.root, theme.dark, state.kind, context.find_key());
     let origin = plot.min;
     state.raster.show(ui, plot, "treemap", key, theme.canvas, |raster| {
         let scale = raster.scale();
         let pixel = |v: f32| (v * scale).round() as i64;
-        for cell in &placed {
+        for (cell, &lit) in placed.iter().zip(&lit) {
             let rect = cell.rect.translate(-origin.to_vec2());
             let (x0, y0, x1, y1) = (pixel(rect.left()), pixel(rect.top()), pixel(rect.right()), pixel(rect.bottom()));
             let gap = i64::from(x1 - x0 > 3 && y1 - y0 > 3);
             if cell.leaf {
-                raster.fill(x0, y0, x1 - gap, y1 - gap, slot_of(cell.rank, cell.ranks).color());
+                let color = slot_of(cell.rank, cell.ranks).color();
+                let color = if lit { color } else { mix(color, theme.canvas, NO_MATCH) };
+                raster.fill(x0, y0, x1 - gap, y1 - gap, color);
                 let wasted = ((y1 - y0) as f64 * cell.padding_share).round() as i64;
-                if wasted > 0 {
+                if wasted > 0 && lit {
                     raster.hatch(x0, y1 - gap - wasted, x1 - gap, y1 - gap, Hatch::padding(theme.hatch));
                 }
             } else {
@@ -150,7 +183,7 @@ fn map(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'
         }
     });
     let painter = ui.painter().with_clip_rect(plot);
-    for cell in &placed {
+    for (cell, _) in placed.iter().zip(&lit).filter(|(_, lit)| **lit) {
         caption(&painter, context, theme, scene, cell);
     }
     let response = ui.interact(plot, ui.scope_id().with("treemap"), Sense::click());
@@ -162,8 +195,14 @@ fn map(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'
     {
         painter.rect_stroke(cell.rect, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Inside);
     }
-    let Some(at) = response.hover_pos() else { return };
-    let Some(cell) = placed.iter().rev().find(|cell| cell.rect.contains(at)) else { return };
+    let under = response.hover_pos().and_then(|at| placed.iter().rev().find(|cell| cell.rect.contains(at)));
+    let target = under.and_then(|cell| cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
+    let out: &[&str] = if state.root == 0 { &[] } else { &["Go out"] };
+    if menu::show_with(ui, context, plot, target, out).is_some() {
+        state.root = state.tree.nodes[state.root].parent;
+        return;
+    }
+    let Some(cell) = under else { return };
     painter.rect_stroke(cell.rect, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
     let largest = cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node));
     context.shared.hovered = largest;
@@ -179,9 +218,6 @@ fn map(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'
             state.root = cell.node;
             context.shared.selected = None;
         }
-    }
-    if response.secondary_clicked() && state.root != 0 {
-        state.root = state.tree.nodes[state.root].parent;
     }
     let cell = *cell;
     let whole = state.tree.nodes.first().map_or(Bytes::ZERO, |node| node.bytes);
@@ -256,9 +292,9 @@ fn tooltip(
         ui.label(text(shape.text_of(node), size::SMALL, Weight::Mono, theme.text2));
     }
     let hint = if cell.buffer.is_some() {
-        "click selects, double click shows it in time"
+        "click selects, double click shows it in time, right click opens a menu"
     } else {
-        "click goes in, right click out"
+        "click goes in, right click opens a menu"
     };
     ui.label(text(hint, size::SMALL, Weight::Regular, theme.text3));
 }

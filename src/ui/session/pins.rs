@@ -1,0 +1,111 @@
+//! Numbered pins with notes: marks a person sets on steps and buffers, for a screen that others look at.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{BufferId, Program, thousands};
+
+/// A pin. It names what it marks in the file's own numbers, so that it can be kept and passed on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// What it marks.
+    pub on: PinOn,
+    /// Program it belongs to, by place in the file.
+    #[serde(default)]
+    pub program: usize,
+    /// What the person says about it.
+    #[serde(default)]
+    pub note: String,
+}
+
+/// What a pin marks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PinOn {
+    /// A step of the program.
+    Step(u32),
+    /// A buffer, by the number the file gives it.
+    Buffer(i64),
+}
+
+/// The pin whose note is to be written next.
+#[derive(Debug, Default)]
+pub struct Asked(pub Option<usize>);
+
+/// Longest note, in characters.
+pub const MAX_NOTE: usize = 400;
+
+/// Pins of a file beyond this many are not set.
+pub const MAX_PINS: usize = 99;
+
+impl Pin {
+    /// The buffer it marks, as a row of its program.
+    #[must_use]
+    pub fn buffer(&self, program: &Program) -> Option<BufferId> {
+        let PinOn::Buffer(number) = self.on else { return None };
+        program.buffers.number.iter().position(|n| *n == number).map(BufferId::from_index)
+    }
+
+    /// The step it marks.
+    #[must_use]
+    pub const fn step(&self) -> Option<u32> {
+        match self.on {
+            PinOn::Step(step) => Some(step),
+            PinOn::Buffer(_) => None,
+        }
+    }
+
+    /// What it marks, in words.
+    #[must_use]
+    pub fn words(&self, program: &Program) -> String {
+        match self.on {
+            PinOn::Step(step) => format!("step {}", thousands(step.into())),
+            PinOn::Buffer(number) => self
+                .buffer(program)
+                .map_or_else(|| format!("buffer {number}, not in this file"), |buffer| program.buffer_name(buffer)),
+        }
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.on {
+            PinOn::Step(step) => write!(f, "step {step}")?,
+            PinOn::Buffer(number) => write!(f, "buffer {number}")?,
+        }
+        if self.note.is_empty() { Ok(()) } else { write!(f, ": {}", self.note) }
+    }
+}
+
+impl FromStr for Pin {
+    type Err = String;
+
+    /// `step 120`, `buffer 17`, either with `: a note` behind it.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (head, note) = text.split_once(':').unwrap_or((text, ""));
+        let wrong = || format!("a pin is written 'step 120: a note' or 'buffer 17: a note', not '{text}'");
+        let (kind, number) = head.trim().split_once(' ').ok_or_else(wrong)?;
+        let on = match kind {
+            "step" => PinOn::Step(number.trim().parse().map_err(|_| wrong())?),
+            "buffer" => PinOn::Buffer(number.trim().parse().map_err(|_| wrong())?),
+            _ => return Err(wrong()),
+        };
+        Ok(Self { on, program: 0, note: note.trim().chars().take(MAX_NOTE).collect() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_are_written_and_read() {
+        for text in ["step 120", "buffer 17", "buffer 17: the logits, twice: why?"] {
+            assert_eq!(text.parse::<Pin>().map(|pin| pin.to_string()).as_deref(), Ok(text));
+        }
+        for text in ["", "step", "step x", "page 7", "step -1", ": note"] {
+            assert!(text.parse::<Pin>().is_err(), "{text}");
+        }
+    }
+}
