@@ -24,8 +24,9 @@ use super::session::{Action, Options, ThemeChoice, ViewContext, Work};
 use super::view;
 use super::widget::style;
 use super::widget::theme::{Theme, space};
+use crate::analysis::what_if::EditSet;
 use crate::model::{BufferId, Capacity, MemorySpace};
-use dialog::{Answer, Dialog};
+use dialog::{Dialog, Purpose};
 
 /// Where to begin, as the command line says it.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +45,8 @@ pub struct Place {
     pub capacity: Option<crate::model::Bytes>,
     /// Changes to try out.
     pub edits: Vec<crate::analysis::what_if::Edit>,
+    /// Named sets of changes.
+    pub sets: Vec<EditSet>,
 }
 
 /// The whole program.
@@ -54,7 +57,7 @@ pub struct App {
     pub options: Options,
     /// Where the next file that opens is to begin.
     pub place: Option<Place>,
-    dialog: Option<Dialog>,
+    dialog: Option<(Dialog, Purpose)>,
     path_field: Option<String>,
     help: bool,
     /// Whether the right panel is open; `None` for: where there is room.
@@ -177,6 +180,7 @@ impl App {
         }
         open.shared.changes.own.clone_from(&place.edits);
         open.shared.changes.on.clone_from(&place.edits);
+        open.shared.changes.save_all(place.sets);
         if let (Some(text), Some((program, _))) = (&place.select, open.document.program(open.shared.program)) {
             let rows = (0..program.buffers.len()).map(BufferId::from_index);
             let number: Option<i64> = text.parse().ok();
@@ -318,6 +322,8 @@ impl App {
                 self.say("Copied");
             }
             Action::Open(path) => self.open(Source::Path(path)),
+            Action::SaveText { name, text } => self.ask(Purpose::SaveText { name, text }),
+            Action::ReadSets => self.ask(Purpose::ReadSets),
         }
     }
 
@@ -414,28 +420,14 @@ impl App {
         if let Some(step) = shared.step {
             words.extend(["--step".to_owned(), step.to_string()]);
         }
+        for edit in &shared.changes.on {
+            words.extend(["--edit".to_owned(), quoted(&edit.to_string())]);
+        }
         Some(words.join(" "))
     }
 
     fn open_dialog(&mut self) {
-        if self.dialog.is_none() {
-            self.dialog = Some(Dialog::open(&self.ctx));
-        }
-    }
-
-    fn poll_dialog(&mut self) {
-        let Some(dialog) = &self.dialog else { return };
-        match dialog.poll() {
-            Answer::Waiting => return self.ctx.request_repaint_after(std::time::Duration::from_millis(100)),
-            Answer::Files(paths) => {
-                for path in paths {
-                    self.open(Source::Path(path));
-                }
-            }
-            Answer::Cancelled => {}
-            Answer::Missing => self.path_field = Some(String::new()),
-        }
-        self.dialog = None;
+        self.ask(Purpose::Profiles);
     }
 
     fn take_drops(&mut self, ctx: &egui::Context) {

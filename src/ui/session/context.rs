@@ -22,6 +22,15 @@ pub enum Action {
     Copy(String),
     /// Open a file.
     Open(std::path::PathBuf),
+    /// Write a text into a file that the person names.
+    SaveText {
+        /// Name to suggest.
+        name: String,
+        /// What goes into it.
+        text: String,
+    },
+    /// Read sets of changes out of a file that the person names.
+    ReadSets,
 }
 
 /// Everything a view may see and change.

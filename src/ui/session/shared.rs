@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::{Edit, EditSet};
 use crate::model::{BufferId, Capacity};
 
 /// Which buffers a table lists.
@@ -68,6 +68,8 @@ pub struct Shared {
     pub capacity: HashMap<i64, Capacity>,
     /// Changes to try out.
     pub changes: Changes,
+    /// A finding of the advisor to unfold.
+    pub finding: Option<usize>,
 }
 
 /// Changes to try out: what the what-if view and the advisor share.
@@ -77,8 +79,8 @@ pub struct Changes {
     pub on: Vec<Edit>,
     /// Those written by hand, on or off.
     pub own: Vec<Edit>,
-    /// Saved sets with their names.
-    pub saved: Vec<(String, Vec<Edit>)>,
+    /// Saved sets.
+    pub saved: Vec<EditSet>,
 }
 
 impl Changes {
@@ -86,6 +88,22 @@ impl Changes {
     #[must_use]
     pub fn are_on(&self, edits: &[Edit]) -> bool {
         !edits.is_empty() && edits.iter().all(|edit| self.on.contains(edit))
+    }
+
+    /// Saves sets; those of the same name are replaced.
+    pub fn save_all(&mut self, sets: Vec<EditSet>) {
+        self.saved.retain(|known| !sets.iter().any(|set| set.name == known.name));
+        self.saved.extend(sets);
+    }
+
+    /// Switches exactly the changes of a set on.
+    pub fn take(&mut self, set: &EditSet) {
+        for edit in &set.edits {
+            if !self.own.contains(edit) {
+                self.own.push(edit.clone());
+            }
+        }
+        self.on.clone_from(&set.edits);
     }
 
     /// Switches changes on or off.
@@ -116,6 +134,7 @@ impl Shared {
             filter: String::new(),
             capacity: HashMap::new(),
             changes: Changes::default(),
+            finding: None,
         }
     }
 

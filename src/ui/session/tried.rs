@@ -114,7 +114,7 @@ impl Tried {
     #[must_use]
     pub fn spare(&self) -> Option<(bool, Bytes)> {
         let capacity = self.memory.capacity?;
-        let needs = self.after.allocated.0;
+        let needs = self.after.expected().0;
         Some(if needs > capacity { (false, Bytes(needs - capacity)) } else { (true, Bytes(capacity - needs)) })
     }
 
@@ -127,7 +127,7 @@ impl Tried {
         let _ = writeln!(out, "{name}: {}", self.after.sentence(self.memory.capacity));
         for (label, before, after) in [
             ("peak", self.before.peak, self.after.peak),
-            ("allocated", Bytes(self.memory.allocated), self.after.allocated),
+            ("allocated", Bytes(self.memory.allocated), self.after.expected()),
             ("always live", self.before.base, self.after.base),
         ] {
             let _ = writeln!(out, "  {label}: {} -> {} ({})", before.short(), after.short(), after.exact());

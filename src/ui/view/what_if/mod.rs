@@ -3,6 +3,7 @@
 mod changes;
 mod curve;
 mod packed;
+mod sets;
 
 use std::fmt::Write as _;
 
@@ -87,18 +88,18 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
         }
         Some((true, spare)) => (theme.ok, format!("Fits with {} to spare", units.short(spare))),
         Some((false, over)) => (theme.danger, format!("Still {} over", units.short(over))),
-        None => (theme.text, format!("Needs {}", units.short(tried.after.allocated))),
+        None => (theme.text, format!("Needs {}", units.short(tried.after.expected()))),
     };
     let on = context.shared.changes.on.len();
     let of = tried.memory.capacity.map(|c| format!(" of {}", units.capacity(Bytes(c)))).unwrap_or_default();
     let mut sentence = format!(
         "{}{of} allocated, was {}.",
-        units.short(tried.after.allocated),
+        units.short(tried.after.expected()),
         units.short(Bytes(tried.memory.allocated))
     );
     if on == 0 {
         sentence =
-            format!("{}{of} allocated. Switch changes on to see what they do.", units.short(tried.after.allocated));
+            format!("{}{of} allocated. Switch changes on to see what they do.", units.short(tried.after.expected()));
     } else if tried.after.is_tight {
         sentence.push_str(" The compiler will repack and may rematerialise.");
     }
@@ -141,11 +142,21 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
     }
     ui.add_space(6.0);
     if let Some(band) = &after.band {
-        let range = format!(
-            "Peak between {} and {}. {band}.",
+        let mut range = format!(
+            "Peak between {} and {}. {}.",
             units.short(after.peak_range.0),
-            units.short(after.peak_range.1)
+            units.short(after.peak_range.1),
+            capitalised(band)
         );
+        // A new order of events may pack better than the old one does.
+        if after.allocated.0 as f64 <= after.expected().0 as f64 * 0.99 {
+            let _ = write!(
+                range,
+                " Allocated between {} and {}.",
+                units.short(after.allocated),
+                units.short(after.allocated_online)
+            );
+        }
         ui.add(egui::Label::new(text(range, size::SMALL, Weight::Regular, theme.text2)).wrap());
     }
     for warning in after.warnings.iter().take(3) {
@@ -156,6 +167,12 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
             ui.add(label).on_hover_text(warning);
         });
     }
+}
+
+/// With a capital at the beginning.
+fn capitalised(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn readout(ui: &mut Ui, theme: &Theme, label: &str, value: &str, below: &str) {
