@@ -15,5 +15,5 @@ pub use document::Document;
 pub use job::{Job, Work};
 pub use locals::Locals;
 pub use options::{Options, ThemeChoice};
-pub use shared::{Changes, RowScope, Shared, Spot};
+pub use shared::{Changes, RowScope, Shared, Spot, TreePlace};
 pub use tried::{Class, Tried};

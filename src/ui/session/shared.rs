@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::analysis::tree::TreeKind;
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::model::{BufferId, Capacity};
 
@@ -22,6 +23,15 @@ impl RowScope {
     pub const ALL: [Self; 3] = [Self::Peak, Self::Step, Self::All];
 }
 
+/// Where one is in the tree of what lives.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TreePlace {
+    /// By what it divides.
+    pub kind: TreeKind,
+    /// Names that lead from the root to what fills the view.
+    pub path: Vec<String>,
+}
+
 /// A place to go back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
@@ -35,6 +45,8 @@ pub struct Spot {
     pub selected: Option<BufferId>,
     /// Pinned step.
     pub step: Option<u32>,
+    /// Place in the tree.
+    pub tree: TreePlace,
 }
 
 /// State shared by the views of a document.
@@ -70,6 +82,8 @@ pub struct Shared {
     pub changes: Changes,
     /// A finding of the advisor to unfold.
     pub finding: Option<usize>,
+    /// Place in the tree of what lives.
+    pub tree: TreePlace,
 }
 
 /// Changes to try out: what the what-if view and the advisor share.
@@ -135,6 +149,7 @@ impl Shared {
             capacity: HashMap::new(),
             changes: Changes::default(),
             finding: None,
+            tree: TreePlace::default(),
         }
     }
 
@@ -157,7 +172,14 @@ impl Shared {
     /// Where one is.
     #[must_use]
     pub fn spot(&self) -> Spot {
-        Spot { view: self.view, program: self.program, color: self.color, selected: self.selected, step: self.step }
+        Spot {
+            view: self.view,
+            program: self.program,
+            color: self.color,
+            selected: self.selected,
+            step: self.step,
+            tree: self.tree.clone(),
+        }
     }
 
     /// Goes to a place.
@@ -166,5 +188,6 @@ impl Shared {
         self.view = spot.view;
         self.selected = spot.selected;
         self.step = spot.step;
+        self.tree.clone_from(&spot.tree);
     }
 }

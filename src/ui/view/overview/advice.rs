@@ -80,7 +80,9 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, plan: &Pl
     let ui = &mut child;
     ui.spacing_mut().item_spacing.y = 3.0;
     let room = inner.width();
-    cut_label(ui, &headline, Weight::SemiBold.at(size::LEAD), color, room);
+    let lead = Weight::SemiBold.at(size::LEAD);
+    let is_long = ui.painter().layout_no_wrap(headline.clone(), lead.clone(), color).size().x > room;
+    cut_label(ui, &headline, if is_long { Weight::SemiBold.at(size::BODY) } else { lead }, color, room);
     cut_label(ui, &changes, Weight::Regular.at(size::SMALL), theme.text, room);
     ui.horizontal(|ui| {
         let words = if plan.is_tight { format!("{results}; the compiler will repack") } else { results.to_owned() };

@@ -23,6 +23,9 @@ const LIST: f32 = 384.0;
 /// Below this width the list takes less.
 const NARROW: f32 = 900.0;
 
+/// Room for the numbers beside the headline.
+const READOUTS: f32 = 250.0;
+
 #[derive(Default)]
 struct State {
     curve: CachedRaster,
@@ -110,15 +113,17 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
     }
     ui.horizontal(|ui| {
         let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 58.0), Sense::hover());
-        ui.painter().rect_filled(bar, 0.0, color);
         ui.add_space(8.0);
-        ui.vertical(|ui| {
+        let text_width = left.width() - 14.0 - if is_wide { READOUTS } else { 0.0 };
+        let words = ui.vertical(|ui| {
+            ui.set_width(text_width);
             ui.label(text(words, size::VERDICT_SMALL, Weight::SemiBold, color));
-            ui.add(egui::Label::new(text(sentence, size::LEAD, Weight::Regular, theme.text2)).truncate());
+            ui.add(egui::Label::new(text(sentence, size::LEAD, Weight::Regular, theme.text2)).wrap());
         });
-        let room = left.right() - ui.min_rect().right();
-        if is_wide && room > 250.0 {
-            ui.add_space(room - 250.0);
+        let bottom = words.response.rect.bottom().max(bar.bottom());
+        ui.painter().rect_filled(Rect::from_min_max(bar.min, Pos2::new(bar.right(), bottom)), 0.0, color);
+        if is_wide {
+            ui.add_space((left.right() - ui.min_rect().right() - READOUTS).max(0.0));
             readout(
                 ui,
                 theme,
@@ -219,8 +224,10 @@ fn axes(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, plot: Rect, y: Span, 
     painter.hline(plot.x_range(), at, egui::Stroke::new(2.0, theme.over));
     let words = format!("capacity {}", units.capacity(Bytes(limit)));
     let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.danger);
-    let rect =
-        Rect::from_min_size(Pos2::new(plot.right() - galley.size().x - 6.0, at - galley.size().y - 3.0), galley.size());
+    // Above the line, unless that is the line of the title.
+    let above = at - galley.size().y - 3.0;
+    let top = if above < plot.top() { at + 4.0 } else { above };
+    let rect = Rect::from_min_size(Pos2::new(plot.right() - galley.size().x - 6.0, top), galley.size());
     painter.rect_filled(rect.expand2(Vec2::new(4.0, 1.0)), 2.0, theme.canvas.gamma_multiply(0.88));
     painter.galley(rect.min, galley, theme.danger);
 }
