@@ -12,6 +12,8 @@ use crate::ui::widget::treemap::squarify;
 pub struct Cell {
     /// Node of the tree.
     pub node: usize,
+    /// The first of the nodes that enclose it and nothing else; the node itself where there is none.
+    pub from: usize,
     /// The buffer, where the cell is one.
     pub buffer: Option<BufferId>,
     /// Where it is.
@@ -36,6 +38,14 @@ pub fn name_of(tree: &Tree, node: usize) -> String {
     } else {
         node.name.clone()
     }
+}
+
+/// Names of the nodes that a cell stands for, the outermost first.
+pub fn title_of(tree: &Tree, names: &[String], cell: &Cell) -> String {
+    let trail = tree.trail(cell.node);
+    let first = trail.iter().position(|node| *node == cell.from).unwrap_or(trail.len().saturating_sub(1));
+    let words: Vec<&str> = trail[first..].iter().filter_map(|node| names.get(*node)).map(String::as_str).collect();
+    words.join("/")
 }
 
 /// Height of a frame's head.
@@ -87,6 +97,7 @@ impl Place<'_> {
             order += 1;
             let whole = Cell {
                 node: child.unwrap_or(at),
+                from: child.unwrap_or(at),
                 buffer,
                 rect: place,
                 rank: own_rank,
@@ -99,17 +110,22 @@ impl Place<'_> {
                 cells.push(Cell { padding_share: buffer.map_or(0.0, |b| self.padding_of(b)), ..whole });
                 continue;
             };
-            let below = &self.tree.nodes[child];
+            // Nodes that hold nothing but one other share a frame with it.
+            let mut inmost = child;
+            while let ([only], []) = (&self.tree.nodes[inmost].children[..], &self.tree.nodes[inmost].buffers[..]) {
+                inmost = *only;
+            }
+            let below = &self.tree.nodes[inmost];
             // A node with a single buffer, or too small to be divided, is a cell.
             let single = below.children.is_empty() && below.buffers.len() == 1;
             let small = place.width() < LEAST.x || place.height() < LEAST.y;
             let leaf = single || small;
             let buffer = if single { below.buffers.first().copied() } else { None };
             let padding_share = share(below.padding, below.bytes);
-            cells.push(Cell { buffer, leaf, padding_share, ..whole });
+            cells.push(Cell { node: inmost, buffer, leaf, padding_share, ..whole });
             if !leaf {
                 let inner = Rect::from_min_max(place.min + Vec2::new(2.0, HEAD), place.max - Vec2::splat(3.0));
-                self.divide(child, inner, Some(own_rank), ranks, cells);
+                self.divide(inmost, inner, Some(own_rank), ranks, cells);
             }
         }
     }

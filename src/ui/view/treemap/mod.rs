@@ -268,7 +268,17 @@ fn cell_of(tree: &Tree, node: usize, rect: Rect) -> Cell {
     let own = &tree.nodes[node];
     let buffer = if own.children.is_empty() && own.buffers.len() == 1 { own.buffers.first().copied() } else { None };
     let padding_share = cells::share(own.padding, own.bytes);
-    Cell { node, buffer, rect, rank: 0, ranks: 1, leaf: own.children.is_empty(), bytes: own.bytes, padding_share }
+    Cell {
+        node,
+        from: node,
+        buffer,
+        rect,
+        rank: 0,
+        ranks: 1,
+        leaf: own.children.is_empty(),
+        bytes: own.bytes,
+        padding_share,
+    }
 }
 
 fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, state: &mut State, plot: Rect) {
@@ -348,7 +358,7 @@ fn holds(state: &State, cell: &Cell, buffer: BufferId) -> bool {
 fn name_of(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
     let instruction = cell.buffer.and_then(|buffer| scene.program.buffers.instruction_of(buffer));
     let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
-    if op.is_empty() { state.names.get(cell.node).cloned().unwrap_or_default() } else { scope::short(&op, 3) }
+    if op.is_empty() { cells::title_of(&state.tree, &state.names, cell) } else { scope::short(&op, 3) }
 }
 
 fn caption(
