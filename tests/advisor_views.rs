@@ -34,7 +34,7 @@ fn a_switch_moves_the_answer_and_back() {
     harness.get_all_by_label("Divide table, stats by 4").next().expect("a switch").click();
     harness.run();
     assert!(says(&harness, "Fits with 6.99 GiB to spare"), "divided over the devices it fits");
-    assert!(says(&harness, "sharding: arguments and results exact"), "how far to believe it");
+    assert!(says(&harness, "Sharding: arguments and results exact"), "how far to believe it");
     harness.get_by_label("All off").click();
     harness.run();
     assert!(says(&harness, "Still 17.0 GiB over"), "as it was");
@@ -50,8 +50,8 @@ fn changes_of_the_command_line_are_on() {
 #[test]
 fn the_advisor_names_the_cause_and_the_plan() {
     let mut harness = open("advisor", &[]);
-    assert!(says(&harness, "of arguments are whole on each of 4 devices: `table`, `stats`"));
-    assert!(says(&harness, "With `shard table,stats 4` it fits with 6.99 GiB to spare"));
+    assert!(says(&harness, "of arguments are whole on each of 4 devices: table, stats"));
+    assert!(says(&harness, "With shard table,stats 4 it fits with 6.99 GiB to spare"));
     harness.get_by_label("Show it in What if").click();
     harness.run();
     assert!(says(&harness, "Fits with 6.99 GiB to spare"));

@@ -181,8 +181,13 @@ fn merged(node: &ShapeNode) -> Option<Alternative> {
 #[must_use]
 pub fn peak_with(map: &MemoryMap, total: &Steps, boxes: &[MapBox], less: Bytes) -> Bytes {
     let mut events: Vec<(u32, i128)> = Vec::with_capacity(boxes.len() * 2);
+    let mut regions = std::collections::HashSet::new();
     for item in boxes {
         let always = map.regions.get(item.region as usize).is_some_and(|region| region.always_live);
+        // A result in an argument's memory is the same bytes.
+        if always && !regions.insert(item.region) {
+            continue;
+        }
         let (start, end) = if always { (0, map.points) } else { (item.start, item.end.saturating_add(1)) };
         events.extend([(start, -i128::from(less.0)), (end, i128::from(less.0))]);
     }

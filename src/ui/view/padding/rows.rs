@@ -58,7 +58,7 @@ pub fn show(
             What::Layout => Column::text("Layout", 120.0, 1.0).fixed(),
             What::Count => Column::number("Count", 60.0).fixed(),
             What::Size => Column::number(&format!("Size, {unit_name}"), 90.0).fixed(),
-            What::Padding => Column::number(&format!("Padding, {unit_name}"), 135.0).fixed(),
+            What::Padding => Column::number(&format!("Padding, {unit_name}"), 150.0).fixed(),
             What::Saves => Column::number("Saves at peak", 105.0).fixed(),
             What::Expansion => Column::number("Expansion", 82.0).fixed(),
         })
