@@ -124,3 +124,30 @@ fn show_me_selects_and_zooms_to_the_life_of_the_evidence() {
     assert!(to - from < 2.0 * f64::from(end - start + 8), "as large as its life");
     assert!(program.buffers.size_of(selected).0 > 1 << 30);
 }
+
+#[test]
+fn the_new_peak_says_who_stands_in_it_and_a_click_selects_it() {
+    let mut harness = open("whatif", &["shard table,stats 4"]);
+    let row = harness
+        .get_all_by_role(egui::Role::Button)
+        .filter_map(|node| node.accesskit_node().label())
+        .find(|label| label.starts_with("At the peak: table"))
+        .expect("the divided table");
+    assert!(row.ends_with("4.00 GiB"), "a quarter of 16 GiB: {row}");
+    harness.get_by_role_and_label(egui::Role::Button, &row).click();
+    harness.run();
+    assert!(harness.state().files.current().expect("open").shared.selected.is_some());
+}
+
+#[test]
+fn the_advisor_says_which_other_chips_it_fits() {
+    let harness = open("advisor", &[]);
+    assert!(says(&harness, "On other chips"));
+    // 48.3 GiB: more than a v6e has, less than a v5p.
+    let all = harness.get_all(egui_kittest::kittest::by());
+    let labels: Vec<String> = all.filter_map(|node| node.accesskit_node().label()).collect();
+    let of = |chip: &str| labels.iter().find(|label| label.starts_with(chip)).cloned().unwrap_or_default();
+    assert!(of("TPU v6e ").ends_with("over"), "{}", of("TPU v6e "));
+    assert!(of("TPU v5p ").contains("to spare"), "{}", of("TPU v5p "));
+    assert!(of("H200 ").contains("to spare"), "{}", of("H200 "));
+}

@@ -16,4 +16,4 @@ pub use job::{Job, Work};
 pub use locals::Locals;
 pub use options::{Options, ThemeChoice};
 pub use shared::{Changes, RowScope, Shared, Spot, TreePlace};
-pub use tried::{Class, Tried};
+pub use tried::{Class, Standing, Tried};

@@ -10,7 +10,7 @@ use crate::ui::widget::controls::{button, cut_label, hairline, link, paint_gauge
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
-use super::sets;
+use super::{sets, standing};
 
 /// What is being written.
 #[derive(Default)]
@@ -221,6 +221,9 @@ fn buttons(
         ui.add_space(6.0);
         let words = format!("{}.", plan.summary.replace('`', ""));
         ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
+    }
+    if let Some(tried) = tried {
+        standing::show(ui, context, theme, tried);
     }
     sets::show(ui, context, theme, &mut state.name);
 }

@@ -4,6 +4,7 @@ mod changes;
 mod curve;
 mod packed;
 mod sets;
+mod standing;
 
 use std::fmt::Write as _;
 

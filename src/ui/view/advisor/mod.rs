@@ -1,5 +1,7 @@
 //! Advisor: what to change, gravest first, each with its evidence, what it saves and how to do it.
 
+mod chips;
+
 use std::collections::HashSet;
 
 use egui::{Sense, Ui, Vec2};
@@ -78,6 +80,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         one(ui, context, &theme, &mut state, i, finding);
         rule(ui, &theme);
     }
+    chips::show(ui, context, &theme);
     context.locals.put(state);
 }
 
@@ -162,7 +165,7 @@ fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: i64) {
     }
     context.select(buffer);
     context.shared.range = context.data().and_then(|data| {
-        let item = data.map.box_of(buffer)?;
+        let item = data.box_of(buffer)?;
         let (start, end) = (f64::from(item.start), f64::from(item.end) + 1.0);
         let room = ((end - start) * 0.15).max(4.0);
         let range = ((start - room).max(0.0), (end + room).min(f64::from(data.map.points)));
