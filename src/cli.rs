@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use highwater::analysis::ProfileAnalysis;
-use highwater::analysis::what_if::Edit;
+use highwater::analysis::what_if::{Edit, EditSet};
 use highwater::decode::{DecodeError, Session};
 use highwater::export::report::{self, Format};
 use highwater::export::{self};
@@ -74,6 +74,9 @@ struct PlaceArgs {
     /// A numbered pin, any number of times: `step 120: a note`, `buffer 17`
     #[arg(long = "pin", value_name = "PIN")]
     pins: Vec<Pin>,
+    /// A file of named sets of changes, as the what-if view saves them
+    #[arg(long, value_name = "FILE")]
+    sets: Vec<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -158,6 +161,9 @@ struct ReportArgs {
     /// `shard table 4`, `remat layer_*`, `drop 17`, `free 17 200`
     #[arg(long = "edit", value_name = "EDIT")]
     edits: Vec<Edit>,
+    /// A file of named sets of changes to try out, each by itself: `[name]` on a line, then a change on each line
+    #[arg(long, value_name = "FILE")]
+    sets: Vec<PathBuf>,
 }
 
 /// Runs the program.
@@ -186,8 +192,22 @@ fn sources(paths: &[PathBuf]) -> Vec<Source> {
     read.filter_map(Result::ok).collect()
 }
 
+/// The sets of changes in some files; the second of two with one name counts.
+///
+/// # Errors
+/// A sentence about the first file that holds none.
+fn read_sets(paths: &[PathBuf]) -> Result<Vec<EditSet>, String> {
+    let mut sets: Vec<EditSet> = Vec::new();
+    for path in paths {
+        let read = export::sets::read(path).map_err(|error| format!("{error}: {}", path.display()))?;
+        sets.retain(|known| !read.iter().any(|set| set.name == known.name));
+        sets.extend(read);
+    }
+    Ok(sets)
+}
+
 impl PlaceArgs {
-    fn place(&self) -> Place {
+    fn place(&self, sets: Vec<EditSet>) -> Place {
         Place {
             view: self.view.clone(),
             program: self.program.clone(),
@@ -198,15 +218,20 @@ impl PlaceArgs {
             edits: self.edits.clone(),
             filter: self.filter.clone(),
             pins: self.pins.clone(),
+            sets,
         }
     }
 }
 
 /// Shows the window; where there is none, says why in one line and prints the report.
 fn open_window(args: WindowArgs) -> ExitCode {
+    let sets = match read_sets(&args.place.sets) {
+        Ok(sets) => sets,
+        Err(error) => return refuse(&error),
+    };
     // Standard input can be read only once; a report in place of the window takes the same bytes.
     let sources = sources(&args.files);
-    let Err(error) = app::run_window(sources.clone(), Options::default(), args.place.place()) else {
+    let Err(error) = app::run_window(sources.clone(), Options::default(), args.place.place(sets)) else {
         return ExitCode::SUCCESS;
     };
     if sources.is_empty() {
@@ -223,13 +248,25 @@ fn open_window(args: WindowArgs) -> ExitCode {
         capacity: args.place.capacity,
         curve: false,
         buffers: false,
-        edits: Vec::new(),
+        edits: args.place.edits,
+        sets: args.place.sets,
     };
     print_report(&sources, &report)
 }
 
+/// Says what is wrong with a file that was named.
+fn refuse(error: &str) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::from(EXIT_UNREADABLE)
+}
+
 /// Draws a picture of a view.
 fn draw(args: &ScreenshotArgs) -> ExitCode {
+    let sets = match read_sets(&args.place.sets) {
+        Ok(sets) => sets,
+        Err(error) => return refuse(&error),
+    };
+    let place = args.place.place(sets);
     let context = egui::Context::default();
     let theme = match args.theme {
         ThemeArg::Light => ThemeChoice::Light,
@@ -240,7 +277,7 @@ fn draw(args: &ScreenshotArgs) -> ExitCode {
     let (presenter, names_hidden) = (args.presenter, args.hide_names);
     let options = Options { theme, presenter, names_hidden, synchronous: true, ..Options::default() };
     let mut app = App::new(&context, options);
-    app.place = Some(args.place.place());
+    app.place = Some(place.clone());
     for source in sources(&args.paths) {
         app.open(source);
     }
@@ -248,7 +285,7 @@ fn draw(args: &ScreenshotArgs) -> ExitCode {
     for (name, error) in &failures {
         eprintln!("error: cannot open: {error}: {name}");
     }
-    if let Err(sentence) = app.check_place(&args.place.place()) {
+    if let Err(sentence) = app.check_place(&place) {
         eprintln!("error: {sentence}");
         return ExitCode::from(EXIT_UNREADABLE);
     }
@@ -326,6 +363,10 @@ fn override_capacity(profile: &mut Profile, bytes: Bytes) {
 }
 
 fn print_report(sources: &[Source], args: &ReportArgs) -> ExitCode {
+    let sets = match read_sets(&args.sets) {
+        Ok(sets) => sets,
+        Err(error) => return refuse(&error),
+    };
     let options = report::Options {
         top: args.top,
         space: args.space.clone(),
@@ -333,6 +374,7 @@ fn print_report(sources: &[Source], args: &ReportArgs) -> ExitCode {
         curve: args.curve,
         buffers: args.buffers,
         edits: args.edits.clone(),
+        sets,
     };
     let mut builder = report::Builder::new(&options);
     for source in sources {

@@ -328,3 +328,41 @@ fn a_reader_that_goes_away_is_no_failure() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(stderr(&output).is_empty(), "{}", stderr(&output));
 }
+
+#[test]
+fn sets_of_changes_are_read_from_a_file_and_stand_in_every_form_of_the_report() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("sets.txt");
+    std::fs::write(&file, "# for the meeting\n[over the mesh]\nshard table,stats 4\n[half]\nshard table 2\n")
+        .expect("written");
+    let sets = file.to_str().expect("UTF-8");
+    let sample = path("v6e_replicated_oom");
+    let report = json(&[&sample, "--sets", sets]);
+    let space = &spaces(&report)[0];
+    let names: Vec<&str> =
+        space["what_if_sets"].as_array().expect("sets").iter().filter_map(|set| set["name"].as_str()).collect();
+    assert_eq!(names, ["over the mesh", "half"]);
+    let single = json(&[&sample, "--edit", "shard table,stats 4"]);
+    let (set, alone) = (&space["what_if_sets"][0], &spaces(&single)[0]["what_if"]);
+    for key in ["peak_bytes", "allocated_bytes", "base_bytes", "fits", "edits", "summary"] {
+        assert_eq!(set[key], alone[key], "{key}");
+    }
+    let text = stdout(&run(&["report", &sample, "--sets", sets]));
+    assert!(text.contains("what if over the mesh: shard table,stats 4: fits"), "{text}");
+    let markdown = stdout(&run(&["report", &sample, "--sets", sets, "--format", "markdown"]));
+    assert!(markdown.contains("What if **half**: `shard table 2`"), "{markdown}");
+}
+
+#[test]
+fn a_file_without_changes_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("sets.txt");
+    std::fs::write(&file, "[a]\nhalve everything\n").expect("written");
+    let sample = path("v6e_replicated_oom");
+    let output = run(&["report", &sample, "--sets", file.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("line 2: `halve` is no edit"), "{}", stderr(&output));
+    let output = run(&["report", &sample, "--sets", "no such file"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("cannot read"), "{}", stderr(&output));
+}

@@ -20,6 +20,20 @@ pub struct GroupedCurves {
 }
 
 impl GroupedCurves {
+    /// The most padding that lives at one time, and the first point at which it does.
+    #[must_use]
+    pub fn most_padding(&self) -> (u64, u32) {
+        let mut most = (0, 0);
+        let points = self.total.changes().chain(self.unpadded.changes()).map(|(point, _)| point);
+        for point in points {
+            let padding = self.total.at(point).saturating_sub(self.unpadded.at(point));
+            if padding > most.0 || (padding == most.0 && point < most.1) {
+                most = (padding, point);
+            }
+        }
+        most
+    }
+
     /// Sweeps a map; `group_of` gives a buffer's group, below `groups`.
     #[must_use]
     pub fn new(

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::map::MemoryMap;
+use super::map::{MapBox, MemoryMap};
 use super::program::{ProgramAnalysis, unpadded};
 use super::steps::Steps;
 use crate::model::{BufferId, Bytes, Program, ShapeNode};
@@ -23,6 +23,11 @@ pub struct ShapeGroup {
     pub each: Bytes,
     /// Bytes of one that hold data.
     pub useful: Bytes,
+    /// Every buffer of this shape and layout, also those that live at another time: a change of the shape changes all
+    /// of them. Filled by [`rank`].
+    pub everywhere: Vec<BufferId>,
+    /// Bytes by which the peak would fall without the padding of all of them; worked out by [`rank`].
+    pub saves: Bytes,
 }
 
 impl ShapeGroup {
@@ -56,6 +61,8 @@ pub fn shape_groups(program: &Program, analysis: &ProgramAnalysis, buffers: &[Bu
                 buffers: Vec::new(),
                 each,
                 useful: unpadded(program, &analysis.traces, buffer),
+                everywhere: Vec::new(),
+                saves: Bytes::ZERO,
             });
             groups.len() - 1
         });
@@ -170,38 +177,75 @@ fn merged(node: &ShapeNode) -> Option<Alternative> {
     Some(Alternative { words, each, effect: "same data, a reshape" })
 }
 
-/// The peak if each of these buffers were smaller by `less`, everything else staying where it is in time.
+/// The peak if each of these boxes were smaller by `less`, everything else staying where it is in time.
 #[must_use]
-pub fn peak_with(map: &MemoryMap, total: &Steps, buffers: &[BufferId], less: Bytes) -> Bytes {
-    let mut change: Vec<i128> = vec![0; map.points as usize + 1];
-    let wanted: std::collections::HashSet<BufferId> = buffers.iter().copied().collect();
-    for item in map.boxes.iter().filter(|item| wanted.contains(&item.buffer)) {
+pub fn peak_with(map: &MemoryMap, total: &Steps, boxes: &[MapBox], less: Bytes) -> Bytes {
+    let mut events: Vec<(u32, i128)> = Vec::with_capacity(boxes.len() * 2);
+    let mut regions = std::collections::HashSet::new();
+    for item in boxes {
         let always = map.regions.get(item.region as usize).is_some_and(|region| region.always_live);
-        let (start, end) = if always { (0, map.points) } else { (item.start, item.end + 1) };
-        change[start as usize] -= i128::from(less.0);
-        change[(end.min(map.points)) as usize] += i128::from(less.0);
-    }
-    let mut peak = 0i128;
-    let mut now = 0i128;
-    let mut rows = total.changes().peekable();
-    let mut value = 0u64;
-    for point in 0..map.points {
-        while let Some(&(at, next)) = rows.peek() {
-            if at > point {
-                break;
-            }
-            value = next;
-            rows.next();
+        // A result in an argument's memory is the same bytes.
+        if always && !regions.insert(item.region) {
+            continue;
         }
-        now += change[point as usize];
-        peak = peak.max(i128::from(value) + now);
+        let (start, end) = if always { (0, map.points) } else { (item.start, item.end.saturating_add(1)) };
+        events.extend([(start, -i128::from(less.0)), (end, i128::from(less.0))]);
+    }
+    events.sort_unstable_by_key(|event| event.0);
+    let mut events = events.into_iter().peekable();
+    let mut rows = total.changes().peekable();
+    let (mut peak, mut saved, mut value) = (0i128, 0i128, 0u64);
+    loop {
+        // The next point at which something changes.
+        let next = [rows.peek().map(|row| row.0), events.peek().map(|event| event.0)].into_iter().flatten().min();
+        let Some(point) = next.filter(|&point| point < map.points) else { break };
+        while let Some(row) = rows.next_if(|row| row.0 == point) {
+            value = row.1;
+        }
+        while let Some(event) = events.next_if(|event| event.0 == point) {
+            saved += event.1;
+        }
+        peak = peak.max(i128::from(value) + saved);
     }
     Bytes(u64::try_from(peak).unwrap_or(0))
 }
 
+/// Groups whose saving is worked out; the rest wastes less than any of them.
+const RANKED: usize = 100;
+
+/// Works out what each group would save at the peak without its padding, and sorts by that. `all` are the groups of
+/// the whole memory space.
+pub fn rank<'a>(
+    groups: &mut [ShapeGroup],
+    all: &[ShapeGroup],
+    map: &MemoryMap,
+    total: &Steps,
+    box_of: impl Fn(BufferId) -> Option<&'a MapBox>,
+) {
+    let peak = total.changes().map(|(_, value)| value).max().unwrap_or(0);
+    let of_all: HashMap<(&str, &str, Bytes), &ShapeGroup> =
+        all.iter().map(|group| ((group.shape.as_str(), group.layout.as_str(), group.each), group)).collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.waste()));
+    for (i, group) in groups.iter_mut().enumerate() {
+        let whole = of_all.get(&(group.shape.as_str(), group.layout.as_str(), group.each));
+        group.everywhere.clone_from(whole.map_or(&group.buffers, |whole| &whole.buffers));
+        if i < RANKED && group.waste() > Bytes::ZERO {
+            let boxes: Vec<MapBox> = group.everywhere.iter().filter_map(|&b| box_of(b).copied()).collect();
+            let after = peak_with(map, total, &boxes, group.each.saturating_sub(group.useful));
+            group.saves = Bytes(peak.saturating_sub(after.0));
+        }
+    }
+    groups.sort_by(|a, b| {
+        let key = |group: &ShapeGroup| std::cmp::Reverse((group.saves, group.waste(), group.bytes()));
+        key(a).cmp(&key(b)).then_with(|| a.shape.cmp(&b.shape))
+    });
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::map::TimeAxis;
     use super::*;
+    use crate::analysis::span_index::SpanIndex;
     use crate::model::{ElementType, Layout};
 
     fn table() -> ShapeNode {
@@ -219,6 +263,51 @@ mod tests {
         assert_eq!(layout, Some(("layout {0,1}".to_owned(), Bytes(8 * 1_000_064 * 4))));
         let wider = all.iter().find(|a| a.words == "dimension 1: 3 \u{2192} 128").map(|a| a.each);
         assert_eq!(wider, table().padded_size());
+    }
+
+    fn group(shape: &str, buffers: &[u32], each: u64, useful: u64) -> ShapeGroup {
+        ShapeGroup {
+            node: table(),
+            shape: shape.to_owned(),
+            layout: String::new(),
+            buffers: buffers.iter().map(|&b| BufferId(b)).collect(),
+            each: Bytes(each),
+            useful: Bytes(useful),
+            everywhere: Vec::new(),
+            saves: Bytes::ZERO,
+        }
+    }
+
+    #[test]
+    fn what_saves_at_the_peak_comes_before_what_wastes_elsewhere() {
+        let at = |buffer, start, end| MapBox { buffer: BufferId(buffer), start, end, address: 0, size: 0, region: 0 };
+        // 0 lives at the peak (points 2 to 3), 1 and 2 at its foot.
+        let boxes = [at(0, 2, 3), at(1, 4, 5), at(2, 6, 7)];
+        let map = MemoryMap {
+            axis: TimeAxis::ProgramOrder,
+            points: 8,
+            regions: Vec::new(),
+            boxes: boxes.to_vec(),
+            heap_base: 0,
+            height: 100,
+            index: SpanIndex::new(boxes.iter().map(|item| (item.start, item.end))),
+        };
+        let mut total = Steps::default();
+        for (point, value) in [(0, 10), (1, 10), (2, 100), (3, 100), (4, 90), (5, 90), (6, 50), (7, 50)] {
+            total.push(point, value);
+        }
+        let mut groups = vec![group("b", &[1, 2], 60, 10), group("a", &[0], 40, 20)];
+        let all = groups.clone();
+        rank(&mut groups, &all, &map, &total, |b| boxes.get(b.index()));
+        let found: Vec<_> = groups.iter().map(|g| (g.shape.as_str(), g.saves.0, g.waste().0)).collect();
+        // Without its 20 the peak is 90, where the other group stands.
+        assert_eq!(found, [("a", 10, 20), ("b", 0, 100)]);
+        // Seen at the peak, one of two equal buffers; the other stands at another time and changes with it.
+        let mut one = vec![group("c", &[0], 40, 20)];
+        rank(&mut one, &[group("c", &[0, 1], 40, 20)], &map, &total, |b| boxes.get(b.index()));
+        assert_eq!((one[0].saves, one[0].everywhere.len()), (Bytes(20), 2));
+        assert_eq!(peak_with(&map, &total, &boxes[..1], Bytes(5)), Bytes(95));
+        assert_eq!(peak_with(&map, &total, &[], Bytes(5)), Bytes(100));
     }
 
     #[test]

@@ -1,6 +1,8 @@
-//! Live buffers as a tree: by name scope with layers folded, by source line, op kind, element type, shape or category.
+//! Live buffers as a tree: by name scope with layers folded, by category, source line, op kind, element type, shape or
+//! sharding.
 
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use super::program::{ProgramAnalysis, category, unpadded};
 use super::scope;
@@ -18,13 +20,18 @@ pub enum TreeKind {
     Source,
     /// Kind of instruction.
     Opcode,
-    /// Element type, then shape.
+    /// Element type, then scope.
+    Type,
+    /// Shape, then scope.
     Shape,
+    /// How it is divided over devices, then scope.
+    Sharding,
 }
 
 impl TreeKind {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Scope, Self::Category, Self::Source, Self::Opcode, Self::Shape];
+    pub const ALL: [Self; 7] =
+        [Self::Scope, Self::Category, Self::Source, Self::Opcode, Self::Type, Self::Shape, Self::Sharding];
 
     /// Its name.
     #[must_use]
@@ -33,8 +40,10 @@ impl TreeKind {
             Self::Scope => "Name scope",
             Self::Category => "Category",
             Self::Source => "Source line",
-            Self::Opcode => "Op kind",
-            Self::Shape => "Type and shape",
+            Self::Opcode => "Op",
+            Self::Type => "Type",
+            Self::Shape => "Shape",
+            Self::Sharding => "Sharding",
         }
     }
 }
@@ -70,28 +79,42 @@ pub struct Tree {
 /// Deeper scopes are cut off.
 const MAX_DEPTH: usize = 24;
 
+/// Different names that are counted in a fold, at most.
+const MOST_ORIGINALS: usize = 10_000;
+
 impl Tree {
-    /// Builds the tree of some buffers.
+    /// Builds the tree of some buffers; `fold` puts numbered scopes together: `layer_3` into `layer_*`.
     #[must_use]
-    pub fn new(program: &Program, analysis: &ProgramAnalysis, buffers: &[BufferId], kind: TreeKind) -> Self {
+    pub fn new(
+        program: &Program,
+        analysis: &ProgramAnalysis,
+        buffers: &[BufferId],
+        kind: TreeKind,
+        fold: bool,
+    ) -> Self {
         let mut tree = Self { nodes: vec![TreeNode { name: "all".to_owned(), ..TreeNode::default() }] };
         let mut index: HashMap<(usize, String), usize> = HashMap::new();
-        let mut originals: Vec<std::collections::HashSet<String>> = vec![std::collections::HashSet::new()];
+        let mut originals: Vec<HashSet<String>> = vec![HashSet::new()];
         for &buffer in buffers {
             let bytes = program.buffers.size_of(buffer);
             let padding = bytes.saturating_sub(unpadded(program, &analysis.traces, buffer));
             let mut node = 0;
             tree.add(0, bytes, padding);
-            for (name, original) in path_of(program, buffer, kind).into_iter().take(MAX_DEPTH) {
-                let next = *index.entry((node, name.clone())).or_insert_with(|| {
-                    tree.nodes.push(TreeNode { name, parent: node, ..TreeNode::default() });
-                    originals.push(std::collections::HashSet::new());
-                    tree.nodes.len() - 1
-                });
-                if next == tree.nodes.len() - 1 && !tree.nodes[node].children.contains(&next) {
-                    tree.nodes[node].children.push(next);
+            for (name, original) in path_of(program, buffer, kind, fold).into_iter().take(MAX_DEPTH) {
+                let next = match index.entry((node, name)) {
+                    Entry::Occupied(entry) => *entry.get(),
+                    Entry::Vacant(entry) => {
+                        let next = tree.nodes.len();
+                        let name = entry.key().1.clone();
+                        tree.nodes.push(TreeNode { name, parent: node, ..TreeNode::default() });
+                        tree.nodes[node].children.push(next);
+                        originals.push(HashSet::new());
+                        *entry.insert(next)
+                    }
+                };
+                if originals[next].len() < MOST_ORIGINALS {
+                    originals[next].insert(original);
                 }
-                originals[next].insert(original);
                 tree.add(next, bytes, padding);
                 node = next;
             }
@@ -104,6 +127,25 @@ impl Tree {
             node.buffers.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), b));
         }
         tree
+    }
+
+    /// Names from below the root down to a node: what leads there again in another tree of the same kind.
+    #[must_use]
+    pub fn path(&self, node: usize) -> Vec<String> {
+        self.trail(node).into_iter().skip(1).filter_map(|at| Some(self.nodes.get(at)?.name.clone())).collect()
+    }
+
+    /// The node that names lead to, or the last on the way that there is.
+    #[must_use]
+    pub fn find(&self, path: &[String]) -> usize {
+        let mut node = 0;
+        for name in path {
+            let Some(below) = self.nodes.get(node) else { break };
+            let next = below.children.iter().find(|&&child| self.nodes.get(child).is_some_and(|c| c.name == *name));
+            let Some(&next) = next else { break };
+            node = next;
+        }
+        node
     }
 
     fn add(&mut self, node: usize, bytes: Bytes, padding: Bytes) {
@@ -145,48 +187,104 @@ impl Tree {
     }
 }
 
+/// A name, and what it was before folding.
+type Step = (String, String);
+
+fn same(name: String) -> Step {
+    (name.clone(), name)
+}
+
 /// Names on the way to a buffer, folded, each with what it was before.
-fn path_of(program: &Program, buffer: BufferId, kind: TreeKind) -> Vec<(String, String)> {
+fn path_of(program: &Program, buffer: BufferId, kind: TreeKind, fold: bool) -> Vec<Step> {
     let instruction = program.buffers.instruction_of(buffer);
-    let same = |name: String| (name.clone(), name);
     let opcode = instruction.map(|i| program.opcode_name(i).to_owned()).unwrap_or_default();
-    let scopes = || {
-        let op_name = instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
-        if let Some((name, rest)) = scope::argument(&op_name) {
-            let mut path = vec![same("arguments".to_owned()), same(name.to_owned())];
-            path.extend(
-                rest.split(['[', ']', '.', '\'', '"'])
-                    .filter(|part| !part.is_empty())
-                    .map(|part| (scope::fold(part), part.to_owned())),
-            );
-            return path;
-        }
-        let path: Vec<(String, String)> =
-            scope::path(&op_name).into_iter().map(|part| (scope::fold(part), part.to_owned())).collect();
-        if path.is_empty() { vec![same("no op name".to_owned()), same(opcode.clone())] } else { path }
+    // The last part names the operation, which other divisions show as a leaf.
+    let under = |name: String| {
+        let mut path = vec![same(name)];
+        path.extend(scopes(program, buffer, &opcode, fold));
+        path
     };
     match kind {
-        TreeKind::Scope => scopes(),
-        TreeKind::Category => {
-            let mut path = vec![same(category(program, buffer).name().to_owned())];
-            path.extend(scopes());
-            path
-        }
-        TreeKind::Opcode => vec![same(opcode)],
+        TreeKind::Scope => scopes(program, buffer, &opcode, fold),
+        TreeKind::Category => under(category(program, buffer).name().to_owned()),
+        TreeKind::Opcode => under(if opcode.is_empty() { "no instruction".to_owned() } else { opcode.clone() }),
         TreeKind::Source => {
             let source = instruction.and_then(|i| program.text.metadata(i).source);
             source.map_or_else(
-                || vec![same("no source line".to_owned())],
+                || under("no source line".to_owned()),
                 |line| {
                     let file = line.file.rsplit(['/', '\\']).next().unwrap_or(&line.file).to_owned();
-                    vec![(file.clone(), line.file.clone()), same(format!("{file}:{}", line.line))]
+                    let mut path = vec![(file.clone(), line.file.clone())];
+                    path.extend(under(format!("{file}:{}", line.line)));
+                    path
                 },
             )
         }
-        TreeKind::Shape => {
-            let name = program.buffer_node(buffer).map_or("unknown", |node| node.element_type.name()).to_owned();
-            let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
-            vec![same(name), same(shape)]
+        TreeKind::Type => {
+            under(program.buffer_node(buffer).map_or("no shape", |node| node.element_type.name()).to_owned())
         }
+        TreeKind::Shape => {
+            let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node));
+            under(shape.filter(|text| !text.is_empty()).unwrap_or_else(|| "no shape".to_owned()))
+        }
+        TreeKind::Sharding => under(sharding(program, buffer)),
+    }
+}
+
+/// The framework's scopes of a buffer, arguments by their path.
+fn scopes(program: &Program, buffer: BufferId, opcode: &str, fold: bool) -> Vec<Step> {
+    let folded = |part: &str| (if fold { scope::fold(part) } else { part.to_owned() }, part.to_owned());
+    let instruction = program.buffers.instruction_of(buffer);
+    let op_name = instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
+    if let Some((name, rest)) = scope::argument(&op_name) {
+        let mut path = vec![same("arguments".to_owned()), same(name.to_owned())];
+        path.extend(rest.split(['[', ']', '.', '\'', '"']).filter(|part| !part.is_empty()).map(folded));
+        return path;
+    }
+    let path: Vec<Step> = scope::path(&op_name).into_iter().map(folded).collect();
+    if path.is_empty() { vec![same("no op name".to_owned()), same(opcode.to_owned())] } else { path }
+}
+
+/// How a buffer is divided over devices, in words: an argument as the entry says, anything else where its instruction
+/// says it. Compiled programs keep that for arguments and results only.
+fn sharding(program: &Program, buffer: BufferId) -> String {
+    let argument = program
+        .buffers
+        .allocation_of(buffer)
+        .and_then(|id| program.allocations.get(id.index()))
+        .filter(|allocation| allocation.is_parameter)
+        .and_then(|allocation| program.parameter_shardings.get(usize::try_from(allocation.parameter_number).ok()?));
+    let own = || program.buffers.instruction_of(buffer).and_then(|i| program.text.sharding(i));
+    match argument.cloned().or_else(own) {
+        Some(sharding) => sharding.in_words(),
+        None => "not said".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(names: &[&str]) -> Tree {
+        let mut tree = Tree { nodes: vec![TreeNode::default()] };
+        let mut at = 0;
+        for name in names {
+            let next = tree.nodes.len();
+            tree.nodes.push(TreeNode { name: (*name).to_owned(), parent: at, ..TreeNode::default() });
+            tree.nodes[at].children.push(next);
+            at = next;
+        }
+        tree
+    }
+
+    #[test]
+    fn names_lead_to_a_node_again_or_as_near_as_there_is() {
+        let deep = tree(&["layer_*", "attn", "sub"]);
+        let path = deep.path(3);
+        assert_eq!(path, ["layer_*", "attn", "sub"]);
+        assert_eq!(deep.find(&path), 3);
+        assert_eq!(tree(&["layer_*", "mlp"]).find(&path), 1);
+        assert_eq!(tree(&["other"]).find(&path), 0);
+        assert_eq!(Tree::default().find(&path), 0);
     }
 }

@@ -252,6 +252,26 @@ pub enum ShardingKind {
 }
 
 impl Sharding {
+    /// In words: `replicated`, `divided 4 × 1`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self.kind {
+            ShardingKind::Replicated => "replicated".to_owned(),
+            ShardingKind::Maximal => "whole on one device".to_owned(),
+            ShardingKind::Tuple => "by element".to_owned(),
+            ShardingKind::Manual => "by hand".to_owned(),
+            ShardingKind::Unknown => "not said".to_owned(),
+            ShardingKind::Tiled if self.parts() <= 1 => "replicated".to_owned(),
+            ShardingKind::Tiled => {
+                let copies = if self.replicate_on_last { self.tiles.split_last() } else { None };
+                let dims = copies.map_or(&self.tiles[..], |(_, dims)| dims);
+                let words: Vec<String> = dims.iter().take(16).map(ToString::to_string).collect();
+                let copies = copies.map(|(&n, _)| n).filter(|&n| n > 1).map(|n| format!(", {n} copies"));
+                format!("divided {}{}", words.join(" \u{d7} "), copies.unwrap_or_default())
+            }
+        }
+    }
+
     /// Into how many different parts the data is divided: 1 for replicated.
     #[must_use]
     pub fn parts(&self) -> i64 {

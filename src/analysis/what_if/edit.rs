@@ -119,6 +119,30 @@ impl fmt::Display for Edit {
     }
 }
 
+impl Edit {
+    /// The change as one would say it: `Divide table by 4`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Donate(arguments) if arguments.is_all() => "Donate all arguments".to_owned(),
+            Self::Donate(arguments) => format!("Donate {}", arguments.0.join(", ")),
+            Self::Dtype(arguments, ty) if arguments.is_all() => format!("Everything in {}", ty.name()),
+            Self::Dtype(arguments, ty) => format!("{} in {}", arguments.0.join(", "), ty.name()),
+            Self::Compute(ty) => format!("Compute in {}", ty.name()),
+            Self::Dim(from, to) => format!("Dimension {from} to {to}"),
+            Self::Batch(factor) if *factor < 1.0 && (1.0 / factor).fract().abs() < 1e-6 => {
+                format!("Batch in {:.0} parts", 1.0 / factor)
+            }
+            Self::Batch(factor) => format!("Batch times {factor}"),
+            Self::Shard(arguments, parts) => format!("Divide {} by {parts}", arguments.0.join(", ")),
+            Self::Constrain(parts) => format!("Divide activations by {parts}"),
+            Self::Remat(scope) => format!("Checkpoint {scope}"),
+            Self::Drop(buffer) => format!("Without buffer {buffer}"),
+            Self::Free(buffer, point) => format!("Buffer {buffer} freed after step {point}"),
+        }
+    }
+}
+
 fn number<T: FromStr>(text: &str, what: &'static str, holds: impl Fn(&T) -> bool) -> Result<T, EditError> {
     text.parse().ok().filter(holds).ok_or_else(|| EditError::Value(text.to_owned(), what))
 }

@@ -9,9 +9,11 @@ mod memory;
 pub mod names;
 mod outcome;
 mod resize;
+mod sets;
 mod state;
 
 pub use edit::{Arguments, Edit, EditError};
 pub use memory::{Base, Item, Memory, Owner, Role};
 pub use outcome::{Depth, Outcome};
+pub use sets::{EditSet, SetsError};
 pub use state::Sizes;

@@ -11,7 +11,7 @@ use crate::model::{BufferId, Bytes, Program};
 pub enum Depth {
     /// The peak, and whether it fits as far as the packing in program order and the live bytes tell: for searches.
     Estimate,
-    /// The peak, and whether it fits, with no more packing than that takes.
+    /// The peak, and what is allocated with the packer that the compiler would use.
     Verdict,
     /// Everything.
     Packed,
@@ -51,21 +51,27 @@ pub struct Outcome {
     pub pairs: Vec<(u32, u32)>,
     /// Sizes and lifetimes.
     pub sizes: Sizes,
-    /// Where the blocks lie with the better packer.
+    /// Where the blocks lie: with the online packer where the compiler would use that, else with the better one.
     pub placement: Placement,
 }
 
 impl Outcome {
+    /// Allocated bytes to expect: with the online packer where the compiler would use that, else with the better one.
+    #[must_use]
+    pub fn expected(&self) -> Bytes {
+        if self.packer == Packer::Online { self.allocated_online } else { self.allocated }
+    }
+
     /// The answer in one sentence, without a full stop.
     #[must_use]
     pub fn sentence(&self, capacity: Option<u64>) -> String {
         let (Some(capacity), Some(fits)) = (capacity, self.fits) else {
-            return format!("needs {}; nobody says how much there is", self.allocated.short());
+            return format!("needs {}; nobody says how much there is", self.expected().short());
         };
         if !fits {
-            return format!("still {} over", Bytes(self.allocated.0.saturating_sub(capacity)).short());
+            return format!("still {} over", Bytes(self.expected().0.saturating_sub(capacity)).short());
         }
-        let spare = Bytes(capacity.saturating_sub(self.allocated.0)).short();
+        let spare = Bytes(capacity.saturating_sub(self.expected().0)).short();
         if self.is_tight {
             return format!("fits, the compiler will repack and may rematerialise ({spare} to spare)");
         }
@@ -114,16 +120,17 @@ impl Memory {
         let packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
         // The second packer is slow, and no packer brings the heap below what is live at once.
         let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
-        let fallback = if depth == Depth::Packed || (undecided && depth == Depth::Verdict) {
+        let fallback = if depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict) {
             packing::best_fallback(&sizes.blocks)
         } else {
             None
         };
+        let heap = fallback.as_ref().map_or(online.heap, |fallback| fallback.heap.min(online.heap));
+        let best = allocated(heap);
         let placement = match fallback {
-            Some(fallback) if fallback.heap < online.heap => fallback,
+            Some(fallback) if packer == Packer::Fallback && fallback.heap < online.heap => fallback,
             _ => online,
         };
-        let best = allocated(placement.heap);
         // Packed by size, a heap takes hardly more than what is live.
         let packed = if depth == Depth::Estimate && undecided { least.saturating_add(live / ROOM) } else { best };
         let fits = self.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);

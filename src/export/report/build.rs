@@ -163,6 +163,7 @@ fn space_report(
         let row = *live.sequence().get(occupancy.reserved_peak_point as usize)?;
         Some(program.text.instruction_name(InstructionId(row)))
     });
+    let (what_if, what_if_sets) = what_if::what_if(program, analysis, space, device, options);
     let mut notes = xprof.inconsistencies.clone();
     notes.extend(space.peak_difference(program, analysis.live.as_ref()));
     SpaceReport {
@@ -197,9 +198,10 @@ fn space_report(
             .iter()
             .map(|&(category, bytes, buffers)| CategoryReport { category: category.name(), bytes: bytes.0, buffers })
             .collect(),
-        packing: what_if::packing(program, space),
-        what_if: what_if::what_if(program, analysis, space, device, &options.edits),
-        other_chips: what_if::other_chips(space),
+        packing: super::what_if::packing(program, space),
+        what_if,
+        what_if_sets,
+        other_chips: super::what_if::other_chips(space),
         curve: options.curve.then(|| {
             xprof.curve.iter().enumerate().map(|(event, &(bytes, unpadded))| (event, bytes, unpadded)).collect()
         }),

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::runtime_text;
 use super::schema::{ProfileReport, Report, SpaceReport};
 use super::text::{buffers, device, headline};
+use super::what_if::WhatIfReport;
 use crate::model::{Bytes, percent};
 
 /// Writes the report as Markdown.
@@ -92,25 +93,10 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     }
     out.push('\n');
     if let Some(what_if) = &space.what_if {
-        let edits: Vec<String> = what_if.edits.iter().map(|edit| code(edit)).collect();
-        let _ = writeln!(out, "What if {}: {}\n", edits.join(", "), what_if.summary);
-        let _ = writeln!(out, "| | before | after |\n|---|---:|---:|");
-        for (label, before, after) in [
-            ("peak", space.peak_bytes, what_if.peak_bytes),
-            ("allocated", Some(space.allocated_bytes), what_if.allocated_bytes),
-            ("always live", Some(space.always_live_bytes), what_if.base_bytes),
-        ] {
-            let _ = writeln!(
-                out,
-                "| {label} | {} | {} |",
-                before.map_or_else(|| "\u{2013}".to_owned(), |b| Bytes(b).short()),
-                after.short()
-            );
-        }
-        out.push('\n');
-        for warning in &what_if.warnings {
-            let _ = writeln!(out, "> careful: {}\n", escape(warning));
-        }
+        write_what_if(out, space, "", what_if);
+    }
+    for set in &space.what_if_sets {
+        write_what_if(out, space, &format!("**{}**: ", escape(&set.name)), &set.what_if);
     }
     if !space.at_peak.is_empty() {
         let _ =
@@ -131,6 +117,25 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     }
     for note in &space.notes {
         let _ = writeln!(out, "> {}\n", escape(note));
+    }
+}
+
+/// What changes come to.
+fn write_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if: &WhatIfReport) {
+    let edits: Vec<String> = what_if.edits.iter().map(|edit| code(edit)).collect();
+    let _ = writeln!(out, "What if {name}{}: {}\n", edits.join(", "), what_if.summary);
+    let _ = writeln!(out, "| | before | after |\n|---|---:|---:|");
+    for (label, before, after) in [
+        ("peak", space.peak_bytes, what_if.peak_bytes),
+        ("allocated", Some(space.allocated_bytes), what_if.allocated_bytes),
+        ("always live", Some(space.always_live_bytes), what_if.base_bytes),
+    ] {
+        let before = before.map_or_else(|| "\u{2013}".to_owned(), |b| Bytes(b).short());
+        let _ = writeln!(out, "| {label} | {before} | {} |", after.short());
+    }
+    out.push('\n');
+    for warning in &what_if.warnings {
+        let _ = writeln!(out, "> careful: {}\n", escape(warning));
     }
 }
 

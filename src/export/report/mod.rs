@@ -12,7 +12,7 @@ mod tiles;
 mod what_if;
 
 use crate::analysis::ProfileAnalysis;
-use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::{Edit, EditSet};
 use crate::model::{Profile, SourceInfo};
 pub use build::Builder;
 pub use schema::Report;
@@ -44,6 +44,8 @@ pub struct Options {
     pub buffers: bool,
     /// Changes to try out.
     pub edits: Vec<Edit>,
+    /// Named sets of changes to try out, each by itself.
+    pub sets: Vec<EditSet>,
 }
 
 /// A report over profiles and the sources that could not be read.

@@ -144,6 +144,9 @@ pub struct SpaceReport {
     pub packing: Option<super::what_if::PackingReport>,
     /// What the changes come to.
     pub what_if: Option<super::what_if::WhatIfReport>,
+    /// What named sets of changes come to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub what_if_sets: Vec<super::what_if::SetReport>,
     /// Whether the program would fit other chips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_chips: Option<Vec<super::what_if::ChipReport>>,

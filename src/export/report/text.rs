@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::runtime_text;
 use super::schema::{BufferReport, ProfileReport, ProgramReport, Report, SpaceReport};
+use super::what_if::WhatIfReport;
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 
 /// Writes the report as text.
@@ -159,8 +160,16 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
 
 /// What changes come to.
 fn write_what_if(out: &mut String, space: &SpaceReport) {
-    let Some(what_if) = &space.what_if else { return };
-    let _ = writeln!(out, "    what if {}: {}", what_if.edits.join("; "), what_if.summary);
+    if let Some(what_if) = &space.what_if {
+        write_one_what_if(out, space, "", what_if);
+    }
+    for set in &space.what_if_sets {
+        write_one_what_if(out, space, &format!("{}: ", set.name), &set.what_if);
+    }
+}
+
+fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if: &WhatIfReport) {
+    let _ = writeln!(out, "    what if {name}{}: {}", what_if.edits.join("; "), what_if.summary);
     let mut line = |label: &str, bytes: Bytes, before: Option<u64>| {
         let change = before.map(|before| UnitSystem::Binary.signed(i128::from(bytes.0) - i128::from(before)));
         let change = change.unwrap_or_default();

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::Options;
 use crate::advisor::chips;
 use crate::analysis::packing;
 use crate::analysis::what_if::{Depth, Edit, Memory};
@@ -50,6 +51,16 @@ pub struct WhatIfReport {
     pub summary: String,
 }
 
+/// What a named set of changes comes to.
+#[derive(Debug, Serialize)]
+pub struct SetReport {
+    /// Its name.
+    pub name: String,
+    /// What it comes to.
+    #[serde(flatten)]
+    pub what_if: WhatIfReport,
+}
+
 /// A chip.
 #[derive(Debug, Serialize)]
 pub struct ChipReport {
@@ -83,20 +94,29 @@ pub fn packing(program: &Program, space: &SpaceAnalysis) -> Option<PackingReport
     })
 }
 
-/// What the changes come to; `None` without changes.
+/// What the changes come to, and what named sets of changes come to; nothing without changes.
 pub fn what_if(
     program: &Program,
     analysis: &ProgramAnalysis,
     space: &SpaceAnalysis,
     device: &Device,
-    edits: &[Edit],
-) -> Option<WhatIfReport> {
-    if edits.is_empty() || space.color != HBM {
-        return None;
+    options: &Options,
+) -> (Option<WhatIfReport>, Vec<SetReport>) {
+    if (options.edits.is_empty() && options.sets.is_empty()) || space.color != HBM {
+        return (None, Vec::new());
     }
     let memory = Memory::new(program, analysis, space, device);
+    let sets = options
+        .sets
+        .iter()
+        .map(|set| SetReport { name: set.name.clone(), what_if: tried(program, &memory, &set.edits) });
+    let sets = sets.collect();
+    ((!options.edits.is_empty()).then(|| tried(program, &memory, &options.edits)), sets)
+}
+
+fn tried(program: &Program, memory: &Memory, edits: &[Edit]) -> WhatIfReport {
     let outcome = memory.evaluate(program, edits, Depth::Packed);
-    Some(WhatIfReport {
+    WhatIfReport {
         edits: edits.iter().map(ToString::to_string).collect(),
         peak_bytes: outcome.peak,
         allocated_bytes: outcome.allocated,
@@ -108,7 +128,7 @@ pub fn what_if(
         band: outcome.band,
         peak_range_bytes: outcome.peak_range,
         warnings: outcome.warnings,
-    })
+    }
 }
 
 /// Whether the program would fit other chips.

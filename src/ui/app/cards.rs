@@ -192,10 +192,9 @@ impl App {
     }
 
     fn path_sheet(&mut self, ui: &Ui, theme: &Theme) {
-        let Some(mut path) = self.path_field.take() else { return };
+        let Some((mut path, purpose)) = self.path_field.take() else { return };
         let mut open = None;
-        let is_saving = self.saving.is_some();
-        let (title, verb) = if is_saving { ("Save the picture", "Save") } else { ("Open a file", "Open") };
+        let (title, verb) = purpose.words();
         let modal = egui::Modal::new(egui::Id::unique("path")).frame(sheet_frame(theme)).show(ui.ctx(), |ui| {
             ui.set_width(520.0);
             ui.label(text(title, size::HEADLINE, Weight::SemiBold, theme.text));
@@ -217,10 +216,9 @@ impl App {
         });
         let closed = modal.inner || modal.should_close();
         match open.filter(|path| !path.as_os_str().is_empty()) {
-            Some(path) if is_saving => self.write_picture(&path),
-            Some(path) => self.open(Source::Path(path)),
-            None if closed => self.saving = None,
-            None => self.path_field = Some(path),
+            Some(path) => self.answered(purpose, vec![path]),
+            None if closed => {}
+            None => self.path_field = Some((path, purpose)),
         }
     }
 }

@@ -14,16 +14,16 @@ mod picture;
 mod place;
 mod presenter;
 mod sample;
-mod saving;
 mod session_list;
 mod side_panel;
 mod status_bar;
 mod top_bar;
 mod window;
+mod writing;
 
 use std::sync::Arc;
 
-use egui::{CentralPanel, ColorImage, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
+use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
 pub use commands::{COMMANDS, Command};
 pub use files::{FileState, Files};
@@ -39,8 +39,8 @@ use super::widget::style;
 use super::widget::theme::{Look, Theme, space};
 use crate::analysis::neutral::Names;
 use crate::model::UnitSystem;
-use dialog::{Answer, Dialog};
-use saving::Saving;
+use dialog::{Dialog, Purpose};
+use writing::Writing;
 
 /// The whole program.
 pub struct App {
@@ -50,11 +50,10 @@ pub struct App {
     pub options: Options,
     /// Where the next file that opens is to begin.
     pub place: Option<Place>,
-    dialog: Option<Dialog>,
-    writing: Option<Saving>,
-    /// The dialog that asks where to save a picture, and the picture.
-    saving: Option<(Option<Dialog>, ColorImage)>,
-    path_field: Option<String>,
+    dialog: Option<(Dialog, Purpose)>,
+    writing: Option<Writing>,
+    /// A path that is typed where the desktop has no dialog, and what for.
+    path_field: Option<(String, Purpose)>,
     palette: Option<palette::Palette>,
     keeper: Keeper,
     keys: presenter::Keys,
@@ -86,7 +85,6 @@ impl App {
             options,
             place: None,
             dialog: None,
-            saving: None,
             writing: None,
             path_field: None,
             palette: None,
@@ -169,7 +167,7 @@ impl App {
         let theme = Theme::of(ui.ctx());
         self.poll();
         self.poll_dialog();
-        if let Some(words) = self.writing.as_ref().and_then(Saving::poll) {
+        if let Some(words) = self.writing.as_ref().and_then(Writing::poll) {
             self.writing = None;
             self.say(&words);
         }
@@ -302,7 +300,8 @@ impl App {
                 self.say("Copied");
             }
             Action::Open(path) => self.open(Source::Path(path)),
-            Action::Save(file) => self.writing = Some(Saving::start(&self.ctx, file)),
+            Action::Save(file) => self.ask(Purpose::Text(file)),
+            Action::ReadSets => self.ask(Purpose::ReadSets),
             Action::Panel(panel) => {
                 self.panel = Some(true);
                 if let Some(open) = self.files.current_mut() {
@@ -383,7 +382,7 @@ impl App {
             }
             Command::Clear if self.help => self.help = false,
             Command::Clear if self.palette.is_some() => self.palette = None,
-            Command::Clear if self.path_field.is_some() => (self.path_field, self.saving) = (None, None),
+            Command::Clear if self.path_field.is_some() => self.path_field = None,
             Command::View(_)
             | Command::Back
             | Command::Forward
@@ -464,61 +463,15 @@ impl App {
         open.remember(before);
     }
 
-    fn open_dialog(&mut self) {
-        if self.dialog.is_none() {
-            self.dialog = Some(Dialog::open(&self.ctx));
-        }
-    }
-
     /// Asks where to save a picture of the view.
     fn save_picture(&mut self) {
         let Some(picture) = self.picture_of_view() else { return self.say("There is no view to save") };
         let view = self.files.current().map_or("view", |open| open.shared.view);
-        let dialog = Dialog::save_picture(&self.ctx, format!("highwater-{view}.png"));
-        self.saving = Some((Some(dialog), picture));
+        self.ask(Purpose::Picture(format!("highwater-{view}.png"), picture));
     }
 
-    /// Writes the picture that waits for a place.
-    fn write_picture(&mut self, path: &std::path::Path) {
-        let Some((_, picture)) = self.saving.take() else { return };
-        match crate::export::image::write_png(path, picture.size, picture.as_raw()) {
-            Ok(()) => self.say(&format!("Saved {}", path.display())),
-            Err(error) => self.errors.push((path.display().to_string(), format!("cannot be written: {error}"))),
-        }
-    }
-
-    fn poll_saving(&mut self) {
-        let Some((Some(dialog), _)) = &self.saving else { return };
-        match dialog.poll() {
-            Answer::Waiting => self.ctx.request_repaint_after(std::time::Duration::from_millis(100)),
-            Answer::Files(paths) => match paths.first() {
-                Some(path) => self.write_picture(path),
-                None => self.saving = None,
-            },
-            Answer::Cancelled => self.saving = None,
-            Answer::Missing => {
-                if let Some((dialog, _)) = &mut self.saving {
-                    *dialog = None;
-                }
-                self.path_field = Some("highwater.png".to_owned());
-            }
-        }
-    }
-
-    fn poll_dialog(&mut self) {
-        self.poll_saving();
-        let Some(dialog) = &self.dialog else { return };
-        match dialog.poll() {
-            Answer::Waiting => return self.ctx.request_repaint_after(std::time::Duration::from_millis(100)),
-            Answer::Files(paths) => {
-                for path in paths {
-                    self.open(Source::Path(path));
-                }
-            }
-            Answer::Cancelled => {}
-            Answer::Missing => self.path_field = Some(String::new()),
-        }
-        self.dialog = None;
+    fn open_dialog(&mut self) {
+        self.ask(Purpose::Profiles);
     }
 
     fn take_drops(&mut self, ctx: &egui::Context) {

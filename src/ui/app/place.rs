@@ -20,6 +20,8 @@ pub struct Place {
     pub step: Option<u32>,
     /// Capacity of the device's memory.
     pub capacity: Option<crate::model::Bytes>,
+    /// Named sets of changes.
+    pub sets: Vec<crate::analysis::what_if::EditSet>,
     /// Changes to try out.
     pub edits: Vec<crate::analysis::what_if::Edit>,
     /// What to find.
@@ -87,6 +89,7 @@ impl App {
         }
         open.shared.changes.own.clone_from(&place.edits);
         open.shared.changes.on.clone_from(&place.edits);
+        open.shared.changes.save_all(place.sets);
         if let (Some(text), Some((program, _))) = (&place.select, document.program(open.shared.program)) {
             let rows = (0..program.buffers.len()).map(BufferId::from_index);
             let number: Option<i64> = text.parse().ok();

@@ -30,6 +30,8 @@ pub enum Action {
     Open(std::path::PathBuf),
     /// Write a file where the person says.
     Save(TextFile),
+    /// Read sets of changes out of a file that the person names.
+    ReadSets,
     /// Show a panel on the right.
     Panel(&'static str),
 }

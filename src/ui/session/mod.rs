@@ -26,6 +26,6 @@ pub use locals::Locals;
 pub use options::{Options, ThemeChoice};
 pub use pins::{Pin, PinOn};
 pub use settings::Settings;
-pub use shared::{Changes, RowScope, Shared, Spot};
+pub use shared::{Changes, RowScope, Shared, Spot, TreePlace};
 pub use text_file::TextFile;
-pub use tried::{Class, Tried};
+pub use tried::{Class, Standing, Tried};

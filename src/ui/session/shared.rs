@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::pins::{MAX_PINS, Pin, PinOn};
-use crate::analysis::what_if::Edit;
+use crate::analysis::tree::TreeKind;
+use crate::analysis::what_if::{Edit, EditSet};
 use crate::model::{BufferId, Capacity};
 
 /// Which buffers a table lists.
@@ -23,6 +24,15 @@ impl RowScope {
     pub const ALL: [Self; 3] = [Self::Peak, Self::Step, Self::All];
 }
 
+/// Where one is in the tree of what lives.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TreePlace {
+    /// By what it divides.
+    pub kind: TreeKind,
+    /// Names that lead from the root to what fills the view.
+    pub path: Vec<String>,
+}
+
 /// A place to go back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Spot {
@@ -36,6 +46,8 @@ pub struct Spot {
     pub selected: Option<BufferId>,
     /// Pinned step.
     pub step: Option<u32>,
+    /// Place in the tree.
+    pub tree: TreePlace,
 }
 
 /// State shared by the views of a document.
@@ -77,6 +89,10 @@ pub struct Shared {
     pub capacity: HashMap<i64, Capacity>,
     /// Changes to try out.
     pub changes: Changes,
+    /// A finding of the advisor to unfold.
+    pub to_finding: Option<usize>,
+    /// Place in the tree of what lives.
+    pub tree: TreePlace,
 }
 
 /// Changes to try out: what the what-if view and the advisor share.
@@ -86,8 +102,8 @@ pub struct Changes {
     pub on: Vec<Edit>,
     /// Those written by hand, on or off.
     pub own: Vec<Edit>,
-    /// Saved sets with their names.
-    pub saved: Vec<(String, Vec<Edit>)>,
+    /// Saved sets.
+    pub saved: Vec<EditSet>,
 }
 
 impl Changes {
@@ -95,6 +111,22 @@ impl Changes {
     #[must_use]
     pub fn are_on(&self, edits: &[Edit]) -> bool {
         !edits.is_empty() && edits.iter().all(|edit| self.on.contains(edit))
+    }
+
+    /// Saves sets; those of the same name are replaced.
+    pub fn save_all(&mut self, sets: Vec<EditSet>) {
+        self.saved.retain(|known| !sets.iter().any(|set| set.name == known.name));
+        self.saved.extend(sets);
+    }
+
+    /// Switches exactly the changes of a set on.
+    pub fn take(&mut self, set: &EditSet) {
+        for edit in &set.edits {
+            if !self.own.contains(edit) {
+                self.own.push(edit.clone());
+            }
+        }
+        self.on.clone_from(&set.edits);
     }
 
     /// Switches changes on or off.
@@ -129,6 +161,8 @@ impl Shared {
             pins: Vec::new(),
             capacity: HashMap::new(),
             changes: Changes::default(),
+            to_finding: None,
+            tree: TreePlace::default(),
         }
     }
 
@@ -166,7 +200,14 @@ impl Shared {
     /// Where one is.
     #[must_use]
     pub fn spot(&self) -> Spot {
-        Spot { view: self.view, program: self.program, color: self.color, selected: self.selected, step: self.step }
+        Spot {
+            view: self.view,
+            program: self.program,
+            color: self.color,
+            selected: self.selected,
+            step: self.step,
+            tree: self.tree.clone(),
+        }
     }
 
     /// Goes to a place.
@@ -175,5 +216,6 @@ impl Shared {
         self.view = spot.view;
         self.selected = spot.selected;
         self.step = spot.step;
+        self.tree.clone_from(&spot.tree);
     }
 }

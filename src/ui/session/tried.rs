@@ -1,11 +1,13 @@
 //! Changes tried out: the outcome with everything its view draws, computed on a worker.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::document::Document;
 use crate::analysis::what_if::names::pass_of;
 use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
-use crate::model::Bytes;
+use crate::analysis::{packing, scope};
+use crate::model::{BufferId, Bytes, Program};
 
 /// What a part of the memory is for; forward and backward are guesses from names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,6 +55,23 @@ impl Class {
     }
 }
 
+/// What stands at a peak, equal things of all layers as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Standing {
+    /// Framework's name, numbered scopes folded.
+    pub name: String,
+    /// Bytes of all.
+    pub bytes: Bytes,
+    /// How many.
+    pub count: usize,
+    /// What they are for.
+    pub class: Class,
+    /// The largest of them.
+    pub buffer: BufferId,
+    /// Its bytes.
+    largest: u64,
+}
+
 /// The outcome of some changes.
 pub struct Tried {
     /// The memory they were tried on.
@@ -69,6 +88,8 @@ pub struct Tried {
     pub classes: Vec<Vec<u64>>,
     /// Events above the capacity, without and with the changes.
     pub over: (usize, usize),
+    /// What stands at the peak with them, most bytes first.
+    pub standing: Vec<Standing>,
 }
 
 impl Tried {
@@ -101,7 +122,8 @@ impl Tried {
             memory.capacity.map_or(0, |capacity| curve.iter().filter(|&&bytes| bytes > capacity).count())
         };
         let over = (count(&curve_before), count(&curve_after));
-        Some(Self { memory, before, after, curve_before, curve_after, classes, over })
+        let standing = standing(model, &memory, &after);
+        Some(Self { memory, before, after, curve_before, curve_after, classes, over, standing })
     }
 
     /// Bytes by which the peak changes.
@@ -114,7 +136,7 @@ impl Tried {
     #[must_use]
     pub fn spare(&self) -> Option<(bool, Bytes)> {
         let capacity = self.memory.capacity?;
-        let needs = self.after.allocated.0;
+        let needs = self.after.expected().0;
         Some(if needs > capacity { (false, Bytes(needs - capacity)) } else { (true, Bytes(capacity - needs)) })
     }
 
@@ -127,7 +149,7 @@ impl Tried {
         let _ = writeln!(out, "{name}: {}", self.after.sentence(self.memory.capacity));
         for (label, before, after) in [
             ("peak", self.before.peak, self.after.peak),
-            ("allocated", Bytes(self.memory.allocated), self.after.allocated),
+            ("allocated", Bytes(self.memory.allocated), self.after.expected()),
             ("always live", self.before.base, self.after.base),
         ] {
             let _ = writeln!(out, "  {label}: {} -> {} ({})", before.short(), after.short(), after.exact());
@@ -141,4 +163,51 @@ impl Tried {
         let _ = writeln!(out, "  highwater report FILE {}", edits.join(" "));
         out
     }
+}
+
+/// What stands at the peak of an outcome.
+fn standing(program: &Program, memory: &Memory, outcome: &Outcome) -> Vec<Standing> {
+    let mut rows: HashMap<String, Standing> = HashMap::new();
+    let mut add = |name: String, bytes: u64, class: Class, buffer: BufferId| {
+        if bytes == 0 {
+            return;
+        }
+        let row = rows.entry(name).or_insert_with_key(|name| Standing {
+            name: name.clone(),
+            bytes: Bytes::ZERO,
+            count: 0,
+            class,
+            buffer,
+            largest: 0,
+        });
+        row.bytes = Bytes(row.bytes.0.saturating_add(bytes));
+        row.count += 1;
+        if bytes > row.largest {
+            (row.largest, row.buffer) = (bytes, buffer);
+        }
+    };
+    let called = |op_name: &str, buffer: BufferId| {
+        let folded = scope::folded(op_name);
+        if folded.is_empty() { program.buffer_name(buffer) } else { folded }
+    };
+    for (base, &bytes) in memory.base.iter().zip(&outcome.sizes.base) {
+        let op_name = || program.buffers.instruction_of(base.buffer).map(|i| program.text.op_name(i));
+        let (name, class) = match &base.role {
+            Role::Argument { path, .. } => (called(path, base.buffer), Class::Argument),
+            Role::Result(_) => ("results".to_owned(), Class::Result),
+            Role::Other => (called(&op_name().unwrap_or_default(), base.buffer), Class::Constant),
+        };
+        add(name, bytes, class, base.buffer);
+    }
+    let (_, at) = packing::most_live(&outcome.sizes.blocks);
+    for (block, &family) in outcome.sizes.blocks.iter().zip(&outcome.sizes.family) {
+        if block.start <= at && at <= block.end {
+            let Some(family_row) = memory.families.list.get(family as usize) else { continue };
+            let name = memory.names.of(family as usize);
+            add(called(name, family_row.root), block.size, Class::of(name), family_row.root);
+        }
+    }
+    let mut rows: Vec<Standing> = rows.into_values().collect();
+    rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    rows
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use egui::Ui;
 
+use crate::analysis::what_if::{Edit, EditSet};
 use crate::export::report;
 use crate::ui::session::{Action, Document, Job, ViewContext};
 use crate::ui::widget::controls;
@@ -15,6 +16,8 @@ const TOP: usize = 50;
 
 #[derive(Default)]
 struct State {
+    /// Changes that are in it.
+    of: (Vec<Edit>, Vec<EditSet>),
     words: Option<Job<Arc<str>>>,
 }
 
@@ -24,8 +27,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut state = context.locals.take::<State>();
     let document = context.document.clone();
     let work = context.work.clone();
-    let words =
-        state.words.get_or_insert_with(|| Job::start(&work, "report", move || written(&document))).poll().cloned();
+    let changes = &context.shared.changes;
+    if state.of.0 != changes.on || state.of.1 != changes.saved {
+        state.of = (changes.on.clone(), changes.saved.clone());
+        state.words = None;
+    }
+    let (edits, sets) = state.of.clone();
+    let start = || Job::start(&work, "report", move || written(&document, edits, sets));
+    let words = state.words.get_or_insert_with(start).poll().cloned();
     egui::Frame::new().inner_margin(egui::Margin::symmetric(20, 12)).show(ui, |ui| {
         ui.horizontal(|ui| {
             ui.label(text("Report", size::HEADLINE, Weight::SemiBold, theme.text));
@@ -34,7 +43,16 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             {
                 context.actions.push(Action::Copy(words.to_string()));
             }
-            ui.label(text("the same as highwater report", size::SMALL, Weight::Regular, theme.text3));
+            ui.label(text(
+                if state.of.0.is_empty() && state.of.1.is_empty() {
+                    "the same as highwater report"
+                } else {
+                    "the same as highwater report, with the changes of What if"
+                },
+                size::SMALL,
+                Weight::Regular,
+                theme.text3,
+            ));
         });
         ui.add_space(6.0);
         let Some(words) = words else { return };
@@ -46,8 +64,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-fn written(document: &Document) -> Arc<str> {
-    let options = report::Options { top: TOP, ..report::Options::default() };
+fn written(document: &Document, edits: Vec<Edit>, sets: Vec<EditSet>) -> Arc<str> {
+    let options = report::Options { top: TOP, edits, sets, ..report::Options::default() };
     let report = report::build(&[(&document.profile, &document.analysis)], &[], &options);
     report::write(&report, report::Format::Text).into()
 }

@@ -1,13 +1,19 @@
-//! Overview: does it fit, what stands at the peak, how memory goes over the program, the largest contributors.
+//! Overview: does it fit, what would make it fit, what stands at the peak, how memory goes over the program, the largest
+//! contributors.
 
+mod advice;
 mod bar;
 mod largest;
 mod readouts;
 mod verdict;
 
+use std::sync::Arc;
+
 use egui::{Align2, Pos2, Rect, Sense, Stroke, Ui, Vec2};
 
 use super::palette;
+use crate::advisor::Advice;
+use crate::analysis::Verdict;
 use crate::model::{Category, thousands};
 use crate::ui::session::{SpaceData, ViewContext};
 use crate::ui::widget::axis::{Span, byte_ticks};
@@ -37,7 +43,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
         egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
             ui.set_width(ui.available_width());
-            verdict::show(ui, context, &theme);
+            let advice = context.advice();
+            verdict_and_plan(ui, context, &theme, advice.as_ref());
             ui.add_space(14.0);
             bar::show(ui, context, &theme, data.as_deref());
             ui.add_space(10.0);
@@ -45,12 +52,66 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             ui.add_space(10.0);
             notes(ui, context, &theme);
             let Some(data) = data else { return };
-            curve(ui, context, &theme, &data, &mut state.curve);
-            ui.add_space(12.0);
-            largest::show(ui, context, &theme, &data, &mut state.largest);
+            let full = ui.available_width();
+            if full < WIDE {
+                advice::findings(ui, context, &theme, advice.as_ref(), (full / 290.0) as usize);
+                ui.add_space(10.0);
+                curve(ui, context, &theme, &data, &mut state.curve);
+                ui.add_space(12.0);
+                largest::show(ui, context, &theme, &data, &mut state.largest);
+                return;
+            }
+            let top = ui.cursor().min;
+            let column =
+                |left: f32, width: f32| Rect::from_min_size(top + Vec2::new(left, 0.0), Vec2::new(width, 4000.0));
+            let mut left =
+                ui.new_child(egui::UiBuilder::new().max_rect(column(0.0, full - COLUMN - 28.0)).id_salt("left"));
+            curve(&mut left, context, &theme, &data, &mut state.curve);
+            left.add_space(12.0);
+            largest::show(&mut left, context, &theme, &data, &mut state.largest);
+            let mut right =
+                ui.new_child(egui::UiBuilder::new().max_rect(column(full - COLUMN, COLUMN)).id_salt("right"));
+            advice::findings(&mut right, context, &theme, advice.as_ref(), 1);
+            let height = left.min_rect().height().max(right.min_rect().height());
+            ui.allocate_exact_size(Vec2::new(full, height), Sense::hover());
         });
     });
     context.locals.put(state);
+}
+
+/// Room for a column of findings beside the rest.
+const WIDE: f32 = 1180.0;
+
+/// Width of that column, and of the plan beside the verdict.
+const COLUMN: f32 = 400.0;
+
+/// The verdict, and beside or below it the plan where it does not fit.
+fn verdict_and_plan(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, advice: Option<&Arc<Advice>>) {
+    let plan = advice::plan_of(advice.map(AsRef::as_ref), context.shared.program).filter(|_| context.shared.color == 0);
+    let full = ui.available_width();
+    // While the advisor looks, the room for its plan is kept.
+    let is_awaited = advice.is_none() && matches!(context.verdict(), Verdict::Over { .. });
+    let Some(width) = (full >= 860.0 && (plan.is_some() || is_awaited)).then(|| COLUMN.min(full * 0.4)) else {
+        verdict::show(ui, context, theme);
+        if let Some(plan) = plan {
+            ui.add_space(10.0);
+            advice::plan(ui, context, theme, plan);
+        } else if is_awaited {
+            ui.add_space(10.0 + advice::PLAN);
+        }
+        return;
+    };
+    let top = ui.cursor().min;
+    let left = Rect::from_min_size(top, Vec2::new(full - width - 28.0, advice::PLAN));
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(left).id_salt("verdict"));
+    verdict::show(&mut child, context, theme);
+    let height = child.min_rect().height().max(advice::PLAN);
+    let (whole, _) = ui.allocate_exact_size(Vec2::new(full, height), Sense::hover());
+    if let Some(plan) = plan {
+        let right = Rect::from_min_max(Pos2::new(whole.right() - width, whole.top()), whole.max);
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(right).id_salt("plan"));
+        advice::plan(&mut child, context, theme, plan);
+    }
 }
 
 /// What does not fit together, or could not be read.

@@ -6,7 +6,7 @@ use super::super::palette;
 use super::drawing;
 use crate::analysis::category;
 use crate::analysis::padding::in_words;
-use crate::analysis::shape_groups::{ShapeGroup, alternatives, peak_with};
+use crate::analysis::shape_groups::{Alternative, ShapeGroup, alternatives, peak_with};
 use crate::model::{Bytes, factor, percent, thousands};
 use crate::ui::session::{SpaceData, ViewContext};
 use crate::ui::widget::controls::{hairline, paint_cut};
@@ -14,11 +14,29 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Slot, Theme, size, space};
 
+/// Another form of a shape, and the peak with it.
+pub struct Form {
+    what: Alternative,
+    after: Bytes,
+}
+
+/// What else a shape could look like, each with the peak as it would be.
+pub fn forms(data: &SpaceData, group: &ShapeGroup) -> Vec<Form> {
+    let boxes: Vec<_> = group.everywhere.iter().filter_map(|&buffer| data.box_of(buffer).copied()).collect();
+    let total = &data.by_category.curves.total;
+    let with = |what: Alternative| {
+        let less = group.each.saturating_sub(what.each);
+        Form { after: peak_with(&data.map, total, &boxes, less), what }
+    };
+    alternatives(&group.node).into_iter().map(with).collect()
+}
+
+/// Draws the card.
 pub fn show(
     ui: &mut Ui,
     context: &ViewContext<'_>,
     theme: &Theme,
-    data: &SpaceData,
+    (data, forms): (&SpaceData, &[Form]),
     group: &ShapeGroup,
     rect: Rect,
     tiles: &mut CachedRaster,
@@ -51,7 +69,7 @@ pub fn show(
         .zip(group.buffers.first())
         .map_or(Slot::Temporary, |(scene, buffer)| palette::slot(category(scene.program, *buffer)));
     drawing::show(ui, theme, group, slot, left, tiles);
-    other_forms(ui, context, theme, data, group, right);
+    other_forms(ui, context, theme, data, (group, forms), right);
 }
 
 fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, group: &ShapeGroup) {
@@ -59,14 +77,20 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, group: &Shape
     let expansion =
         if group.useful.0 == 0 { "\u{2013}".to_owned() } else { factor(group.each.0 as f64 / group.useful.0 as f64) };
     let share = percent(group.each.saturating_sub(group.useful).0, group.each.0);
+    let more = group.everywhere.len().saturating_sub(group.buffers.len());
+    let without = match more {
+        0 => "without its padding".to_owned(),
+        n => format!("with {} more elsewhere", thousands(n as u64)),
+    };
     let cells = [
         ("Each takes", units.split(group.each), group.each.exact()),
         ("Useful", units.split(group.useful), group.useful.exact()),
         ("Expansion", (expansion, ""), format!("{share} padding")),
         ("Wasted by all", units.split(group.waste()), group.waste().exact()),
+        ("Saves at the peak", units.split(group.saves), without),
     ];
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 66.0), Sense::hover());
-    let width = (rect.width() / 4.0).min(210.0);
+    let width = (rect.width() / cells.len() as f32).min(200.0);
     for (i, (title, (number, unit), remark)) in cells.into_iter().enumerate() {
         let at = rect.min + Vec2::new(width * i as f32, 4.0);
         let top_left = Align2::LEFT_TOP;
@@ -89,7 +113,14 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, group: &Shape
     }
 }
 
-fn other_forms(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceData, group: &ShapeGroup, rect: Rect) {
+fn other_forms(
+    ui: &Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    data: &SpaceData,
+    (group, forms): (&ShapeGroup, &[Form]),
+    rect: Rect,
+) {
     let small = Weight::Regular.at(size::SMALL);
     let painter = ui.painter();
     let peak = data.by_category.curves.total.changes().map(|(_, value)| value).max().unwrap_or(0);
@@ -105,16 +136,17 @@ fn other_forms(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceDa
         theme.text2,
     );
     hairline(ui, head, theme.line2);
-    let forms = alternatives(&group.node);
     if forms.is_empty() {
         let at = Pos2::new(rect.left(), head.bottom() + 14.0);
         let words = if group.waste() == Bytes::ZERO { "It wastes nothing." } else { "No other form of it needs less." };
         painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
         return;
     }
-    for (i, form) in forms.iter().take(((rect.height() - 24.0) / 38.0) as usize).enumerate() {
+    // Where there is little room, what a form means is said by its tooltip.
+    let tall = if rect.height() < 140.0 { 22.0 } else { 38.0 };
+    for (i, Form { what: form, after }) in forms.iter().take(((rect.height() - 24.0) / tall) as usize).enumerate() {
         let row =
-            Rect::from_min_size(Pos2::new(rect.left(), head.bottom() + 38.0 * i as f32), Vec2::new(rect.width(), 38.0));
+            Rect::from_min_size(Pos2::new(rect.left(), head.bottom() + tall * i as f32), Vec2::new(rect.width(), tall));
         let y = row.top() + 12.0;
         let room = columns[1] - columns[0] - 70.0;
         paint_cut(
@@ -127,17 +159,17 @@ fn other_forms(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceDa
             room,
         );
         let at = Pos2::new(columns[0], y + 15.0);
-        painter.text(at, Align2::LEFT_CENTER, form.effect, small.clone(), theme.text2);
+        if tall > 30.0 {
+            painter.text(at, Align2::LEFT_CENTER, form.effect, small.clone(), theme.text2);
+        }
         let each = context.short(form.each);
         painter.text(Pos2::new(columns[1], y), Align2::RIGHT_CENTER, each, small.clone(), theme.text);
-        let less = group.each.saturating_sub(form.each);
-        let after = peak_with(&data.map, &data.by_category.curves.total, &group.buffers, less);
         let change = i128::from(after.0) - i128::from(peak);
         let words = if change == 0 { "none".to_owned() } else { context.options.units.signed(change) };
         let color = if change < 0 { theme.ok } else { theme.text2 };
         painter.text(Pos2::new(columns[2], y), Align2::RIGHT_CENTER, &words, Weight::SemiBold.at(size::SMALL), color);
-        if change < 0 {
-            let to = format!("to {}", context.short(after));
+        if change < 0 && tall > 30.0 {
+            let to = format!("to {}", context.short(*after));
             painter.text(Pos2::new(columns[2], y + 15.0), Align2::RIGHT_CENTER, to, small.clone(), theme.text2);
         }
         hairline(ui, row, theme.line);

@@ -2,32 +2,81 @@
 
 mod card;
 mod drawing;
+mod rows;
+mod scatter;
+
+use std::sync::Arc;
 
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
-use super::{menu, palette};
-use crate::analysis::category;
-use crate::analysis::shape_groups::{ShapeGroup, shape_groups};
-use crate::model::{Bytes, UnitSystem, factor, percent, thousands};
-use crate::ui::session::{FindKey, Scene, ViewContext};
-use crate::ui::widget::controls::segmented;
+use crate::analysis::shape_groups::{ShapeGroup, rank, shape_groups};
+use crate::model::{BufferId, Bytes, percent, thousands};
+use crate::ui::session::{FindKey, Job, Scene, ViewContext};
+use crate::ui::widget::controls::{link, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
-use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::table::TableState;
+use crate::ui::widget::theme::{Theme, size};
+
+/// Room for the scatter beside the table.
+const BESIDE: f32 = 860.0;
+
+/// Which buffers are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Which {
+    /// What lives at the step, or at the peak.
+    #[default]
+    Step,
+    /// All of the memory space, whenever they live.
+    Program,
+}
+
+/// Program, space, step, and which buffers.
+type Of = (usize, i64, Option<u32>, Which);
+
+/// What was found about them.
+#[derive(Default)]
+struct Found {
+    groups: Vec<ShapeGroup>,
+    /// Buffers with something wasted, and shapes.
+    wasting: (usize, usize),
+    buffers: usize,
+    bytes: Bytes,
+    waste: Bytes,
+    /// The most padding at one time, and when.
+    most: (Bytes, u32),
+}
+
+impl Found {
+    fn new(groups: Vec<ShapeGroup>, most: (u64, u32)) -> Self {
+        let wasting = groups.iter().filter(|group| group.waste() > Bytes::ZERO);
+        Self {
+            wasting: wasting.fold((0, 0), |(b, s), group| (b + group.buffers.len(), s + 1)),
+            buffers: groups.iter().map(|group| group.buffers.len()).sum(),
+            bytes: groups.iter().map(ShapeGroup::bytes).fold(Bytes::ZERO, |sum, b| Bytes(sum.0.saturating_add(b.0))),
+            waste: groups.iter().map(ShapeGroup::waste).fold(Bytes::ZERO, |sum, b| Bytes(sum.0.saturating_add(b.0))),
+            most: (Bytes(most.0), most.1),
+            groups,
+        }
+    }
+}
 
 #[derive(Default)]
 struct State {
-    of: Option<(usize, i64, Option<u32>)>,
-    groups: Vec<ShapeGroup>,
+    which: Which,
+    building: Option<(Of, Job<Arc<Found>>)>,
+    of: Option<Of>,
+    found: Arc<Found>,
     chosen: usize,
+    /// The selection that was followed last.
+    followed: Option<BufferId>,
+    /// What else the chosen shape could look like.
+    forms: Option<((Of, usize), Vec<card::Form>)>,
     table: TableState,
     bar: CachedRaster,
     tiles: CachedRaster,
     /// Which groups have something that is found, and what that depends on.
-    lit: (Option<(usize, FindKey)>, Vec<bool>),
-    /// Counts changes of the groups.
-    version: usize,
+    lit: (Option<(Of, FindKey)>, Vec<bool>),
 }
 
 /// Draws the view.
@@ -35,20 +84,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = Theme::of(ui.ctx());
     let Some(scene) = context.scene() else { return super::empty::without_memory(ui, context, &theme) };
     let mut state = context.locals.take::<State>();
-    let data = context.data();
-    let of = (context.shared.program, context.shared.color, context.shared.step);
-    if state.of != Some(of)
-        && let Some(data) = &data
-    {
-        let buffers: Vec<_> = match context.shared.step {
-            None => scene.space.at_peak.clone(),
-            Some(step) => data.map.live_at(step).iter().map(|item| item.buffer).collect(),
-        };
-        state.groups = shape_groups(scene.program, scene.analysis, &buffers);
-        state.of = Some(of);
-        state.version += 1;
-        state.chosen = 0;
-    }
+    update(context, scene, &mut state);
     follow_selection(context, &mut state);
     egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
         ui.set_width(ui.available_width());
@@ -57,22 +93,70 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let body = ui.available_rect_before_wrap();
         let least = 170.0f32.min(body.height() * 0.4);
         let card_height = (body.height() - least - 12.0).min(430.0).max(body.height() * 0.5);
-        if let (Some(data), Some(group)) = (&data, state.groups.get(state.chosen)) {
+        let found = Arc::clone(&state.found);
+        if let (Some(data), Some(group), Some(of)) = (context.data(), found.groups.get(state.chosen), state.of) {
             let rect = Rect::from_min_size(body.min, Vec2::new(body.width(), card_height));
-            card::show(ui, context, &theme, data, group, rect, &mut state.tiles);
+            let key = (of, state.chosen);
+            if state.forms.as_ref().is_none_or(|(of, _)| *of != key) {
+                state.forms = Some((key, card::forms(&data, group)));
+            }
+            let forms = state.forms.as_ref().map_or(&[][..], |(_, forms)| forms);
+            card::show(ui, context, &theme, (&data, forms), group, rect, &mut state.tiles);
         }
         let rest = Rect::from_min_max(Pos2::new(body.left(), body.top() + card_height + 12.0), body.max);
-        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rest).id_salt("groups"));
-        table(&mut child, context, scene, &mut state);
+        shapes(ui, context, &theme, scene, &mut state, &found, rest);
     });
     context.locals.put(state);
 }
 
+/// Asks for the shapes of what is looked at, and takes them once they are there.
+fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
+    let (program, color) = (context.shared.program, context.shared.color);
+    let of: Of = (program, color, context.shared.step.filter(|_| state.which == Which::Step), state.which);
+    let is_wanted = state.of != Some(of) && state.building.as_ref().is_none_or(|(building, _)| *building != of);
+    if is_wanted && let Some(data) = context.data() {
+        let buffers: Vec<BufferId> = match (state.which, context.shared.step) {
+            (Which::Program, _) => scene.space.buffers.clone(),
+            (Which::Step, None) => scene.space.at_peak.clone(),
+            (Which::Step, Some(step)) => data.map.live_at(step).iter().map(|item| item.buffer).collect(),
+        };
+        let document = Arc::clone(context.document);
+        let job = Job::start(context.work, "shapes", move || {
+            let Some((model, analysis)) = document.program(program) else { return Arc::default() };
+            let mut groups = shape_groups(model, analysis, &buffers);
+            let curves = &data.by_category.curves;
+            let whole = document.space(program, color).map(|space| &space.buffers);
+            let all = match (of.3, whole) {
+                (Which::Step, Some(buffers)) => shape_groups(model, analysis, buffers),
+                _ => groups.clone(),
+            };
+            rank(&mut groups, &all, &data.map, &curves.total, |buffer| data.box_of(buffer));
+            Arc::new(Found::new(groups, curves.most_padding()))
+        });
+        state.building = Some((of, job));
+    }
+    if let Some((of, job)) = &mut state.building
+        && let Some(found) = job.poll()
+    {
+        state.found = Arc::clone(found);
+        state.of = Some(*of);
+        state.chosen = 0;
+        state.followed = None;
+        state.building = None;
+    }
+}
+
 /// A buffer selected elsewhere chooses its shape here.
 fn follow_selection(context: &ViewContext<'_>, state: &mut State) {
-    if let Some(buffer) = context.shared.selected
-        && !state.groups.get(state.chosen).is_some_and(|group| group.buffers.contains(&buffer))
-        && let Some(row) = state.groups.iter().position(|group| group.buffers.contains(&buffer))
+    let selected = context.shared.selected;
+    if selected == state.followed {
+        return;
+    }
+    state.followed = selected;
+    let groups = &state.found.groups;
+    if let Some(buffer) = selected
+        && !groups.get(state.chosen).is_some_and(|group| group.buffers.contains(&buffer))
+        && let Some(row) = groups.iter().position(|group| group.buffers.contains(&buffer))
     {
         state.chosen = row;
         state.table.reveal = Some(row);
@@ -81,36 +165,46 @@ fn follow_selection(context: &ViewContext<'_>, state: &mut State) {
 
 fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, state: &mut State) {
     let at_peak = context.shared.step.is_none();
-    let step = context.step();
-    let total: Bytes = state.groups.iter().map(ShapeGroup::bytes).sum();
-    let waste = if at_peak { scene.space.padding_at_peak } else { state.groups.iter().map(ShapeGroup::waste).sum() };
-    let whole = if at_peak { scene.space.peak() } else { total };
+    let step = thousands(context.step().into());
+    let found = Arc::clone(&state.found);
+    let (waste, whole) = match state.which {
+        Which::Step if at_peak => (scene.space.padding_at_peak, scene.space.peak()),
+        _ => (found.waste, found.bytes),
+    };
     ui.horizontal(|ui| {
         ui.label(text(percent(waste.0, whole.0), size::VERDICT, Weight::SemiBold, theme.text));
-        let of = if at_peak { "of the peak is padding" } else { "of what lives here is padding" };
+        let of = match state.which {
+            Which::Step if at_peak => "of the peak is padding",
+            Which::Step => "of what lives here is padding",
+            Which::Program => "of all buffers is padding",
+        };
         ui.label(text(of, size::HEADLINE, Weight::Medium, theme.text));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            let words = ["At the peak".to_owned(), format!("At step {}", thousands(step.into()))];
-            if !at_peak && let Some(0) = segmented(ui, &[words[0].as_str(), words[1].as_str()], 1, theme) {
+            let here = if at_peak { "At the peak".to_owned() } else { format!("At step {step}") };
+            let chosen = usize::from(state.which == Which::Program);
+            if let Some(i) = segmented(ui, &[here.as_str(), "Whole program"], chosen, theme) {
+                state.which = if i == 0 { Which::Step } else { Which::Program };
+            }
+            if !at_peak && link(ui, "to the peak", theme).clicked() {
                 context.shared.step = None;
             }
         });
     });
-    let wasting = state.groups.iter().filter(|group| group.waste() > Bytes::ZERO);
-    let (shapes, buffers) = wasting.fold((0usize, 0usize), |(s, b), group| (s + 1, b + group.buffers.len()));
-    let place = if at_peak {
-        format!("at the peak, step {}", thousands(step.into()))
-    } else {
-        format!("at step {}", thousands(step.into()))
+    let (buffers, shapes) = found.wasting;
+    let wasting =
+        format!("{} buffers of {} shapes waste something", thousands(buffers as u64), thousands(shapes as u64));
+    let amount = format!("{} of {}", context.short(waste), context.short(whole));
+    let sentence = match state.which {
+        Which::Step if at_peak => format!("{amount} at the peak, step {step}, hold no data: {wasting}."),
+        Which::Step => format!("{amount} at step {step} hold no data: {wasting}."),
+        Which::Program => format!(
+            "{amount} in {} buffers hold no data: {wasting}. The most at one time is {}, at step {}.",
+            thousands(found.buffers as u64),
+            context.short(found.most.0),
+            thousands(found.most.1.into())
+        ),
     };
-    let sentence = format!(
-        "{} of {} {place} hold no data: {} buffers of {} shapes waste something.",
-        context.short(waste),
-        context.short(whole),
-        thousands(buffers as u64),
-        thousands(shapes as u64)
-    );
-    ui.label(text(sentence, size::LEAD, Weight::Regular, theme.text2));
+    ui.add(egui::Label::new(text(sentence, size::LEAD, Weight::Regular, theme.text2)).truncate());
     ui.add_space(6.0);
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 16.0), Sense::hover());
     let useful = rect.width() * (1.0 - (waste.0 as f64 / whole.0.max(1) as f64).clamp(0.0, 1.0)) as f32;
@@ -125,81 +219,39 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
     response.on_hover_text(words);
 }
 
-fn table(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
-    let theme = Theme::of(ui.ctx());
-    if state.groups.is_empty() {
-        ui.label(text("Nothing lives here.", size::BODY, Weight::Regular, theme.text2));
-        return;
-    }
-    let largest = state.groups.iter().map(|group| group.bytes().0).max().unwrap_or(0);
-    let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
-    let columns = [
-        Column::text("Shape", 170.0, 2.0).fixed(),
-        Column::text("Layout", 120.0, 1.0).fixed(),
-        Column::number("Count", 64.0).fixed(),
-        Column::number(&format!("Size, {unit_name}"), 110.0).fixed(),
-        Column::number(&format!("Padding, {unit_name}"), 180.0).fixed(),
-        Column::number("Expansion", 90.0).fixed(),
-    ];
-    let key = Some((state.version, context.find_key()));
+/// The shapes as a table, and where there is room as marks beside it.
+fn shapes(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    scene: Scene<'_>,
+    state: &mut State,
+    found: &Found,
+    rect: Rect,
+) {
+    let wide = (rect.width() >= BESIDE).then(|| (rect.width() * 0.34).min(380.0));
+    let split = rect.right() - wide.map_or(0.0, |width| width + 24.0);
+    let left = Rect::from_min_max(rect.min, Pos2::new(split, rect.bottom()));
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(left).id_salt("groups"));
+    let key = state.of.map(|of| (of, context.find_key()));
     if state.lit.0 != key {
-        let found = state.groups.iter().map(|group| group.buffers.iter().any(|&b| context.matches(b)));
-        state.lit = (key, found.collect());
+        let lit = found.groups.iter().map(|group| group.buffers.iter().any(|&buffer| context.matches(buffer)));
+        state.lit = (key, lit.collect());
     }
     let lit = &state.lit.1;
-    let most = state.groups.first().map_or(0, |group| group.waste().0).max(1);
-    let groups = &state.groups;
-    let units = context.options.units;
-    let show = |bytes: Bytes| match UnitSystem::in_unit(bytes, unit) {
-        text if text == "0.0" && bytes > Bytes::ZERO => "under 0.1".to_owned(),
-        text => text,
-    };
-    let table = Table {
-        columns: &columns,
-        rows: groups.len(),
-        selected: Some(state.chosen),
-        lit: None,
-        sort: Some((4, true)),
-        name: "shapes",
-        keys: true,
-    };
-    let response = table.show(
-        ui,
-        &mut state.table,
-        |row| {
-            format!(
-                "{} \u{d7}{} wastes {}",
-                groups[row].shape,
-                groups[row].buffers.len(),
-                units.short(groups[row].waste())
-            )
-        },
-        |row, column| {
-            let group = &groups[row];
-            let slot = group.buffers.first().map_or(Slot::Temporary, |b| palette::slot(category(scene.program, *b)));
-            let is_lit = lit.get(row).copied().unwrap_or(true);
-            match column {
-                0 if !is_lit => Cell::mono(group.shape.clone()).quiet(),
-                3 if !is_lit => Cell::text(show(group.bytes())).quiet(),
-                4 if !is_lit => Cell::text(show(group.waste())).quiet(),
-                0 => Cell::mono(group.shape.clone()).swatch(slot),
-                1 => Cell::mono(group.layout.clone()).quiet(),
-                2 => Cell::text(format!("\u{d7}{}", thousands(group.buffers.len() as u64))).quiet(),
-                3 => Cell::text(show(group.bytes())),
-                4 if group.waste() == Bytes::ZERO => Cell::text("0").quiet(),
-                4 => Cell::text(show(group.waste())).strong().bar((group.waste().0 as f64 / most as f64) as f32, slot),
-                _ if group.useful.0 == 0 => Cell::text("\u{2013}").quiet(),
-                _ => Cell::text(factor(group.each.0 as f64 / group.useful.0 as f64)),
-            }
-        },
-    );
-    let under = response.hovered.and_then(|row| groups[row].buffers.first().copied());
-    menu::show(ui, context, ui.max_rect(), under);
-    if let Some(row) = response.chosen {
-        state.chosen = row;
-        context.shared.selected = groups[row].buffers.first().copied();
+    let mut chosen = rows::show(&mut child, context, scene, &found.groups, state.chosen, lit, &mut state.table);
+    if let Some(width) = wide {
+        let right = Rect::from_min_max(Pos2::new(rect.right() - width, rect.top()), rect.max);
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(right).id_salt("scatter"));
+        let marked = scatter::show(&mut child, context, theme, scene, &found.groups, state.chosen);
+        if marked.is_some() {
+            state.table.reveal = marked;
+        }
+        chosen = marked.or(chosen);
     }
-    if let Some(row) = response.hovered {
-        context.shared.hovered = groups[row].buffers.first().copied();
+    if let Some(row) = chosen.filter(|row| *row < found.groups.len()) {
+        state.chosen = row;
+        context.shared.selected = found.groups[row].buffers.first().copied();
+        state.followed = context.shared.selected;
     }
 }

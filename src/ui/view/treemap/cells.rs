@@ -3,14 +3,17 @@
 use egui::{Rect, Vec2};
 
 use crate::analysis::tree::Tree;
+use crate::analysis::{ProgramAnalysis, unpadded};
 use crate::model::{BufferId, Bytes, Program};
 use crate::ui::widget::treemap::squarify;
 
 /// A placed node, or a single buffer of one.
 #[derive(Debug, Clone, Copy)]
-pub struct Cell<'a> {
+pub struct Cell {
     /// Node of the tree.
     pub node: usize,
+    /// The first of the nodes that enclose it and nothing else; the node itself where there is none.
+    pub from: usize,
     /// The buffer, where the cell is one.
     pub buffer: Option<BufferId>,
     /// Where it is.
@@ -25,19 +28,24 @@ pub struct Cell<'a> {
     pub bytes: Bytes,
     /// Share of padding.
     pub padding_share: f64,
-    name: &'a str,
-    folded: usize,
 }
 
-impl Cell<'_> {
-    /// Name with the count of folded names.
-    pub fn name(&self) -> String {
-        if self.folded > 1 && self.name.ends_with('*') {
-            format!("{}  \u{d7}{}", self.name, self.folded)
-        } else {
-            self.name.to_owned()
-        }
+/// Name of a node with the count of folded names.
+pub fn name_of(tree: &Tree, node: usize) -> String {
+    let node = &tree.nodes[node];
+    if node.folded > 1 && node.name.ends_with('*') {
+        format!("{}  \u{d7}{}", node.name, node.folded)
+    } else {
+        node.name.clone()
     }
+}
+
+/// Names of the nodes that a cell stands for, the outermost first.
+pub fn title_of(tree: &Tree, names: &[String], cell: &Cell) -> String {
+    let trail = tree.trail(cell.node);
+    let first = trail.iter().position(|node| *node == cell.from).unwrap_or(trail.len().saturating_sub(1));
+    let words: Vec<&str> = trail[first..].iter().filter_map(|node| names.get(*node)).map(String::as_str).collect();
+    words.join("/")
 }
 
 /// Height of a frame's head.
@@ -45,81 +53,90 @@ const HEAD: f32 = 17.0;
 /// Frames smaller than this are filled instead of divided.
 const LEAST: Vec2 = Vec2::new(60.0, 44.0);
 /// Cells smaller than this (points squared) are not placed.
-const LEAST_AREA: f32 = 0.3;
+const LEAST_AREA: f32 = 2.0;
+/// Parts of a node that are placed at most: more have less than a pixel each.
+const MOST_PARTS: usize = 20_000;
 
-/// Places what is below `root`.
-pub fn place<'a>(tree: &'a Tree, program: &Program, root: usize, rect: Rect) -> Vec<Cell<'a>> {
-    let mut cells = Vec::new();
-    let Some(node) = tree.nodes.get(root) else { return cells };
-    let ranks = node.children.len();
-    divide(tree, program, root, rect, None, ranks, &mut cells);
-    cells
+/// What is placed, and where.
+pub struct Place<'a> {
+    /// The tree.
+    pub tree: &'a Tree,
+    /// Its program.
+    pub program: &'a Program,
+    /// Its analysis.
+    pub analysis: &'a ProgramAnalysis,
 }
 
-fn divide<'a>(
-    tree: &'a Tree,
-    program: &Program,
-    at: usize,
-    rect: Rect,
-    rank: Option<usize>,
-    ranks: usize,
-    cells: &mut Vec<Cell<'a>>,
-) {
-    let node = &tree.nodes[at];
-    // Parts: the nodes below, and buffers that end here.
-    let mut parts: Vec<(f64, Option<usize>, Option<BufferId>)> =
-        node.children.iter().map(|&child| (tree.nodes[child].bytes.0 as f64, Some(child), None)).collect();
-    parts.extend(node.buffers.iter().map(|&b| (program.buffers.size_of(b).0 as f64, None, Some(b))));
-    parts.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let values: Vec<f64> = parts.iter().map(|part| part.0).collect();
-    let mut order: usize = 0;
-    for ((value, child, buffer), place) in parts.into_iter().zip(squarify(&values, rect)) {
-        if place.area() < LEAST_AREA {
-            continue;
-        }
-        let own_rank = rank
-            .unwrap_or_else(|| child.and_then(|child| node.children.iter().position(|c| *c == child)).unwrap_or(order));
-        order += 1;
-        if let Some(buffer) = buffer {
-            cells.push(Cell {
-                node: at,
-                buffer: Some(buffer),
+impl Place<'_> {
+    /// Places what is below `root`.
+    pub fn below(&self, root: usize, rect: Rect) -> Vec<Cell> {
+        let mut cells = Vec::new();
+        let Some(node) = self.tree.nodes.get(root) else { return cells };
+        let ranks = node.children.len();
+        self.divide(root, rect, None, ranks, &mut cells);
+        cells
+    }
+
+    fn divide(&self, at: usize, rect: Rect, rank: Option<usize>, ranks: usize, cells: &mut Vec<Cell>) {
+        let node = &self.tree.nodes[at];
+        // Parts: the nodes below, and buffers that end here.
+        let mut parts: Vec<(u64, Option<usize>, Option<BufferId>)> =
+            node.children.iter().map(|&child| (self.tree.nodes[child].bytes.0, Some(child), None)).collect();
+        parts.extend(node.buffers.iter().map(|&b| (self.program.buffers.size_of(b).0, None, Some(b))));
+        parts.sort_by_key(|part| std::cmp::Reverse(part.0));
+        parts.truncate(MOST_PARTS);
+        let values: Vec<f64> = parts.iter().map(|part| part.0 as f64).collect();
+        let mut order: usize = 0;
+        for ((value, child, buffer), place) in parts.into_iter().zip(squarify(&values, rect)) {
+            if place.area() < LEAST_AREA {
+                continue;
+            }
+            let own_rank = rank.unwrap_or_else(|| {
+                child.and_then(|child| node.children.iter().position(|c| *c == child)).unwrap_or(order)
+            });
+            order += 1;
+            let whole = Cell {
+                node: child.unwrap_or(at),
+                from: child.unwrap_or(at),
+                buffer,
                 rect: place,
                 rank: own_rank,
                 ranks,
                 leaf: true,
-                bytes: Bytes(value as u64),
-                padding_share: share(node.padding, node.bytes),
-                name: &node.name,
-                folded: 0,
-            });
-            continue;
+                bytes: Bytes(value),
+                padding_share: 0.0,
+            };
+            let Some(child) = child else {
+                cells.push(Cell { padding_share: buffer.map_or(0.0, |b| self.padding_of(b)), ..whole });
+                continue;
+            };
+            // Nodes that hold nothing but one other share a frame with it.
+            let mut inmost = child;
+            while let ([only], []) = (&self.tree.nodes[inmost].children[..], &self.tree.nodes[inmost].buffers[..]) {
+                inmost = *only;
+            }
+            let below = &self.tree.nodes[inmost];
+            // A node with a single buffer, or too small to be divided, is a cell.
+            let single = below.children.is_empty() && below.buffers.len() == 1;
+            let small = place.width() < LEAST.x || place.height() < LEAST.y;
+            let leaf = single || small;
+            let buffer = if single { below.buffers.first().copied() } else { None };
+            let padding_share = share(below.padding, below.bytes);
+            cells.push(Cell { node: inmost, buffer, leaf, padding_share, ..whole });
+            if !leaf {
+                let inner = Rect::from_min_max(place.min + Vec2::new(2.0, HEAD), place.max - Vec2::splat(3.0));
+                self.divide(inmost, inner, Some(own_rank), ranks, cells);
+            }
         }
-        let Some(child) = child else { continue };
-        let below = &tree.nodes[child];
-        // A node with a single buffer, or too small to be divided, is a cell.
-        let single = below.children.is_empty() && below.buffers.len() == 1;
-        let small = place.width() < LEAST.x || place.height() < LEAST.y;
-        let leaf = single || small;
-        cells.push(Cell {
-            node: child,
-            buffer: if single { below.buffers.first().copied() } else { None },
-            rect: place,
-            rank: own_rank,
-            ranks,
-            leaf,
-            bytes: below.bytes,
-            padding_share: share(below.padding, below.bytes),
-            name: &below.name,
-            folded: below.folded,
-        });
-        if !leaf {
-            let inner = Rect::from_min_max(place.min + Vec2::new(2.0, HEAD), place.max - Vec2::splat(3.0));
-            divide(tree, program, child, inner, Some(own_rank), ranks, cells);
-        }
+    }
+
+    fn padding_of(&self, buffer: BufferId) -> f64 {
+        let bytes = self.program.buffers.size_of(buffer);
+        share(bytes.saturating_sub(unpadded(self.program, &self.analysis.traces, buffer)), bytes)
     }
 }
 
-fn share(part: Bytes, whole: Bytes) -> f64 {
+/// A part of a whole, 0 to 1.
+pub fn share(part: Bytes, whole: Bytes) -> f64 {
     if whole.0 == 0 { 0.0 } else { part.0 as f64 / whole.0 as f64 }
 }

@@ -1,6 +1,10 @@
-//! Treemap of what lives at the step: area is bytes, the hatched part of each cell is padding, layers are folded.
+//! Treemap and icicle of what lives at the step: area is bytes, the hatched part of each cell is padding, layers are
+//! folded.
 
 mod cells;
+mod forest;
+
+use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
@@ -8,25 +12,75 @@ use super::{menu, palette};
 use crate::analysis::scope;
 use crate::analysis::tree::{Tree, TreeKind};
 use crate::model::{BufferId, Bytes, percent, thousands};
-use crate::ui::session::{FindKey, Scene, ViewContext};
-use crate::ui::widget::controls::{self, legend, paint_cut, segmented};
+use crate::ui::session::{FindKey, Job, Scene, ViewContext};
+use crate::ui::widget::controls::{self, legend, paint_cut, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::icicle::{Icicle, IcicleState};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
 use crate::ui::widget::theme::{NO_MATCH, Slot, Theme, mix, size};
-use cells::Cell;
+use cells::{Cell, Place};
+use forest::Forest;
 
-#[derive(Default)]
+/// What a tree is of: program, space, step, division, whether names are folded.
+type Of = (usize, i64, Option<u32>, TreeKind, bool);
+
+/// How the tree is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Form {
+    /// Cells in cells.
+    #[default]
+    Treemap,
+    /// Rows of boxes, each below what encloses it.
+    Icicle,
+}
+
 struct State {
-    kind: TreeKind,
-    of: Option<(usize, i64, Option<u32>, TreeKind)>,
-    tree: Tree,
+    form: Form,
+    fold: bool,
+    /// The tree that is being built, and of what.
+    building: Option<(Of, Job<Arc<Tree>>)>,
+    of: Option<Of>,
+    tree: Arc<Tree>,
+    /// Names with the count of what is folded, by node.
+    names: Vec<String>,
     /// The node that fills the view.
     root: usize,
+    /// What is placed, and for which tree, node and rectangle.
+    placed: Vec<Cell>,
+    placed_for: Option<(u64, usize, [u32; 4])>,
+    ranks: Vec<Option<u32>>,
+    ranks_for: Option<(u64, usize)>,
     raster: CachedRaster,
-    /// Counts changes of the tree, for the picture's key.
-    version: u32,
+    icicle: IcicleState,
+    /// Counts changes of the tree, for the pictures' keys.
+    version: u64,
     /// Whether something that is found is below a node, by node, and what that depends on.
-    lit: (Option<(u32, FindKey)>, Vec<bool>),
+    lit: (Option<(u64, FindKey)>, Vec<bool>),
+    /// Counts changes of what is lit.
+    lights: u64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            form: Form::default(),
+            fold: true,
+            building: None,
+            of: None,
+            tree: Arc::default(),
+            names: Vec::new(),
+            root: 0,
+            placed: Vec::new(),
+            placed_for: None,
+            ranks: Vec::new(),
+            ranks_for: None,
+            raster: CachedRaster::default(),
+            icicle: IcicleState::default(),
+            version: 0,
+            lit: (None, Vec::new()),
+            lights: 0,
+        }
+    }
 }
 
 /// Draws the view.
@@ -43,31 +97,58 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let crumbs =
         Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 50.0), Vec2::new(full.width() - 32.0, 22.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(crumbs).id_salt("crumbs"));
+    child.set_clip_rect(crumbs.intersect(ui.clip_rect()));
     trail(&mut child, context, &theme, &mut state);
     let plot =
         Rect::from_min_max(Pos2::new(full.left() + 16.0, crumbs.bottom() + 6.0), full.max - Vec2::new(16.0, 14.0));
-    if plot.width() > 20.0 && plot.height() > 20.0 {
-        map(ui, context, &theme, scene, &mut state, plot);
+    if plot.width() > 20.0 && plot.height() > 20.0 && !state.tree.nodes.is_empty() {
+        match state.form {
+            Form::Treemap => map(ui, context, &theme, scene, &mut state, plot),
+            Form::Icicle => icicle(ui, context, &theme, scene, &mut state, plot),
+        }
     }
     context.locals.put(state);
 }
 
+/// Asks for the tree of what lives now, and takes it once it is built.
 fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
-    let of = (context.shared.program, context.shared.color, context.shared.step, state.kind);
-    if state.of == Some(of) {
-        return;
+    let (program, kind, fold) = (context.shared.program, context.shared.tree.kind, state.fold);
+    let of: Of = (program, context.shared.color, context.shared.step, kind, fold);
+    let is_wanted = state.of != Some(of) && state.building.as_ref().is_none_or(|(building, _)| *building != of);
+    if is_wanted {
+        let buffers: Vec<BufferId> = match context.shared.step {
+            None => scene.space.at_peak.clone(),
+            Some(step) => {
+                let Some(data) = context.data() else { return };
+                data.map.live_at(step).iter().map(|item| item.buffer).collect()
+            }
+        };
+        let document = Arc::clone(context.document);
+        let job = Job::start(context.work, "tree", move || {
+            let found = document.program(program);
+            Arc::new(found.map(|(model, own)| Tree::new(model, own, &buffers, kind, fold)).unwrap_or_default())
+        });
+        state.building = Some((of, job));
     }
-    let buffers: Vec<BufferId> = match context.shared.step {
-        None => scene.space.at_peak.clone(),
-        Some(step) => {
-            let Some(data) = context.data() else { return };
-            data.map.live_at(step).iter().map(|item| item.buffer).collect()
+    if let Some((of, job)) = &mut state.building
+        && let Some(tree) = job.poll()
+    {
+        state.tree = Arc::clone(tree);
+        state.of = Some(*of);
+        state.names = (0..tree.nodes.len()).map(|node| cells::name_of(tree, node)).collect();
+        if let Some(name) = state.names.first_mut() {
+            "everything".clone_into(name);
         }
-    };
-    state.tree = Tree::new(scene.program, scene.analysis, &buffers, state.kind);
-    state.root = 0;
-    state.version += 1;
-    state.of = Some(of);
+        state.version += 1;
+        state.building = None;
+    }
+    state.root = state.tree.find(&context.shared.tree.path);
+}
+
+/// Goes to a node: back and forward find it again by its names.
+fn go(context: &mut ViewContext<'_>, state: &mut State, node: usize) {
+    context.shared.tree.path = state.tree.path(node);
+    state.root = node;
 }
 
 /// Which nodes have something below them that is found.
@@ -85,6 +166,7 @@ fn light(context: &ViewContext<'_>, state: &mut State) {
         }
     }
     state.lit = (key, lit);
+    state.lights += 1;
 }
 
 /// Whether a cell is or has something that is found.
@@ -98,35 +180,55 @@ fn is_lit(context: &ViewContext<'_>, state: &State, cell: &Cell) -> bool {
 fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
     ui.horizontal(|ui| {
         let words: Vec<&str> = TreeKind::ALL.iter().map(|kind| kind.name()).collect();
-        let chosen = TreeKind::ALL.iter().position(|kind| *kind == state.kind).unwrap_or(0);
+        let chosen = TreeKind::ALL.iter().position(|kind| *kind == context.shared.tree.kind).unwrap_or(0);
         if let Some(i) = segmented(ui, &words, chosen, theme) {
-            state.kind = TreeKind::ALL[i];
+            context.shared.tree.kind = TreeKind::ALL[i];
+            context.shared.tree.path.clear();
         }
+        ui.add_space(8.0);
+        if toggle(ui, state.fold, "Fold layers", theme) {
+            state.fold = !state.fold;
+        }
+        ui.label(text("Fold layers", size::SMALL, Weight::Medium, theme.text2))
+            .on_hover_text("layer_0, layer_1, \u{2026} as one layer_*");
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            let whole = state.tree.nodes.first().map(|node| node.bytes).unwrap_or_default();
-            let place = if context.shared.step.is_some() { "at the step" } else { "at the peak" };
-            let words =
-                format!("{} {place}, {} {}", context.short(whole), context.document.profile.name, unit(context));
-            ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+            let forms = ["Treemap", "Icicle"];
+            if let Some(i) = segmented(ui, &forms, usize::from(state.form == Form::Icicle), theme) {
+                state.form = if i == 0 { Form::Treemap } else { Form::Icicle };
+            }
+            if ui.available_width() > 190.0 {
+                let place = if context.shared.step.is_some() { "at the step" } else { "at the peak" };
+                let words = format!("{place}, step {}", thousands(context.step().into()));
+                ui.add_space(8.0);
+                ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+            }
         });
     });
 }
 
-fn unit(context: &ViewContext<'_>) -> String {
-    format!("step {}", thousands(context.step().into()))
-}
+/// Parts of the trail that are named at its end; what is between is left out.
+const TRAIL: usize = 4;
 
 /// Where one is in the tree; each part leads back there.
-fn trail(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn trail(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+    let mut to = None;
     ui.horizontal(|ui| {
         let trail = state.tree.trail(state.root);
+        let cut = trail.len().saturating_sub(TRAIL);
         for (i, &node) in trail.iter().enumerate() {
-            let name = if node == 0 { "everything".to_owned() } else { state.tree.nodes[node].name.clone() };
+            if i > 0 && i <= cut {
+                if i == 1 {
+                    ui.label(text("\u{2026} /", size::LEAD, Weight::Regular, theme.text3));
+                }
+                continue;
+            }
+            let name = state.names.get(node).map_or("", String::as_str);
             if i + 1 == trail.len() {
-                ui.label(text(name, size::LEAD, Weight::SemiBold, theme.text));
+                let width = (ui.available_width() * 0.6).max(80.0);
+                controls::cut_label(ui, name, Weight::SemiBold.at(size::LEAD), theme.text, width);
             } else {
-                if controls::link_sized(ui, &name, size::LEAD, theme).clicked() {
-                    state.root = node;
+                if controls::link_sized(ui, name, size::LEAD, theme).clicked() {
+                    to = Some(node);
                 }
                 ui.label(text("/", size::LEAD, Weight::Regular, theme.text3));
             }
@@ -141,11 +243,14 @@ fn trail(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut Stat
         ui.add_space(12.0);
         for (rank, &child) in node.children.iter().take(8).enumerate() {
             let child = &state.tree.nodes[child];
-            if ui.available_width() > 130.0 {
+            if ui.available_width() > 130.0 && child.name.chars().count() <= 28 {
                 legend(ui, slot_of(rank, node.children.len()), &child.name, theme);
             }
         }
     });
+    if let Some(node) = to {
+        go(context, state, node);
+    }
 }
 
 /// Colour of the parts of what fills the view, by their rank.
@@ -154,13 +259,88 @@ fn slot_of(rank: usize, count: usize) -> Slot {
     palette::slot_of_group(rank, name)
 }
 
-fn map(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, state: &mut State, plot: Rect) {
+fn icicle(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, state: &mut State, plot: Rect) {
+    if state.ranks_for != Some((state.version, state.root)) {
+        state.ranks = forest::ranks(&state.tree, state.root);
+        state.ranks_for = Some((state.version, state.root));
+    }
+    if state.icicle.root != state.root {
+        state.icicle.go(state.root);
+    }
+    let finding = context.is_finding();
+    if finding {
+        light(context, state);
+    }
+    let (found, lights) = (state.lit.1.clone(), state.lights);
+    let is_lit = |node: usize| found.get(node).copied().unwrap_or(true);
+    let tree = Arc::clone(&state.tree);
+    let forest = Forest::new(&tree, &state.names, state.root, &state.ranks);
+    let units = context.options.units;
+    let words = |bytes: u64| units.short(Bytes(bytes));
+    let lit = finding.then_some((&is_lit as &dyn Fn(usize) -> bool, lights));
+    let shown = Icicle { tree: &forest, version: state.version, lit, words: &words, name: "Icicle of buffers" };
+    let answer = shown.show(ui, &mut state.icicle, plot);
+    let target = answer.hovered.filter(|_| answer.rest == 0).and_then(|node| tree.largest(scene.program, node));
+    let out: &[&str] = if state.root == 0 { &[] } else { &["Go out"] };
+    if menu::show_with(ui, context, plot, target, out).is_some() {
+        let parent = tree.nodes[state.root].parent;
+        go(context, state, parent);
+        return;
+    }
+    if let Some(node) = answer.hovered.filter(|_| answer.rest == 0) {
+        context.shared.hovered = tree.largest(scene.program, node);
+        let whole = tree.nodes.first().map_or(Bytes::ZERO, |node| node.bytes);
+        let cell = cell_of(&tree, node, plot);
+        answer.response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, scene, state, &cell, whole));
+    } else if answer.rest > 0 {
+        let words = format!("{} more, each too narrow to be seen", thousands(answer.rest.into()));
+        answer.response.on_hover_text_at_pointer(words);
+    }
+    if answer.went {
+        let node = state.icicle.root;
+        // Nothing is below a leaf: it is selected instead.
+        if tree.nodes.get(node).is_some_and(|node| node.children.is_empty()) {
+            state.icicle.go(state.root);
+            context.shared.selected = tree.largest(scene.program, node);
+        } else {
+            go(context, state, node);
+            context.shared.selected = None;
+        }
+    }
+}
+
+/// A whole node as a cell, for what is said of it.
+fn cell_of(tree: &Tree, node: usize, rect: Rect) -> Cell {
+    let own = &tree.nodes[node];
+    let buffer = if own.children.is_empty() && own.buffers.len() == 1 { own.buffers.first().copied() } else { None };
+    let padding_share = cells::share(own.padding, own.bytes);
+    Cell {
+        node,
+        from: node,
+        buffer,
+        rect,
+        rank: 0,
+        ranks: 1,
+        leaf: own.children.is_empty(),
+        bytes: own.bytes,
+        padding_share,
+    }
+}
+
+fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, state: &mut State, plot: Rect) {
+    let placed_for =
+        (state.version, state.root, [plot.left(), plot.top(), plot.width(), plot.height()].map(f32::to_bits));
+    if state.placed_for != Some(placed_for) {
+        let place = Place { tree: &state.tree, program: scene.program, analysis: scene.analysis };
+        state.placed = place.below(state.root, plot);
+        state.placed_for = Some(placed_for);
+    }
     if context.is_finding() {
         light(context, state);
     }
-    let placed = cells::place(&state.tree, scene.program, state.root, plot);
+    let placed = std::mem::take(&mut state.placed);
     let lit: Vec<bool> = placed.iter().map(|cell| is_lit(context, state, cell)).collect();
-    let key = (state.version, state.root, theme.dark, state.kind, context.find_key());
+    let key = (placed_for, theme.dark, context.find_key());
     let origin = plot.min;
     state.raster.show(ui, plot, "treemap", key, theme.canvas, |raster| {
         let scale = raster.scale();
@@ -182,9 +362,9 @@ fn map(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'
             }
         }
     });
-    let painter = ui.painter().with_clip_rect(plot);
+    let painter = ui.painter().with_clip_rect(plot.intersect(ui.clip_rect()));
     for (cell, _) in placed.iter().zip(&lit).filter(|(_, lit)| **lit) {
-        caption(&painter, context, theme, scene, cell);
+        caption(&painter, context, theme, scene, state, cell);
     }
     let response = ui.interact(plot, ui.scope_id().with("treemap"), Sense::click());
     let spoken =
@@ -195,11 +375,13 @@ fn map(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'
     {
         painter.rect_stroke(cell.rect, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Inside);
     }
-    let under = response.hover_pos().and_then(|at| placed.iter().rev().find(|cell| cell.rect.contains(at)));
-    let target = under.and_then(|cell| cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
+    let under = response.hover_pos().and_then(|at| placed.iter().rev().find(|cell| cell.rect.contains(at)).copied());
+    state.placed = placed;
+    let target = under.as_ref().and_then(|cell| cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
     let out: &[&str] = if state.root == 0 { &[] } else { &["Go out"] };
     if menu::show_with(ui, context, plot, target, out).is_some() {
-        state.root = state.tree.nodes[state.root].parent;
+        let parent = state.tree.nodes[state.root].parent;
+        go(context, state, parent);
         return;
     }
     let Some(cell) = under else { return };
@@ -215,11 +397,10 @@ fn map(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'
         if cell.buffer.is_some() || state.tree.nodes[cell.node].children.is_empty() && state.root == cell.node {
             context.shared.selected = largest;
         } else {
-            state.root = cell.node;
+            go(context, state, cell.node);
             context.shared.selected = None;
         }
     }
-    let cell = *cell;
     let whole = state.tree.nodes.first().map_or(Bytes::ZERO, |node| node.bytes);
     response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, scene, state, &cell, whole));
 }
@@ -229,13 +410,20 @@ fn holds(state: &State, cell: &Cell, buffer: BufferId) -> bool {
 }
 
 /// A buffer by its own unfolded scope, a node by its name.
-fn name_of(scene: Scene<'_>, cell: &Cell) -> String {
+fn name_of(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
     let instruction = cell.buffer.and_then(|buffer| scene.program.buffers.instruction_of(buffer));
     let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
-    if op.is_empty() { cell.name() } else { scope::short(&op, 3) }
+    if op.is_empty() { cells::title_of(&state.tree, &state.names, cell) } else { scope::short(&op, 3) }
 }
 
-fn caption(painter: &egui::Painter, context: &ViewContext<'_>, theme: &Theme, scene: Scene<'_>, cell: &Cell) {
+fn caption(
+    painter: &egui::Painter,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    scene: Scene<'_>,
+    state: &State,
+    cell: &Cell,
+) {
     if cell.rect.width() < 46.0 || cell.rect.height() < 18.0 {
         return;
     }
@@ -244,8 +432,8 @@ fn caption(painter: &egui::Painter, context: &ViewContext<'_>, theme: &Theme, sc
     let large = cell.leaf && cell.rect.width() > 260.0 && cell.rect.height() > 120.0;
     let points = if large { size::HEADLINE } else { size::SMALL };
     let at = cell.rect.min + Vec2::new(6.0, if cell.leaf { 4.0 } else { 2.0 });
-    let (drawn, _) =
-        paint_cut(painter, at, Align2::LEFT_TOP, &name_of(scene, cell), Weight::SemiBold.at(points), color, room);
+    let words = name_of(scene, state, cell);
+    let (drawn, _) = paint_cut(painter, at, Align2::LEFT_TOP, &words, Weight::SemiBold.at(points), color, room);
     if cell.leaf && cell.rect.height() > drawn.height() + 20.0 {
         let at = Pos2::new(at.x, drawn.bottom() + 1.0);
         let weight = Weight::Medium.at(if large { size::LEAD } else { size::SMALL });
@@ -270,7 +458,8 @@ fn tooltip(
 ) {
     let names: Vec<&str> =
         state.tree.trail(cell.node).into_iter().skip(1).map(|n| state.tree.nodes[n].name.as_str()).collect();
-    ui.label(text(names.join("/"), size::BODY, Weight::SemiBold, theme.text));
+    let title = if names.is_empty() { "everything".to_owned() } else { names.join("/") };
+    ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
     if let Some(buffer) = cell.buffer {
         ui.label(text(scene.program.buffer_name(buffer), size::SMALL, Weight::Mono, theme.text2));
     }
@@ -291,10 +480,10 @@ fn tooltip(
     if let Some((shape, node)) = cell.buffer.and_then(|buffer| scene.program.buffer_shape(buffer)) {
         ui.label(text(shape.text_of(node), size::SMALL, Weight::Mono, theme.text2));
     }
-    let hint = if cell.buffer.is_some() {
-        "click selects, double click shows it in time, right click opens a menu"
-    } else {
-        "click goes in, right click opens a menu"
+    let hint = match (state.form, cell.buffer.is_some()) {
+        (Form::Treemap, true) => "click selects, double click shows it in time, right click opens a menu",
+        (Form::Icicle, true) => "click selects, right click opens a menu",
+        _ => "click goes in, right click opens a menu",
     };
     ui.label(text(hint, size::SMALL, Weight::Regular, theme.text3));
 }

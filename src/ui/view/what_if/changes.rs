@@ -8,7 +8,9 @@ use crate::model::{Bytes, UnitSystem};
 use crate::ui::session::{Action, Tried, ViewContext};
 use crate::ui::widget::controls::{button, cut_label, hairline, link, paint_gauge, toggle};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::widget::theme::{Theme, size};
+
+use super::{sets, standing};
 
 /// What is being written.
 #[derive(Default)]
@@ -66,7 +68,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Find
         Frame::new().fill(ground).inner_margin(Margin { left: 20, right: 16, top: 10, bottom: 10 }).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 4.0;
             ui.spacing_mut().interact_size.y = 16.0;
-            let words = finding.edits.iter().map(words_of).collect::<Vec<_>>().join(", ");
+            let words = finding.edits.iter().map(Edit::in_words).collect::<Vec<_>>().join(", ");
             let change = -i128::from(finding.saves_bytes.map_or(0, |b| b.0));
             let is_most = finding.band.as_ref().is_some_and(|band| band.starts_with("at most"));
             let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
@@ -114,25 +116,6 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Find
     }
     hairline(ui, rect, theme.line);
     response.response.on_hover_text(&finding.why);
-}
-
-/// A change as one would say it.
-fn words_of(edit: &Edit) -> String {
-    match edit {
-        Edit::Donate(arguments) if arguments.is_all() => "Donate all arguments".to_owned(),
-        Edit::Donate(arguments) => format!("Donate {}", arguments.0.join(", ")),
-        Edit::Dtype(arguments, ty) if arguments.is_all() => format!("Everything in {}", ty.name()),
-        Edit::Dtype(arguments, ty) => format!("{} in {}", arguments.0.join(", "), ty.name()),
-        Edit::Compute(ty) => format!("Compute in {}", ty.name()),
-        Edit::Dim(from, to) => format!("Dimension {from} to {to}"),
-        Edit::Batch(factor) if *factor < 1.0 => format!("Batch in {:.0} parts", 1.0 / factor),
-        Edit::Batch(factor) => format!("Batch times {factor}"),
-        Edit::Shard(arguments, parts) => format!("Divide {} by {parts}", arguments.0.join(", ")),
-        Edit::Constrain(parts) => format!("Divide activations by {parts}"),
-        Edit::Remat(scope) => format!("Checkpoint {scope}"),
-        Edit::Drop(buffer) => format!("Without buffer {buffer}"),
-        Edit::Free(buffer, point) => format!("Buffer {buffer} freed after step {point}"),
-    }
 }
 
 fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, tried: Option<&Tried>) {
@@ -239,47 +222,8 @@ fn buttons(
         let words = format!("{}.", plan.summary.replace('`', ""));
         ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
     }
-    saved(ui, context, theme, state);
-}
-
-fn saved(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
-    if !context.shared.changes.on.is_empty() {
-        ui.add_space(10.0);
-        ui.horizontal(|ui| {
-            let width = (ui.available_width() - 80.0).max(60.0);
-            let edit = egui::TextEdit::singleline(&mut state.name)
-                .font(Weight::Regular.at(size::SMALL))
-                .hint_text(text("name of this set", size::SMALL, Weight::Regular, theme.text3))
-                .desired_width(width)
-                .margin(Margin::symmetric(8, 5));
-            let response = ui.add_sized([width, space::CONTROL], edit);
-            response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Name of this set"));
-            if button(ui, "Save set", "", false, theme).clicked() {
-                let changes = &mut context.shared.changes;
-                let name = match state.name.trim() {
-                    "" => format!("Set {}", changes.saved.len() + 1),
-                    name => name.to_owned(),
-                };
-                changes.saved.retain(|(known, _)| *known != name);
-                changes.saved.push((name, changes.on.clone()));
-                state.name.clear();
-            }
-        });
+    if let Some(tried) = tried {
+        standing::show(ui, context, theme, tried);
     }
-    for (name, edits) in context.shared.changes.saved.clone() {
-        ui.add_space(6.0);
-        ui.horizontal(|ui| {
-            if link(ui, &name, theme).clicked() {
-                for edit in &edits {
-                    if !context.shared.changes.own.contains(edit) {
-                        context.shared.changes.own.push(edit.clone());
-                    }
-                }
-                context.shared.changes.on.clone_from(&edits);
-            }
-            let words: Vec<String> = edits.iter().map(ToString::to_string).collect();
-            let room = ui.available_width();
-            cut_label(ui, &words.join("; "), Weight::Mono.at(size::SMALL), theme.text3, room);
-        });
-    }
+    sets::show(ui, context, theme, &mut state.name);
 }

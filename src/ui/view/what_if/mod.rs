@@ -3,6 +3,8 @@
 mod changes;
 mod curve;
 mod packed;
+mod sets;
+mod standing;
 
 use std::fmt::Write as _;
 
@@ -21,6 +23,9 @@ const LIST: f32 = 384.0;
 
 /// Below this width the list takes less.
 const NARROW: f32 = 900.0;
+
+/// Room for the numbers beside the headline.
+const READOUTS: f32 = 250.0;
 
 #[derive(Default)]
 struct State {
@@ -87,18 +92,18 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
         }
         Some((true, spare)) => (theme.ok, format!("Fits with {} to spare", units.short(spare))),
         Some((false, over)) => (theme.danger, format!("Still {} over", units.short(over))),
-        None => (theme.text, format!("Needs {}", units.short(tried.after.allocated))),
+        None => (theme.text, format!("Needs {}", units.short(tried.after.expected()))),
     };
     let on = context.shared.changes.on.len();
     let of = tried.memory.capacity.map(|c| format!(" of {}", units.capacity(Bytes(c)))).unwrap_or_default();
     let mut sentence = format!(
         "{}{of} allocated, was {}.",
-        units.short(tried.after.allocated),
+        units.short(tried.after.expected()),
         units.short(Bytes(tried.memory.allocated))
     );
     if on == 0 {
         sentence =
-            format!("{}{of} allocated. Switch changes on to see what they do.", units.short(tried.after.allocated));
+            format!("{}{of} allocated. Switch changes on to see what they do.", units.short(tried.after.expected()));
     } else if tried.after.is_tight {
         sentence.push_str(" The compiler will repack and may rematerialise.");
     }
@@ -109,15 +114,17 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
     }
     ui.horizontal(|ui| {
         let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 58.0), Sense::hover());
-        ui.painter().rect_filled(bar, 0.0, color);
         ui.add_space(8.0);
-        ui.vertical(|ui| {
+        let text_width = left.width() - 14.0 - if is_wide { READOUTS } else { 0.0 };
+        let words = ui.vertical(|ui| {
+            ui.set_width(text_width);
             ui.label(text(words, size::VERDICT_SMALL, Weight::SemiBold, color));
-            ui.add(egui::Label::new(text(sentence, size::LEAD, Weight::Regular, theme.text2)).truncate());
+            ui.add(egui::Label::new(text(sentence, size::LEAD, Weight::Regular, theme.text2)).wrap());
         });
-        let room = left.right() - ui.min_rect().right();
-        if is_wide && room > 250.0 {
-            ui.add_space(room - 250.0);
+        let bottom = words.response.rect.bottom().max(bar.bottom());
+        ui.painter().rect_filled(Rect::from_min_max(bar.min, Pos2::new(bar.right(), bottom)), 0.0, color);
+        if is_wide {
+            ui.add_space((left.right() - ui.min_rect().right() - READOUTS).max(0.0));
             readout(
                 ui,
                 theme,
@@ -141,11 +148,21 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
     }
     ui.add_space(6.0);
     if let Some(band) = &after.band {
-        let range = format!(
-            "Peak between {} and {}. {band}.",
+        let mut range = format!(
+            "Peak between {} and {}. {}.",
             units.short(after.peak_range.0),
-            units.short(after.peak_range.1)
+            units.short(after.peak_range.1),
+            capitalised(band)
         );
+        // A new order of events may pack better than the old one does.
+        if after.allocated.0 as f64 <= after.expected().0 as f64 * 0.99 {
+            let _ = write!(
+                range,
+                " Allocated between {} and {}.",
+                units.short(after.allocated),
+                units.short(after.allocated_online)
+            );
+        }
         ui.add(egui::Label::new(text(range, size::SMALL, Weight::Regular, theme.text2)).wrap());
     }
     for warning in after.warnings.iter().take(3) {
@@ -156,6 +173,12 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
             ui.add(label).on_hover_text(warning);
         });
     }
+}
+
+/// With a capital at the beginning.
+fn capitalised(words: &str) -> String {
+    let mut chars = words.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
 fn readout(ui: &mut Ui, theme: &Theme, label: &str, value: &str, below: &str) {
@@ -202,8 +225,10 @@ fn axes(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, plot: Rect, y: Span, 
     painter.hline(plot.x_range(), at, egui::Stroke::new(2.0, theme.over));
     let words = format!("capacity {}", units.capacity(Bytes(limit)));
     let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.danger);
-    let rect =
-        Rect::from_min_size(Pos2::new(plot.right() - galley.size().x - 6.0, at - galley.size().y - 3.0), galley.size());
+    // Above the line, unless that is the line of the title.
+    let above = at - galley.size().y - 3.0;
+    let top = if above < plot.top() { at + 4.0 } else { above };
+    let rect = Rect::from_min_size(Pos2::new(plot.right() - galley.size().x - 6.0, top), galley.size());
     painter.rect_filled(rect.expand2(Vec2::new(4.0, 1.0)), 2.0, theme.canvas.gamma_multiply(0.88));
     painter.galley(rect.min, galley, theme.danger);
 }

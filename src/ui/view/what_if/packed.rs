@@ -91,12 +91,12 @@ pub fn show(
     child.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).truncate());
     let plot = plot_in(rect);
     let limit = tried.memory.capacity;
-    let y = Span::new(0.0, (tried.after.allocated.0.max(limit.unwrap_or(0)) as f64).max(1.0) * 1.06);
+    let y = Span::new(0.0, (tried.after.expected().0.max(limit.unwrap_or(0)) as f64).max(1.0) * 1.06);
     let places = Places { plot, y, events: tried.curve_after.len().max(1) as f64, base: tried.after.base.0 };
     let key = (
         context.shared.program,
         std::ptr::from_ref(tried) as usize,
-        tried.after.allocated.0,
+        tried.after.expected().0,
         tried.after.placement.heap,
         (theme.dark, limit),
     );
@@ -142,13 +142,20 @@ pub fn show(
 
 fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
     let painter = ui.painter().with_clip_rect(places.plot.intersect(ui.clip_rect()));
-    let base =
-        Rect::from_min_max(Pos2::new(places.plot.left(), places.y_of(tried.after.base.0)), places.plot.right_bottom());
     let font = Weight::Regular.at(size::SMALL);
-    if base.height() >= 16.0 {
-        let words = format!("live throughout: {}", context.short(tried.after.base));
-        let at = Pos2::new(base.left() + 6.0, base.center().y);
-        painter.text(at, egui::Align2::LEFT_CENTER, words, font.clone(), slot(Class::Argument).text());
+    let mut from = 0u64;
+    for (class, curve) in Class::ALL.iter().zip(&tried.classes).take(3) {
+        let to = from.saturating_add(curve.first().copied().unwrap_or(0));
+        let band = Rect::from_min_max(
+            Pos2::new(places.plot.left(), places.y_of(to)),
+            Pos2::new(places.plot.right(), places.y_of(from)),
+        );
+        if band.height() >= 15.0 {
+            let words = format!("{}, live throughout: {}", class.name(), context.short(Bytes(to - from)));
+            let at = Pos2::new(band.left() + 6.0, band.center().y);
+            painter.text(at, egui::Align2::LEFT_CENTER, words, font.clone(), slot(*class).text());
+        }
+        from = to;
     }
     let mut shown = 0;
     for block in 0..tried.after.sizes.blocks.len() {
@@ -206,7 +213,7 @@ fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
         raster.fill(left, top + trim, right, bottom, color);
     }
     if let Some(limit) = tried.memory.capacity.map(pixel).filter(|&limit| limit > 0) {
-        let top = pixel(tried.after.allocated.0);
+        let top = pixel(tried.after.expected().0);
         if top < limit {
             raster.hatch(0, top, width, limit, Hatch::beyond_map(theme.over));
         }

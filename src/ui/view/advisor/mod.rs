@@ -1,13 +1,16 @@
 //! Advisor: what to change, gravest first, each with its evidence, what it saves and how to do it.
 
+mod chips;
+
 use std::collections::HashSet;
 
 use egui::{Sense, Ui, Vec2};
 
 use crate::advisor::{ChangesResults, Finding, Severity};
-use crate::model::UnitSystem;
+use crate::analysis::{category, scope};
+use crate::model::BufferId;
 use crate::ui::session::{Action, Document, ViewContext};
-use crate::ui::widget::controls::{link, rule};
+use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
@@ -16,7 +19,12 @@ use crate::ui::widget::theme::{Theme, size};
 struct State {
     open: HashSet<usize>,
     began: bool,
+    /// One to scroll to.
+    reveal: Option<usize>,
 }
+
+/// Buffers of the evidence that are named.
+const EVIDENCE: usize = 6;
 
 /// Whether there may be advice.
 pub fn has(document: &Document) -> bool {
@@ -44,6 +52,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         state.began = true;
         state.open.insert(0);
     }
+    if let Some(i) = context.shared.to_finding.take() {
+        state.open.insert(i);
+        state.reveal = Some(i);
+    }
     let program = context.shared.program;
     if let Some(plan) = advice.plans.iter().find(|plan| plan.program == program) {
         ui.label(text("The plan", size::BODY, Weight::SemiBold, theme.text));
@@ -68,6 +80,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         one(ui, context, &theme, &mut state, i, finding);
         rule(ui, &theme);
     }
+    chips::show(ui, context, &theme);
     context.locals.put(state);
 }
 
@@ -93,8 +106,21 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
         });
     });
     let title = finding.title.replace('`', "");
-    let label = egui::Label::new(text(title, size::BODY, Weight::SemiBold, theme.text)).wrap().sense(Sense::click());
+    let label = egui::Label::new(text(&title, size::BODY, Weight::SemiBold, theme.text)).wrap().sense(Sense::click());
     let response = ui.add(label).on_hover_cursor(egui::CursorIcon::PointingHand);
+    response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, open, &title));
+    if state.reveal == Some(i) {
+        state.reveal = None;
+        response.scroll_to_me(Some(egui::Align::Center));
+    }
+    if response.has_focus() {
+        ui.painter().rect_stroke(
+            response.rect.expand(2.0),
+            2.0,
+            egui::Stroke::new(2.0, theme.accent),
+            egui::StrokeKind::Outside,
+        );
+    }
     if response.clicked() {
         if open {
             state.open.remove(&i);
@@ -103,16 +129,13 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
         }
     }
     if open {
-        body(ui, theme, units, finding);
+        body(ui, context, theme, finding);
     }
     ui.add_space(3.0);
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 14.0;
-        if let Some(&buffer) = finding.buffers.first()
-            && link(ui, "Show me", theme).clicked()
-        {
-            context.select(buffer);
-            context.go("timeline");
+        if !(finding.buffers.is_empty() && finding.tiles.is_empty()) && link(ui, "Show me", theme).clicked() {
+            show_me(context, finding);
         }
         if !finding.edits.is_empty() && link(ui, "What if", theme).clicked() {
             context.shared.changes.set(&finding.edits, true);
@@ -124,18 +147,60 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
     });
 }
 
-fn body(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding) {
+/// Selects the evidence and shows it as large as its life, or on its tiles.
+fn show_me(context: &mut ViewContext<'_>, finding: &Finding) {
+    if let Some(&buffer) = finding.buffers.first() {
+        show_buffer(context, buffer, finding.color);
+    } else if !finding.tiles.is_empty() {
+        context.shared.tiles.clone_from(&finding.tiles);
+        context.go("tiles");
+    }
+}
+
+/// Selects a buffer and shows its life in the timeline, with some room on both sides.
+fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: i64) {
+    let program = context.shared.program;
+    if context.document.space(program, color).is_some() {
+        context.shared.choose(program, color);
+    }
+    context.select(buffer);
+    context.shared.range = context.data().and_then(|data| {
+        let item = data.box_of(buffer)?;
+        let (start, end) = (f64::from(item.start), f64::from(item.end) + 1.0);
+        let room = ((end - start) * 0.15).max(4.0);
+        let range = ((start - room).max(0.0), (end + room).min(f64::from(data.map.points)));
+        // A buffer that lives throughout is seen whole as it is.
+        (range.1 - range.0 < f64::from(data.map.points)).then_some(range)
+    });
+    context.go("timeline");
+}
+
+/// Words with code in backquotes.
+fn marked(words: &str, color: egui::Color32) -> egui::text::LayoutJob {
+    let mut job = egui::text::LayoutJob::default();
+    for (i, part) in words.split('`').enumerate().filter(|(_, part)| !part.is_empty()) {
+        let weight = if i % 2 == 1 { Weight::Mono } else { Weight::Regular };
+        job.append(part, 0.0, egui::TextFormat::simple(weight.at(size::SMALL), color));
+    }
+    job
+}
+
+fn body(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Finding) {
+    let units = context.options.units;
     let line = |ui: &mut Ui, words: &str, color| {
-        ui.add(egui::Label::new(text(words.replace('`', ""), size::SMALL, Weight::Regular, color)).wrap());
+        ui.add(egui::Label::new(marked(words, color)).wrap());
     };
     line(ui, &finding.why, theme.text2);
+    evidence(ui, context, theme, finding);
     if let Some(after) = finding.peak_after_bytes {
         let fits = match finding.fits_after {
             Some(true) => "; fits then",
             Some(false) => "; does not fit with this alone",
             None => "",
         };
-        line(ui, &format!("Peak {} after it{fits}.", units.short(after)), theme.text);
+        let allocated =
+            finding.allocated_after_bytes.map(|b| format!(", {} allocated", units.short(b))).unwrap_or_default();
+        line(ui, &format!("Peak {} after it{allocated}{fits}.", units.short(after)), theme.text);
     }
     for advice in &finding.advice {
         ui.horizontal_top(|ui| {
@@ -159,5 +224,46 @@ fn body(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding) {
     }
     if !finding.reference.is_empty() {
         line(ui, finding.reference, theme.text3);
+    }
+}
+
+/// The largest buffers a finding rests on, each a link to its place in time.
+fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Finding) {
+    let Some(program) = context.scene().map(|scene| scene.program) else { return };
+    if finding.program != Some(context.shared.program) {
+        return;
+    }
+    for &buffer in finding.buffers.iter().take(EVIDENCE).filter(|b| b.index() < program.buffers.len()) {
+        let op_name = program.buffers.instruction_of(buffer).map(|i| program.text.op_name(i)).unwrap_or_default();
+        let name = if op_name.is_empty() { program.buffer_name(buffer) } else { scope::short(&op_name, 3) };
+        let bytes = context.short(program.buffers.size_of(buffer));
+        let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0), Sense::click());
+        if response.hovered() || response.has_focus() {
+            ui.painter().rect_filled(rect, 0.0, theme.hover);
+        }
+        let slot = super::palette::slot(category(program, buffer));
+        let swatch =
+            egui::Rect::from_center_size(egui::Pos2::new(rect.left() + 6.0, rect.center().y), Vec2::splat(9.0));
+        paint_swatch(ui.painter(), swatch, slot, theme);
+        let font = Weight::Medium.at(size::SMALL);
+        let right = egui::Align2::RIGHT_CENTER;
+        let drawn = ui.painter().text(rect.right_center(), right, &bytes, font.clone(), theme.text);
+        let at = egui::Pos2::new(rect.left() + 17.0, rect.center().y);
+        let room = drawn.left() - at.x - 8.0;
+        let left = egui::Align2::LEFT_CENTER;
+        crate::ui::widget::controls::paint_cut(ui.painter(), at, left, &name, font, theme.accent, room);
+        response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Link, true, format!("Show {name} {bytes}")));
+        if response.hovered() {
+            context.shared.hovered = Some(buffer);
+        }
+        if response.clicked() {
+            show_buffer(context, buffer, finding.color);
+        }
+        response.on_hover_cursor(egui::CursorIcon::PointingHand).on_hover_text(program.buffer_name(buffer));
+    }
+    if finding.buffers.len() > EVIDENCE {
+        let words = format!("and {} more buffers", finding.buffers.len() - EVIDENCE);
+        let width = ui.available_width();
+        cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text3, width);
     }
 }

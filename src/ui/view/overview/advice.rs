@@ -1,0 +1,254 @@
+//! What the advisor says, in short: the plan beside the verdict, and the first findings as cards.
+
+use std::sync::Arc;
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+
+use crate::advisor::{Advice, ChangesResults, Finding, Plan, Severity};
+use crate::analysis::what_if::Edit;
+use crate::model::Bytes;
+use crate::ui::session::ViewContext;
+use crate::ui::widget::controls::{Mark, cut_label, link, paint_cut, paint_gauge, paint_mark};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size, space};
+
+/// Height of the plan's card.
+pub const PLAN: f32 = 76.0;
+
+/// Height of a finding's card.
+const CARD: f32 = 122.0;
+
+/// Findings that have cards; the rest are lines.
+const CARDS: usize = 3;
+
+/// Findings that have lines.
+const LINES: usize = 4;
+
+/// Room between cards.
+const GAP: f32 = 12.0;
+
+/// The plan of the chosen program.
+pub fn plan_of(advice: Option<&Advice>, program: usize) -> Option<&Plan> {
+    advice?.plans.iter().find(|plan| plan.program == program)
+}
+
+/// What is on the plan's card: headline, changes, what becomes of the results.
+fn plan_words(plan: &Plan, units: crate::model::UnitSystem, capacity: Option<Bytes>) -> (String, String, &'static str) {
+    let changes: Vec<String> = plan.edits.iter().map(Edit::in_words).collect();
+    let count = match changes.len() {
+        1 => "One change makes it fit".to_owned(),
+        2 => "Two changes make it fit".to_owned(),
+        3 => "Three changes make it fit".to_owned(),
+        n => format!("{n} changes make it fit"),
+    };
+    let headline = if plan.fits {
+        let spare = capacity.map(|c| format!(", {} to spare", units.short(c.saturating_sub(plan.allocated))));
+        format!("{count}{}", spare.unwrap_or_default())
+    } else {
+        format!("Nothing found is enough: still {} over", units.short(plan.over))
+    };
+    let results = match plan.changes_results {
+        ChangesResults::No => "Results unchanged",
+        ChangesResults::Maybe => "Results may change",
+        ChangesResults::Yes => "Results change",
+    };
+    (headline, changes.join("; "), results)
+}
+
+/// Draws the plan as a card.
+pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, plan: &Plan) {
+    let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), PLAN), Sense::hover());
+    let capacity = context.capacity().map(|c| c.bytes);
+    let (headline, changes, results) = plan_words(plan, context.options.units, capacity);
+    let (color, ground) = match (plan.fits, plan.is_tight) {
+        (true, false) => (theme.ok, theme.ok_bg),
+        (true, true) => (theme.warn, theme.warn_bg),
+        (false, _) => (theme.danger, theme.danger_bg),
+    };
+    ui.painter().rect_filled(rect, space::RADIUS, ground);
+    let mark = rect.min + Vec2::new(18.0, 20.0);
+    if plan.fits {
+        let points = vec![mark + Vec2::new(-5.0, 0.0), mark + Vec2::new(-1.5, 4.0), mark + Vec2::new(5.5, -5.0)];
+        ui.painter().add(Shape::line(points, Stroke::new(2.0, color)));
+    } else {
+        paint_mark(ui.painter(), mark, Mark::Over, theme);
+    }
+    let inner = Rect::from_min_max(rect.min + Vec2::new(36.0, 10.0), rect.max - Vec2::new(16.0, 8.0));
+    let mut child = ui.new_child(
+        egui::UiBuilder::new().max_rect(inner).layout(egui::Layout::top_down(egui::Align::Min)).id_salt("plan card"),
+    );
+    let ui = &mut child;
+    ui.spacing_mut().item_spacing.y = 3.0;
+    let room = inner.width();
+    let lead = Weight::SemiBold.at(size::LEAD);
+    let is_long = ui.painter().layout_no_wrap(headline.clone(), lead.clone(), color).size().x > room;
+    cut_label(ui, &headline, if is_long { Weight::SemiBold.at(size::BODY) } else { lead }, color, room);
+    cut_label(ui, &changes, Weight::Regular.at(size::SMALL), theme.text, room);
+    ui.horizontal(|ui| {
+        let words = if plan.is_tight { format!("{results}; the compiler will repack") } else { results.to_owned() };
+        cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text2, room - 110.0);
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            if link(ui, "Open the plan", theme).clicked() {
+                context.shared.changes.on.clone_from(&plan.edits);
+                context.go("whatif");
+            }
+        });
+    });
+}
+
+/// Draws the first findings, so many cards in a row; while the advisor still looks, their room.
+pub fn findings(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    advice: Option<&Arc<Advice>>,
+    columns: usize,
+) {
+    let program = context.shared.program;
+    let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
+    let list: Vec<(usize, &Finding)> =
+        advice.map(|advice| advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect()).unwrap_or_default();
+    ui.horizontal(|ui| {
+        ui.label(text("Findings", size::BODY, Weight::SemiBold, theme.text));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            if !list.is_empty() && link(ui, &format!("{} in Advisor", list.len()), theme).clicked() {
+                context.go("advisor");
+            }
+        });
+    });
+    ui.add_space(4.0);
+    if advice.is_some() && list.is_empty() {
+        let words = "Nothing stands out: what is in memory is the sum of many, and no rule found a cause.";
+        ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
+        return;
+    }
+    let columns = columns.clamp(1, CARDS);
+    let shown = if advice.is_some() { list.len().min(CARDS) } else { columns };
+    let width = (ui.available_width() - GAP * (columns as f32 - 1.0)) / columns as f32;
+    for row in 0..shown.div_ceil(columns) {
+        let (line, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), CARD), Sense::hover());
+        for column in 0..columns {
+            let left = line.left() + (width + GAP) * column as f32;
+            let rect = Rect::from_min_size(Pos2::new(left, line.top()), Vec2::new(width, CARD));
+            match list.get(row * columns + column) {
+                Some(&(i, finding)) if row * columns + column < shown => card(ui, context, theme, i, finding, rect),
+                None if advice.is_none() => {
+                    ui.painter().rect_stroke(rect, space::RADIUS, Stroke::new(1.0, theme.line), StrokeKind::Inside);
+                }
+                _ => {}
+            }
+        }
+        ui.add_space(GAP - ui.spacing().item_spacing.y);
+    }
+    for &(i, finding) in list.iter().skip(shown).take(LINES) {
+        row(ui, context, theme, i, finding);
+    }
+}
+
+/// Goes to a finding.
+fn open(context: &mut ViewContext<'_>, i: usize) {
+    context.shared.to_finding = Some(i);
+    context.go("advisor");
+}
+
+/// What a finding saves, in words; nothing where that is not known.
+fn amount(context: &ViewContext<'_>, finding: &Finding) -> String {
+    let saves = finding.saves_bytes.filter(|bytes| bytes.0 > 0);
+    saves.map(|bytes| context.options.units.signed(-i128::from(bytes.0))).unwrap_or_default()
+}
+
+fn card(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, i: usize, finding: &Finding, rect: Rect) {
+    let response = ui.interact(rect, ui.scope_id().with(("finding", i)), Sense::click());
+    let title = finding.title.replace('`', "");
+    let ground = if response.hovered() { theme.hover } else { theme.panel };
+    let edge = if response.has_focus() { Stroke::new(2.0, theme.accent) } else { Stroke::new(1.0, theme.line) };
+    let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
+    painter.rect(rect, space::RADIUS, ground, edge, StrokeKind::Inside);
+    if finding.severity == Severity::Critical {
+        painter.rect_filled(Rect::from_min_size(rect.min, Vec2::new(3.0, rect.height())), 0.0, theme.over);
+    }
+    let inner = rect.shrink2(Vec2::new(14.0, 10.0));
+    let amount = amount(context, finding);
+    let number = painter.layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
+    let room = inner.width() - number.size().x - 12.0;
+    painter.galley(Pos2::new(inner.right() - number.size().x, inner.top() - 1.0), number, theme.text);
+    let mut job = egui::text::LayoutJob::simple(title.clone(), Weight::SemiBold.at(size::BODY), theme.text, room);
+    job.wrap.max_rows = 2;
+    let galley = painter.layout_job(job);
+    let below = inner.top() + galley.size().y + 3.0;
+    painter.galley(inner.min, galley, theme.text);
+    let small = Weight::Regular.at(size::SMALL);
+    let what = finding.advice.first().map_or(finding.why.as_str(), String::as_str).replace('`', "");
+    paint_cut(
+        &painter,
+        Pos2::new(inner.left(), below),
+        Align2::LEFT_TOP,
+        &what,
+        small.clone(),
+        theme.text2,
+        inner.width(),
+    );
+    let y = inner.bottom() - 7.0;
+    let limit = context.capacity().map(|c| c.bytes).filter(|_| context.shared.color == 0);
+    let mut spoken = format!("Finding: {title} {amount}");
+    let (results, color) = match finding.changes_results {
+        ChangesResults::No => ("same results", theme.text2),
+        ChangesResults::Maybe => ("results may change", theme.warn),
+        ChangesResults::Yes => ("results change", theme.warn),
+    };
+    if let (Some(needs), Some(limit)) = (finding.allocated_after_bytes, limit) {
+        let bar = Rect::from_min_max(Pos2::new(inner.left(), y - 26.0), Pos2::new(inner.right(), y - 18.0));
+        paint_gauge(&painter, bar, needs.0 as f64, Some(limit.0 as f64), theme);
+        let units = context.options.units;
+        let (mark, words, color) = if needs > limit {
+            (Mark::Over, format!("then still {} over", units.short(needs.saturating_sub(limit))), theme.danger)
+        } else {
+            (Mark::Fits, format!("then fits, {} to spare", units.short(limit.saturating_sub(needs))), theme.ok)
+        };
+        paint_mark(&painter, Pos2::new(inner.left() + 6.0, y), mark, theme);
+        let at = Pos2::new(inner.left() + 18.0, y);
+        paint_cut(
+            &painter,
+            at,
+            Align2::LEFT_CENTER,
+            &words,
+            Weight::SemiBold.at(size::SMALL),
+            color,
+            inner.width() * 0.6,
+        );
+        spoken = format!("{spoken}, {words}");
+    }
+    if finding.saves_bytes.is_some_and(|bytes| bytes.0 > 0) && inner.width() > 230.0 {
+        painter.text(Pos2::new(inner.right(), y), Align2::RIGHT_CENTER, results, small, color);
+    }
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &spoken));
+    if response.clicked() {
+        open(context, i);
+    }
+    response.on_hover_cursor(egui::CursorIcon::PointingHand).on_hover_ui(|ui| {
+        ui.set_max_width(420.0);
+        ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text(finding.why.replace('`', ""), size::SMALL, Weight::Regular, theme.text2));
+    });
+}
+
+fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, i: usize, finding: &Finding) {
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 20.0), Sense::click());
+    if response.hovered() || response.has_focus() {
+        ui.painter().rect_filled(rect, 0.0, theme.hover);
+    }
+    let amount = amount(context, finding);
+    let words = if amount.is_empty() { finding.severity.name().to_owned() } else { amount };
+    let color = if finding.saves_bytes.is_some() { theme.text } else { theme.text3 };
+    let right = Pos2::new(rect.right() - 2.0, rect.center().y);
+    let drawn = ui.painter().text(right, Align2::RIGHT_CENTER, &words, Weight::SemiBold.at(size::SMALL), color);
+    let title = finding.title.replace('`', "");
+    let left = Pos2::new(rect.left() + 2.0, rect.center().y);
+    let room = drawn.left() - left.x - 10.0;
+    paint_cut(ui.painter(), left, Align2::LEFT_CENTER, &title, Weight::Medium.at(size::SMALL), theme.text, room);
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Finding: {title} {words}")));
+    if response.clicked() {
+        open(context, i);
+    }
+    response.on_hover_cursor(egui::CursorIcon::PointingHand);
+}

@@ -1,0 +1,124 @@
+//! The shapes as a table: those whose padding costs most at the peak first.
+
+use egui::Ui;
+
+use super::super::{menu, palette};
+use crate::analysis::category;
+use crate::analysis::shape_groups::ShapeGroup;
+use crate::model::{Bytes, UnitSystem, factor, thousands};
+use crate::ui::session::{Scene, ViewContext};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::table::{Cell, Column, Table, TableState};
+use crate::ui::widget::theme::{Slot, Theme, size};
+
+/// A column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Shape,
+    Layout,
+    Count,
+    Size,
+    Padding,
+    Saves,
+    Expansion,
+}
+
+impl What {
+    const ALL: [Self; 7] =
+        [Self::Shape, Self::Layout, Self::Count, Self::Size, Self::Padding, Self::Saves, Self::Expansion];
+}
+
+/// Draws the table; returns the row that was chosen.
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    scene: Scene<'_>,
+    groups: &[ShapeGroup],
+    chosen: usize,
+    lit: &[bool],
+    state: &mut TableState,
+) -> Option<usize> {
+    let theme = Theme::of(ui.ctx());
+    if groups.is_empty() {
+        ui.label(text("Nothing lives here.", size::BODY, Weight::Regular, theme.text2));
+        return None;
+    }
+    let largest = groups.iter().map(|group| group.bytes().0).max().unwrap_or(0);
+    let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
+    // What has no room is in the card.
+    let has = |column: &What| match column {
+        What::Layout => ui.available_width() >= 860.0,
+        What::Expansion => ui.available_width() >= 660.0,
+        _ => true,
+    };
+    let shown: Vec<What> = What::ALL.into_iter().filter(has).collect();
+    let columns: Vec<Column> = shown
+        .iter()
+        .map(|column| match column {
+            What::Shape => Column::text("Shape", 130.0, 2.0).fixed(),
+            What::Layout => Column::text("Layout", 120.0, 1.0).fixed(),
+            What::Count => Column::number("Count", 60.0).fixed(),
+            What::Size => Column::number(&format!("Size, {unit_name}"), 90.0).fixed(),
+            What::Padding => Column::number(&format!("Padding, {unit_name}"), 150.0).fixed(),
+            What::Saves => Column::number("Saves at peak", 105.0).fixed(),
+            What::Expansion => Column::number("Expansion", 82.0).fixed(),
+        })
+        .collect();
+    let sorted = shown.iter().position(|column| *column == What::Saves).unwrap_or(0);
+    let most = groups.iter().map(|group| group.waste().0).max().unwrap_or(0).max(1);
+    let units = context.options.units;
+    let show = |bytes: Bytes| match UnitSystem::in_unit(bytes, unit) {
+        text if text == "0.0" && bytes > Bytes::ZERO => "under 0.1".to_owned(),
+        text => text,
+    };
+    let table = Table {
+        columns: &columns,
+        rows: groups.len(),
+        selected: Some(chosen),
+        lit: None,
+        sort: Some((sorted, true)),
+        name: "shapes",
+        keys: true,
+    };
+    let response = table.show(
+        ui,
+        state,
+        |row| {
+            format!(
+                "{} \u{d7}{} wastes {}",
+                groups[row].shape,
+                groups[row].buffers.len(),
+                units.short(groups[row].waste())
+            )
+        },
+        |row, column| {
+            let group = &groups[row];
+            let slot = group.buffers.first().map_or(Slot::Temporary, |b| palette::slot(category(scene.program, *b)));
+            let is_lit = lit.get(row).copied().unwrap_or(true);
+            match shown[column] {
+                What::Shape if !is_lit => Cell::mono(group.shape.clone()).quiet(),
+                What::Size if !is_lit => Cell::text(show(group.bytes())).quiet(),
+                What::Padding if !is_lit => Cell::text(show(group.waste())).quiet(),
+                What::Saves if !is_lit => Cell::text(show(group.saves)).quiet(),
+                What::Shape => Cell::mono(group.shape.clone()).swatch(slot),
+                What::Layout => Cell::mono(group.layout.clone()).quiet(),
+                What::Count => Cell::text(format!("\u{d7}{}", thousands(group.buffers.len() as u64))).quiet(),
+                What::Size => Cell::text(show(group.bytes())),
+                What::Padding if group.waste() == Bytes::ZERO => Cell::text("0").quiet(),
+                What::Padding => {
+                    Cell::text(show(group.waste())).bar((group.waste().0 as f64 / most as f64) as f32, slot)
+                }
+                What::Saves if group.saves == Bytes::ZERO => Cell::text("0").quiet(),
+                What::Saves => Cell::text(show(group.saves)).strong(),
+                What::Expansion if group.useful.0 == 0 => Cell::text("\u{2013}").quiet(),
+                What::Expansion => Cell::text(factor(group.each.0 as f64 / group.useful.0 as f64)),
+            }
+        },
+    );
+    let under = response.hovered.and_then(|row| groups[row].buffers.first().copied());
+    menu::show(ui, context, ui.max_rect(), under);
+    if let Some(row) = response.hovered {
+        context.shared.hovered = groups[row].buffers.first().copied();
+    }
+    response.chosen
+}
