@@ -16,7 +16,7 @@ pub struct Group {
 }
 
 /// By what live things are put together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupBy {
     /// Array, executable, operation.
     Kind,
@@ -26,6 +26,22 @@ pub enum GroupBy {
     Function,
     /// File of the innermost function.
     File,
+}
+
+impl GroupBy {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Function, Self::File, Self::Device, Self::Kind];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kind => "Kind",
+            Self::Device => "Device",
+            Self::Function => "Function",
+            Self::File => "File",
+        }
+    }
 }
 
 /// Sums over a live set.
@@ -62,19 +78,17 @@ impl LiveAnalysis {
 /// Entries put together, largest first. Entries without the property are left out when grouped by device.
 #[must_use]
 pub fn groups(set: &LiveSet, by: GroupBy) -> Vec<Group> {
-    let key = |entry: &LiveEntry| -> String {
-        let innermost = set.stack(entry).next();
-        match by {
-            GroupBy::Kind => set.strings.get(entry.kind).to_owned(),
-            GroupBy::Device => set.strings.get(entry.device).to_owned(),
-            GroupBy::Function => innermost.map_or_else(String::new, |frame| frame.function.clone()),
-            GroupBy::File => innermost.map_or_else(String::new, |frame| frame.file.clone()),
-        }
-    };
+    groups_of(set, &set.entries.iter().collect::<Vec<_>>(), by, false)
+}
+
+/// As [`groups`], of some entries; `own_code` takes the innermost frame that is not of an installed library, where
+/// there is one.
+#[must_use]
+pub fn groups_of(set: &LiveSet, entries: &[&LiveEntry], by: GroupBy, own_code: bool) -> Vec<Group> {
     let mut rows: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
-    for entry in &set.entries {
-        let key = key(entry);
+    for entry in entries.iter().copied() {
+        let key = key_of(set, entry, by, own_code);
         if key.is_empty() && by == GroupBy::Device {
             continue;
         }
@@ -87,6 +101,31 @@ pub fn groups(set: &LiveSet, by: GroupBy) -> Vec<Group> {
     }
     groups.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.key.cmp(&b.key)));
     groups
+}
+
+/// What an entry has in common with those of its group.
+#[must_use]
+pub fn key_of(set: &LiveSet, entry: &LiveEntry, by: GroupBy, own_code: bool) -> String {
+    let frame = || {
+        let own = set.stack(entry).find(|frame| own_code && !is_library(&frame.file));
+        own.or_else(|| set.stack(entry).next())
+    };
+    match by {
+        GroupBy::Kind => set.strings.get(entry.kind).to_owned(),
+        GroupBy::Device => set.strings.get(entry.device).to_owned(),
+        GroupBy::Function => frame().map_or_else(String::new, |frame| frame.function.clone()),
+        GroupBy::File => frame().map_or_else(String::new, |frame| frame.file.clone()),
+    }
+}
+
+/// Whether a Python file is one of an installed library or of Python itself.
+#[must_use]
+pub fn is_library(file: &str) -> bool {
+    file.contains("/site-packages/")
+        || file.contains("/dist-packages/")
+        || file.contains("\\site-packages\\")
+        || file.starts_with('<')
+        || file.split('/').collect::<Vec<_>>().windows(2).any(|pair| pair[0] == "lib" && pair[1].starts_with("python3"))
 }
 
 /// What an allocator's address space looks like.

@@ -16,6 +16,7 @@ pub mod pyramid;
 pub mod runtime;
 pub mod scope;
 pub mod shape_groups;
+pub mod stack_tree;
 pub mod steps;
 pub mod tiles;
 pub mod tree;

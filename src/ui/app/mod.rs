@@ -377,6 +377,9 @@ impl App {
             Command::Find if open.document.profile.tiles.is_some() => {
                 view::liveness::focus_filter(&mut open.shared, &mut open.locals);
             }
+            Command::Find if view::live::has(&open.document) && open.document.profile.programs.is_empty() => {
+                view::live::focus_search(&mut open.shared, &mut open.locals);
+            }
             Command::Find => view::buffers::focus_filter(&mut open.shared, &mut open.locals),
             Command::Peak => open.shared.step = None,
             Command::Clear => {

@@ -20,6 +20,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() && context.document.profile.tiles.is_some() {
         return super::tile_card::show(ui, context, &theme);
     }
+    if context.shared.view == "live" || (context.scene().is_none() && super::live::has(context.document)) {
+        return super::live::card(ui, context, &theme);
+    }
     let Some(scene) = context.scene() else {
         ui.label(text("No memory in this program.", size::BODY, Weight::Regular, theme.text2));
         return;

@@ -6,6 +6,7 @@ mod details;
 mod empty;
 mod failure;
 mod insights;
+pub mod live;
 pub mod liveness;
 mod overview;
 mod padding;
@@ -49,6 +50,7 @@ pub const VIEWS: &[View] = &[
     View { id: "memory", title: "Memory", has: has_tiles, show: tile_memory::show },
     View { id: "liveness", title: "Liveness", has: has_liveness, show: liveness::show },
     View { id: "insights", title: "Insights", has: has_tiles, show: insights::show },
+    View { id: "live", title: "Live arrays", has: live::has, show: live::show },
     View { id: "report", title: "Report", has: always, show: report::show },
 ];
 
@@ -73,7 +75,7 @@ pub const INPUTS: &[&str] = &[
 pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports, folders, archives), XSpace traces, memory.prof, XProf JSON, Poplar reports (profile.pop, graph.json), logs and pasted texts with an out-of-memory message.";
 
 /// Keys of single views, for the sheet.
-pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS];
+pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS, live::KEYS];
 
 fn always(_: &Document) -> bool {
     true

@@ -1,0 +1,395 @@
+//! An icicle: a tree as rows of boxes, each as wide as its bytes and below the box that encloses it. The cost of a frame
+//! depends on the pixels: what is too narrow is put together, and the picture is drawn anew only when it changes.
+
+use egui::{Align2, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+
+use super::controls::{link_sized, paint_cut};
+use super::fonts::{Weight, text};
+use super::raster::{CachedRaster, Hatch};
+use super::stack::dimmed;
+use super::theme::{Slot, Theme, size};
+
+/// Height of a row.
+pub const ROW: f32 = 22.0;
+/// Boxes narrower than this are put together, in points.
+const LEAST: f64 = 1.5;
+/// Boxes wider than this have words.
+const WORDS: f32 = 44.0;
+/// Rows that are placed at most; deeper ones are reached by going in.
+const MAX_ROWS: u32 = 400;
+/// Boxes that are placed at most.
+const MAX_PLACED: usize = 20_000;
+
+/// A tree of bytes: node 0 is the root and its own parent.
+pub trait IcicleTree {
+    /// The enclosing node.
+    fn parent(&self, node: usize) -> usize;
+    /// Nodes below, largest first.
+    fn children(&self, node: usize) -> &[usize];
+    /// Bytes of a node with all below it.
+    fn bytes(&self, node: usize) -> u64;
+    /// What it is called.
+    fn name(&self, node: usize) -> &str;
+    /// What part of it is padding, 0 to 1: drawn hatched.
+    fn padding_share(&self, _node: usize) -> f64 {
+        0.0
+    }
+    /// Its colour.
+    fn slot(&self, node: usize) -> Slot;
+}
+
+/// Nodes from the root down to one, both included.
+#[must_use]
+pub fn trail(tree: &dyn IcicleTree, node: usize) -> Vec<usize> {
+    let mut trail = vec![node];
+    let mut at = node;
+    while at != 0 && trail.len() <= MAX_ROWS as usize * 4 {
+        at = tree.parent(at);
+        trail.push(at);
+    }
+    trail.reverse();
+    trail
+}
+
+/// A box where it stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Placed {
+    node: usize,
+    /// How many nodes too narrow to be shown are put together here; 0 for a node of its own.
+    rest: u32,
+    left: f32,
+    right: f32,
+    row: u32,
+}
+
+/// What an icicle remembers.
+#[derive(Default)]
+pub struct IcicleState {
+    /// The node that fills the width.
+    pub root: usize,
+    /// First visible row, in points from the top.
+    top: f32,
+    placed: Vec<Placed>,
+    rows: u32,
+    key: Option<(u64, usize, u32)>,
+    raster: CachedRaster,
+}
+
+impl IcicleState {
+    /// Goes to a node: it fills the width.
+    pub fn go(&mut self, node: usize) {
+        self.root = node;
+        self.top = 0.0;
+    }
+}
+
+/// How to show an icicle.
+pub struct Icicle<'a> {
+    /// The tree.
+    pub tree: &'a dyn IcicleTree,
+    /// Another number for another tree.
+    pub version: u64,
+    /// Which nodes are lit, with a number that changes with the answer; the rest is dimmed.
+    pub lit: Option<(&'a dyn Fn(usize) -> bool, u64)>,
+    /// Bytes in words.
+    pub words: &'a dyn Fn(u64) -> String,
+    /// What it is called for those who do not see it.
+    pub name: &'a str,
+}
+
+/// What is under the pointer of an icicle.
+pub struct IcicleResponse {
+    /// The node; of nodes put together, the one that encloses them.
+    pub hovered: Option<usize>,
+    /// How many nodes are put together under the pointer.
+    pub rest: u32,
+    /// A click went to another node.
+    pub went: bool,
+    /// What the pointer is over: for a tooltip.
+    pub response: Response,
+}
+
+impl Icicle<'_> {
+    /// Shows the icicle: a click goes in, a right click or Backspace out, the wheel scrolls where rows are below.
+    pub fn show(&self, ui: &Ui, state: &mut IcicleState, rect: Rect) -> IcicleResponse {
+        let theme = Theme::of(ui.ctx());
+        let ground = ui.interact(rect, ui.scope_id().with((self.name, "icicle")), Sense::click());
+        let whole = (self.words)(self.tree.bytes(state.root));
+        ground.widget_info(|| {
+            WidgetInfo::labeled(Role::Image, true, format!("{}: {}, {whole}", self.name, self.tree.name(state.root)))
+        });
+        self.place(state, rect);
+        let below = (state.rows as f32 * ROW - rect.height()).max(0.0);
+        if ui.rect_contains_pointer(rect) {
+            state.top -= ui.input(|i| i.smooth_scroll_delta().y);
+        }
+        state.top = state.top.clamp(0.0, below).round();
+        self.draw(ui, state, rect, &theme);
+        let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
+        let pointer =
+            ui.input(|i| i.pointer.hover_pos()).filter(|at| ui.rect_contains_pointer(rect) && rect.contains(*at));
+        let mut out = IcicleResponse { hovered: None, rest: 0, went: false, response: ground };
+        let mut to = None;
+        for (i, placed) in state.placed.iter().enumerate() {
+            let place = self.rect_of(placed, state, rect);
+            if place.bottom() <= rect.top() || place.top() >= rect.bottom() {
+                continue;
+            }
+            let seen = place.intersect(rect);
+            let under = pointer.is_some_and(|at| seen.contains(at));
+            if place.width() >= WORDS && placed.rest == 0 {
+                self.caption(&painter, placed, place, &theme);
+                let id = ui.scope_id().with((self.name, i));
+                let response = ui.interact(seen, id, Sense::click());
+                response.widget_info(|| {
+                    let bytes = (self.words)(self.tree.bytes(placed.node));
+                    WidgetInfo::labeled(Role::TreeItem, true, format!("{} {bytes}", self.tree.name(placed.node)))
+                });
+                if response.has_focus() {
+                    painter.rect_stroke(place, 0.0, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
+                }
+                if response.clicked() {
+                    to = Some(placed.node);
+                }
+                if under {
+                    out.response = response;
+                }
+            }
+            if under {
+                (out.hovered, out.rest) = (Some(placed.node), placed.rest);
+                painter.rect_stroke(place, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
+            }
+        }
+        if out.response.clicked() {
+            to = out.hovered;
+        }
+        let back = out.response.secondary_clicked()
+            || (!ui.ctx().egui_wants_keyboard_input() && ui.input(|i| i.key_pressed(egui::Key::Backspace)));
+        if back {
+            to = Some(self.tree.parent(state.root));
+        }
+        if let Some(node) = to.filter(|node| *node != state.root) {
+            state.go(node);
+            out.went = true;
+        }
+        if below > 0.0 {
+            self.bar(&painter, state, rect, below, &theme);
+        }
+        out
+    }
+
+    fn rect_of(&self, placed: &Placed, state: &IcicleState, rect: Rect) -> Rect {
+        let top = rect.top() + placed.row as f32 * ROW - state.top;
+        Rect::from_min_max(Pos2::new(rect.left() + placed.left, top), Pos2::new(rect.left() + placed.right, top + ROW))
+    }
+
+    /// Places what is below the root, where the tree, the root or the width is another than last time.
+    fn place(&self, state: &mut IcicleState, rect: Rect) {
+        let key = (self.version, state.root, rect.width().to_bits());
+        if state.key == Some(key) {
+            return;
+        }
+        state.key = Some(key);
+        state.placed.clear();
+        let width = f64::from(rect.width());
+        let mut open = vec![(state.root, 0.0, width, 0u32)];
+        state.rows = 0;
+        while let Some((node, left, right, row)) = open.pop() {
+            if state.placed.len() >= MAX_PLACED {
+                break;
+            }
+            state.placed.push(Placed { node, rest: 0, left: left as f32, right: right as f32, row });
+            state.rows = state.rows.max(row + 1);
+            let bytes = self.tree.bytes(node);
+            if row + 1 >= MAX_ROWS || bytes == 0 {
+                continue;
+            }
+            let scale = (right - left) / bytes as f64;
+            let children = self.tree.children(node);
+            let mut x = left;
+            for (i, &child) in children.iter().enumerate() {
+                let share = self.tree.bytes(child) as f64 * scale;
+                if share < LEAST {
+                    // The rest is smaller still.
+                    let rest: u64 =
+                        children[i..].iter().map(|&child| self.tree.bytes(child)).fold(0, u64::saturating_add);
+                    let end = (x + (rest as f64 * scale).max(1.0)).min(right);
+                    if rest > 0 && end > x {
+                        let (left, right) = (x as f32, end as f32);
+                        state.placed.push(Placed {
+                            node,
+                            rest: (children.len() - i) as u32,
+                            left,
+                            right,
+                            row: row + 1,
+                        });
+                        state.rows = state.rows.max(row + 2);
+                    }
+                    break;
+                }
+                open.push((child, x, (x + share).min(right), row + 1));
+                x += share;
+            }
+        }
+    }
+
+    fn draw(&self, ui: &Ui, state: &mut IcicleState, rect: Rect, theme: &Theme) {
+        let key = (state.key, state.top.to_bits(), self.lit.map(|lit| lit.1), theme.dark);
+        let (placed, top) = (&state.placed, state.top);
+        state.raster.show(ui, rect, self.name, key, theme.panel, |raster| {
+            let scale = raster.scale();
+            let pixel = |v: f32| (v * scale).round() as i64;
+            for placed in placed {
+                let y = placed.row as f32 * ROW - top;
+                if y + ROW <= 0.0 || y >= rect.height() {
+                    continue;
+                }
+                let (x0, x1, y0, y1) = (pixel(placed.left), pixel(placed.right), pixel(y), pixel(y + ROW) - 1);
+                // What is there is never drawn as nothing.
+                let x1 = (x1 - i64::from(x1 - x0 > 3)).max(x0 + 1);
+                let slot = if placed.rest > 0 { Slot::Temporary } else { self.tree.slot(placed.node) };
+                let lit = self.lit.is_none_or(|(lit, _)| placed.rest == 0 && lit(placed.node));
+                let color = if lit { slot.color() } else { dimmed(slot.color(), theme) };
+                raster.fill(x0, y0, x1, y1, color);
+                let padding = if placed.rest > 0 { 0.0 } else { self.tree.padding_share(placed.node).clamp(0.0, 1.0) };
+                let wasted = ((x1 - x0) as f64 * padding).round() as i64;
+                if lit && wasted > 0 {
+                    raster.hatch(x1 - wasted, y0, x1, y1, Hatch::padding(theme.hatch));
+                }
+            }
+        });
+    }
+
+    fn caption(&self, painter: &egui::Painter, placed: &Placed, place: Rect, theme: &Theme) {
+        if self.lit.is_some_and(|(lit, _)| !lit(placed.node)) {
+            return;
+        }
+        let color = self.tree.slot(placed.node).text();
+        let at = Pos2::new(place.left() + 6.0, place.center().y - 0.5);
+        let room = place.width() - 10.0;
+        let bytes = (self.words)(self.tree.bytes(placed.node));
+        let font = Weight::Medium.at(size::SMALL);
+        let (drawn, cut) = paint_cut(painter, at, Align2::LEFT_CENTER, self.tree.name(placed.node), font, color, room);
+        let number = Weight::Regular.at(size::SMALL);
+        let wide = painter.layout_no_wrap(bytes.clone(), number.clone(), color).size().x;
+        if !cut && drawn.right() + 10.0 + wide < place.right() - 4.0 {
+            painter.text(Pos2::new(drawn.right() + 10.0, at.y), Align2::LEFT_CENTER, bytes, number, color);
+        }
+        let _ = theme;
+    }
+
+    /// How far it is scrolled, where rows are below.
+    fn bar(&self, painter: &egui::Painter, state: &IcicleState, rect: Rect, below: f32, theme: &Theme) {
+        let length = (rect.height() * rect.height() / (below + rect.height())).max(24.0);
+        let top = rect.top() + (rect.height() - length) * state.top / below;
+        let thumb = Rect::from_min_size(Pos2::new(rect.right() - 6.0, top), Vec2::new(4.0, length));
+        painter.rect_filled(thumb, 2.0, theme.text3);
+    }
+}
+
+/// Where one is in the tree; each part leads back there. Long trails leave out the middle.
+pub fn crumbs(ui: &mut Ui, tree: &dyn IcicleTree, state: &mut IcicleState, theme: &Theme) {
+    const ENDS: usize = 3;
+    let trail = trail(tree, state.root);
+    let mut to = None;
+    for (i, &node) in trail.iter().enumerate() {
+        if trail.len() > ENDS * 2 && i >= ENDS && i + ENDS < trail.len() {
+            if i == ENDS {
+                ui.label(text("\u{2026} /", size::LEAD, Weight::Regular, theme.text3));
+            }
+            continue;
+        }
+        if i + 1 == trail.len() {
+            ui.label(text(tree.name(node), size::LEAD, Weight::SemiBold, theme.text));
+        } else {
+            if link_sized(ui, tree.name(node), size::LEAD, theme).clicked() {
+                to = Some(node);
+            }
+            ui.label(text("/", size::LEAD, Weight::Regular, theme.text3));
+        }
+    }
+    if let Some(node) = to {
+        state.go(node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A root with `widths`, the first of which has a chain of `depth` below it.
+    struct Fan {
+        children: Vec<Vec<usize>>,
+        parents: Vec<usize>,
+        bytes: Vec<u64>,
+    }
+
+    impl Fan {
+        fn new(widths: &[u64], depth: usize) -> Self {
+            let mut fan = Self { children: vec![vec![]], parents: vec![0], bytes: vec![widths.iter().sum()] };
+            for &width in widths {
+                fan.add(0, width);
+            }
+            let mut at = 1;
+            for _ in 0..depth {
+                at = fan.add(at, widths[0]);
+            }
+            fan
+        }
+
+        fn add(&mut self, parent: usize, bytes: u64) -> usize {
+            let node = self.bytes.len();
+            self.children.push(vec![]);
+            self.parents.push(parent);
+            self.bytes.push(bytes);
+            self.children[parent].push(node);
+            node
+        }
+    }
+
+    impl IcicleTree for Fan {
+        fn parent(&self, node: usize) -> usize {
+            self.parents[node]
+        }
+        fn children(&self, node: usize) -> &[usize] {
+            &self.children[node]
+        }
+        fn bytes(&self, node: usize) -> u64 {
+            self.bytes[node]
+        }
+        fn name(&self, _: usize) -> &str {
+            "n"
+        }
+        fn slot(&self, _: usize) -> Slot {
+            Slot::Weight
+        }
+    }
+
+    fn placed(tree: &Fan, width: f32) -> Vec<Placed> {
+        let mut state = IcicleState::default();
+        let icicle = Icicle { tree, version: 1, lit: None, words: &|b| b.to_string(), name: "test" };
+        icicle.place(&mut state, Rect::from_min_size(Pos2::ZERO, Vec2::new(width, 100.0)));
+        state.placed
+    }
+
+    #[test]
+    fn widths_are_bytes_and_narrow_ones_are_put_together() {
+        let tree = Fan::new(&[50, 30, 1, 1, 1], 0);
+        let all = placed(&tree, 83.0);
+        let of = |node: usize| all.iter().find(|p| p.node == node && p.rest == 0).map(|p| (p.left, p.right));
+        assert_eq!(of(0), Some((0.0, 83.0)));
+        assert_eq!(of(1), Some((0.0, 50.0)));
+        assert_eq!(of(2), Some((50.0, 80.0)));
+        let rest = all.iter().find(|p| p.rest > 0).map(|p| (p.rest, p.left, p.right));
+        assert_eq!(rest, Some((3, 80.0, 83.0)));
+    }
+
+    #[test]
+    fn a_million_narrow_boxes_and_a_deep_chain_place_few() {
+        let many = Fan::new(&vec![1; 100_000], 0);
+        assert!(placed(&many, 1000.0).len() <= 2);
+        let deep = Fan::new(&[7], 100_000);
+        assert_eq!(placed(&deep, 1000.0).len(), MAX_ROWS as usize);
+        assert!(trail(&deep, 100_001).len() > MAX_ROWS as usize);
+    }
+}
