@@ -14,6 +14,8 @@ mod profile;
 mod program;
 pub mod pyramid;
 pub mod runtime;
+pub mod runtime_breakdown;
+pub mod runtime_curve;
 pub mod scope;
 pub mod shape_groups;
 pub mod stack_tree;

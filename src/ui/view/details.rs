@@ -20,7 +20,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() && context.document.profile.tiles.is_some() {
         return super::tile_card::show(ui, context, &theme);
     }
-    if context.shared.view == "live" || (context.scene().is_none() && super::live::has(context.document)) {
+    let no_program = context.scene().is_none();
+    if super::runtime::has(context.document) && (context.shared.view == "runtime" || no_program) {
+        return super::runtime::card(ui, context, &theme);
+    }
+    if context.shared.view == "live" || (no_program && super::live::has(context.document)) {
         return super::live::card(ui, context, &theme);
     }
     let Some(scene) = context.scene() else {

@@ -12,6 +12,7 @@ mod overview;
 mod padding;
 mod palette;
 mod report;
+mod runtime;
 mod tile_card;
 mod tile_memory;
 mod tile_overview;
@@ -50,6 +51,7 @@ pub const VIEWS: &[View] = &[
     View { id: "memory", title: "Memory", has: has_tiles, show: tile_memory::show },
     View { id: "liveness", title: "Liveness", has: has_liveness, show: liveness::show },
     View { id: "insights", title: "Insights", has: has_tiles, show: insights::show },
+    View { id: "runtime", title: "Runtime", has: runtime::has, show: runtime::show },
     View { id: "live", title: "Live arrays", has: live::has, show: live::show },
     View { id: "report", title: "Report", has: always, show: report::show },
 ];
@@ -75,7 +77,7 @@ pub const INPUTS: &[&str] = &[
 pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports, folders, archives), XSpace traces, memory.prof, XProf JSON, Poplar reports (profile.pop, graph.json), logs and pasted texts with an out-of-memory message.";
 
 /// Keys of single views, for the sheet.
-pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS, live::KEYS];
+pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS, runtime::KEYS, live::KEYS];
 
 fn always(_: &Document) -> bool {
     true
