@@ -15,6 +15,8 @@ pub struct StackNode {
     pub name: String,
     /// `file:line`; empty for a group.
     pub place: String,
+    /// Function with the last part of the place: what a box says.
+    pub label: String,
     /// Bytes of everything made below.
     pub bytes: Bytes,
     /// How many things.
@@ -41,7 +43,13 @@ impl StackTree {
     /// the frames of installed libraries, where a stack has others.
     #[must_use]
     pub fn new(set: &LiveSet, by: Option<GroupBy>, own_code: bool) -> Self {
-        let mut tree = Self { nodes: vec![StackNode { name: "everything".to_owned(), ..StackNode::default() }] };
+        let mut tree = Self {
+            nodes: vec![StackNode {
+                name: "everything".to_owned(),
+                label: "everything".to_owned(),
+                ..StackNode::default()
+            }],
+        };
         let mut below: HashMap<(usize, Key), usize> = HashMap::new();
         // Equal frames may have several rows.
         let mut same: HashMap<(&str, &str, i32), u32> = HashMap::new();
@@ -85,7 +93,9 @@ impl StackTree {
 
     fn child(&mut self, parent: usize, name: String, place: String) -> usize {
         let node = self.nodes.len();
-        self.nodes.push(StackNode { name, place, parent, ..StackNode::default() });
+        let file = place.rsplit(['/', '\\']).next().unwrap_or_default();
+        let label = if file.is_empty() { name.clone() } else { format!("{name}  {file}") };
+        self.nodes.push(StackNode { name, place, label, parent, ..StackNode::default() });
         self.nodes[parent].children.push(node);
         node
     }

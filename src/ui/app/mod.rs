@@ -7,6 +7,7 @@ mod files;
 mod loading;
 mod picture;
 mod session_list;
+mod session_row;
 mod side_panel;
 mod status_bar;
 mod top_bar;
@@ -63,6 +64,8 @@ pub struct App {
     message: Option<(String, f64)>,
     /// Text in the field for a capacity.
     capacity_field: String,
+    /// Words that the list of programs must contain.
+    search: String,
     ctx: egui::Context,
 }
 
@@ -83,6 +86,7 @@ impl App {
             errors: Vec::new(),
             message: None,
             capacity_field: String::new(),
+            search: String::new(),
             ctx: ctx.clone(),
         }
     }
@@ -140,7 +144,10 @@ impl App {
 
     fn poll(&mut self) {
         let before = self.files.current;
-        self.files.poll(view::FIRST);
+        let work = self.work();
+        let program = self.place.as_ref().and_then(|place| place.program.clone());
+        self.files.poll(view::FIRST, program.as_deref(), &work);
+        self.errors.extend(self.files.take_errors());
         for index in (0..self.files.entries.len()).rev() {
             let entry = &self.files.entries[index];
             if let FileState::Failed(error) = &entry.state {

@@ -12,7 +12,7 @@ use crate::model::{Bytes, LiveSet, percent, thousands};
 use crate::ui::session::{Document, Locals, Shared, ViewContext};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::icicle::{Icicle, IcicleState, IcicleTree, crumbs};
+use crate::ui::widget::icicle::{Icicle, IcicleState, IcicleTree, ROW, crumbs};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
 
 pub use card::show as card;
@@ -61,7 +61,7 @@ impl IcicleTree for Colored<'_> {
         self.0.nodes[node].bytes.0
     }
     fn name(&self, node: usize) -> &str {
-        &self.0.nodes[node].name
+        &self.0.nodes[node].label
     }
     fn slot(&self, node: usize) -> Slot {
         self.1.get(node).copied().unwrap_or(Slot::Temporary)
@@ -105,7 +105,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         context.locals.put(state);
         return;
     }
-    let plot = line(trail.bottom() + 6.0, (room * 0.52).floor());
+    // A shallow tree leaves its room to the table.
+    let height = icicle_height(&mut state, wide).clamp(4.0 * ROW, (room * 0.55).floor());
+    let plot = line(trail.bottom() + 6.0, height);
     icicle(ui, context, &theme, &mut state, plot);
     let table = Rect::from_min_max(
         Pos2::new(full.left() + 12.0, plot.bottom() + 10.0),
@@ -265,6 +267,12 @@ fn way(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut State)
             }
         }
     });
+}
+
+fn icicle_height(state: &mut State, width: f32) -> f32 {
+    let tree = Colored(&state.tree, &state.slots);
+    let shown = Icicle { tree: &tree, version: state.version, lit: None, words: &|_| String::new(), name: "" };
+    shown.height(&mut state.icicle, width)
 }
 
 fn icicle(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut State, plot: Rect) {

@@ -36,6 +36,8 @@ pub const KEYS: &[(&str, &str)] = &[
 const GUTTER: f32 = 76.0;
 /// Allocators up to this number each have a button.
 const BUTTONS: usize = 4;
+/// Free memory is drawn at first where the peak is at least this part of the capacity.
+const SEEN: u64 = 6;
 /// Colours.
 const HEAP: Slot = Slot::Activation;
 const STACK: Slot = Slot::Thread;
@@ -54,7 +56,8 @@ struct State {
     of: Option<(usize, usize)>,
     job: Option<Job<Arc<Worked>>>,
     /// Memory that is free is drawn above what is in use.
-    hide_free: bool,
+    /// `None` for: where what is in use would still be seen.
+    free: Option<bool>,
     /// Visible time in picoseconds; `None` for all.
     x: Option<Span>,
     /// Chosen range in picoseconds.
@@ -77,6 +80,12 @@ struct Places {
     runs: Rect,
     x: Span,
     whole: Span,
+}
+
+impl State {
+    fn shows_free(&self, curve: &RuntimeCurve, peak: Bytes) -> bool {
+        curve.has_free && self.free.unwrap_or(peak.0.saturating_mul(SEEN) >= curve.capacity)
+    }
 }
 
 impl Places {
@@ -119,17 +128,21 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let line =
         |top: f32, height: f32| Rect::from_min_size(Pos2::new(left, top), Vec2::new(full.width() - 32.0, height));
     let allocator = *state.allocator.get_or_insert_with(|| most_used(&document));
-    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(line(full.top() + 9.0, 26.0)).id_salt("tools"));
-    let all = toolbar(&mut child, &document, theme, state);
-    controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
     let history = document.profile.runtime.get(allocator).zip(document.analysis.runtime.get(allocator));
     let worked = history.and_then(|_| worked(context, state, allocator));
-    let head = line(full.top() + 54.0, 68.0);
+    let shows_free = history.zip(worked.as_ref()).map(|((_, a), worked)| state.shows_free(&worked.curve, a.peak));
+    let free = shows_free.filter(|_| worked.as_ref().is_some_and(|worked| worked.curve.has_free));
+    let tools = line(full.top() + 9.0, 26.0);
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools).id_salt("tools"));
+    let all = toolbar(&mut child, &document, theme, state, free);
+    controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
+    let rises = history.is_some_and(|(_, analysis)| analysis.rising_floor().is_some());
+    let head = line(full.top() + 54.0, if rises { 68.0 } else { 48.0 });
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("head"));
     answer(&mut child, context, theme, history, worked.as_deref());
     let legend_row = line(head.bottom() + 2.0, 20.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_row).id_salt("legend"));
-    legends(&mut child, theme, state, worked.as_deref());
+    legends(&mut child, context, theme, worked.as_deref(), shows_free.unwrap_or(false));
     state.lanes.update(&document.profile.executions, Arc::as_ptr(&document) as usize);
     let curve = worked.as_ref().map(|worked| &worked.curve);
     let span = whole_span(curve, &state.lanes);
@@ -173,14 +186,14 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let strip = line(below, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(strip).id_salt("range"));
     range_line(&mut child, context, theme, state, worked.as_deref());
-    if let (true, Some(worked), Some((trace, analysis))) = (has_table, &worked, history) {
+    if let (true, Some(worked), Some((_, analysis))) = (has_table, &worked, history) {
         let rect = Rect::from_min_max(
             Pos2::new(full.left() + 12.0, strip.bottom() + 6.0),
             Pos2::new(full.right() - 8.0, full.bottom() - 4.0),
         );
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("table"));
         child.set_clip_rect(rect.intersect(ui.clip_rect()));
-        table::show(&mut child, context, &mut state.table, &worked.rows, analysis, trace.given.is_some());
+        table::show(&mut child, context, &mut state.table, &worked.rows, analysis);
     }
 }
 
@@ -217,7 +230,7 @@ fn whole_span(curve: Option<&RuntimeCurve>, lanes: &band::Lanes) -> Span {
 }
 
 /// Returns whether all of the time was asked for.
-fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State) -> bool {
+fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, free: Option<bool>) -> bool {
     let mut all = false;
     ui.horizontal(|ui| {
         let names: Vec<&str> = document
@@ -245,9 +258,11 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State) -
         {
             state.allocator = Some(i);
         }
-        let response = controls::button(ui, "Free memory", "", !state.hide_free, theme);
-        if response.on_hover_text("Whether the axis reaches up to the capacity, or only to the peak").clicked() {
-            state.hide_free = !state.hide_free;
+        if let Some(lit) = free {
+            let response = controls::button(ui, "Free memory", "", lit, theme);
+            if response.on_hover_text("Whether the axis reaches up to the capacity, or only to the peak").clicked() {
+                state.free = Some(!lit);
+            }
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             all = controls::button(ui, "All", "0", false, theme).clicked();
@@ -280,7 +295,7 @@ fn answer(
     let of =
         analysis.capacity.filter(|_| has_free).map(|bytes| format!(" of {}", context.options.units.capacity(bytes)));
     let words = format!(
-        "{}{} in use at the peak, at {} ms",
+        "{}{} in use at the peak, {} ms",
         context.short(analysis.peak),
         of.unwrap_or_default(),
         milliseconds(analysis.peak_time_ps as f64, 1e6)
@@ -321,7 +336,7 @@ fn answer(
     }
 }
 
-fn legends(ui: &mut Ui, theme: &Theme, state: &State, worked: Option<&Worked>) {
+fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, worked: Option<&Worked>, free: bool) {
     let Some(worked) = worked else { return };
     ui.horizontal(|ui| {
         ui.label(text("In use", size::SMALL, Weight::SemiBold, theme.text));
@@ -330,12 +345,16 @@ fn legends(ui: &mut Ui, theme: &Theme, state: &State, worked: Option<&Worked>) {
         if worked.rows.iter().any(|row| row.origin == Origin::Stack) {
             legend(ui, STACK, "stack", theme);
         }
-        if worked.curve.has_free && !state.hide_free {
+        if free {
             let (rect, _) = ui.allocate_exact_size(Vec2::new(14.0, 18.0), egui::Sense::hover());
             let square = Rect::from_center_size(rect.center(), Vec2::splat(10.0));
             ui.painter().rect_filled(square, 1.0, theme.inset);
             ui.painter().rect_stroke(square, 1.0, Stroke::new(1.0, theme.text3), egui::StrokeKind::Inside);
             ui.label(text("free", size::SMALL, Weight::Regular, theme.text2));
+        }
+        if worked.curve.has_free && !free {
+            let capacity = context.options.units.capacity(Bytes(worked.curve.capacity));
+            ui.label(text(format!("capacity {capacity}, far above"), size::SMALL, Weight::Regular, theme.text2));
         }
         ui.add_space(8.0);
         let words = "a pixel shows the highest moment in it; paler down to its lowest";

@@ -24,7 +24,7 @@ pub fn show(
     curve: &RuntimeCurve,
 ) {
     let rect = places.curve;
-    let shows_free = curve.has_free && !state.hide_free;
+    let shows_free = state.shows_free(curve, analysis.peak);
     let highest = if shows_free { curve.capacity.max(analysis.peak.0) } else { analysis.peak.0 };
     let y = Span::new(0.0, (highest.max(1) as f64) * 1.08);
     let key = (state.of, [places.x.lo, places.x.hi, y.hi].map(f64::to_bits), theme.dark, shows_free);

@@ -26,7 +26,6 @@ pub fn show(
     state: &mut TableState,
     rows: &[BreakdownRow],
     analysis: &AllocatorAnalysis,
-    given: bool,
 ) {
     let peak = analysis.peak.0;
     let unit = context.options.units.unit_for(rows.first().map_or(analysis.peak, |row| Bytes::from_wire(row.total())));
@@ -37,7 +36,7 @@ pub fn show(
         Column::text("Region", 110.0, 0.0).fixed(),
         Column::number("Count", 60.0).fixed(),
         Column::number(&format!("Size, {}", unit.1), 90.0).fixed(),
-        Column::number("Asked for, less", 110.0).fixed(),
+        Column::number("Rounded up by", 110.0).fixed(),
         Column::number("Share", 140.0).fixed(),
     ];
     let table = Table {
@@ -64,7 +63,6 @@ pub fn show(
             let known = matches!(line.origin, Origin::Step | Origin::Earlier);
             match column {
                 0 => Cell::text(name(row)).swatch(slot(line.origin)),
-                1 if line.origin == Origin::Older && given => Cell::text("XProf does not say").quiet(),
                 1 => Cell::text(line.origin.name()).quiet(),
                 2 if known => Cell::mono(format!("{}{}", line.allocation.data_type, line.allocation.shape)).quiet(),
                 3 if known => Cell::text(line.allocation.region.clone()).quiet(),
