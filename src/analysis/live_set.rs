@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Bytes, Chunk, HeapMap, LiveEntry, LiveSet};
+use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveEntry, LiveSet};
 
 /// Bytes and number of what has something in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,6 +182,31 @@ impl HeapAnalysis {
     }
 }
 
+/// Highest bin: chunks of 256·2^20 bytes and more.
+const LAST_BIN: u32 = 20;
+
+/// The bins of an address space: the file's, else counted from its chunks. Those without chunks are left out.
+#[must_use]
+pub fn bins(heap: &HeapMap) -> Vec<Bin> {
+    if !heap.bins.is_empty() {
+        return heap.bins.iter().filter(|bin| bin.chunks > 0 || bin.bytes > Bytes::ZERO).copied().collect();
+    }
+    let mut bins = vec![Bin::default(); LAST_BIN as usize + 1];
+    for chunk in &heap.chunks {
+        let number = (chunk.size.0 / 256).checked_ilog2().unwrap_or(0).min(LAST_BIN);
+        let bin = &mut bins[number as usize];
+        bin.number = number as i32;
+        bin.bytes += chunk.size;
+        bin.chunks += 1;
+        if chunk.in_use {
+            bin.bytes_in_use += chunk.size;
+            bin.chunks_in_use += 1;
+        }
+    }
+    bins.retain(|bin| bin.chunks > 0);
+    bins
+}
+
 fn end(chunk: &Chunk) -> Option<u64> {
     chunk.address.checked_add(chunk.size.0)
 }
@@ -208,5 +233,8 @@ mod tests {
         assert_eq!((result.in_use, result.free, result.largest_free), (Bytes(512), Bytes(768), Bytes(512)));
         assert_eq!(result.fragmentation, Some(256.0 / 768.0));
         assert_eq!(result.short_by, Some(Bytes(88)));
+        let counted: Vec<(i32, i64, i64, u64)> =
+            bins(&heap).iter().map(|bin| (bin.number, bin.chunks_in_use, bin.chunks, bin.bytes.0)).collect();
+        assert_eq!(counted, [(0, 2, 3, 768), (1, 0, 1, 512)]);
     }
 }

@@ -24,6 +24,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if super::runtime::has(context.document) && (context.shared.view == "runtime" || no_program) {
         return super::runtime::card(ui, context, &theme);
     }
+    if super::allocator::has(context.document) && (context.shared.view == "allocator" || no_program) {
+        return super::allocator::card(ui, context, &theme);
+    }
     if context.shared.view == "live" || (no_program && super::live::has(context.document)) {
         return super::live::card(ui, context, &theme);
     }

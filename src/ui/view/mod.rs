@@ -1,6 +1,7 @@
 //! The views, one file or folder each. Adding one is a line in [`VIEWS`] or [`PANELS`].
 
 mod advisor;
+mod allocator;
 pub mod buffers;
 mod details;
 mod empty;
@@ -53,6 +54,7 @@ pub const VIEWS: &[View] = &[
     View { id: "insights", title: "Insights", has: has_tiles, show: insights::show },
     View { id: "runtime", title: "Runtime", has: runtime::has, show: runtime::show },
     View { id: "live", title: "Live arrays", has: live::has, show: live::show },
+    View { id: "allocator", title: "Allocator", has: allocator::has, show: allocator::show },
     View { id: "report", title: "Report", has: always, show: report::show },
 ];
 
@@ -77,7 +79,8 @@ pub const INPUTS: &[&str] = &[
 pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports, folders, archives), XSpace traces, memory.prof, XProf JSON, Poplar reports (profile.pop, graph.json), logs and pasted texts with an out-of-memory message.";
 
 /// Keys of single views, for the sheet.
-pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS, runtime::KEYS, live::KEYS];
+pub const KEYS: &[&[(&str, &str)]] =
+    &[timeline::KEYS, tiles::KEYS, liveness::KEYS, runtime::KEYS, live::KEYS, allocator::KEYS];
 
 fn always(_: &Document) -> bool {
     true

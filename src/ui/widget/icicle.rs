@@ -138,7 +138,7 @@ impl Icicle<'_> {
             let seen = place.intersect(rect);
             let under = pointer.is_some_and(|at| seen.contains(at));
             if place.width() >= WORDS && placed.rest == 0 {
-                self.caption(&painter, placed, place, &theme);
+                self.caption(&painter, placed, place);
                 let id = ui.scope_id().with((self.name, i));
                 let response = ui.interact(seen, id, Sense::click());
                 response.widget_info(|| {
@@ -266,7 +266,7 @@ impl Icicle<'_> {
         });
     }
 
-    fn caption(&self, painter: &egui::Painter, placed: &Placed, place: Rect, theme: &Theme) {
+    fn caption(&self, painter: &egui::Painter, placed: &Placed, place: Rect) {
         if self.lit.is_some_and(|(lit, _)| !lit(placed.node)) {
             return;
         }
@@ -281,7 +281,6 @@ impl Icicle<'_> {
         if !cut && drawn.right() + 10.0 + wide < place.right() - 4.0 {
             painter.text(Pos2::new(drawn.right() + 10.0, at.y), Align2::LEFT_CENTER, bytes, number, color);
         }
-        let _ = theme;
     }
 
     /// How far it is scrolled, where rows are below.

@@ -96,7 +96,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     toolbar(&mut child, context, &theme, &mut state);
     let head = line(full.top() + 54.0, 50.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("head"));
-    answer(&mut child, context, &theme, set, &state);
+    answer(&mut child, context, &theme, set);
     let trail = line(head.bottom() + 4.0, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(trail).id_salt("trail"));
     way(&mut child, context, &theme, &mut state);
@@ -214,7 +214,7 @@ fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut St
 }
 
 /// What is alive, and where most of it was made.
-fn answer(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, set: &LiveSet, state: &State) {
+fn answer(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, set: &LiveSet) {
     let Some(analysis) = &context.document.analysis.live else { return };
     let count = |kind: &str| analysis.kinds.iter().find(|group| group.key == kind).map_or(0, |group| group.count);
     let arrays = count("buffer");
@@ -249,7 +249,6 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, set: &LiveSet, 
         let width = ui.available_width();
         cut_label(ui, &note, Weight::Regular.at(size::BODY), theme.text2, width);
     }
-    let _ = state;
 }
 
 /// Where one is, and what the colours mean.

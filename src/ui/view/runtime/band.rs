@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
 use super::{Places, State, milliseconds};
 use crate::model::{Execution, thousands};
@@ -193,7 +193,6 @@ fn captions(ui: &Ui, lanes: &Lanes, runs: &[Run], places: &Places, top: f32) {
             paint_cut(ui.painter(), place, Align2::LEFT_CENTER, name, font, color, right - left - 8.0);
         }
     }
-    let _ = Vec2::ZERO;
 }
 
 fn run_is_wide(run: Run, places: &Places, width: i64) -> bool {
