@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::loading::{Loading, Outcome, Source};
 use crate::decode::Session;
+use crate::model::Bytes;
 use crate::ui::session::{Derived, Document, Locals, Shared, Spot, Work};
 
 /// Programs of lists that stay decoded at most, the one that is shown among them.
@@ -429,6 +430,15 @@ impl Files {
 }
 
 impl FileEntry {
+    /// What a program of a list needs and how much there is, where it was looked at.
+    #[must_use]
+    pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
+        match &self.source {
+            Source::Entry(session, _, row) => session.entries.get(*row)?.known(),
+            Source::Path(_) | Source::Bytes(..) => None,
+        }
+    }
+
     /// What tells it from every other entry.
     fn place(&self) -> (Option<u32>, usize, String) {
         match &self.source {

@@ -16,7 +16,7 @@ mod window;
 use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
 pub use commands::{COMMANDS, Command};
-pub use files::{FileState, Files};
+pub use files::{FileState, Files, MAX_DECODED};
 pub use loading::Source;
 pub use picture::draw as draw_picture;
 pub use window::{WindowError, run as run_window};
@@ -389,6 +389,7 @@ impl App {
             }
             Command::Find => view::buffers::focus_filter(&mut open.shared, &mut open.locals),
             Command::Peak => open.shared.step = None,
+            Command::Clear if open.shared.view == "runtime" && view::runtime::clear(&mut open.locals) => {}
             Command::Clear => {
                 let shared = &mut open.shared;
                 if shared.step.is_some() {

@@ -60,7 +60,14 @@ impl App {
         let entry = &self.files.entries[index];
         let facts = match &entry.state {
             FileState::Loading(loading) => return self.loading_row(ui, theme, rect, (entry, index), loading, rail),
-            FileState::Open(open) => open_facts(open),
+            FileState::Open(open) => {
+                let mut facts = open_facts(open);
+                // In a list the name is said already; its place tells it from others of the name.
+                if self.listed(entry).is_some() && facts.second == entry.name {
+                    facts.second = self.listed_facts(entry).second;
+                }
+                facts
+            }
             FileState::Listed(_) => self.listed_facts(entry),
             FileState::Failed(_) => return false,
         };

@@ -18,7 +18,9 @@ use crate::ui::widget::theme::{Slot, Theme, size, space};
 pub const KEYS: &[(&str, &str)] = &[("wheel, drag, W S A D", "Allocator: zoom and move the addresses")];
 
 /// Height of the strip.
-const STRIP: f32 = 64.0;
+const STRIP: f32 = 96.0;
+/// What the decoder calls a chunk without the name of an operation.
+const IN_USE: &str = "chunk in use";
 /// Free blocks that Details lists.
 const FREE: usize = 12;
 /// Chunks that are looked at for the colour of one column of pixels.
@@ -109,8 +111,8 @@ fn update(state: &mut State, heap: &HeapMap, set: &LiveSet, kinds: &[Group], doc
         kinds.iter().enumerate().map(|(rank, group)| (group.key.as_str(), rank)).collect();
     for chunk in heap.chunks.iter().filter(|chunk| chunk.in_use) {
         state.slots.entry(chunk.op).or_insert_with(|| {
-            let name = Some(set.strings.get(chunk.op)).filter(|name| !name.is_empty());
-            name.and_then(|name| rank.get(name)).map_or(Slot::Activation, |&rank| palette::slot_of_group(rank, ""))
+            let name = Some(set.strings.get(chunk.op)).filter(|name| !name.is_empty()).unwrap_or(IN_USE);
+            rank.get(name).map_or(Slot::Activation, |&rank| palette::slot_of_group(rank, ""))
         });
     }
     state.bins = bins(heap);
@@ -358,7 +360,7 @@ fn op_name<'a>(set: &'a LiveSet, chunk: &Chunk) -> &'a str {
 }
 
 fn ops(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, kinds: &[Group], total: Bytes) {
-    let unit = context.options.units.unit_for(kinds.first().map_or(Bytes::ZERO, |group| group.bytes));
+    let unit = context.options.units.unit_for(Bytes(kinds.first().map_or(0, |group| group.bytes.0) / 64));
     let columns = [
         Column::text("In use by", 120.0, 1.0).fixed(),
         Column::number("Chunks", 70.0).fixed(),

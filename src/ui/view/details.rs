@@ -448,6 +448,9 @@ fn step_card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: S
         let op =
             scene.program.buffers.instruction_of(buffer).map(|i| scene.program.text.op_name(i)).unwrap_or_default();
         let name = if op.is_empty() { scene.program.buffer_name(buffer) } else { scope::short(&op, 3) };
+        // Some traces leave the names out.
+        let name =
+            if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };
         buffer_row(ui, context, theme, scene, buffer, &name, bytes);
     }
 }

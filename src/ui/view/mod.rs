@@ -13,7 +13,7 @@ mod overview;
 mod padding;
 mod palette;
 mod report;
-mod runtime;
+pub mod runtime;
 mod tile_card;
 mod tile_memory;
 mod tile_overview;

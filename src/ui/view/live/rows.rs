@@ -53,7 +53,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet, view: &mut Vi
 
 fn groups(ui: &mut Ui, context: &ViewContext<'_>, view: &mut View) {
     let whole = view.tree.nodes[view.icicle.root].bytes;
-    let unit = context.options.units.unit_for(whole);
+    let unit = context.options.units.unit_for(Bytes(whole.0 / 64));
     let title = view.by.map_or("", crate::analysis::live_set::GroupBy::name);
     let columns = [
         Column::text(title, 200.0, 1.0).fixed(),
@@ -106,7 +106,7 @@ fn groups(ui: &mut Ui, context: &ViewContext<'_>, view: &mut View) {
 
 fn entries(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet, view: &mut View) {
     let whole = view.tree.nodes[view.icicle.root].bytes;
-    let unit = context.options.units.unit_for(whole);
+    let unit = context.options.units.unit_for(Bytes(whole.0 / 64));
     let columns = [
         Column::text("Made in", 160.0, 1.0).fixed(),
         Column::text("At", 160.0, 1.0).fixed(),

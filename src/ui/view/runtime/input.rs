@@ -1,6 +1,6 @@
 //! Wheel, drag and keys: what is visible of the time, and the range whose numbers are shown.
 
-use egui::{Key, PointerButton, Ui};
+use egui::{PointerButton, Ui};
 
 use super::{Places, State};
 use crate::ui::widget::pan;
@@ -11,7 +11,7 @@ const LEAST: f64 = 1000.0;
 pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
     let all = places.all();
     let over = ui.rect_contains_pointer(all);
-    let (position, delta, shift, down, released, dragging, escape) = ui.input(|i| {
+    let (position, delta, shift, down, released, dragging) = ui.input(|i| {
         (
             i.pointer.hover_pos(),
             i.pointer.delta(),
@@ -19,7 +19,6 @@ pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
             i.pointer.button_down(PointerButton::Primary),
             i.pointer.primary_released(),
             i.pointer.is_decidedly_dragging(),
-            i.key_pressed(Key::Escape),
         )
     });
     let middle = ui.input(|i| i.pointer.button_down(PointerButton::Middle));
@@ -51,9 +50,6 @@ pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
     if !ui.ctx().egui_wants_keyboard_input() {
         let around = state.cursor.map_or_else(|| f64::midpoint(x.lo, x.hi), |cursor| cursor as f64);
         pan::keys(ui, &mut x, places.whole, LEAST, around);
-        if escape {
-            state.range = None;
-        }
     }
     places.x = x;
 }

@@ -14,7 +14,7 @@ use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, Origin, breakdown, bytes_of};
 use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorTrace, Bytes, percent, thousands};
-use crate::ui::session::{Document, Job, ViewContext};
+use crate::ui::session::{Document, Job, Locals, ViewContext};
 use crate::ui::widget::axis::{Span, decimal_ticks};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
@@ -111,6 +111,11 @@ pub fn has(document: &Document) -> bool {
 fn milliseconds(ps: f64, step_ps: f64) -> String {
     let digits = (9.0 - step_ps.max(1.0).log10().floor()).clamp(0.0, 9.0) as usize;
     format!("{:.digits$}", ps / 1e9)
+}
+
+/// Forgets the chosen range; returns whether there was one.
+pub fn clear(locals: &mut Locals) -> bool {
+    locals.get::<State>().range.take().is_some()
 }
 
 /// Draws the view.

@@ -28,7 +28,10 @@ pub fn show(
     analysis: &AllocatorAnalysis,
 ) {
     let peak = analysis.peak.0;
-    let unit = context.options.units.unit_for(rows.first().map_or(analysis.peak, |row| Bytes::from_wire(row.total())));
+    let unit = context
+        .options
+        .units
+        .unit_for(Bytes(rows.first().map_or(analysis.peak.0, |row| Bytes::from_wire(row.total()).0) / 64));
     let columns = [
         Column::text("In use at the peak", 180.0, 1.0).fixed(),
         Column::text("Taken", 120.0, 0.0).fixed(),
@@ -64,7 +67,10 @@ pub fn show(
             match column {
                 0 => Cell::text(name(row)).swatch(slot(line.origin)),
                 1 => Cell::text(line.origin.name()).quiet(),
-                2 if known => Cell::mono(format!("{}{}", line.allocation.data_type, line.allocation.shape)).quiet(),
+                2 if known => {
+                    let kind = Some(line.allocation.data_type.as_str()).filter(|kind| *kind != "INVALID");
+                    Cell::mono(format!("{}{}", kind.unwrap_or_default(), line.allocation.shape)).quiet()
+                }
                 3 if known => Cell::text(line.allocation.region.clone()).quiet(),
                 4 if line.allocation.count == 1 => Cell::text("1").quiet(),
                 4 => Cell::text(format!("\u{d7}{}", thousands(line.allocation.count.unsigned_abs()))),
