@@ -184,6 +184,78 @@ fn a_trace_lists_its_programs() {
 }
 
 #[test]
+fn a_report_that_disagrees_with_its_dump_is_shown() {
+    let folder = Folder::new("disagrees");
+    let from = common::samples().join("v5e_mlp_f32");
+    let stem = "module_0000.jit_train_step.cl_1003875606.after_optimizations";
+    fs::copy(from.join(format!("{stem}.hlo.pb")), folder.0.join(format!("{stem}.hlo.pb"))).expect("copied");
+    let report = fs::read_to_string(from.join(format!("{stem}-buffer-assignment.txt"))).expect("a report");
+    let path = folder.0.join(format!("{stem}-buffer-assignment.txt"));
+    fs::write(&path, &report).expect("written");
+    let harness = window(&folder.0, Some("overview"));
+    assert!(!says(&harness, "disagrees"), "they agree as they were written");
+    let line = report.lines().find(|line| line.starts_with("allocation ")).expect("an allocation");
+    let (head, rest) = line.split_once("size ").expect("a size");
+    let (size, rest) = rest.split_once(',').expect("more");
+    let other = size.parse::<u64>().expect("a number") + 4096;
+    fs::write(&path, report.replacen(line, &format!("{head}size {other},{rest}"), 1)).expect("written");
+    for path in [folder.0.clone(), folder.0.join(format!("{stem}.hlo.pb"))] {
+        let harness = window(&path, Some("overview"));
+        assert!(says(&harness, "disagrees with the HLO proto in 1 of "), "{}: {:?}", path.display(), words(&harness));
+    }
+}
+
+#[test]
+fn an_error_text_in_a_folder_is_shown_with_its_program() {
+    let folder = Folder::with_programs("error", 1);
+    let message = "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries \
+                   (25.90G) exceeds available HBM (15.75G). HLO module: jit_f1_0. \n";
+    fs::write(folder.0.join("run.err.txt"), message).expect("written");
+    let mut harness = window(&folder.0, None);
+    let with = |harness: &Harness<'_, App>| {
+        harness.get_all_by_role(egui::Role::Tab).filter_map(|tab| tab.accesskit_node().label()).any(|t| t == "Failure")
+    };
+    let work = highwater::ui::session::Work { ctx: harness.ctx.clone(), synchronous: true };
+    let named = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f1_0").expect("listed");
+    let other = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f2_0").expect("listed");
+    harness.state_mut().files.show(other, &work);
+    harness.run_ok();
+    assert!(!with(&harness));
+    harness.state_mut().files.show(named, &work);
+    harness.run_ok();
+    assert!(with(&harness), "{:?}", words(&harness));
+}
+
+#[test]
+fn reading_can_be_stopped_and_the_list_stays() {
+    let folder = Folder::with_programs("stop", 40);
+    let ctx = egui::Context::default();
+    let options = highwater::ui::session::Options::default();
+    let mut app = App::new(&ctx, options);
+    app.open(highwater::ui::app::Source::Path(folder.0.clone()));
+    let work = highwater::ui::session::Work { ctx: ctx.clone(), synchronous: false };
+    let begin = std::time::Instant::now();
+    while app.files.groups.is_empty() && begin.elapsed().as_secs() < 20 {
+        app.files.poll("overview", None, &work);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let listed = begin.elapsed();
+    let count = common::sample_programs().len() * 40;
+    assert_eq!(app.files.entries.len(), count, "the list comes first");
+    // Nothing is decoded while the worst is looked for, and stopping that stops it.
+    app.files.groups[0].sorting = None;
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    app.files.poll("overview", None, &work);
+    assert_eq!((app.files.decoded(), app.files.is_loading()), (0, false));
+    // A program can still be chosen, and its reading cancelled.
+    app.files.show(3, &work);
+    assert!(app.files.is_loading());
+    app.files.close(3);
+    assert!(!app.files.is_loading());
+    println!("{count} modules listed after {listed:?}");
+}
+
+#[test]
 fn the_history_of_an_allocator_says_the_same_as_the_report() {
     let path = made("gpu_training.xplane.pb");
     let allocator = &reported(&path)["profiles"][0]["runtime"][0];

@@ -204,15 +204,17 @@ impl Session {
         self.add_programs(&group, member.folder(), profile);
     }
 
-    /// The programs of a trace that somebody opened by itself, where it has several that are not decoded yet.
-    #[must_use]
-    pub fn of_trace(profile: &Profile) -> Option<Self> {
+    /// The programs of a trace that somebody opened by itself.
+    ///
+    /// # Errors
+    /// The profile itself, where it has no several programs that wait to be decoded.
+    pub fn of_trace(profile: Profile) -> Result<Self, Box<Profile>> {
         if profile.modules.len() < 2 || !profile.programs.is_empty() {
-            return None;
+            return Err(Box::new(profile));
         }
         let mut session = Self { name: profile.name.clone(), ..Self::default() };
-        session.add_programs("", "", profile.clone());
-        Some(session)
+        session.add_programs("", "", profile);
+        Ok(session)
     }
 
     /// One entry for each program that a profile names, and one for what else is in it.

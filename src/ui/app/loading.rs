@@ -169,10 +169,10 @@ fn try_read(
     {
         return list(Session::open(path, progress)?);
     }
-    let mut profile = source.read(progress)?;
-    if let Some(session) = Session::of_trace(&profile) {
-        return list(session);
-    }
+    let mut profile = match Session::of_trace(source.read(progress)?) {
+        Ok(session) => return list(session),
+        Err(profile) => *profile,
+    };
     decode::load_worst(&mut profile, progress)?;
     progress.begin(Stage::Analysing, 0);
     progress.check()?;

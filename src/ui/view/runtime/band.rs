@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
+use super::super::palette;
 use super::{Places, State, milliseconds};
 use crate::model::{Execution, thousands};
-use crate::ui::view::palette;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Slot, Theme, size};
