@@ -173,6 +173,29 @@ fn describe(profile: &Profile) -> String {
             );
         }
     }
+    if let Some(heap) = profile.live.as_ref().and_then(|live| live.heap.as_ref()) {
+        let free = heap.chunks.iter().filter(|chunk| !chunk.in_use).count();
+        let _ = writeln!(
+            out,
+            "heap of {}: {} chunks, {free} free, {} bins, {:?}",
+            heap.allocator,
+            heap.chunks.len(),
+            heap.bins.len(),
+            heap.stats
+        );
+        for chunk in heap.chunks.iter().take(3) {
+            let _ = writeln!(out, "  {:x} {} of {} bin {}", chunk.address, chunk.requested.0, chunk.size.0, chunk.bin);
+        }
+        for bin in heap.bins.iter().filter(|bin| bin.chunks > 0).take(2) {
+            let _ = writeln!(out, "  {bin:?}");
+        }
+    }
+    for run in profile.executions.iter().take(2) {
+        let _ = writeln!(out, "run {} on {}: {} to {}", run.name, run.device, run.start_ps, run.end_ps);
+    }
+    for fact in profile.facts.iter().take(4) {
+        let _ = writeln!(out, "fact {} {}: {}", fact.group, fact.key, fact.value);
+    }
     if let Some(table) = &profile.live_ranges {
         let _ = writeln!(out, "live ranges: {} points, {} rows", table.max, table.rows.len());
         for (name, start, end) in table.rows.iter().take(2) {
@@ -213,6 +236,13 @@ fn decoded_forms() {
         ("memory_usage_text", format!("{mlp}-memory-usage-report.txt")),
         ("memory_usage_text_old", format!("{old}-memory-usage-report.txt")),
         ("live_range", format!("{cpu}-live-range.txt")),
+        ("hlo_proto", format!("{mlp}.hlo.pb")),
+        ("target_arguments", "v5e_mlp_f32/module_0000.jit_train_step.cl_1003875606.target_arguments.txt".to_owned()),
+        ("compile_statistics", "v5e_mlp_f32/v5e_mlp_f32.stats.json".to_owned()),
+        ("bfc_dump", "made/gpu_0_bfc.memory_dump".to_owned()),
+        ("xspace_made", "made/gpu_training.xplane.pb".to_owned()),
+        ("pprof_made", "made/tpu_training.prof".to_owned()),
+        ("buffer_table", "made/module_0001.jit_f.after_optimizations-buffer-info.csv".to_owned()),
     ] {
         let Some(path) = sample(&end) else { continue };
         let file = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Bytes, Chunk, HeapMap, LiveEntry, LiveSet};
+use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveEntry, LiveSet};
 
 /// Bytes and number of what has something in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Group {
 }
 
 /// By what live things are put together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupBy {
     /// Array, executable, operation.
     Kind,
@@ -26,6 +26,22 @@ pub enum GroupBy {
     Function,
     /// File of the innermost function.
     File,
+}
+
+impl GroupBy {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Function, Self::File, Self::Device, Self::Kind];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kind => "Kind",
+            Self::Device => "Device",
+            Self::Function => "Function",
+            Self::File => "File",
+        }
+    }
 }
 
 /// Sums over a live set.
@@ -62,19 +78,17 @@ impl LiveAnalysis {
 /// Entries put together, largest first. Entries without the property are left out when grouped by device.
 #[must_use]
 pub fn groups(set: &LiveSet, by: GroupBy) -> Vec<Group> {
-    let key = |entry: &LiveEntry| -> String {
-        let innermost = set.stack(entry).next();
-        match by {
-            GroupBy::Kind => set.strings.get(entry.kind).to_owned(),
-            GroupBy::Device => set.strings.get(entry.device).to_owned(),
-            GroupBy::Function => innermost.map_or_else(String::new, |frame| frame.function.clone()),
-            GroupBy::File => innermost.map_or_else(String::new, |frame| frame.file.clone()),
-        }
-    };
+    groups_of(set, &set.entries.iter().collect::<Vec<_>>(), by, false)
+}
+
+/// As [`groups`], of some entries; `own_code` takes the innermost frame that is not of an installed library, where
+/// there is one.
+#[must_use]
+pub fn groups_of(set: &LiveSet, entries: &[&LiveEntry], by: GroupBy, own_code: bool) -> Vec<Group> {
     let mut rows: HashMap<String, usize> = HashMap::new();
     let mut groups: Vec<Group> = Vec::new();
-    for entry in &set.entries {
-        let key = key(entry);
+    for entry in entries.iter().copied() {
+        let key = key_of(set, entry, by, own_code);
         if key.is_empty() && by == GroupBy::Device {
             continue;
         }
@@ -87,6 +101,31 @@ pub fn groups(set: &LiveSet, by: GroupBy) -> Vec<Group> {
     }
     groups.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.key.cmp(&b.key)));
     groups
+}
+
+/// What an entry has in common with those of its group.
+#[must_use]
+pub fn key_of(set: &LiveSet, entry: &LiveEntry, by: GroupBy, own_code: bool) -> String {
+    let frame = || {
+        let own = set.stack(entry).find(|frame| own_code && !is_library(&frame.file));
+        own.or_else(|| set.stack(entry).next())
+    };
+    match by {
+        GroupBy::Kind => set.strings.get(entry.kind).to_owned(),
+        GroupBy::Device => set.strings.get(entry.device).to_owned(),
+        GroupBy::Function => frame().map_or_else(String::new, |frame| frame.function.clone()),
+        GroupBy::File => frame().map_or_else(String::new, |frame| frame.file.clone()),
+    }
+}
+
+/// Whether a Python file is one of an installed library or of Python itself.
+#[must_use]
+pub fn is_library(file: &str) -> bool {
+    file.contains("/site-packages/")
+        || file.contains("/dist-packages/")
+        || file.contains("\\site-packages\\")
+        || file.starts_with('<')
+        || file.split('/').collect::<Vec<_>>().windows(2).any(|pair| pair[0] == "lib" && pair[1].starts_with("python3"))
 }
 
 /// What an allocator's address space looks like.
@@ -143,6 +182,31 @@ impl HeapAnalysis {
     }
 }
 
+/// Highest bin: chunks of 256·2^20 bytes and more.
+const LAST_BIN: u32 = 20;
+
+/// The bins of an address space: the file's, else counted from its chunks. Those without chunks are left out.
+#[must_use]
+pub fn bins(heap: &HeapMap) -> Vec<Bin> {
+    if !heap.bins.is_empty() {
+        return heap.bins.iter().filter(|bin| bin.chunks > 0 || bin.bytes > Bytes::ZERO).copied().collect();
+    }
+    let mut bins = vec![Bin::default(); LAST_BIN as usize + 1];
+    for chunk in &heap.chunks {
+        let number = (chunk.size.0 / 256).checked_ilog2().unwrap_or(0).min(LAST_BIN);
+        let bin = &mut bins[number as usize];
+        bin.number = number as i32;
+        bin.bytes += chunk.size;
+        bin.chunks += 1;
+        if chunk.in_use {
+            bin.bytes_in_use += chunk.size;
+            bin.chunks_in_use += 1;
+        }
+    }
+    bins.retain(|bin| bin.chunks > 0);
+    bins
+}
+
 fn end(chunk: &Chunk) -> Option<u64> {
     chunk.address.checked_add(chunk.size.0)
 }
@@ -169,5 +233,8 @@ mod tests {
         assert_eq!((result.in_use, result.free, result.largest_free), (Bytes(512), Bytes(768), Bytes(512)));
         assert_eq!(result.fragmentation, Some(256.0 / 768.0));
         assert_eq!(result.short_by, Some(Bytes(88)));
+        let counted: Vec<(i32, i64, i64, u64)> =
+            bins(&heap).iter().map(|bin| (bin.number, bin.chunks_in_use, bin.chunks, bin.bytes.0)).collect();
+        assert_eq!(counted, [(0, 2, 3, 768), (1, 0, 1, 512)]);
     }
 }

@@ -62,6 +62,8 @@ pub struct AllocatorAnalysis {
     pub peak_step: i64,
     /// What stood at the peak, XProf's rows in XProf's order.
     pub at_peak: Vec<LiveAllocation>,
+    /// Allocations of the peak's step that were alive at the peak, largest first: without XProf's special rows.
+    pub step_at_peak: Vec<LiveAllocation>,
     /// Allocations of earlier steps that the trace saw and that were alive at the peak, largest first.
     pub older_at_peak: Vec<LiveAllocation>,
     /// In use at the peak, but taken before the trace began.
@@ -116,6 +118,7 @@ impl AllocatorAnalysis {
                 })
                 .collect();
             result.older_at_peak.clear();
+            result.step_at_peak.clear();
             result.before_trace = Bytes::ZERO;
         }
         result
@@ -191,8 +194,11 @@ impl AllocatorAnalysis {
             rows.push(special("stack", self.peak_stats.stack, "stack"));
         }
         self.at_peak = merged(rows);
-        let older = all.values().filter(|(_, step)| *step != self.peak_step);
-        self.older_at_peak = merged(older.map(|&(row, _)| described(trace, &trace.events[row as usize])).collect());
+        let describe = |older: bool| {
+            let rows = all.values().filter(|(_, step)| (*step != self.peak_step) == older);
+            merged(rows.map(|&(row, _)| described(trace, &trace.events[row as usize])).collect())
+        };
+        (self.step_at_peak, self.older_at_peak) = (describe(false), describe(true));
         let seen = all.values().map(|&(row, _)| trace.events[row as usize].allocated).fold(0i64, i64::saturating_add);
         self.before_trace = Bytes::from_wire(self.peak_stats.heap.saturating_sub(seen));
     }

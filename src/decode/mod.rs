@@ -21,4 +21,4 @@ pub use decoder::{Context, DecodeError, Decoder};
 pub use open::{join_messages, open_input, open_path, open_with};
 pub use registry::{DECODERS, decode};
 pub use reporter::Reporter;
-pub use session::{Entry, Session, open_worst};
+pub use session::{Entry, Session, load_worst, open_worst};

@@ -16,6 +16,10 @@ pub enum Stage {
     Decoding,
     /// Lifetimes, curves and peaks are computed.
     Analysing,
+    /// Files of a folder are listed.
+    Listing,
+    /// Programs of a list are looked at.
+    Looking,
 }
 
 impl Stage {
@@ -26,6 +30,8 @@ impl Stage {
             Self::Reading => "reading",
             Self::Decoding => "decoding",
             Self::Analysing => "analysing",
+            Self::Listing => "listing",
+            Self::Looking => "looking at each",
         }
     }
 }
@@ -81,6 +87,8 @@ impl Progress {
         match self.stage.load(Ordering::Relaxed) {
             0 => Stage::Reading,
             1 => Stage::Decoding,
+            3 => Stage::Listing,
+            4 => Stage::Looking,
             _ => Stage::Analysing,
         }
     }

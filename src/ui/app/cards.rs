@@ -27,6 +27,11 @@ impl App {
             ui.label(text("The list on the left shows how far it is.", size::LEAD, Weight::Regular, theme.text2));
             return;
         }
+        if !self.files.entries.is_empty() {
+            ui.label(text("Choose a program", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+            ui.label(text("The list on the left has them, the worst first.", size::LEAD, Weight::Regular, theme.text2));
+            return;
+        }
         ui.label(text("Drop a memory profile here", size::VERDICT, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
         for line in view::INPUTS {

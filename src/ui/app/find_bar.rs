@@ -17,6 +17,9 @@ impl App {
         if open.document.profile.tiles.is_some() {
             return view::liveness::focus_filter(&mut open.shared, &mut open.locals);
         }
+        if view::live::has(&open.document) && open.document.profile.programs.is_empty() {
+            return view::live::focus_search(&mut open.shared, &mut open.locals);
+        }
         if open.shared.view == "buffers" || !view::shows_buffers(open.shared.view) {
             return view::buffers::focus_filter(&mut open.shared, &mut open.locals);
         }

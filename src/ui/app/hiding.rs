@@ -44,6 +44,11 @@ impl App {
         if self.options.names_hidden { self.names.file(&entry.name) } else { entry.name.clone() }
     }
 
+    /// A name out of a folder or an archive.
+    pub(super) fn listed_name(&self, name: &str) -> String {
+        if self.options.names_hidden { self.names.file(name) } else { name.to_owned() }
+    }
+
     pub(super) fn toggle_names(&mut self) {
         self.options.names_hidden = !self.options.names_hidden;
         self.errors.clear();

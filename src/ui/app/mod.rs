@@ -15,6 +15,7 @@ mod place;
 mod presenter;
 mod sample;
 mod session_list;
+mod session_row;
 mod side_panel;
 mod status_bar;
 mod top_bar;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
 pub use commands::{COMMANDS, Command};
-pub use files::{FileState, Files};
+pub use files::{FileState, Files, MAX_DECODED};
 pub use keeping::Keeper;
 pub use loading::Source;
 pub use picture::draw as draw_picture;
@@ -71,6 +72,8 @@ pub struct App {
     message: Option<(String, f64)>,
     /// Text in the field for a capacity.
     capacity_field: String,
+    /// Words that the list of programs must contain.
+    search: String,
     ctx: egui::Context,
     running: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
@@ -99,6 +102,7 @@ impl App {
             errors: Vec::new(),
             message: None,
             capacity_field: String::new(),
+            search: String::new(),
             ctx: ctx.clone(),
             running: std::sync::Arc::default(),
         };
@@ -143,7 +147,10 @@ impl App {
 
     fn poll(&mut self) {
         let before = self.files.current;
-        self.files.poll(view::FIRST);
+        let work = self.work();
+        let program = self.place.as_ref().and_then(|place| place.program.clone());
+        self.files.poll(view::FIRST, program.as_deref(), &work);
+        self.errors.extend(self.files.take_errors());
         for index in (0..self.files.entries.len()).rev() {
             let entry = &self.files.entries[index];
             if let FileState::Failed(error) = &entry.state {
@@ -443,6 +450,7 @@ impl App {
             }
             Command::ShowHidden => open.shared.hidden.clear(),
             Command::Peak => open.shared.step = None,
+            Command::Clear if open.shared.view == "runtime" && view::runtime::clear(&mut open.locals) => {}
             Command::Clear => {
                 let shared = &mut open.shared;
                 if shared.measured.is_some() {

@@ -22,6 +22,16 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() && context.document.profile.tiles.is_some() {
         return super::tile_card::show(ui, context, &theme);
     }
+    let no_program = context.scene().is_none();
+    if super::runtime::has(context.document) && (context.shared.view == "runtime" || no_program) {
+        return super::runtime::card(ui, context, &theme);
+    }
+    if super::allocator::has(context.document) && (context.shared.view == "allocator" || no_program) {
+        return super::allocator::card(ui, context, &theme);
+    }
+    if context.shared.view == "live" || (no_program && super::live::has(context.document)) {
+        return super::live::card(ui, context, &theme);
+    }
     let Some(scene) = context.scene() else {
         ui.label(text("No memory in this program.", size::BODY, Weight::Regular, theme.text2));
         return;
@@ -465,6 +475,9 @@ fn step_card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: S
         let op =
             scene.program.buffers.instruction_of(buffer).map(|i| scene.program.text.op_name(i)).unwrap_or_default();
         let name = if op.is_empty() { scene.program.buffer_name(buffer) } else { scope::short(&op, 3) };
+        // Some traces leave the names out.
+        let name =
+            if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };
         buffer_row(ui, context, theme, scene, buffer, &name, bytes);
     }
 }

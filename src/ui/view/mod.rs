@@ -1,11 +1,13 @@
 //! The views, one file or folder each. Adding one is a line in [`VIEWS`] or [`PANELS`].
 
 mod advisor;
+mod allocator;
 pub mod buffers;
 mod details;
 mod empty;
 mod failure;
 mod insights;
+pub mod live;
 pub mod liveness;
 pub mod menu;
 mod overview;
@@ -13,6 +15,7 @@ mod padding;
 mod palette;
 mod pins;
 mod report;
+pub mod runtime;
 mod tile_card;
 mod tile_memory;
 mod tile_overview;
@@ -51,6 +54,9 @@ pub const VIEWS: &[View] = &[
     View { id: "memory", title: "Memory", has: has_tiles, show: tile_memory::show },
     View { id: "liveness", title: "Liveness", has: has_liveness, show: liveness::show },
     View { id: "insights", title: "Insights", has: has_tiles, show: insights::show },
+    View { id: "runtime", title: "Runtime", has: runtime::has, show: runtime::show },
+    View { id: "live", title: "Live arrays", has: live::has, show: live::show },
+    View { id: "allocator", title: "Allocator", has: allocator::has, show: allocator::show },
     View { id: "report", title: "Report", has: always, show: report::show },
 ];
 
@@ -76,7 +82,8 @@ pub const INPUTS: &[&str] = &[
 pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports, folders, archives), XSpace traces, memory.prof, XProf JSON, Poplar reports (profile.pop, graph.json), logs and pasted texts with an out-of-memory message.";
 
 /// Keys of single views, for the sheet.
-pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS];
+pub const KEYS: &[&[(&str, &str)]] =
+    &[timeline::KEYS, tiles::KEYS, liveness::KEYS, runtime::KEYS, live::KEYS, allocator::KEYS];
 
 fn always(_: &Document) -> bool {
     true

@@ -118,7 +118,7 @@ impl Icicle<'_> {
         ground.widget_info(|| {
             WidgetInfo::labeled(Role::Image, true, format!("{}: {}, {whole}", self.name, self.tree.name(state.root)))
         });
-        self.place(state, rect);
+        self.place(state, rect.width());
         let below = (state.rows as f32 * ROW - rect.height()).max(0.0);
         if ui.rect_contains_pointer(rect) {
             state.top -= ui.input(|i| i.smooth_scroll_delta().y);
@@ -138,7 +138,7 @@ impl Icicle<'_> {
             let seen = place.intersect(rect);
             let under = pointer.is_some_and(|at| seen.contains(at));
             if place.width() >= WORDS && placed.rest == 0 {
-                self.caption(&painter, placed, place, &theme);
+                self.caption(&painter, placed, place);
                 let id = ui.scope_id().with((self.name, i));
                 let response = ui.interact(seen, id, Sense::click());
                 response.widget_info(|| {
@@ -178,20 +178,26 @@ impl Icicle<'_> {
         out
     }
 
+    /// Height of all rows below what fills the width.
+    pub fn height(&self, state: &mut IcicleState, width: f32) -> f32 {
+        self.place(state, width);
+        state.rows as f32 * ROW
+    }
+
     fn rect_of(&self, placed: &Placed, state: &IcicleState, rect: Rect) -> Rect {
         let top = rect.top() + placed.row as f32 * ROW - state.top;
         Rect::from_min_max(Pos2::new(rect.left() + placed.left, top), Pos2::new(rect.left() + placed.right, top + ROW))
     }
 
     /// Places what is below the root, where the tree, the root or the width is another than last time.
-    fn place(&self, state: &mut IcicleState, rect: Rect) {
-        let key = (self.version, state.root, rect.width().to_bits());
+    fn place(&self, state: &mut IcicleState, width: f32) {
+        let key = (self.version, state.root, width.to_bits());
         if state.key == Some(key) {
             return;
         }
         state.key = Some(key);
         state.placed.clear();
-        let width = f64::from(rect.width());
+        let width = f64::from(width);
         let mut open = vec![(state.root, 0.0, width, 0u32)];
         state.rows = 0;
         while let Some((node, left, right, row)) = open.pop() {
@@ -260,7 +266,7 @@ impl Icicle<'_> {
         });
     }
 
-    fn caption(&self, painter: &egui::Painter, placed: &Placed, place: Rect, theme: &Theme) {
+    fn caption(&self, painter: &egui::Painter, placed: &Placed, place: Rect) {
         if self.lit.is_some_and(|(lit, _)| !lit(placed.node)) {
             return;
         }
@@ -275,7 +281,6 @@ impl Icicle<'_> {
         if !cut && drawn.right() + 10.0 + wide < place.right() - 4.0 {
             painter.text(Pos2::new(drawn.right() + 10.0, at.y), Align2::LEFT_CENTER, bytes, number, color);
         }
-        let _ = theme;
     }
 
     /// How far it is scrolled, where rows are below.
@@ -368,7 +373,7 @@ mod tests {
     fn placed(tree: &Fan, width: f32) -> Vec<Placed> {
         let mut state = IcicleState::default();
         let icicle = Icicle { tree, version: 1, lit: None, words: &|b| b.to_string(), name: "test" };
-        icicle.place(&mut state, Rect::from_min_size(Pos2::ZERO, Vec2::new(width, 100.0)));
+        icicle.place(&mut state, width);
         state.placed
     }
 

@@ -14,7 +14,7 @@ use egui::{Align2, Pos2, Rect, Sense, Stroke, Ui, Vec2};
 use super::palette;
 use crate::advisor::Advice;
 use crate::analysis::Verdict;
-use crate::model::{Category, thousands};
+use crate::model::{Category, Note, NoteLevel, thousands};
 use crate::ui::session::{SpaceData, ViewContext};
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{self, link, paint_peak};
@@ -22,6 +22,9 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::stack::Stack;
 use crate::ui::widget::theme::{Theme, size, space};
+
+/// Notes that are shown; the rest is counted.
+const SHOWN_NOTES: usize = 8;
 
 #[derive(Default)]
 struct State {
@@ -117,16 +120,28 @@ fn verdict_and_plan(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, a
 /// What does not fit together, or could not be read.
 fn notes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
     let Some(scene) = context.scene() else { return };
-    let mut words: Vec<String> = context.document.profile.notes.iter().map(ToString::to_string).collect();
-    words.extend(context.document.analysis.notes.iter().cloned());
-    words.extend(scene.space.xprof.inconsistencies.iter().cloned());
+    // What does not fit together before what is only worth knowing.
+    let document = context.document;
+    let level = |note: &&Note| std::cmp::Reverse(note.level);
+    let mut read: Vec<&Note> = document.profile.notes.iter().collect();
+    read.sort_by_key(level);
+    let (grave, worth): (Vec<&Note>, Vec<&Note>) = read.into_iter().partition(|note| note.level != NoteLevel::Info);
+    let mut words: Vec<(String, bool)> = grave.iter().map(|note| (note.to_string(), true)).collect();
+    words.extend(document.analysis.notes.iter().map(|note| (note.clone(), true)));
+    words.extend(scene.space.xprof.inconsistencies.iter().map(|note| (note.clone(), true)));
+    words.extend(worth.iter().map(|note| (note.to_string(), false)));
     let difference = scene.space.peak_difference(scene.program, scene.analysis.live.as_ref());
-    for note in words.iter().take(6) {
+    for (note, is_grave) in words.iter().take(SHOWN_NOTES) {
+        let color = if *is_grave { theme.warn } else { theme.text3 };
         ui.horizontal(|ui| {
             let (rect, _) = ui.allocate_exact_size(Vec2::new(3.0, 16.0), Sense::hover());
-            ui.painter().rect_filled(rect, 0.0, theme.warn);
-            ui.add(egui::Label::new(text(note, size::SMALL, Weight::Regular, theme.warn)).wrap());
+            ui.painter().rect_filled(rect, 0.0, if *is_grave { theme.warn } else { theme.line2 });
+            ui.add(egui::Label::new(text(note, size::SMALL, Weight::Regular, color)).wrap());
         });
+    }
+    if let Some(more) = words.len().checked_sub(SHOWN_NOTES).filter(|&more| more > 0) {
+        let more = format!("and {} more, in the report", thousands(more as u64));
+        ui.label(text(more, size::SMALL, Weight::Regular, theme.text3));
     }
     if let Some(note) = difference {
         ui.add(egui::Label::new(text(format!("{note}."), size::SMALL, Weight::Regular, theme.text3)).wrap());

@@ -5,6 +5,7 @@ use egui::{Key, PointerButton, Ui};
 use super::{Asked, Places, State, map};
 use crate::ui::session::{SpaceData, ViewContext};
 use crate::ui::widget::axis::Span;
+use crate::ui::widget::pan;
 
 /// Fewest points that fill the width.
 const LEAST: f64 = 4.0;
@@ -38,11 +39,10 @@ fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceDa
     if !ui.rect_contains_pointer(both) {
         return;
     }
-    let (position, scroll, zoom, alt, delta, down) = ui.input(|i| {
+    let (position, scroll, alt, delta, down) = ui.input(|i| {
         (
             i.pointer.hover_pos(),
             i.smooth_scroll_delta(),
-            i.zoom_delta(),
             i.modifiers.alt,
             i.pointer.delta(),
             i.pointer.button_down(PointerButton::Primary) && i.pointer.is_decidedly_dragging() && !i.modifiers.shift,
@@ -52,7 +52,6 @@ fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceDa
     // The axis measures, with Shift everything does.
     let down = down && !state.measure.is_dragging();
     let in_rows = places.lifetimes.contains(position);
-    let point = places.point_at(position.x);
     let in_map = places.map.contains(position);
     let whole = map::whole_addresses(context, data);
     if alt && in_map && scroll.y != 0.0 {
@@ -60,17 +59,13 @@ fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceDa
         let share = f64::from((places.map.bottom() - position.y) / places.map.height());
         let zoomed = y.zoomed(y.at(share), f64::from((-scroll.y / 240.0).exp2()), whole, whole.len() * 1e-7);
         state.addresses = (zoomed != whole).then_some(zoomed);
-    } else if scroll.y != 0.0 && !in_rows {
-        *x = x.zoomed(point, f64::from((-scroll.y / 200.0).exp2()), places.whole, LEAST);
     }
-    if zoom != 1.0 && zoom > 0.0 {
-        *x = x.zoomed(point, f64::from(1.0 / zoom), places.whole, LEAST);
-    }
-    if scroll.x != 0.0 {
-        *x = x.moved(-f64::from(scroll.x / places.curve.width()) * x.len(), places.whole);
+    // Over the rows the wheel scrolls them; with Ctrl it zooms.
+    if !in_rows || ui.input(|i| i.modifiers.command) {
+        pan::wheel(ui, places.curve, x, places.whole, LEAST);
     }
     if down {
-        *x = x.moved(-f64::from(delta.x / places.curve.width()) * x.len(), places.whole);
+        pan::drag(places.curve, x, places.whole, delta.x);
         if state.dragging_map
             && let Some(y) = state.addresses
         {
@@ -80,32 +75,19 @@ fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceDa
 }
 
 fn keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places, x: &mut Span) {
-    let (zoom, move_by, whole, fit, next) = ui.input(|i| {
+    let (fit, next) = ui.input(|i| {
         if i.modifiers.any() {
-            return (0.0, 0.0, false, false, 0);
+            return (false, 0);
         }
-        let pressed = |key| f64::from(u8::from(i.key_pressed(key)));
-        (
-            pressed(Key::S) + pressed(Key::ArrowDown) - pressed(Key::W) - pressed(Key::ArrowUp),
-            pressed(Key::D) + pressed(Key::ArrowRight) - pressed(Key::A) - pressed(Key::ArrowLeft),
-            i.key_pressed(Key::Num0),
-            i.key_pressed(Key::F),
-            i32::from(i.key_pressed(Key::Period)) - i32::from(i.key_pressed(Key::Comma)),
-        )
+        (i.key_pressed(Key::F), i32::from(i.key_pressed(Key::Period)) - i32::from(i.key_pressed(Key::Comma)))
     });
-    if zoom != 0.0 {
-        let step = f64::from(context.step()) + 0.5;
-        let pointer = ui
-            .input(|i| i.pointer.hover_pos())
-            .filter(|p| places.curve.union(places.map).union(places.lifetimes).contains(*p));
-        let middle = if step >= x.lo && step <= x.hi { step } else { f64::midpoint(x.lo, x.hi) };
-        let around = pointer.map_or(middle, |p| places.point_at(p.x));
-        *x = x.zoomed(around, 1.4f64.powf(zoom), places.whole, LEAST);
-    }
-    if move_by != 0.0 {
-        *x = x.moved(move_by * 0.15 * x.len(), places.whole);
-    }
-    if whole {
+    let step = f64::from(context.step()) + 0.5;
+    let pointer = ui
+        .input(|i| i.pointer.hover_pos())
+        .filter(|p| places.curve.union(places.map).union(places.lifetimes).contains(*p));
+    let middle = if step >= x.lo && step <= x.hi { step } else { f64::midpoint(x.lo, x.hi) };
+    let around = pointer.map_or(middle, |p| places.point_at(p.x));
+    if pan::keys(ui, x, places.whole, LEAST, around) {
         all(state, places, x);
     }
     if fit {

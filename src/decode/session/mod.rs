@@ -1,24 +1,24 @@
 //! A folder or an archive as a list of programs: what belongs to one module is put together, nothing is decoded before
 //! it is looked at, and nothing stays decoded here.
 
+mod files;
+
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use super::decoder::{Context, DecodeError};
-use super::open::open_with;
-use super::reporter::Reporter;
-use super::{hlo, registry};
+use crate::decode::decoder::{Context, DecodeError};
+use crate::decode::open::open_with;
+use crate::decode::registry;
+use crate::decode::reporter::Reporter;
 use crate::model::{Bytes, Device, Glance, LazyProgram, Note, NoteLevel, Profile, SourceInfo};
-use crate::source::{ArchiveKind, DumpName, Input, Member, Progress, Tree, is_about_the_run};
+use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_about_the_run};
+use files::{device_of, dump_entry, glance_member, glance_trace, names};
 
 /// Files of no known name that are looked into; a folder with more of them is not one of profiles.
 const MAX_UNNAMED: usize = 4096;
-
-/// Texts about the run longer than this are not searched for the names of modules.
-const MAX_TEXT: u64 = 16 << 20;
 
 /// A folder, an archive, or a trace with many programs.
 #[derive(Debug, Default)]
@@ -67,7 +67,7 @@ impl Session {
     pub fn is_session(path: &Path) -> bool {
         if path.is_dir() {
             // A Poplar report is one profile in many files.
-            return super::poplar::report_files(path).is_empty();
+            return crate::decode::poplar::report_files(path).is_empty();
         }
         Input::open(path).is_ok_and(|input| ArchiveKind::of(&input).is_some())
     }
@@ -95,6 +95,7 @@ impl Session {
     /// # Errors
     /// When there is no profile in it, or it was cancelled.
     pub fn of(name: String, tree: Tree, progress: &Progress) -> Result<Self, DecodeError> {
+        progress.begin(Stage::Listing, tree.members.len() as u64);
         let mut session = Self { name, notes: tree.notes, ..Self::default() };
         let mut dumps: BTreeMap<(String, String), Vec<(DumpName, Member)>> = BTreeMap::new();
         let mut about_runs: Vec<Member> = Vec::new();
@@ -157,7 +158,7 @@ impl Session {
         let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else {
             return Ok(());
         };
-        if decoder.format() != super::xspace::FORMAT {
+        if decoder.format() != crate::decode::xspace::FORMAT {
             let entry = Entry {
                 name: member.file_name().to_owned(),
                 group: member.folder().to_owned(),
@@ -187,22 +188,44 @@ impl Session {
     }
 
     fn add_trace(&mut self, member: &Member, mut profile: Profile, reporter: Reporter) {
-        let host = member.file_name().split(".xplane").next().unwrap_or_default().to_owned();
-        let group = if member.folder().is_empty() { host.clone() } else { format!("{}/{host}", member.folder()) };
         let notes = reporter.finish();
         let source = SourceInfo {
             path: member.path.clone(),
-            format: super::xspace::FORMAT.to_owned(),
+            format: crate::decode::xspace::FORMAT.to_owned(),
             bytes: member.bytes,
             notes: notes.iter().map(ToString::to_string).collect(),
             error: None,
         };
+        profile.notes.extend(notes);
+        profile.sources.push(source);
+        profile.name = member.file_name().split(".xplane").next().unwrap_or_default().to_owned();
+        let host = profile.name.clone();
+        let group = if member.folder().is_empty() { host } else { format!("{}/{host}", member.folder()) };
+        self.add_programs(&group, member.folder(), profile);
+    }
+
+    /// The programs of a trace that somebody opened by itself.
+    ///
+    /// # Errors
+    /// The profile itself, where it has no several programs that wait to be decoded.
+    pub fn of_trace(profile: Profile) -> Result<Self, Box<Profile>> {
+        if profile.modules.len() < 2 || !profile.programs.is_empty() {
+            return Err(Box::new(profile));
+        }
+        let mut session = Self { name: profile.name.clone(), ..Self::default() };
+        session.add_programs("", "", profile);
+        Ok(session)
+    }
+
+    /// One entry for each program that a profile names, and one for what else is in it.
+    fn add_programs(&mut self, group: &str, folder: &str, mut profile: Profile) {
+        let source = profile.sources.first().cloned().unwrap_or_default();
         let device = profile.device.clone();
         for program in std::mem::take(&mut profile.modules) {
             self.entries.push(Entry {
                 name: program.name.clone(),
-                group: group.clone(),
-                file: member.path.clone(),
+                group: group.to_owned(),
+                file: source.path.clone(),
                 bytes: program.bytes,
                 others: Vec::new(),
                 content: Content::Module {
@@ -214,15 +237,12 @@ impl Session {
                 device: OnceLock::from(device.clone()),
             });
         }
-        profile.notes.extend(notes);
-        profile.name.clone_from(&host);
-        profile.sources.push(source);
         if !profile.runtime.is_empty() || !profile.executions.is_empty() || self.entries.is_empty() {
             self.entries.push(Entry {
-                name: host,
-                group: member.folder().to_owned(),
-                file: member.path.clone(),
-                bytes: member.bytes,
+                name: profile.name.clone(),
+                group: folder.to_owned(),
+                file: source.path,
+                bytes: source.bytes,
                 others: Vec::new(),
                 content: Content::Trace(Box::new(profile)),
                 glance: OnceLock::new(),
@@ -255,15 +275,31 @@ impl Session {
 
     /// Puts what is over its capacity by most first, then what needs most. Looks at every program, at a glance only.
     pub fn sort_worst_first(&mut self) {
-        self.entries.par_iter().for_each(|entry| {
+        let Ok(order) = self.worst_first(&Progress::default()) else { return };
+        let mut entries: Vec<Option<Entry>> = std::mem::take(&mut self.entries).into_iter().map(Some).collect();
+        self.entries = order.into_iter().filter_map(|row| entries.get_mut(row)?.take()).collect();
+    }
+
+    /// Rows of the entries: what is over its capacity by most first, then what needs most. Looks at every program, at
+    /// a glance only.
+    ///
+    /// # Errors
+    /// When it was cancelled.
+    pub fn worst_first(&self, progress: &Progress) -> Result<Vec<usize>, Cancelled> {
+        progress.begin(Stage::Looking, self.entries.len() as u64);
+        self.entries.par_iter().try_for_each(|entry| {
             entry.glance();
             entry.device();
-        });
-        self.entries.sort_by_key(|entry| {
+            progress.advance(1)
+        })?;
+        let mut order: Vec<usize> = (0..self.entries.len()).collect();
+        order.sort_by_cached_key(|&row| {
+            let entry = &self.entries[row];
             let needs = entry.needs();
             let over = entry.capacity().map_or(Bytes::ZERO, |capacity| needs.saturating_sub(capacity));
-            (std::cmp::Reverse(over), std::cmp::Reverse(needs))
+            (std::cmp::Reverse(over), std::cmp::Reverse(needs), row)
         });
+        Ok(order)
     }
 }
 
@@ -286,19 +322,30 @@ pub fn open_worst(path: &Path, progress: &Progress) -> Result<Profile, DecodeErr
         profile.notes.extend(others_note(others));
         return Ok(profile);
     }
-    let mut profile = super::open::open_path(path, progress)?;
-    if profile.programs.is_empty() && !profile.modules.is_empty() {
-        let needs = |module: &LazyProgram| module.source.glance().allocated_in(0).unwrap_or_default();
-        let mut order: Vec<usize> = (0..profile.modules.len()).collect();
-        order.sort_by_cached_key(|&row| std::cmp::Reverse((needs(&profile.modules[row]), profile.modules[row].bytes)));
-        progress.check()?;
-        let (program, notes) = profile.modules[order[0]].source.load().map_err(DecodeError::Empty)?;
-        let others = others_note(order.iter().skip(1).map(|&row| profile.modules[row].name.as_str()));
-        profile.notes.extend(notes);
-        profile.notes.extend(others);
-        profile.programs.push(program);
-    }
+    let mut profile = crate::decode::open::open_path(path, progress)?;
+    load_worst(&mut profile, progress)?;
     Ok(profile)
+}
+
+/// Decodes the program that needs most, of a profile that names programs of which none is decoded; a note names the
+/// others.
+///
+/// # Errors
+/// When it cannot be decoded, or it was cancelled.
+pub fn load_worst(profile: &mut Profile, progress: &Progress) -> Result<(), DecodeError> {
+    if !profile.programs.is_empty() || profile.modules.is_empty() {
+        return Ok(());
+    }
+    let needs = |module: &LazyProgram| module.source.glance().allocated_in(0).unwrap_or_default();
+    let mut order: Vec<usize> = (0..profile.modules.len()).collect();
+    order.sort_by_cached_key(|&row| std::cmp::Reverse((needs(&profile.modules[row]), profile.modules[row].bytes)));
+    progress.check()?;
+    let (program, notes) = profile.modules[order[0]].source.load().map_err(DecodeError::Empty)?;
+    let others = others_note(order.iter().skip(1).map(|&row| profile.modules[row].name.as_str()));
+    profile.notes.extend(notes);
+    profile.notes.extend(others);
+    profile.programs.push(program);
+    Ok(())
 }
 
 /// Names beyond this number are only counted.
@@ -324,8 +371,22 @@ impl Entry {
         self.glance.get_or_init(|| match &self.content {
             Content::Files { primary, .. } => glance_member(primary),
             Content::Module { program, .. } => program.source.glance(),
-            Content::Trace(_) => Glance::default(),
+            Content::Trace(profile) => glance_trace(profile),
         })
+    }
+
+    /// What it needs and how much there is, where it was looked at already: for a list that must not wait.
+    #[must_use]
+    pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
+        let glance = self.glance.get()?;
+        let capacity = self.device.get().and_then(|device| device.capacity(0)).map(|capacity| capacity.bytes);
+        glance.allocated_in(0).map(|needs| (needs, capacity))
+    }
+
+    /// The device, where it was looked at already.
+    #[must_use]
+    pub fn known_device(&self) -> Option<&Device> {
+        self.device.get()
     }
 
     /// The device, from the small files beside the program; read once.
@@ -389,112 +450,4 @@ impl Entry {
             Content::Trace(profile) => Ok((**profile).clone()),
         }
     }
-}
-
-fn glance_member(member: &Member) -> Glance {
-    let name = member.file_name().to_ascii_lowercase();
-    let ends = |end: &str| name.strip_suffix(end).is_some();
-    if let Some(path) = member.on_disk()
-        && ends(".pb")
-    {
-        return hlo::glance_file(path).unwrap_or_default();
-    }
-    if !(ends(".pb") || ends(".pb.gz") || ends(".pb.zst")) {
-        return Glance::default();
-    }
-    let bytes = member.open().and_then(|input| input.load(&Progress::default()));
-    bytes.map(|bytes| hlo::glance(&bytes)).unwrap_or_default()
-}
-
-/// What the companions that name a device say.
-fn device_of(companions: &[Member]) -> Device {
-    let mut device = Device::default();
-    for member in companions {
-        let name = member.file_name();
-        if !(name.ends_with(".stats.json") || name.contains("target_arguments")) || member.bytes > MAX_TEXT {
-            continue;
-        }
-        let Ok(input) = member.open() else { continue };
-        let (progress, reporter) = (Progress::default(), Reporter::default());
-        let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { continue };
-        if let Ok(profile) = decoder.decode(&input, Context { progress: &progress, reporter: &reporter }) {
-            super::open::join_device(&mut device, profile.device);
-        }
-    }
-    device
-}
-
-/// Whether a text about the run names the module of a dump.
-fn names(member: &Member, stem: &str) -> bool {
-    if member.bytes > MAX_TEXT {
-        return false;
-    }
-    let module = super::xla_report::assemble::module_name(&format!("{stem}.after_optimizations.hlo.pb"));
-    if module.is_empty() {
-        return false;
-    }
-    let Ok(bytes) = member.open().and_then(|input| input.load(&Progress::default())) else { return false };
-    let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
-    memchr::memmem::find_iter(&bytes, module.as_bytes()).any(|at| {
-        let before = at.checked_sub(1).and_then(|at| bytes.get(at));
-        // A sentence may end behind the name.
-        let after = bytes.get(at + module.len()).filter(|&&b| b != b'.');
-        !is_word(before) && !is_word(after)
-    })
-}
-
-/// How much a file of a module tells about its memory; smaller is more.
-fn rank(name: &DumpName) -> u32 {
-    let stage = name.stage.as_str();
-    if name.has_assignment() {
-        0
-    } else if stage.ends_with("-buffer-assignment.txt") {
-        1
-    } else if stage.ends_with(".memory_viewer.json") {
-        2
-    } else if stage.ends_with("-memory-usage-report.pb") {
-        3
-    } else if stage.ends_with("-memory-usage-report.txt") {
-        4
-    } else if stage.ends_with("buffer-info.csv") || stage.ends_with("-buffer-info") {
-        5
-    } else if stage.ends_with("after_buffer_assignment.hlo.pb") {
-        6
-    } else if stage.ends_with(".hlo.pb") {
-        7
-    } else if stage.ends_with("-live-range.txt") || stage.ends_with("-buffer-assignment-values.txt") {
-        8
-    } else {
-        u32::MAX
-    }
-}
-
-/// The files of one module: the one that tells most, and those that go with it. `None` where none is a profile.
-fn dump_entry(folder: String, stem: &str, mut files: Vec<(DumpName, Member)>, about_run: Vec<Member>) -> Option<Entry> {
-    files.sort_by_key(|(name, member)| (rank(name), member.path.clone()));
-    if rank(&files.first()?.0) == u32::MAX {
-        return None;
-    }
-    let (first, primary) = files.remove(0);
-    let others = files.iter().map(|(name, _)| name.stage.clone()).collect();
-    let stage = first.stage.split(['.', '-']).next().unwrap_or_default();
-    // Reports of the same stage only: those of an earlier one describe another program.
-    let mut companions: Vec<Member> = files
-        .into_iter()
-        .filter(|(name, _)| name.stage.starts_with(stage) || name.stage.starts_with("target_arguments"))
-        .filter(|(name, _)| !name.stage.ends_with(".hlo.pb") && !name.stage.contains(".memory_viewer"))
-        .map(|(_, member)| member)
-        .collect();
-    companions.extend(about_run);
-    let module = super::xla_report::assemble::module_name(primary.file_name());
-    Some(Entry {
-        name: if module.is_empty() { stem.to_owned() } else { module },
-        group: folder,
-        file: primary.path.clone(),
-        bytes: primary.bytes,
-        others,
-        content: Content::Files { primary, companions },
-        glance: OnceLock::new(),
-        device: OnceLock::new(),
-    })
 }

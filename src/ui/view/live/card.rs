@@ -1,0 +1,87 @@
+//! Details of what is alive: the stack of the chosen entry, or of the frame under the pointer.
+
+use egui::Ui;
+
+use super::State;
+use super::rows::short_path;
+use crate::analysis::live_set::is_library;
+use crate::model::{percent, thousands};
+use crate::ui::session::{Action, ViewContext};
+use crate::ui::widget::controls::{cut_label, link, rule};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size};
+
+/// Frames that are shown.
+const FRAMES: usize = 60;
+
+/// Draws the card.
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
+    let document = context.document.clone();
+    let (Some(set), Some(analysis)) = (&document.profile.live, &document.analysis.live) else { return };
+    let state = context.locals.take::<State>();
+    let width = ui.available_width();
+    let fact = |ui: &mut Ui, name: &str, value: &str| {
+        ui.horizontal(|ui| {
+            ui.label(text(name, size::SMALL, Weight::Regular, theme.text2));
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                cut_label(ui, value, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
+            });
+        });
+    };
+    if let Some(entry) = state.rows.chosen.and_then(|row| set.entries.get(row as usize)) {
+        ui.label(text(context.short(entry.bytes), size::HEADLINE, Weight::SemiBold, theme.text));
+        fact(ui, "Bytes", &entry.bytes.exact());
+        fact(ui, "Share", &percent(entry.bytes.0, analysis.total.0));
+        fact(ui, "Count", &thousands(entry.count));
+        fact(ui, "Kind", set.strings.get(entry.kind));
+        fact(ui, "Device", set.strings.get(entry.device));
+        rule(ui, theme);
+        ui.label(text("Made here, innermost first", size::BODY, Weight::SemiBold, theme.text));
+        let mut words = String::new();
+        for frame in set.stack(entry).take(FRAMES) {
+            let own = !is_library(&frame.file);
+            let (weight, color) = if own { (Weight::SemiBold, theme.text) } else { (Weight::Regular, theme.text3) };
+            cut_label(ui, &frame.function, weight.at(size::SMALL), color, width);
+            let place = format!("{}:{}", frame.file, frame.line);
+            let short = format!("  {}:{}", short_path(&frame.file), frame.line);
+            cut_label(ui, &short, Weight::Mono.at(size::SMALL), theme.text3, width).on_hover_text(&place);
+            words.push_str(&format!("{} {place}\n", frame.function));
+        }
+        if link(ui, "Copy the stack", theme).clicked() {
+            context.actions.push(Action::Copy(words));
+        }
+        context.locals.put(state);
+        return;
+    }
+    let node = state.hovered.unwrap_or(state.icicle.root);
+    if let Some(node) = state.tree.nodes.get(node) {
+        cut_label(ui, &node.name, Weight::SemiBold.at(size::LEAD), theme.text, width);
+        if !node.place.is_empty() {
+            cut_label(ui, &node.place, Weight::Mono.at(size::SMALL), theme.text3, width);
+        }
+        ui.add_space(4.0);
+        fact(ui, "Bytes", &node.bytes.exact());
+        fact(ui, "Share of all", &percent(node.bytes.0, analysis.total.0));
+        fact(ui, "Count", &thousands(node.count));
+        fact(ui, "Made right here", &context.short(node.own));
+    }
+    rule(ui, theme);
+    for (title, groups) in [("By kind", &analysis.kinds), ("By device", &analysis.devices)] {
+        if groups.is_empty() {
+            continue;
+        }
+        ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
+        for group in groups.iter().take(12) {
+            let words = format!("{}   \u{d7}{}", context.short(group.bytes), thousands(group.count));
+            fact(ui, &group.key, &words);
+        }
+        ui.add_space(6.0);
+    }
+    ui.label(text(
+        "A snapshot: the file names no shapes, types or times. An array on several devices counts on each.",
+        size::SMALL,
+        Weight::Regular,
+        theme.text3,
+    ));
+    context.locals.put(state);
+}

@@ -1,0 +1,214 @@
+//! When programs ran: a lane for each device, on the time axis of the curve.
+
+use std::collections::HashMap;
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+
+use super::super::palette;
+use super::{Places, State, milliseconds};
+use crate::model::{Execution, thousands};
+use crate::ui::widget::controls::paint_cut;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Slot, Theme, size};
+
+/// Height of a lane.
+const LANE: f32 = 18.0;
+/// Lanes that are shown; further devices are counted.
+const MAX_LANES: usize = 4;
+
+/// One run.
+#[derive(Debug, Clone, Copy)]
+struct Run {
+    start: i64,
+    end: i64,
+    /// Row of [`Lanes::names`].
+    name: u32,
+}
+
+/// Runs by device and start.
+#[derive(Default)]
+pub struct Lanes {
+    of: Option<usize>,
+    names: Vec<String>,
+    slots: Vec<Slot>,
+    /// Device, its runs by start, and for each run the latest end so far.
+    lanes: Vec<(String, Vec<Run>)>,
+    hidden: usize,
+}
+
+impl Lanes {
+    /// Sorts the runs of a document.
+    pub fn update(&mut self, executions: &[Execution], document: usize) {
+        if self.of == Some(document) {
+            return;
+        }
+        *self = Self { of: Some(document), ..Self::default() };
+        let mut names: HashMap<&str, u32> = HashMap::new();
+        let mut time: Vec<i64> = Vec::new();
+        let mut lanes: HashMap<&str, usize> = HashMap::new();
+        for run in executions {
+            let name = *names.entry(&run.name).or_insert_with(|| {
+                self.names.push(run.name.clone());
+                time.push(0);
+                (time.len() - 1) as u32
+            });
+            let length = run.end_ps.saturating_sub(run.start_ps).max(0);
+            time[name as usize] = time[name as usize].saturating_add(length);
+            let lane = *lanes.entry(&run.device).or_insert_with(|| {
+                self.lanes.push((run.device.clone(), Vec::new()));
+                self.lanes.len() - 1
+            });
+            self.lanes[lane].1.push(Run { start: run.start_ps, end: run.start_ps.saturating_add(length), name });
+        }
+        self.lanes.sort_by(|a, b| a.0.cmp(&b.0));
+        for (_, runs) in &mut self.lanes {
+            runs.sort_by_key(|run| (run.start, run.end));
+        }
+        self.hidden = self.lanes.len().saturating_sub(MAX_LANES);
+        // The programs that ran longest have colours of their own.
+        let mut order: Vec<usize> = (0..time.len()).collect();
+        order.sort_by_key(|&name| std::cmp::Reverse(time[name]));
+        self.slots = vec![Slot::Temporary; time.len()];
+        for (rank, name) in order.into_iter().enumerate() {
+            self.slots[name] = palette::slot_of_group(rank, "");
+        }
+    }
+
+    /// Height of all lanes that are shown.
+    pub fn height(&self) -> f32 {
+        self.lanes.len().min(MAX_LANES) as f32 * LANE
+    }
+
+    /// From the first start to the last end.
+    pub fn span(&self) -> Option<(i64, i64)> {
+        let runs = || self.lanes.iter().flat_map(|lane| &lane.1);
+        Some((runs().map(|run| run.start).min()?, runs().map(|run| run.end).max()?))
+    }
+}
+
+/// The run that is on at a time, or the longest within a stretch of it.
+fn run_at(runs: &[Run], from: i64, to: i64) -> Option<Run> {
+    let end = runs.partition_point(|run| run.start < to);
+    let last = runs[..end].last()?;
+    (last.end > from || last.start >= from).then_some(*last)
+}
+
+pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, places: &Places) {
+    let rect = places.runs;
+    if rect.height() < 1.0 {
+        return;
+    }
+    let lanes = &state.lanes;
+    let key = (lanes.of, [places.x.lo, places.x.hi].map(f64::to_bits), theme.dark);
+    state.runs.show(ui, rect, "runs of programs", key, theme.panel, |raster| {
+        let width = raster.width() as i64;
+        let scale = raster.scale();
+        for (i, (_, runs)) in lanes.lanes.iter().take(MAX_LANES).enumerate() {
+            let top = (i as f32 * LANE * scale).round() as i64;
+            let bottom = ((i + 1) as f32 * LANE * scale).round() as i64 - 1;
+            let mut before: Option<i64> = None;
+            for column in 0..width {
+                let at = |column: i64| places.x.at(column as f64 / width as f64);
+                let Some(run) = run_at(runs, at(column).floor() as i64, at(column + 1).ceil() as i64) else {
+                    before = None;
+                    continue;
+                };
+                // Runs that touch are parted by a pixel where there is room for one.
+                let parted = before.is_some_and(|start| start != run.start) && run_is_wide(run, places, width);
+                before = Some(run.start);
+                if !parted {
+                    raster.fill(column, top, column + 1, bottom, lanes.slots[run.name as usize].color());
+                }
+            }
+        }
+    });
+    let small = Weight::Regular.at(size::SMALL);
+    for (i, (device, runs)) in lanes.lanes.iter().take(MAX_LANES).enumerate() {
+        let top = rect.top() + i as f32 * LANE;
+        let at = Pos2::new(rect.left() - 10.0, top + LANE / 2.0);
+        let words = device.trim_start_matches("/device:");
+        paint_cut(ui.painter(), at, Align2::RIGHT_CENTER, words, small.clone(), theme.text2, super::GUTTER - 24.0);
+        captions(ui, lanes, runs, places, top);
+    }
+    let response = ui.interact(rect, ui.scope_id().with("runs"), Sense::hover());
+    let count: usize = lanes.lanes.iter().map(|lane| lane.1.len()).sum();
+    let hidden =
+        if lanes.hidden > 0 { format!("; {} further devices are not shown", lanes.hidden) } else { String::new() };
+    let spoken =
+        format!("{} runs of {} programs{hidden}", thousands(count as u64), thousands(lanes.names.len() as u64));
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
+    let (Some(at), Some(time)) = (response.hover_pos(), state.cursor) else { return };
+    let lane = ((at.y - rect.top()) / LANE) as usize;
+    let Some((device, runs)) = lanes.lanes.get(lane).filter(|_| lane < MAX_LANES) else { return };
+    let pixel = (places.x.len() / f64::from(rect.width())) as i64;
+    let Some(run) = run_at(runs, time.saturating_sub(pixel), time.saturating_add(pixel).saturating_add(1)) else {
+        return;
+    };
+    let left = places.x_of(run.start as f64).max(rect.left());
+    let right = places.x_of(run.end as f64).min(rect.right());
+    let top = rect.top() + lane as f32 * LANE;
+    let place = Rect::from_min_max(Pos2::new(left, top), Pos2::new(right.max(left + 2.0), top + LANE - 1.0));
+    ui.painter().rect_stroke(place, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Outside);
+    let name = lanes.names[run.name as usize].clone();
+    let times = runs.iter().filter(|other| other.name == run.name).count();
+    response.on_hover_ui_at_pointer(|ui| {
+        ui.label(text(name, size::BODY, Weight::SemiBold, theme.text));
+        let length = (run.end - run.start) as f64;
+        let words = format!(
+            "{} ms, from {} to {} ms on {device}",
+            milliseconds(length, length / 1000.0),
+            milliseconds(run.start as f64, 1e6),
+            milliseconds(run.end as f64, 1e6)
+        );
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text));
+        ui.label(text(
+            format!("ran {} times here", thousands(times as u64)),
+            size::SMALL,
+            Weight::Regular,
+            theme.text2,
+        ));
+    });
+}
+
+/// Names where there is room: runs this wide are few.
+fn captions(ui: &Ui, lanes: &Lanes, runs: &[Run], places: &Places, top: f32) {
+    let rect = places.runs;
+    let (lo, hi) = (places.x.lo as i64, places.x.hi as i64);
+    let least = places.x.len() / f64::from(rect.width()) * 50.0;
+    let mut at = runs.partition_point(|run| run.start < lo).saturating_sub(1);
+    let mut looked = 0;
+    while let Some(run) = runs.get(at).filter(|run| run.start <= hi && looked < 4000) {
+        looked += 1;
+        at += 1;
+        if ((run.end - run.start) as f64) < least {
+            continue;
+        }
+        let left = places.x_of(run.start as f64).max(rect.left());
+        let right = places.x_of(run.end as f64).min(rect.right());
+        let color = lanes.slots[run.name as usize].text();
+        let name = &lanes.names[run.name as usize];
+        if right - left > 50.0 {
+            let place = Pos2::new(left + 5.0, top + LANE / 2.0 - 0.5);
+            let font = Weight::Medium.at(size::SMALL);
+            paint_cut(ui.painter(), place, Align2::LEFT_CENTER, name, font, color, right - left - 8.0);
+        }
+    }
+}
+
+fn run_is_wide(run: Run, places: &Places, width: i64) -> bool {
+    (run.end - run.start) as f64 > places.x.len() / width as f64 * 4.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_found_where_it_is_on() {
+        let run = |start, end| Run { start, end, name: 0 };
+        let runs = [run(10, 20), run(20, 30), run(50, 51)];
+        let at = |from, to| run_at(&runs, from, to).map(|run| run.start);
+        assert_eq!((at(0, 5), at(12, 13), at(20, 21), at(31, 45)), (None, Some(10), Some(20), None));
+        assert_eq!(at(40, 60), Some(50));
+    }
+}

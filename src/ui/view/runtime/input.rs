@@ -1,0 +1,55 @@
+//! Wheel, drag and keys: what is visible of the time, and the range whose numbers are shown.
+
+use egui::{PointerButton, Ui};
+
+use super::{Places, State};
+use crate::ui::widget::pan;
+
+/// Shortest time that fills the width, in picoseconds.
+const LEAST: f64 = 1000.0;
+
+pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
+    let all = places.all();
+    let over = ui.rect_contains_pointer(all);
+    let (position, delta, shift, down, released, dragging) = ui.input(|i| {
+        (
+            i.pointer.hover_pos(),
+            i.pointer.delta(),
+            i.modifiers.shift,
+            i.pointer.button_down(PointerButton::Primary),
+            i.pointer.primary_released(),
+            i.pointer.is_decidedly_dragging(),
+        )
+    });
+    let middle = ui.input(|i| i.pointer.button_down(PointerButton::Middle));
+    let mut x = places.x;
+    state.cursor = None;
+    if let Some(position) = position.filter(|_| over) {
+        pan::wheel(ui, all, &mut x, places.whole, LEAST);
+        state.cursor = Some(places.time_at(position.x).round() as i64);
+        let moves = middle || (down && shift);
+        if moves && dragging {
+            pan::drag(all, &mut x, places.whole, delta.x);
+        } else if down && !shift && state.from.is_none() {
+            state.from =
+                ui.input(|i| i.pointer.press_origin()).filter(|at| all.contains(*at)).map(|at| places.time_at(at.x));
+        }
+    }
+    if let (Some(from), Some(position)) = (state.from, position) {
+        let to = places.time_at(position.x.clamp(all.left(), all.right()));
+        if dragging {
+            state.range = Some((from.min(to).round() as i64, from.max(to).round() as i64));
+        }
+    }
+    if released || !down {
+        if released && state.from.is_some() && !dragging && over {
+            state.range = None;
+        }
+        state.from = None;
+    }
+    if !ui.ctx().egui_wants_keyboard_input() {
+        let around = state.cursor.map_or_else(|| f64::midpoint(x.lo, x.hi), |cursor| cursor as f64);
+        pan::keys(ui, &mut x, places.whole, LEAST, around);
+    }
+    places.x = x;
+}

@@ -1,0 +1,447 @@
+//! Runtime: what an allocator did over time, when programs ran meanwhile, and what was in use at the peak.
+
+mod band;
+mod card;
+mod input;
+mod plot;
+mod table;
+
+use std::sync::Arc;
+
+use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
+
+use crate::analysis::runtime::AllocatorAnalysis;
+use crate::analysis::runtime_breakdown::{BreakdownRow, Origin, breakdown, bytes_of};
+use crate::analysis::runtime_curve::RuntimeCurve;
+use crate::model::{AllocatorTrace, Bytes, percent, thousands};
+use crate::ui::session::{Document, Job, Locals, ViewContext};
+use crate::ui::widget::axis::{Span, decimal_ticks};
+use crate::ui::widget::controls::{self, cut_label, legend, segmented};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::CachedRaster;
+use crate::ui::widget::table::TableState;
+use crate::ui::widget::theme::{Slot, Theme, size};
+
+pub use card::show as card;
+
+/// Keys of this view, for the sheet.
+pub const KEYS: &[(&str, &str)] = &[
+    ("drag", "Runtime: choose a range for its numbers"),
+    ("wheel, W S", "Runtime: zoom at the pointer"),
+    ("Shift drag, A D", "Runtime: move"),
+    ("0, Esc", "Runtime: all of the time; no range"),
+];
+
+/// Words on the left of the plots.
+const GUTTER: f32 = 76.0;
+/// Allocators up to this number each have a button.
+const BUTTONS: usize = 4;
+/// Free memory is drawn at first where the peak is at least this part of the capacity.
+const SEEN: u64 = 6;
+/// Colours.
+const HEAP: Slot = Slot::Activation;
+const STACK: Slot = Slot::Thread;
+
+/// What is worked out for one allocator.
+struct Worked {
+    curve: RuntimeCurve,
+    rows: Vec<BreakdownRow>,
+}
+
+/// What belongs to this view of one document.
+#[derive(Default)]
+struct State {
+    /// Chosen allocator; `None` before the first frame.
+    allocator: Option<usize>,
+    of: Option<(usize, usize)>,
+    job: Option<Job<Arc<Worked>>>,
+    /// Memory that is free is drawn above what is in use.
+    /// `None` for: where what is in use would still be seen.
+    free: Option<bool>,
+    /// Visible time in picoseconds; `None` for all.
+    x: Option<Span>,
+    /// Chosen range in picoseconds.
+    range: Option<(i64, i64)>,
+    /// Where a drag that chooses a range began.
+    from: Option<f64>,
+    /// Time under the pointer.
+    cursor: Option<i64>,
+    curve: CachedRaster,
+    fragmentation: CachedRaster,
+    runs: CachedRaster,
+    lanes: band::Lanes,
+    table: TableState,
+}
+
+/// Where things are in this frame.
+struct Places {
+    curve: Rect,
+    fragmentation: Rect,
+    runs: Rect,
+    x: Span,
+    whole: Span,
+}
+
+impl State {
+    fn shows_free(&self, curve: &RuntimeCurve, peak: Bytes) -> bool {
+        curve.has_free && self.free.unwrap_or(peak.0.saturating_mul(SEEN) >= curve.capacity)
+    }
+}
+
+impl Places {
+    fn x_of(&self, time: f64) -> f32 {
+        self.curve.left() + (self.x.share(time) * f64::from(self.curve.width())) as f32
+    }
+
+    fn time_at(&self, x: f32) -> f64 {
+        self.x.at(f64::from((x - self.curve.left()) / self.curve.width()))
+    }
+
+    fn all(&self) -> Rect {
+        Rect::from_min_max(self.curve.min, Pos2::new(self.curve.right(), self.runs.bottom()))
+    }
+}
+
+/// Whether there is a history or runs of programs.
+pub fn has(document: &Document) -> bool {
+    !document.profile.runtime.is_empty() || !document.profile.executions.is_empty()
+}
+
+/// A time of the trace in milliseconds, with as many digits as a step of the axis needs.
+fn milliseconds(ps: f64, step_ps: f64) -> String {
+    let digits = (9.0 - step_ps.max(1.0).log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("{:.digits$}", ps / 1e9)
+}
+
+/// Forgets the chosen range; returns whether there was one.
+pub fn clear(locals: &mut Locals) -> bool {
+    locals.get::<State>().range.take().is_some()
+}
+
+/// Draws the view.
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = Theme::of(ui.ctx());
+    let mut state = context.locals.take::<State>();
+    draw(ui, context, &theme, &mut state);
+    context.locals.put(state);
+}
+
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+    let document = context.document.clone();
+    let full = ui.max_rect();
+    let left = full.left() + 16.0;
+    let line =
+        |top: f32, height: f32| Rect::from_min_size(Pos2::new(left, top), Vec2::new(full.width() - 32.0, height));
+    let allocator = *state.allocator.get_or_insert_with(|| most_used(&document));
+    let history = document.profile.runtime.get(allocator).zip(document.analysis.runtime.get(allocator));
+    let worked = history.and_then(|_| worked(context, state, allocator));
+    let shows_free = history.zip(worked.as_ref()).map(|((_, a), worked)| state.shows_free(&worked.curve, a.peak));
+    let free = shows_free.filter(|_| worked.as_ref().is_some_and(|worked| worked.curve.has_free));
+    let tools = line(full.top() + 9.0, 26.0);
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools).id_salt("tools"));
+    let all = toolbar(&mut child, &document, theme, state, free);
+    controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
+    let rises = history.is_some_and(|(_, analysis)| analysis.rising_floor().is_some());
+    let head = line(full.top() + 54.0, if rises { 68.0 } else { 48.0 });
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("head"));
+    answer(&mut child, context, theme, history, worked.as_deref());
+    let legend_row = line(head.bottom() + 2.0, 20.0);
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_row).id_salt("legend"));
+    legends(&mut child, context, theme, worked.as_deref(), shows_free.unwrap_or(false));
+    state.lanes.update(&document.profile.executions, Arc::as_ptr(&document) as usize);
+    let curve = worked.as_ref().map(|worked| &worked.curve);
+    let span = whole_span(curve, &state.lanes);
+    let (whole, mut x) = (span, state.x.map_or(span, |x| x.kept_in(span)));
+    if all {
+        x = whole;
+        state.x = None;
+    }
+    let (from, right) = (full.left() + GUTTER, full.right() - 16.0);
+    let top = legend_row.bottom() + 14.0;
+    let lanes = state.lanes.height();
+    let fragmented = curve.is_some_and(|curve| curve.has_fragmentation);
+    let fragmentation = if fragmented { 40.0 } else { 0.0 };
+    let has_table = worked.as_ref().is_some_and(|worked| !worked.rows.is_empty());
+    let room = full.bottom() - 8.0 - top - fragmentation - lanes - 24.0 - 26.0;
+    let height = if curve.is_none() { 0.0 } else { (room * if has_table { 0.52 } else { 0.96 }).max(60.0) };
+    let curve_rect = Rect::from_min_max(Pos2::new(from, top), Pos2::new(right, top + height));
+    let fragmentation_rect = Rect::from_min_size(
+        Pos2::new(from, curve_rect.bottom() + if fragmented { 8.0 } else { 0.0 }),
+        Vec2::new(curve_rect.width(), (fragmentation - 8.0).max(0.0)),
+    );
+    let runs = Rect::from_min_size(
+        Pos2::new(from, fragmentation_rect.bottom() + if lanes > 0.0 { 6.0 } else { 0.0 }),
+        Vec2::new(curve_rect.width(), lanes),
+    );
+    if curve_rect.width() < 60.0 {
+        return;
+    }
+    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs, x, whole };
+    input::take(ui, state, &mut places);
+    x = places.x;
+    state.x = (x != whole).then_some(x);
+    if let (Some((trace, analysis)), Some(worked)) = (history, &worked) {
+        plot::show(ui, context, theme, state, &places, trace, analysis, &worked.curve);
+        plot::fragmentation(ui, theme, state, &places, &worked.curve);
+    }
+    band::show(ui, theme, state, &places);
+    axis(ui, theme, &places);
+    let below = runs.bottom() + 24.0;
+    marks(ui, theme, state, &places);
+    let strip = line(below, 22.0);
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(strip).id_salt("range"));
+    range_line(&mut child, context, theme, state, worked.as_deref());
+    if let (true, Some(worked), Some((_, analysis))) = (has_table, &worked, history) {
+        let rect = Rect::from_min_max(
+            Pos2::new(full.left() + 12.0, strip.bottom() + 6.0),
+            Pos2::new(full.right() - 8.0, full.bottom() - 4.0),
+        );
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("table"));
+        child.set_clip_rect(rect.intersect(ui.clip_rect()));
+        table::show(&mut child, context, &mut state.table, &worked.rows, analysis);
+    }
+}
+
+/// The allocator to begin with: the one whose peak is highest.
+fn most_used(document: &Document) -> usize {
+    let all = document.analysis.runtime.iter().enumerate();
+    all.max_by_key(|(row, allocator)| (allocator.peak, std::cmp::Reverse(*row))).map_or(0, |(row, _)| row)
+}
+
+/// The curve of the chosen allocator, worked out aside.
+fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Option<Arc<Worked>> {
+    let of = (Arc::as_ptr(context.document) as usize, allocator);
+    if state.of != Some(of) {
+        let document = Arc::clone(context.document);
+        state.job = Some(Job::start(context.work, "allocator history", move || {
+            let history = document.profile.runtime.get(allocator).zip(document.analysis.runtime.get(allocator));
+            let worked = history.map(|(trace, analysis)| Worked {
+                curve: RuntimeCurve::new(trace, analysis),
+                rows: breakdown(trace, analysis),
+            });
+            Arc::new(worked.unwrap_or(Worked { curve: RuntimeCurve::default(), rows: Vec::new() }))
+        }));
+        state.of = Some(of);
+        (state.x, state.range, state.table) = (None, None, TableState::default());
+    }
+    state.job.as_mut()?.poll().cloned()
+}
+
+fn whole_span(curve: Option<&RuntimeCurve>, lanes: &band::Lanes) -> Span {
+    let spans = [curve.and_then(RuntimeCurve::span), lanes.span()];
+    let lo = spans.iter().flatten().map(|span| span.0).min().unwrap_or(0);
+    let hi = spans.iter().flatten().map(|span| span.1).max().unwrap_or(1);
+    Span::new(lo as f64, hi.max(lo.saturating_add(1)) as f64)
+}
+
+/// Returns whether all of the time was asked for.
+fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, free: Option<bool>) -> bool {
+    let mut all = false;
+    ui.horizontal(|ui| {
+        let names: Vec<&str> = document
+            .profile
+            .runtime
+            .iter()
+            .map(|trace| if trace.name.is_empty() { "allocator" } else { trace.name.as_str() })
+            .collect();
+        let chosen = state.allocator.unwrap_or(0);
+        if names.len() > BUTTONS {
+            let shown = names.get(chosen).copied().unwrap_or_default();
+            let response = controls::button(ui, shown, "\u{2193}", false, theme);
+            egui::Popup::menu(&response).show(|ui| {
+                egui::ScrollArea::vertical().max_height(480.0).show(ui, |ui| {
+                    for (i, name) in names.iter().enumerate() {
+                        let peak = document.analysis.runtime.get(i).map_or(Bytes::ZERO, |a| a.peak);
+                        if ui.selectable_label(i == chosen, format!("{name}   {}", peak.short())).clicked() {
+                            state.allocator = Some(i);
+                        }
+                    }
+                });
+            });
+        } else if !names.is_empty()
+            && let Some(i) = segmented(ui, &names, chosen, theme)
+        {
+            state.allocator = Some(i);
+        }
+        if let Some(lit) = free {
+            let response = controls::button(ui, "Free memory", "", lit, theme);
+            if response.on_hover_text("Whether the axis reaches up to the capacity, or only to the peak").clicked() {
+                state.free = Some(!lit);
+            }
+        }
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            all = controls::button(ui, "All", "0", false, theme).clicked();
+            if state.range.is_some() && controls::button(ui, "No range", "Esc", false, theme).clicked() {
+                state.range = None;
+            }
+        });
+    });
+    all
+}
+
+/// The answer: how much at the peak, of how much, when; and what is conspicuous.
+fn answer(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    history: Option<(&AllocatorTrace, &AllocatorAnalysis)>,
+    worked: Option<&Worked>,
+) {
+    ui.spacing_mut().item_spacing.y = 2.0;
+    let width = ui.available_width();
+    let Some((trace, analysis)) = history else {
+        ui.label(text("No allocator events in this trace", size::HEADLINE, Weight::SemiBold, theme.text));
+        let words = "Allocations are recorded by TensorFlow's allocators (GPU, CPU) while host tracing is at level 2; \
+                     the runs of programs are below.";
+        cut_label(ui, words, Weight::Regular.at(size::BODY), theme.text2, width);
+        return;
+    };
+    let has_free = analysis.peak_stats.free > 0;
+    let of =
+        analysis.capacity.filter(|_| has_free).map(|bytes| format!(" of {}", context.options.units.capacity(bytes)));
+    let words = format!(
+        "{}{} in use at the peak, {} ms",
+        context.short(analysis.peak),
+        of.unwrap_or_default(),
+        milliseconds(analysis.peak_time_ps as f64, 1e6)
+    );
+    ui.label(text(words, size::HEADLINE, Weight::SemiBold, theme.text));
+    let mut parts = vec![format!("{} events", thousands(analysis.events as u64))];
+    if trace.given.is_some() {
+        parts[0] = format!("drawn from the {} points that XProf kept", thousands(analysis.events as u64));
+    }
+    if let Some(share) = analysis.fragmentation_at_peak().filter(|_| has_free) {
+        parts.push(format!("fragmentation {:.1}\u{2009}% of what was free", share * 100.0));
+    }
+    if let Some(worked) = worked {
+        let peak = analysis.peak.0;
+        for origin in [Origin::Earlier, Origin::BeforeTrace, Origin::Older] {
+            let bytes = bytes_of(&worked.rows, origin);
+            if bytes > Bytes::ZERO {
+                parts.push(format!(
+                    "{} ({}) from {}",
+                    context.short(bytes),
+                    percent(bytes.0, peak),
+                    if origin == Origin::Older { "before the last step" } else { origin.name() }
+                ));
+            }
+        }
+    }
+    if let Some(lifetime) = analysis.lifetime_peak.filter(|&bytes| bytes > analysis.peak) {
+        parts.push(format!("{} before the trace began", context.short(lifetime)));
+    }
+    cut_label(ui, &format!("{}.", parts.join("; ")), Weight::Regular.at(size::BODY), theme.text2, width);
+    if let Some(bytes) = analysis.rising_floor() {
+        let words = format!(
+            "The lowest use rises from step to step, by {} over {} steps: something is never given back.",
+            context.short(bytes),
+            thousands(analysis.floors.len() as u64)
+        );
+        cut_label(ui, &words, Weight::Medium.at(size::BODY), theme.warn, width);
+    }
+}
+
+fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, worked: Option<&Worked>, free: bool) {
+    let Some(worked) = worked else { return };
+    ui.horizontal(|ui| {
+        ui.label(text("In use", size::SMALL, Weight::SemiBold, theme.text));
+        ui.add_space(8.0);
+        legend(ui, HEAP, "heap", theme);
+        if worked.rows.iter().any(|row| row.origin == Origin::Stack) {
+            legend(ui, STACK, "stack", theme);
+        }
+        if free {
+            let (rect, _) = ui.allocate_exact_size(Vec2::new(14.0, 18.0), egui::Sense::hover());
+            let square = Rect::from_center_size(rect.center(), Vec2::splat(10.0));
+            ui.painter().rect_filled(square, 1.0, theme.inset);
+            ui.painter().rect_stroke(square, 1.0, Stroke::new(1.0, theme.text3), egui::StrokeKind::Inside);
+            ui.label(text("free", size::SMALL, Weight::Regular, theme.text2));
+        }
+        if worked.curve.has_free && !free {
+            let capacity = context.options.units.capacity(Bytes(worked.curve.capacity));
+            ui.label(text(format!("capacity {capacity}, far above"), size::SMALL, Weight::Regular, theme.text2));
+        }
+        ui.add_space(8.0);
+        let words = "a pixel shows the highest moment in it; paler down to its lowest";
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+    });
+}
+
+/// Milliseconds below the plots.
+fn axis(ui: &Ui, theme: &Theme, places: &Places) {
+    let painter = ui.painter();
+    let small = Weight::Regular.at(size::SMALL);
+    let top = places.runs.bottom();
+    let ticks = decimal_ticks(places.x, (places.curve.width() / 110.0) as usize);
+    let step = ticks.windows(2).next().map_or(places.x.len(), |pair| pair[1] - pair[0]);
+    painter.text(
+        Pos2::new(places.curve.left() - 10.0, top + 12.0),
+        Align2::RIGHT_CENTER,
+        "ms",
+        small.clone(),
+        theme.text2,
+    );
+    for tick in ticks {
+        let x = places.x_of(tick);
+        if x < places.curve.left() || x > places.curve.right() - 10.0 {
+            continue;
+        }
+        painter.vline(x.round(), top..=top + 4.0, Stroke::new(1.0, theme.line2));
+        painter.text(
+            Pos2::new(x, top + 13.0),
+            Align2::CENTER_CENTER,
+            milliseconds(tick, step),
+            small.clone(),
+            theme.text2,
+        );
+    }
+}
+
+/// The chosen range and the time under the pointer, through all bands.
+fn marks(ui: &Ui, theme: &Theme, state: &State, places: &Places) {
+    let all = places.all();
+    if let Some((from, to)) = state.range {
+        let left = places.x_of(from as f64).clamp(all.left(), all.right());
+        let right = places.x_of(to as f64).clamp(all.left(), all.right());
+        let band = Rect::from_min_max(Pos2::new(left, all.top()), Pos2::new(right.max(left + 1.0), all.bottom()));
+        ui.painter().rect_filled(band, 0.0, theme.accent.gamma_multiply(0.16));
+        for x in [band.left(), band.right()] {
+            ui.painter().vline(x, all.y_range(), Stroke::new(1.5, theme.accent));
+        }
+    }
+    if let Some(cursor) = state.cursor {
+        let x = places.x_of(cursor as f64);
+        if all.x_range().contains(x) {
+            ui.painter().vline(x, all.y_range(), Stroke::new(1.0, theme.ink));
+        }
+    }
+}
+
+/// What happened in the chosen range, or how to choose one.
+fn range_line(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &State, worked: Option<&Worked>) {
+    let Some(worked) = worked else { return };
+    let width = ui.available_width();
+    let Some((from, to)) = state.range else {
+        let words = "Drag over the curve to choose a range; the wheel zooms, Shift drag moves";
+        cut_label(ui, words, Weight::Regular.at(size::SMALL), theme.text3, width);
+        return;
+    };
+    let stats = worked.curve.range(from, to);
+    let short = |bytes: i64| context.short(Bytes::from_wire(bytes));
+    let step = ((to - from) as f64 / 100.0).max(1.0);
+    let change = i128::from(stats.allocated) - i128::from(stats.freed);
+    let words = format!(
+        "{} to {} ms: highest {}, lowest {}, {} on average; {} allocations of {}, {} frees of {}: {}",
+        milliseconds(from as f64, step),
+        milliseconds(to as f64, step),
+        short(stats.highest),
+        short(stats.lowest),
+        short(stats.mean),
+        thousands(stats.allocations),
+        short(stats.allocated),
+        thousands(stats.deallocations),
+        short(stats.freed),
+        context.options.units.signed(change)
+    );
+    cut_label(ui, &words, Weight::Medium.at(size::SMALL), theme.text, width);
+}

@@ -1,0 +1,101 @@
+//! What was in use at the peak: one row for equal allocations.
+
+use egui::Ui;
+
+use super::{HEAP, STACK};
+use crate::analysis::runtime::AllocatorAnalysis;
+use crate::analysis::runtime_breakdown::{BreakdownRow, Origin};
+use crate::model::{Bytes, UnitSystem, percent, thousands};
+use crate::ui::session::ViewContext;
+use crate::ui::widget::table::{Cell, Column, Table, TableState};
+use crate::ui::widget::theme::Slot;
+
+/// Colour of the rows of an origin.
+const fn slot(origin: Origin) -> Slot {
+    match origin {
+        Origin::Step => HEAP,
+        Origin::Stack => STACK,
+        Origin::Earlier => Slot::Weight,
+        Origin::BeforeTrace | Origin::Older => Slot::Temporary,
+    }
+}
+
+pub fn show(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    state: &mut TableState,
+    rows: &[BreakdownRow],
+    analysis: &AllocatorAnalysis,
+) {
+    let peak = analysis.peak.0;
+    let unit = context
+        .options
+        .units
+        .unit_for(Bytes(rows.first().map_or(analysis.peak.0, |row| Bytes::from_wire(row.total()).0) / 64));
+    let columns = [
+        Column::text("In use at the peak", 180.0, 1.0).fixed(),
+        Column::text("Taken", 120.0, 0.0).fixed(),
+        Column::text("Shape", 130.0, 0.5).fixed(),
+        Column::text("Region", 110.0, 0.0).fixed(),
+        Column::number("Count", 60.0).fixed(),
+        Column::number(&format!("Size, {}", unit.1), 90.0).fixed(),
+        Column::number("Rounded up by", 110.0).fixed(),
+        Column::number("Share", 140.0).fixed(),
+    ];
+    let table = Table {
+        columns: &columns,
+        rows: rows.len(),
+        selected: None,
+        lit: None,
+        sort: Some((5, true)),
+        name: "in use at the peak",
+        keys: false,
+    };
+    let total = |row: usize| Bytes::from_wire(rows[row].total());
+    let name = |row: usize| match rows[row].origin {
+        Origin::Older => "older than the last step",
+        _ if rows[row].allocation.op.is_empty() => "no op name",
+        _ => rows[row].allocation.op.as_str(),
+    };
+    table.show(
+        ui,
+        state,
+        |row| format!("{} {}", name(row), context.short(total(row))),
+        |row, column| {
+            let line = &rows[row];
+            let known = matches!(line.origin, Origin::Step | Origin::Earlier);
+            match column {
+                0 => Cell::text(name(row)).swatch(slot(line.origin)),
+                1 => Cell::text(line.origin.name()).quiet(),
+                2 if known => {
+                    let kind = Some(line.allocation.data_type.as_str()).filter(|kind| *kind != "INVALID");
+                    Cell::mono(format!("{}{}", kind.unwrap_or_default(), line.allocation.shape)).quiet()
+                }
+                3 if known => Cell::text(line.allocation.region.clone()).quiet(),
+                4 if line.allocation.count == 1 => Cell::text("1").quiet(),
+                4 => Cell::text(format!("\u{d7}{}", thousands(line.allocation.count.unsigned_abs()))),
+                5 => Cell::text(in_unit(total(row), unit.0)).strong(),
+                6 if known => {
+                    let spare = line.allocation.bytes.saturating_sub(line.allocation.requested);
+                    let spare = Bytes::from_wire(spare.saturating_mul(line.allocation.count));
+                    if spare == Bytes::ZERO {
+                        Cell::text("0").quiet()
+                    } else {
+                        Cell::text(context.short(spare)).quiet()
+                    }
+                }
+                7 => Cell::text(percent(total(row).0, peak))
+                    .bar((total(row).0 as f64 / peak.max(1) as f64) as f32, slot(line.origin)),
+                _ => Cell::default(),
+            }
+        },
+    );
+}
+
+/// One decimal; what is there is never "0.0".
+fn in_unit(bytes: Bytes, unit: u64) -> String {
+    match UnitSystem::in_unit(bytes, unit) {
+        words if words == "0.0" && bytes > Bytes::ZERO => "under 0.1".to_owned(),
+        words => words,
+    }
+}
