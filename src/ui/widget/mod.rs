@@ -4,6 +4,7 @@ pub mod axis;
 pub mod controls;
 pub mod fonts;
 pub mod icicle;
+pub mod pan_zoom;
 pub mod raster;
 pub mod soft_painter;
 pub mod stack;
