@@ -9,7 +9,7 @@ use egui_kittest::SnapshotResults;
 use highwater::ui::app::Place;
 use highwater::ui::session::ThemeChoice;
 
-const VIEWS: &[&str] = &["overview", "timeline", "treemap", "padding", "buffers", "advisor"];
+const VIEWS: &[&str] = &["overview", "timeline", "treemap", "heatmap", "padding", "buffers", "advisor"];
 
 fn snap(results: &mut SnapshotResults, sample: &str, view: &str, size: [f32; 2], theme: ThemeChoice) {
     let Some(path) = common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains(sample)) else {

@@ -5,6 +5,7 @@ pub mod buffers;
 mod details;
 mod empty;
 mod failure;
+mod heat;
 mod insights;
 pub mod liveness;
 pub mod menu;
@@ -43,6 +44,7 @@ pub const VIEWS: &[View] = &[
     View { id: "failure", title: "Failure", has: failure::has, show: failure::show },
     View { id: "timeline", title: "Timeline", has: has_times, show: timeline::show },
     View { id: "treemap", title: "Treemap", has: has_spaces, show: treemap::show },
+    View { id: "heatmap", title: "Heat map", has: has_times, show: heat::show },
     View { id: "padding", title: "Padding", has: has_spaces, show: padding::show },
     View { id: "buffers", title: "Buffers", has: has_spaces, show: buffers::show },
     View { id: "whatif", title: "What if", has: has_hbm, show: what_if::show },
@@ -76,7 +78,7 @@ pub const INPUTS: &[&str] = &[
 pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports, folders, archives), XSpace traces, memory.prof, XProf JSON, Poplar reports (profile.pop, graph.json), logs and pasted texts with an out-of-memory message.";
 
 /// Keys of single views, for the sheet.
-pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, tiles::KEYS, liveness::KEYS];
+pub const KEYS: &[&[(&str, &str)]] = &[timeline::KEYS, heat::KEYS, tiles::KEYS, liveness::KEYS];
 
 fn always(_: &Document) -> bool {
     true

@@ -9,9 +9,12 @@ use crate::ui::session::ViewContext;
 use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
 use crate::ui::widget::controls::{self, legend, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::pan_zoom::{self, Axis};
+use crate::ui::widget::pan;
 use crate::ui::widget::stack::Stack;
 use crate::ui::widget::theme::{Theme, size};
+
+/// Fewest steps that fill the width.
+const LEAST: f64 = 4.0;
 
 /// Draws the curve and takes what the pointer does to it.
 pub fn show(
@@ -32,15 +35,23 @@ pub fn show(
     let drawn = capacity.filter(|&capacity| capacity <= most.saturating_mul(3));
     let y = Span::new(0.0, most.max(drawn.unwrap_or(0)).max(1) as f64 * 1.08);
     let whole = Span::new(0.0, f64::from(count.max(1)));
-    let mut axis = Axis { span: state.range.map_or(whole, |range| range.kept_in(whole)), whole, least: 4.0 };
+    let mut x = state.range.map_or(whole, |range| range.kept_in(whole));
     let middle = f64::from(context.shared.step.or(tiles.peak.map(|peak| peak.step)).unwrap_or(0)) + 0.5;
-    pan_zoom::pointer(ui, plot, plot, &mut axis, None);
-    pan_zoom::keys(ui, plot, &mut axis, middle);
-    if pan_zoom::wants_all(ui) {
-        axis.span = whole;
+    let pointer = ui.input(|input| input.pointer.hover_pos()).filter(|at| plot.contains(*at));
+    let around =
+        pointer.map_or(middle.clamp(x.lo, x.hi), |at| x.at(f64::from((at.x - plot.left()) / plot.width().max(1.0))));
+    if ui.rect_contains_pointer(plot) {
+        pan::wheel(ui, plot, &mut x, whole, LEAST);
     }
-    state.range = (!axis.is_whole()).then_some(axis.span);
-    let x = axis.span;
+    if !ui.ctx().egui_wants_keyboard_input() {
+        pan::keys(ui, &mut x, whole, LEAST, around);
+    }
+    let response = ui.interact(plot, ui.scope_id().with("liveness"), Sense::click_and_drag());
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Live bytes over the steps of the program"));
+    if response.dragged() {
+        pan::drag(plot, &mut x, whole, response.drag_delta().x);
+    }
+    state.range = (x != whole).then_some(x);
     let total = |step: u32| bytes.get(step as usize).copied().unwrap_or(0).saturating_add(always);
     let stack = Stack {
         points: count,
@@ -83,8 +94,6 @@ pub fn show(
         let tip = Pos2::new(x_of(peak.step), y_of(total(peak.step)).max(plot.top() + 10.0));
         paint_peak(ui.painter(), tip, theme.ink);
     }
-    let response = ui.interact(plot, ui.scope_id().with("liveness"), Sense::click_and_drag());
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Live bytes over the steps of the program"));
     if let Some(at) = response.hover_pos() {
         let step =
             (x.at(f64::from((at.x - plot.left()) / plot.width())).floor().max(0.0) as u32).min(count.saturating_sub(1));
