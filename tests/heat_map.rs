@@ -46,6 +46,15 @@ fn a_column_adds_up_to_the_occupancy_at_its_step() {
                 assert_eq!(grid.occupied_in(column), expected, "{} {} at {point}", path.display(), space.name);
                 columns_seen += 1;
             }
+            // What is largest in a cell is among what lives there.
+            for column in (0..grid.columns()).step_by(7) {
+                let (point, (low, high)) = (grid.points[column], grid.addresses_of(column % grid.rows));
+                let inside = |item: &highwater::analysis::map::MapBox| {
+                    (item.address + item.size).min(high).saturating_sub(item.address.max(low))
+                };
+                let slow = map.live_at(point).iter().map(inside).max().filter(|&bytes| bytes > 0);
+                assert_eq!(map.largest_in(point, low, high).map(inside), slow);
+            }
             // No peak is lost, however coarse the columns.
             let highest = (0..grid.columns()).map(|column| grid.occupied_in(column)).max().unwrap_or(0);
             assert_eq!(highest, occupancy.content_peak.0, "{} {}", path.display(), space.name);

@@ -44,8 +44,6 @@ pub struct HeatGrid {
     pub points: Vec<u32>,
     /// Column by column, from the lowest row up.
     pub cells: Vec<HeatCell>,
-    /// Rows of [`MemoryMap::boxes`] that lie in some column, in no order.
-    pub boxes: Vec<u32>,
 }
 
 impl HeatGrid {
@@ -142,7 +140,6 @@ impl HeatGrid {
             let Some((from, to)) = self.columns_of(item) else { continue };
             comes[from].push(row);
             goes[to].push(row);
-            self.boxes.push(row);
         }
         let mut sweep = Sweep::new(self.rows, self.first_address, self.row_bytes);
         self.cells.reserve_exact(columns * self.rows);

@@ -16,6 +16,8 @@ pub struct HeatLegend<'a> {
     pub most: f32,
     /// More is paler.
     pub reversed: bool,
+    /// Where on the theme's scale the colours begin, 0 to 1: above 0 where nothing at all must look different from 0.
+    pub floor: f32,
     /// The limit, with its words.
     pub limit: Option<(f32, String)>,
     /// Numbers under the scale.
@@ -42,7 +44,8 @@ impl HeatLegend<'_> {
                 Pos2::new(at(self.end * to) + 0.5, scale.bottom()),
             );
             let share = f32::midpoint(from, to);
-            painter.rect_filled(part, 0.0, heat(theme, if self.reversed { 1.0 - share } else { share }));
+            let share = if self.reversed { 1.0 - share } else { share };
+            painter.rect_filled(part, 0.0, heat(theme, share.mul_add(1.0 - self.floor, self.floor)));
         }
         if self.most > self.end {
             let part =

@@ -34,7 +34,8 @@ pub fn panels(room: Rect, count: usize, title: f32, goodness: impl Fn(Vec2) -> f
         .collect()
 }
 
-/// The name of a panel above it, which can be clicked: returns whether it was. `does` is what a click does.
+/// The name of a panel above it, which can be clicked. `does` is what a click does.
+#[must_use]
 pub fn panel_title(ui: &Ui, theme: &Theme, panel: Rect, words: &str, does: &str) -> egui::Response {
     let at = Pos2::new(panel.left(), panel.top() - 1.0);
     let font = Weight::Medium.at(size::SMALL);

@@ -48,7 +48,8 @@ impl Totals {
 }
 
 pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, metric: Metric, totals: &Totals, rect: Rect) {
-    let limit = totals.capacity.map(|bytes| context.options.units.capacity(Bytes(bytes)));
+    let capacity = totals.capacity.filter(|_| metric.shows_over());
+    let limit = capacity.map(|bytes| context.options.units.capacity(Bytes(bytes)));
     let has_end = totals.over > 0 || limit.is_some();
     let end = if has_end { BELOW } else { 1.0 };
     let at = |bar: usize| end * bar as f32 / BARS as f32;
@@ -87,6 +88,7 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, metric: Metric, t
         end,
         most: if has_end { 1.0 } else { end },
         reversed: false,
+        floor: metric.floor(),
         limit: words.map(|words| (end, words)),
         ticks,
         bars,

@@ -36,6 +36,20 @@ impl Metric {
         }
     }
 
+    /// Where on the theme's scale the colours begin: nothing at all must look different from no padding, or from what
+    /// has just come.
+    pub const fn floor(self) -> f32 {
+        match self {
+            Self::Occupancy => 0.0,
+            Self::Padding | Self::Age => 0.14,
+        }
+    }
+
+    /// Whether what is over the capacity has a colour of its own; it would hide the value of the others.
+    pub const fn shows_over(self) -> bool {
+        matches!(self, Self::Occupancy)
+    }
+
     /// Place on the colour scale, 0 to 1; `points` is how many steps there are.
     pub fn share(self, grid: &HeatGrid, cell: &HeatCell, points: u32) -> f32 {
         match self {

@@ -170,18 +170,16 @@ impl Panel<'_> {
         let response = heat_map::panel_title(ui, theme, self.rect, self.name, does);
         if let Some(at_step) = state.at_step.as_mut().and_then(|(_, job)| job.poll()) {
             let units = context.options.units;
-            let mut words = units.short(Bytes(at_step.used));
-            if let Some(limit) = capacity(context, self.color) {
-                words += &format!(" of {}", units.capacity(Bytes(limit)));
-            }
-            words += &format!(" at {} {}", self.data.map.axis.unit(), thousands(step.into()));
-            if at_step.hole > 0 {
-                let hole = units.short(Bytes(at_step.hole));
-                words += &match at_step.holes {
-                    1 => format!("; one hole of {hole}"),
-                    count => format!("; {} holes, the largest {hole}", thousands(count as u64)),
-                };
-            }
+            let limit = capacity(context, self.color);
+            let limit = limit.map_or_else(String::new, |limit| format!(" of {}", units.capacity(Bytes(limit))));
+            let hole = units.short(Bytes(at_step.hole));
+            let holes = match at_step.holes {
+                0 => String::new(),
+                1 => format!("; one hole of {hole}"),
+                count => format!("; {} holes, the largest {hole}", thousands(count as u64)),
+            };
+            let (used, unit) = (units.short(Bytes(at_step.used)), self.data.map.axis.unit());
+            let words = format!("{used}{limit} at {unit} {}{holes}", thousands(step.into()));
             let at = Pos2::new(response.rect.right() + 10.0, response.rect.bottom());
             let room = self.rect.right() - at.x;
             let font = Weight::Regular.at(size::SMALL);
@@ -223,7 +221,7 @@ impl Panel<'_> {
         }
         let mut all = wants_all;
         if self.has_keys && !ui.ctx().egui_wants_keyboard_input() {
-            let step = (f64::from(context.step()) + 0.5).clamp(x.lo, x.hi);
+            let step = (f64::from(context.step()) + 0.5).max(x.lo).min(x.hi);
             let around = over.map_or(step, |at| x.at(f64::from((at.x - plot.left()) / plot.width())));
             all |= pan::keys(ui, x, whole, LEAST, around);
             let fits = ui.input(|input| !input.modifiers.any() && input.key_pressed(egui::Key::F));
@@ -280,13 +278,7 @@ impl Panel<'_> {
         let (low, high) = grid.addresses_of(row);
         let (from, to) = grid.points_of(column);
         let stands = grid.points[column];
-        let inside =
-            |item: &MapBox| item.address.saturating_add(item.size).min(high).saturating_sub(item.address.max(low));
-        let boxes = grid.boxes.iter().map(|&row| &self.data.map.boxes[row as usize]);
-        let largest = boxes
-            .filter(|item| item.start <= stands && stands <= item.end && inside(item) > 0)
-            .max_by_key(|item| (inside(item), std::cmp::Reverse(item.buffer)))
-            .copied();
+        let largest = self.data.map.largest_in(stands, low, high).copied();
         if response.clicked() {
             // Another space than the chosen one becomes the one that every view shows.
             context.shared.choose(context.shared.program, self.color);

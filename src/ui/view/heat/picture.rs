@@ -72,10 +72,12 @@ impl Picture {
 
     fn draw(&self, raster: &mut Raster, shown: &mut Shown) {
         let Self { theme, window, data, .. } = self;
-        let colors: Vec<Color32> = (0..=COLORS).map(|i| heat(theme, i as f32 / COLORS as f32)).collect();
+        let colors: Vec<Color32> = (0..=COLORS)
+            .map(|i| heat(theme, (i as f32 / COLORS as f32).mul_add(1.0 - self.metric.floor(), self.metric.floor())))
+            .collect();
         let color = |share: f32| colors[((share.clamp(0.0, 1.0) * COLORS as f32) as usize).min(COLORS)];
         // Allocated, but empty: pale, and not the ground beyond what is allocated.
-        let empty = if self.metric == Metric::Occupancy { color(0.0) } else { mix(theme.panel, theme.line2, 0.25) };
+        let empty = if self.metric == Metric::Occupancy { color(0.0) } else { mix(theme.panel, theme.line2, 0.12) };
         let (width, height) = (raster.width() as f64, raster.height() as f64);
         let px = |point: f64| (window.x.share(point) * width).round() as i64;
         let py = |address: f64| ((1.0 - window.y.share(address)) * height).round() as i64;
@@ -94,7 +96,7 @@ impl Picture {
                 let high = high.min(data.map.height);
                 let (y0, y1) = (py(high as f64) + gap, py(low as f64));
                 let share = self.metric.share(grid, &cell, data.map.points);
-                let is_over = self.capacity.is_some_and(|capacity| low >= capacity);
+                let is_over = self.metric.shows_over() && self.capacity.is_some_and(|capacity| low >= capacity);
                 let fill = match (cell.occupied > 0, is_over) {
                     (false, _) => empty,
                     (true, true) => {

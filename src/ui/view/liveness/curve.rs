@@ -39,7 +39,7 @@ pub fn show(
     let middle = f64::from(context.shared.step.or(tiles.peak.map(|peak| peak.step)).unwrap_or(0)) + 0.5;
     let pointer = ui.input(|input| input.pointer.hover_pos()).filter(|at| plot.contains(*at));
     let around =
-        pointer.map_or(middle.clamp(x.lo, x.hi), |at| x.at(f64::from((at.x - plot.left()) / plot.width().max(1.0))));
+        pointer.map_or(middle.max(x.lo).min(x.hi), |at| x.at(f64::from((at.x - plot.left()) / plot.width().max(1.0))));
     if ui.rect_contains_pointer(plot) {
         pan::wheel(ui, plot, &mut x, whole, LEAST);
     }

@@ -41,6 +41,7 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnaly
         end: at(end),
         most: at(most),
         reversed: state.metric == Metric::Headroom,
+        floor: 0.0,
         limit: limit.map(|limit| (at(end), format!("limit {}", context.options.units.capacity(Bytes(limit))))),
         ticks: ticks.map(|tick| (at(tick as u64), context.options.units.capacity(Bytes(tick as u64)))).collect(),
         bars: bars.collect(),
