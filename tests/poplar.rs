@@ -265,6 +265,34 @@ fn lowered_variables_alone_give_bytes_by_tile() {
     // 16 bytes lie between one variable and the next.
     assert_eq!(analysis.total_including_gaps, Some(used + 4 * 14 * 16));
     assert_eq!(memory.variables.memory_elements.len(), 13);
+    let by_category: u64 = analysis.categories.iter().map(|category| category.bytes).sum();
+    assert_eq!((by_category, memory.overlap_known), (used, false));
+    let by_region: u64 = memory.regions.iter().flat_map(|region| &region.bytes).sum();
+    assert_eq!(by_region, used);
+    let gaps = analysis.gaps.as_ref().unwrap().sums();
+    assert_eq!(gaps.below_interleaved.unwrap() + gaps.fragmentation.unwrap(), gaps.bytes);
+}
+
+/// Variables that share addresses, found no place, or lie across the beginning of the interleaved region.
+#[test]
+fn lowered_variables_are_counted_where_they_lie() {
+    let text = r#"{"numTiles":2,"targetMemoryInfo":{"tileMemory":1000,"interleavedMemoryStart":500},"vars":[
+        {"var":0,"info":{"allocated":true},"tile":0,"name":"a","sizeBytes":100,"offset":0,"category":"variable","alwaysLive":true},
+        {"var":1,"info":{"allocated":true},"tile":0,"name":"b","sizeBytes":100,"offset":50,"category":"message"},
+        {"var":2,"info":{"allocated":true},"tile":0,"name":"c","sizeBytes":40,"offset":480,"category":"variable"},
+        {"var":3,"info":{"allocated":false},"tile":1,"name":"d","sizeBytes":2000,"category":"variable"}]}"#;
+    let profile = bytes_profile("vars.json", text.as_bytes()).unwrap();
+    let (memory, analysis) = tiles(&profile);
+    assert_eq!(memory.total.as_deref(), Some(&[150 + 40, 2000][..]));
+    assert_eq!(memory.including_gaps.as_deref(), Some(&[520, 2000][..]));
+    let region = |name: &str| memory.regions.iter().find(|region| region.name == name).unwrap().bytes.clone();
+    assert_eq!(
+        (region("nonInterleaved"), region("interleaved"), region("overflowed")),
+        (vec![170, 0], vec![20, 0], vec![0, 2000])
+    );
+    assert_eq!(memory.always_live.as_deref(), Some(&[100, 0][..]));
+    assert_eq!(analysis.categories.iter().map(|c| c.bytes).collect::<Vec<_>>(), [2140, 100]);
+    assert_eq!(analysis.over, [1]);
 }
 
 #[test]

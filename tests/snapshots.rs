@@ -6,10 +6,11 @@ mod common;
 mod gui;
 
 use egui_kittest::SnapshotResults;
+use egui_kittest::kittest::Queryable as _;
 use highwater::ui::app::Place;
 use highwater::ui::session::ThemeChoice;
 
-const VIEWS: &[&str] = &["overview", "timeline", "treemap", "padding", "buffers", "advisor"];
+const VIEWS: &[&str] = &["overview", "timeline", "treemap", "heatmap", "padding", "buffers", "advisor"];
 
 fn snap(results: &mut SnapshotResults, sample: &str, view: &str, size: [f32; 2], theme: ThemeChoice) {
     let Some(path) = common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains(sample)) else {
@@ -29,6 +30,24 @@ fn views_look_as_they_did() {
         snap(&mut results, "oom", view, [1600.0, 1000.0], ThemeChoice::Light);
         snap(&mut results, "oom", view, [1600.0, 1000.0], ThemeChoice::Dark);
         snap(&mut results, "oom", view, [1000.0, 640.0], ThemeChoice::Light);
+    }
+}
+
+/// The other colourings of the heat map, and one memory space alone.
+#[test]
+fn the_heat_map_looks_as_it_did() {
+    let mut results = SnapshotResults::default();
+    let path = common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains("pad_cloud"));
+    let path = path.expect("the sample with padding");
+    for (metric, theme) in [("Padding", ThemeChoice::Dark), ("Age", ThemeChoice::Light)] {
+        let place = Place { view: Some("heatmap".to_owned()), ..Place::default() };
+        let mut harness = gui::window(&[&path], [1600.0, 1000.0], theme, place);
+        harness.get_by_role_and_label(egui::Role::RadioButton, metric).click();
+        harness.run_ok();
+        harness.get_by_label("Zoom into HBM").click();
+        harness.run_ok();
+        harness.snapshot(format!("pad_heatmap_{}", metric.to_lowercase()));
+        results.extend(harness.take_snapshot_results());
     }
 }
 

@@ -3,12 +3,16 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::panic, reason = "a test says what it expects")]
 
 mod common;
+#[path = "common/gui.rs"]
+mod gui;
 #[path = "common/poplar_files.rs"]
 mod poplar_files;
 
 use std::time::Instant;
 
-use egui::{ColorImage, Vec2};
+use egui::{ColorImage, Modifiers, Vec2};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::ui::app::{App, Place, Source, draw_picture};
 use highwater::ui::session::{Options, ThemeChoice};
 use highwater::ui::widget::theme::Theme;
@@ -85,6 +89,71 @@ fn a_chosen_tile_is_outlined_and_in_the_details() {
         draw_picture(&ctx, &mut app, Vec2::new(1400.0, 900.0), 1.0)
     };
     assert_ne!(shown(None).pixels, shown(Some("3")).pixels);
+}
+
+/// The sample that does not fit, in a window.
+fn window(view: &str) -> Harness<'static, App> {
+    let sample = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_profiles/ipu_over.cbor");
+    gui::window(&[&sample], [1600.0, 1000.0], ThemeChoice::Light, place(view))
+}
+
+fn says(harness: &Harness<'_, App>, part: &str) -> bool {
+    let all = harness.get_all(egui_kittest::kittest::by());
+    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()])
+        .flatten()
+        .any(|words| words.contains(part))
+}
+
+#[test]
+fn tiles_are_chosen_by_name_in_the_memory_report() {
+    let mut harness = window("memory");
+    assert!(says(&harness, "the fullest tile beside all of them"));
+    harness.get_by_label("Tiles to show").focus();
+    harness.run_ok();
+    harness.get_by_label("Tiles to show").type_text("0-1, over");
+    harness.run_ok();
+    assert!(says(&harness, "7 tiles chosen"));
+    harness.get_by_label("Tiles to show").type_text(", 99999");
+    harness.run_ok();
+    assert!(says(&harness, "there is no tile 99999"));
+}
+
+#[test]
+fn the_lists_show_the_chosen_tiles_beside_all() {
+    let sample = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_profiles/ipu_over.cbor");
+    let place = Place { select: Some("401".to_owned()), ..place("memory") };
+    let mut harness = gui::window(&[&sample], [1600.0, 1000.0], ThemeChoice::Light, place);
+    // All tiles first, then the chosen one.
+    assert!(says(&harness, "Physical tile id , 1,042"));
+    assert!(says(&harness, "Memory including gaps 671,954,188, 845,686"));
+    assert!(says(&harness, "largest on the chosen tiles first"));
+    harness.get_by_role_and_label(egui::Role::RadioButton, "Exchanges").click();
+    harness.run_ok();
+    assert!(says(&harness, "of a tile the 8 largest are known"));
+}
+
+#[test]
+fn steps_are_filtered_chosen_and_compared() {
+    let mut harness = window("liveness");
+    harness.get_by_label("Filter steps").focus();
+    harness.run_ok();
+    harness.get_by_label("Filter steps").type_text("doexchange");
+    harness.run_ok();
+    assert!(says(&harness, "12 of 48"), "a kind is found as well as a name");
+    let step = |harness: &Harness<'_, App>, at: usize| {
+        let rows: Vec<String> = harness
+            .get_all(egui_kittest::kittest::by())
+            .filter_map(|node| node.accesskit_node().label())
+            .filter(|label| label.starts_with("step ") && label.contains('/'))
+            .collect();
+        rows[at].clone()
+    };
+    let (first, second) = (step(&harness, 0), step(&harness, 1));
+    harness.get_by_label(&first).click();
+    harness.run_ok();
+    harness.get_by_label(&second).click_modifiers(Modifiers::SHIFT);
+    harness.run_ok();
+    assert!(says(&harness, "against step") || says(&harness, "difference"), "the steps are not compared");
 }
 
 /// Time of a frame of 16 IPUs without the painting on the CPU, which only a picture needs: the median of many.

@@ -196,6 +196,19 @@ impl MemoryMap {
         self.index.near(point, point, 1).filter(meets).max().map(|row| &self.boxes[row as usize])
     }
 
+    /// The box with the most bytes at addresses `low..high` at a point.
+    #[must_use]
+    pub fn largest_in(&self, point: u32, low: u64, high: u64) -> Option<&MapBox> {
+        let inside = |row: u32| {
+            let item = &self.boxes[row as usize];
+            let lives = item.start <= point && point <= item.end;
+            let bytes = item.address.saturating_add(item.size).min(high).saturating_sub(item.address.max(low));
+            if lives { bytes } else { 0 }
+        };
+        let rows = self.index.near(point, point, 1).map(|row| (inside(row), row)).filter(|(bytes, _)| *bytes > 0);
+        rows.max_by_key(|&(bytes, row)| (bytes, std::cmp::Reverse(row))).map(|(_, row)| &self.boxes[row as usize])
+    }
+
     /// Free stretches of the heap at a point: (address, bytes), ascending; up to the top of the heap.
     #[must_use]
     pub fn holes_at(&self, point: u32) -> Vec<(u64, u64)> {

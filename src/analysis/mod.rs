@@ -1,9 +1,11 @@
 //! Pure functions from the model to results: lifetimes, curves and peaks, padding, fragmentation.
 
+pub mod address_union;
 pub mod contributors;
 pub mod events;
 pub mod failure;
 pub mod grouping;
+pub mod heat;
 pub mod live_range;
 pub mod live_set;
 pub mod map;

@@ -3,8 +3,7 @@
 //! Values that share memory touch at the point where one hands over to the next, and scratch of asynchronous work is
 //! shared on purpose; adding sizes would count such bytes twice.
 
-use std::collections::BTreeMap;
-
+use super::address_union::AddressUnion;
 use super::live_range::LiveRanges;
 use super::steps::Steps;
 use crate::model::{BufferId, Bytes, Program};
@@ -25,73 +24,6 @@ pub struct Occupancy {
     pub content_peak: Bytes,
     /// First point of the content peak.
     pub content_peak_point: u32,
-}
-
-/// The union of half-open address ranges, each taken any number of times.
-#[derive(Debug, Default)]
-struct Union {
-    /// Start to (end, how often taken); disjoint.
-    segments: BTreeMap<u64, (u64, u32)>,
-}
-
-impl Union {
-    /// Takes a range; returns how many bytes became occupied.
-    fn add(&mut self, start: u64, end: u64) -> u64 {
-        // Mostly nothing overlaps; one look tells.
-        let before = self.segments.range(..end).next_back();
-        if before.is_none_or(|(_, &(before_end, _))| before_end <= start) {
-            self.segments.insert(start, (end, 1));
-            return end - start;
-        }
-        self.split(start);
-        self.split(end);
-        let mut added = 0;
-        let mut at = start;
-        let inside: Vec<(u64, u64)> = self.segments.range(start..end).map(|(&s, &(e, _))| (s, e)).collect();
-        for (segment_start, segment_end) in inside {
-            if at < segment_start {
-                self.segments.insert(at, (segment_start, 1));
-                added += segment_start - at;
-            }
-            if let Some((_, count)) = self.segments.get_mut(&segment_start) {
-                *count += 1;
-            }
-            at = segment_end;
-        }
-        if at < end {
-            self.segments.insert(at, (end, 1));
-            added += end - at;
-        }
-        added
-    }
-
-    /// Gives a range back that was taken before; returns how many bytes became free.
-    fn remove(&mut self, start: u64, end: u64) -> u64 {
-        if self.segments.get(&start) == Some(&(end, 1)) {
-            self.segments.remove(&start);
-            return end - start;
-        }
-        let mut freed = 0;
-        let inside: Vec<(u64, u64, u32)> = self.segments.range(start..end).map(|(&s, &(e, n))| (s, e, n)).collect();
-        for (segment_start, segment_end, count) in inside {
-            if count <= 1 {
-                self.segments.remove(&segment_start);
-                freed += segment_end - segment_start;
-            } else if let Some((_, count)) = self.segments.get_mut(&segment_start) {
-                *count -= 1;
-            }
-        }
-        freed
-    }
-
-    /// Makes sure that no segment runs across an address.
-    fn split(&mut self, at: u64) {
-        let Some((&start, &(end, count))) = self.segments.range(..at).next_back() else { return };
-        if end > at {
-            self.segments.insert(start, (at, count));
-            self.segments.insert(at, (end, count));
-        }
-    }
 }
 
 /// A buffer in the sweep.
@@ -120,7 +52,7 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: i64, baseline: Byt
         let before = items.len();
         let assigned = program.assigned_to(allocation);
         let shared = if assigned.len() > 1 {
-            unions.push(Union::default());
+            unions.push(AddressUnion::default());
             unions.len() as u32 - 1
         } else {
             u32::MAX
@@ -152,7 +84,7 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: i64, baseline: Byt
         while let Some(item) = items.get(row as usize) {
             let size = program.buffers.size_of(item.buffer).0;
             let bytes = match unions.get_mut(item.union as usize) {
-                Some(union) => union.add(item.offset, item.offset.saturating_add(size)),
+                Some(union) => union.add(item.offset, item.offset.saturating_add(size), &mut |_, _| ()),
                 None => size,
             };
             content = content.saturating_add(bytes);
@@ -176,7 +108,7 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: i64, baseline: Byt
         while let Some(item) = items.get(row as usize) {
             let size = program.buffers.size_of(item.buffer).0;
             let bytes = match unions.get_mut(item.union as usize) {
-                Some(union) => union.remove(item.offset, item.offset.saturating_add(size)),
+                Some(union) => union.remove(item.offset, item.offset.saturating_add(size), &mut |_, _| ()),
                 None => size,
             };
             content = content.saturating_sub(bytes);
@@ -196,38 +128,4 @@ fn range_of(program: &Program, live: &LiveRanges, buffer: BufferId, is_constant:
         return Some((0, live.points()));
     }
     range
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    proptest! {
-        /// The same ranges, taken and given back in any order, against a byte-by-byte count.
-        #[test]
-        fn union_counts_every_byte_once(
-            ranges in proptest::collection::vec((0u64..64, 1u64..24), 1..12),
-            order in proptest::collection::vec(any::<prop::sample::Index>(), 0..12),
-        ) {
-            let mut union = Union::default();
-            let mut taken = vec![0u32; 128];
-            let mut open: Vec<(u64, u64)> = Vec::new();
-            let mut occupied = 0u64;
-            for &(start, len) in &ranges {
-                occupied += union.add(start, start + len);
-                for byte in start..start + len { taken[byte as usize] += 1; }
-                open.push((start, start + len));
-                prop_assert_eq!(occupied, taken.iter().filter(|&&n| n > 0).count() as u64);
-            }
-            for index in order {
-                if open.is_empty() { break; }
-                let (start, end) = open.swap_remove(index.index(open.len()));
-                occupied -= union.remove(start, end);
-                for byte in start..end { taken[byte as usize] -= 1; }
-                prop_assert_eq!(occupied, taken.iter().filter(|&&n| n > 0).count() as u64);
-            }
-        }
-    }
 }

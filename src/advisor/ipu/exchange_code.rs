@@ -17,11 +17,12 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let which = if largest.is_empty() { String::new() } else { format!("; the largest: {}", largest.join(", ")) };
     let mut finding = finding("exchange_code", severity(tiles));
     finding.title = format!("Exchange code takes {}", Bytes(code).short());
-    finding.why = format!(
-        "That is {} of what the tiles hold, in {} exchanges{which}",
-        percent(code, tiles.bytes().unwrap_or(0)),
-        memory.exchanges.rows.len()
-    );
+    let count = match memory.exchanges.rows.len() {
+        0 => String::new(),
+        1 => ", in 1 exchange".to_owned(),
+        count => format!(", in {count} exchanges"),
+    };
+    finding.why = format!("That is {} of what the tiles hold{count}{which}", percent(code, tiles.bytes().unwrap_or(0)));
     finding.advice = vec![
         "Outline repeated layers (repeated functions, loops instead of unrolled code) so that exchanges are shared"
             .to_owned(),

@@ -1,5 +1,6 @@
 //! What the memory of an IPU comes to: totals, the tiles that do not fit, imbalance, gaps, liveness, floor plan.
 
+mod choice;
 mod floor_plan;
 mod gaps;
 mod histogram;
@@ -7,9 +8,10 @@ mod liveness;
 mod memory_report;
 mod summary;
 
+pub use choice::{parse_tiles, tiles_text};
 pub use floor_plan::{FloorPlan, mk2_physical};
 pub use gaps::{GapSums, Gaps};
 pub use histogram::{Histogram, histogram};
-pub use liveness::{LivePeak, live_peak, step_bytes};
+pub use liveness::{LivePeak, VariableChange, live_peak, step_bytes, step_changes, variables_at};
 pub use memory_report::{CategoryBytes, MemoryReport, Named, Selection};
 pub use summary::{IpuSummary, TileAnalysis, vertex_state};

@@ -40,6 +40,11 @@ fn join_tiles(own: &mut TileMemory, more: TileMemory) -> Option<String> {
         join_programs(own, programs);
         return None;
     }
+    if more.must_fit().is_some() && more.variables.is_empty() && !own.variables.is_empty() {
+        // What is only summed up from the variables gives way to what the profile itself says, whichever came first.
+        let variables = std::mem::replace(own, more);
+        return join_tiles(own, variables);
+    }
     if others > tiles.max(1) && tiles > 0 && !more.variables.is_empty() {
         return Some(format!(
             "One file of the report is about {tiles} tiles, another about {others}; only the first is shown"

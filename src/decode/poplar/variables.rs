@@ -4,7 +4,10 @@ use super::document::unknown;
 use super::pull::{Pull, Result, Token, elements, members};
 use super::rows::MAX_TILES;
 use super::state::State;
-use crate::model::TileVariables;
+use crate::model::{TileCategory, TileColumn, TileVariables};
+
+/// Categories told apart.
+const MAX_CATEGORIES: usize = 64;
 
 /// Variables kept; more are only counted.
 const MAX_VARIABLES: usize = 2 << 20;
@@ -123,7 +126,7 @@ fn field(pull: &mut dyn Pull, state: &mut State, found: &mut Variable, key: &str
 }
 
 /// What the variables of a report with no other memory say of each tile: bytes by category (variables of one category
-/// may share addresses, so this is a sum of sizes), and the highest address used.
+/// may share addresses, so this is a sum of sizes), by region, always live, and the highest address used.
 pub fn fill_tiles(state: &mut State) {
     if state.variables.is_empty() || !state.by_tile.is_empty() || state.variables.left_out > 0 {
         return;
@@ -134,28 +137,86 @@ pub fn fill_tiles(state: &mut State) {
     let mut high = vec![0u64; tiles];
     let mut places: Vec<Vec<(u64, u64)>> = vec![Vec::new(); tiles];
     let mut unplaced = vec![0u64; tiles];
+    let mut always_live: Option<Vec<u64>> = None;
+    let mut categories: Vec<TileCategory> = Vec::new();
+    let mut category_of: Vec<Option<usize>> = Vec::new();
     for row in 0..variables.len() {
         let (tile, bytes, offset) = (variables.tile[row] as usize, variables.bytes[row], variables.offset[row]);
-        if variables.flags[row] & TileVariables::ALLOCATED != 0 && offset != u64::MAX {
+        let is_placed = variables.flags[row] & TileVariables::ALLOCATED != 0 && offset != u64::MAX;
+        if is_placed {
             let end = offset.saturating_add(bytes);
             high[tile] = high[tile].max(end);
             places[tile].push((offset, end));
         } else {
-            unplaced[tile] = unplaced[tile].saturating_add(bytes);
+            add(&mut unplaced[tile], bytes);
+        }
+        if variables.flags[row] & TileVariables::ALWAYS_LIVE != 0 {
+            add(&mut always_live.get_or_insert_with(|| vec![0; tiles])[tile], bytes);
+        }
+        let id = variables.category[row];
+        let name = variables.strings.get(id);
+        if name.is_empty() {
+            continue;
+        }
+        if category_of.len() <= id.0 as usize {
+            category_of.resize(id.0 as usize + 1, None);
+        }
+        let at = match category_of[id.0 as usize] {
+            Some(at) => at,
+            // Each costs a number for every tile, so a damaged file must not make many.
+            None if categories.len() < MAX_CATEGORIES => {
+                let empty = || vec![0; tiles];
+                let (bytes, overlapped, interleaved, overflowed) = (empty(), empty(), empty(), empty());
+                categories.push(TileCategory { name: name.to_owned(), bytes, overlapped, interleaved, overflowed });
+                category_of[id.0 as usize] = Some(categories.len() - 1);
+                categories.len() - 1
+            }
+            None => continue,
+        };
+        add(&mut categories[at].bytes[tile], bytes);
+        if !is_placed {
+            add(&mut categories[at].overflowed[tile], bytes);
+        } else if variables.flags[row] & TileVariables::INTERLEAVED != 0 {
+            add(&mut categories[at].interleaved[tile], bytes);
         }
     }
-    let mut total = unplaced.clone();
-    for (places, total) in places.iter_mut().zip(&mut total) {
+    let start = state.interleaved_start;
+    let (mut below, mut above) = (vec![0u64; tiles], vec![0u64; tiles]);
+    for (tile, places) in places.iter_mut().enumerate() {
         places.sort_unstable();
         let mut end = 0;
         for &mut (from, to) in places {
-            *total = total.saturating_add(to.saturating_sub(from.max(end)));
+            let from = from.max(end);
+            if to > from {
+                // What lies across the beginning of the interleaved region counts to both.
+                let cut = start.unwrap_or(u64::MAX).clamp(from, to);
+                add(&mut below[tile], cut - from);
+                add(&mut above[tile], to - cut);
+            }
             end = end.max(to);
         }
     }
+    let total = (0..tiles).map(|tile| below[tile].saturating_add(above[tile]).saturating_add(unplaced[tile])).collect();
     for (high, unplaced) in high.iter_mut().zip(&unplaced) {
-        *high = high.saturating_add(*unplaced);
+        add(high, *unplaced);
     }
-    state.by_tile.push(crate::model::TileColumn { name: "total".to_owned(), bytes: total });
-    state.by_tile.push(crate::model::TileColumn { name: "totalIncludingGaps".to_owned(), bytes: high });
+    let mut column = |name: &str, bytes: Vec<u64>| state.by_tile.push(TileColumn { name: name.to_owned(), bytes });
+    column("total", total);
+    column("totalIncludingGaps", high);
+    if start.is_some() {
+        column("nonInterleaved", below);
+        column("interleaved", above);
+        column("overflowed", unplaced);
+    }
+    if state.always_live.is_none() {
+        state.always_live = always_live;
+    }
+    if state.categories.is_empty() {
+        state.categories = categories;
+    }
+}
+
+/// Adds without overflow.
+fn add(sum: &mut u64, bytes: u64) {
+    *sum = sum.saturating_add(bytes);
 }

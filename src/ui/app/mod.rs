@@ -455,8 +455,9 @@ impl App {
                 let shared = &mut open.shared;
                 if shared.measured.is_some() {
                     shared.measured = None;
-                } else if shared.step.is_some() {
+                } else if shared.step.is_some() || !shared.compared.is_empty() {
                     shared.step = None;
+                    shared.compared.clear();
                 } else if shared.selected.is_some() || !shared.tiles.is_empty() {
                     shared.selected = None;
                     shared.tiles.clear();

@@ -69,6 +69,8 @@ pub struct Shared {
     pub tile_hovered: Option<u32>,
     /// Pinned step; `None` for the peak.
     pub step: Option<u32>,
+    /// Steps compared with the chosen one, the last one last.
+    pub compared: Vec<u32>,
     /// Step under the pointer.
     pub cursor: Option<u32>,
     /// Visible part of the time axis; `None` for all.
@@ -151,6 +153,7 @@ impl Shared {
             tiles: Vec::new(),
             tile_hovered: None,
             step: None,
+            compared: Vec::new(),
             cursor: None,
             range: None,
             measured: None,
@@ -175,6 +178,7 @@ impl Shared {
             self.changes.on.clear();
             self.hidden.clear();
             self.step = None;
+            self.compared.clear();
             self.range = None;
             self.measured = None;
         }

@@ -6,6 +6,7 @@ pub mod buffers;
 mod details;
 mod empty;
 mod failure;
+mod heat;
 mod insights;
 pub mod live;
 pub mod liveness;
@@ -46,6 +47,7 @@ pub const VIEWS: &[View] = &[
     View { id: "failure", title: "Failure", has: failure::has, show: failure::show },
     View { id: "timeline", title: "Timeline", has: has_times, show: timeline::show },
     View { id: "treemap", title: "Treemap", has: has_spaces, show: treemap::show },
+    View { id: "heatmap", title: "Heat map", has: has_times, show: heat::show },
     View { id: "padding", title: "Padding", has: has_spaces, show: padding::show },
     View { id: "buffers", title: "Buffers", has: has_spaces, show: buffers::show },
     View { id: "whatif", title: "What if", has: has_hbm, show: what_if::show },
@@ -83,7 +85,7 @@ pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports
 
 /// Keys of single views, for the sheet.
 pub const KEYS: &[&[(&str, &str)]] =
-    &[timeline::KEYS, tiles::KEYS, liveness::KEYS, runtime::KEYS, live::KEYS, allocator::KEYS];
+    &[timeline::KEYS, heat::KEYS, tiles::KEYS, liveness::KEYS, runtime::KEYS, live::KEYS, allocator::KEYS];
 
 fn always(_: &Document) -> bool {
     true

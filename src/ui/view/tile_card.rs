@@ -3,7 +3,7 @@
 use egui::{Align, Align2, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::palette;
-use crate::analysis::tiles::{FloorPlan, MemoryReport, Named, Selection, TileAnalysis};
+use crate::analysis::tiles::{FloorPlan, MemoryReport, Named, Selection, TileAnalysis, step_changes, variables_at};
 use crate::model::{Bytes, TileMemory, TileRows, thousands};
 use crate::ui::session::ViewContext;
 use crate::ui::widget::controls::{self, link, paint_mark, paint_swatch, rule};
@@ -112,21 +112,39 @@ fn card(
     }
 }
 
-/// The variables that live at the chosen step and not always, where the file lists them.
+/// The variables that live at the chosen step and not always, where the file lists them; beside another step, how they
+/// differ.
 fn at_step(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis) {
-    let liveness = &memory.liveness;
     let Some(step) = context.shared.step.or(tiles.peak.map(|peak| peak.step)) else { return };
-    let Some(&node) = liveness.steps.get(step as usize) else { return };
-    let from = liveness.variables.partition_point(|variable| variable.0 < node);
-    let here = &liveness.variables[from..];
-    let here = &here[..here.partition_point(|variable| variable.0 == node)];
-    let bytes = liveness.nodes.get(node as usize).map_or(0, |node| node.bytes);
-    let words = format!("Step {}  {}", thousands(step.into()), memory.step_name(step as usize));
+    let liveness = &memory.liveness;
+    let own = |step: u32| {
+        let node = liveness.steps.get(step as usize).and_then(|&node| liveness.nodes.get(node as usize));
+        node.map_or(0, |node| node.bytes)
+    };
+    let title = |step: u32| format!("Step {}  {}", thousands(step.into()), memory.step_name(step as usize));
     let width = ui.available_width();
-    controls::cut_label(ui, &words, Weight::SemiBold.at(size::LEAD), theme.text, width);
-    line(ui, theme, "not always live", &context.short(Bytes(bytes)));
-    for &(_, name, bytes) in here.iter().take(12) {
-        line(ui, theme, liveness.strings.get(name), &context.short(Bytes(bytes)));
+    controls::cut_label(ui, &title(step), Weight::SemiBold.at(size::LEAD), theme.text, width);
+    line(ui, theme, "not always live", &context.short(Bytes(own(step))));
+    let here = variables_at(memory, step);
+    match context.shared.compared.last() {
+        None => {
+            for &(_, name, bytes) in here.iter().take(12) {
+                line(ui, theme, liveness.strings.get(name), &context.short(Bytes(bytes)));
+            }
+        }
+        Some(&other) => {
+            ui.add_space(6.0);
+            let words = format!("against {}", title(other).replacen("Step", "step", 1));
+            controls::cut_label(ui, &words, Weight::SemiBold.at(size::BODY), theme.accent, width);
+            line(ui, theme, "not always live there", &context.short(Bytes(own(other))));
+            let change = i128::from(own(other)) - i128::from(own(step));
+            line(ui, theme, "difference", &context.options.units.signed(change));
+            for change in step_changes(memory, step, other).iter().take(16) {
+                let name = liveness.strings.get(change.name);
+                let signed = i128::from(change.after) - i128::from(change.before);
+                line(ui, theme, name, &context.options.units.signed(signed));
+            }
+        }
     }
     if here.is_empty() {
         let words = "The file does not list the variables of a step.";

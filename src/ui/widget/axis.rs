@@ -44,6 +44,10 @@ impl Span {
     /// `least`.
     #[must_use]
     pub fn zoomed(&self, around: f64, factor: f64, whole: Self, least: f64) -> Self {
+        // A frame that takes no time, or less, makes the smooth wheel no number.
+        if !(factor.is_finite() && around.is_finite()) {
+            return *self;
+        }
         let len = (self.len() * factor).clamp(least.min(whole.len()), whole.len());
         let share = self.share(around).clamp(0.0, 1.0);
         let lo = share.mul_add(-len, around);
@@ -53,7 +57,7 @@ impl Span {
     /// Moved by a distance, inside `whole`.
     #[must_use]
     pub fn moved(&self, by: f64, whole: Self) -> Self {
-        Self::new(self.lo + by, self.hi + by).kept_in(whole)
+        if by.is_finite() { Self::new(self.lo + by, self.hi + by).kept_in(whole) } else { *self }
     }
 
     /// The same length, moved so that it lies inside `whole`.

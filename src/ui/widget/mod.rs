@@ -3,6 +3,8 @@
 pub mod axis;
 pub mod controls;
 pub mod fonts;
+pub mod heat_legend;
+pub mod heat_map;
 pub mod icicle;
 pub mod pan;
 pub mod raster;

@@ -1,12 +1,13 @@
 //! The heat map: all IPUs side by side, each tile a cell; drawn as one texture.
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::State;
 use crate::analysis::tiles::FloorPlan;
 use crate::model::{Bytes, TileMemory, thousands};
 use crate::ui::session::ViewContext;
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::heat_map;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{Theme, heat, mix, size};
 
@@ -38,34 +39,20 @@ impl Layout {
             FloorPlan::new(memory, shown.first().copied().unwrap_or(0))
         };
         let title = if shown.len() > 1 { 16.0 } else { 0.0 };
-        let gap = 10.0;
-        // The number of panels in a row that gives the largest cells.
-        let fit = |columns: usize| {
-            let rows = shown.len().div_ceil(columns);
-            let width = (room.width() - gap * (columns as f32 - 1.0)) / columns as f32;
-            let height = (room.height() - gap * (rows as f32 - 1.0)) / rows as f32 - title;
-            Vec2::new(width, height)
-        };
-        let cell_size = |panel: Vec2| (panel.x / plan.columns as f32).min(panel.y / plan.rows as f32 * 1.6);
-        let columns =
-            (1..=shown.len().max(1)).max_by(|&a, &b| cell_size(fit(a)).total_cmp(&cell_size(fit(b)))).unwrap_or(1);
-        let panel = fit(columns);
+        // As many panels in a row as give the largest cells.
+        let places = heat_map::panels(room, shown.len(), title, |panel| {
+            (panel.x / plan.columns as f32).min(panel.y / plan.rows as f32 * 1.6)
+        });
+        let panel = places.first().map_or(Vec2::ZERO, Rect::size);
         let group_gap = if plan.is_physical && panel.x / plan.columns as f32 > 6.0 { 4.0 } else { 0.0 };
         let groups = (plan.columns / 4).saturating_sub(1) as f32;
         let cell = Vec2::new(
             (panel.x - groups * group_gap) / plan.columns as f32,
             (panel.y / plan.rows as f32).min(panel.x / plan.columns as f32 * 2.4),
         );
-        let panels = shown
-            .into_iter()
-            .enumerate()
-            .map(|(at, ipu)| {
-                let (column, row) = (at % columns, at / columns);
-                let min =
-                    room.min + Vec2::new(column as f32 * (panel.x + gap), row as f32 * (panel.y + title + gap) + title);
-                (ipu, Rect::from_min_size(min, Vec2::new(panel.x, cell.y * plan.rows as f32)))
-            })
-            .collect();
+        let height = cell.y * plan.rows as f32;
+        let place = |place: Rect| Rect::from_min_size(place.min, Vec2::new(panel.x, height));
+        let panels = shown.into_iter().zip(places.into_iter().map(place)).collect();
         let cell_to_tile = plan.tiles();
         Self { plan, panels, cell, group_gap, cell_to_tile, per_ipu }
     }
@@ -153,19 +140,13 @@ fn titles(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, layout: &Layout
         return;
     }
     for &(ipu, panel) in &layout.panels {
-        let at = Pos2::new(panel.left(), panel.top() - 1.0);
-        let words = format!("IPU {ipu}");
-        let font = Weight::Medium.at(size::SMALL);
-        let title = ui.painter().text(at, Align2::LEFT_BOTTOM, &words, font, theme.text2);
-        let response = ui.interact(title, ui.scope_id().with(("all of ipu", ipu)), Sense::click());
-        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Choose all tiles of {words}")));
+        let response = heat_map::panel_title(ui, theme, panel, &format!("IPU {ipu}"), "Choose all tiles of");
         if response.clicked() {
             if !ui.input(|input| input.modifiers.shift) {
                 context.shared.tiles.clear();
             }
             context.shared.tiles.extend((ipu * layout.per_ipu..(ipu + 1) * layout.per_ipu).map(|tile| tile as u32));
         }
-        response.on_hover_text("Choose all its tiles");
     }
 }
 
@@ -175,7 +156,7 @@ fn paint(raster: &mut Raster, room: Rect, layout: &Layout, state: &State, theme:
     let end = scale_end(state) as f32;
     let headroom = state.metric == super::metric::Metric::Headroom;
     let pixel = |value: f32| (value * scale).round() as i64;
-    let gap = i64::from(layout.cell.x * scale >= 4.0 && layout.cell.y * scale >= 4.0);
+    let gap = heat_map::gap(layout.cell * scale);
     let tiny = layout.cell.x * scale < 1.5 || layout.cell.y * scale < 1.5;
     let mut order: Vec<usize> = layout.tiles().collect();
     if tiny {
@@ -202,21 +183,7 @@ fn paint(raster: &mut Raster, room: Rect, layout: &Layout, state: &State, theme:
         }
         raster.fill(x0, y0, x1, y1, color);
     }
-    // What is over is larger, has a ring, and a cross where there is room.
-    for (x0, y0, x1, y1) in over {
-        let grow = (3 - (x1 - x0)).max(0) / 2;
-        let (x0, y0, x1, y1) = (x0 - grow, y0 - grow, x1 + grow, y1 + grow);
-        raster.fill(x0 - 2, y0 - 2, x1 + 2, y1 + 2, theme.canvas);
-        raster.fill(x0 - 1, y0 - 1, x1 + 1, y1 + 1, theme.over);
-        let side = (x1 - x0).min(y1 - y0);
-        if side >= 8 {
-            let (cx, cy, arm) = (i64::midpoint(x0, x1), i64::midpoint(y0, y1), side / 4);
-            for step in -arm..=arm {
-                raster.fill(cx + step, cy + step, cx + step + 2, cy + step + 1, theme.canvas);
-                raster.fill(cx + step, cy - step, cx + step + 2, cy - step + 1, theme.canvas);
-            }
-        }
-    }
+    heat_map::paint_over(raster, theme, &over);
 }
 
 fn sorted(tiles: &[u32]) -> Vec<u32> {

@@ -1,0 +1,181 @@
+//! Heat map: every memory space of a program as addresses over time, coloured by how full a cell is, how much of it is
+//! padding, or how long it has been there; the spaces side by side, or one of them alone.
+
+mod legend;
+mod metric;
+mod panel;
+mod picture;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use egui::{Align2, Pos2, Rect, Ui, Vec2};
+
+use crate::model::{Bytes, percent};
+use crate::ui::session::ViewContext;
+use crate::ui::widget::controls::{self, segmented};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::{heat_legend, heat_map};
+use legend::Totals;
+use metric::Metric;
+use panel::Panel;
+
+/// Keys of this view, for the sheet.
+pub const KEYS: &[(&str, &str)] = &[
+    ("wheel, W S, drag, A D", "Heat map: zoom at the pointer, move"),
+    ("Alt wheel", "Heat map: zoom the addresses"),
+    ("click", "Heat map: pin the step, select the buffer"),
+    ("double click", "Heat map: one memory space alone, then all of it"),
+];
+
+/// Memory spaces side by side at most: those with the most bytes.
+const PANELS: usize = 9;
+
+/// Room for the name of a space.
+const TITLE: f32 = 20.0;
+
+/// What is remembered while a program is shown.
+#[derive(Default)]
+struct State {
+    of: (usize, usize),
+    metric: Metric,
+    /// The space that fills the room; none for all of them.
+    zoom: Option<i64>,
+    panels: HashMap<i64, panel::State>,
+}
+
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = Theme::of(ui.ctx());
+    if context.scene().is_none() {
+        return super::empty::without_memory(ui, context, &theme);
+    }
+    let mut state = context.locals.take::<State>();
+    let of = (Arc::as_ptr(context.document) as usize, context.shared.program);
+    if state.of != of {
+        state = State { of, metric: state.metric, ..State::default() };
+    }
+    draw(ui, context, &theme, &mut state);
+    context.locals.put(state);
+}
+
+/// The spaces that have panels: colour and name, by colour.
+fn spaces(context: &ViewContext<'_>) -> Vec<(i64, String)> {
+    let Some((_, analysis)) = context.document.program(context.shared.program) else { return Vec::new() };
+    let mut spaces: Vec<_> = analysis.spaces.iter().filter(|space| space.xprof.allocated.0 > 0).collect();
+    spaces.sort_by_key(|space| std::cmp::Reverse(space.xprof.allocated));
+    spaces.truncate(PANELS);
+    spaces.sort_by_key(|space| space.color);
+    spaces.into_iter().map(|space| (space.color, space.name.clone())).collect()
+}
+
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+    let full = ui.max_rect();
+    let all = spaces(context);
+    let tools_rect = Rect::from_min_size(full.min + Vec2::new(16.0, 9.0), Vec2::new(full.width() - 32.0, 26.0));
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools_rect).id_salt("heat tools"));
+    let wants_all = tools(&mut child, context, theme, state, all.len());
+    controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
+    let shown: Vec<&(i64, String)> = match state.zoom.and_then(|zoom| all.iter().find(|space| space.0 == zoom)) {
+        Some(space) => vec![space],
+        None => all.iter().collect(),
+    };
+    let room =
+        Rect::from_min_max(full.min + Vec2::new(16.0, 52.0), full.max - Vec2::new(16.0, heat_legend::HEIGHT + 16.0));
+    if room.height() < 60.0 || room.width() < 120.0 {
+        return;
+    }
+    if shown.is_empty() {
+        let words = "Nothing is allocated in any memory space of this program.";
+        ui.painter().text(room.center(), Align2::CENTER_CENTER, words, Weight::Regular.at(size::BODY), theme.text2);
+        return;
+    }
+    // Wide panels: time needs the room more than addresses do.
+    let places = heat_map::panels(room, shown.len(), TITLE, |panel| (panel.x / 1.9).min(panel.y));
+    let keys = shown.iter().find(|space| space.0 == context.shared.color).or(shown.first()).map(|space| space.0);
+    let mut totals = Totals::new();
+    let mut zoom = None;
+    for ((color, name), rect) in shown.iter().map(|space| (space.0, &space.1)).zip(places) {
+        let (program, document) = (context.shared.program, context.document);
+        let Some(data) = context.derived.space(context.work, document, program, color) else {
+            let words = format!("{name}: laid out \u{2026}");
+            ui.painter().text(
+                rect.center(),
+                Align2::CENTER_CENTER,
+                words,
+                Weight::Regular.at(size::SMALL),
+                theme.text3,
+            );
+            continue;
+        };
+        let panel = Panel {
+            color,
+            name,
+            data: &data,
+            metric: state.metric,
+            rect,
+            is_only: shown.len() == 1,
+            has_keys: keys == Some(color),
+        };
+        let outcome = panel.show(ui, context, theme, state.panels.entry(color).or_default(), wants_all);
+        if let Some(shown) = &outcome.shown {
+            totals.add(shown, panel::capacity(context, color), data.map.points);
+        }
+        if outcome.zoom {
+            zoom = Some(color);
+        }
+    }
+    if let Some(color) = zoom {
+        state.zoom = if state.zoom.is_none() && all.len() > 1 { Some(color) } else { None };
+        if state.zoom.is_some() {
+            context.shared.choose(context.shared.program, color);
+        }
+    }
+    let rect = Rect::from_min_max(Pos2::new(room.left(), room.bottom() + 8.0), full.max - Vec2::new(16.0, 8.0));
+    legend::show(ui, context, theme, state.metric, &totals, rect);
+}
+
+/// Returns whether all of everything is asked for.
+fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, spaces: usize) -> bool {
+    let mut all = false;
+    ui.horizontal(|ui| {
+        let words: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+        let chosen = Metric::ALL.iter().position(|metric| *metric == state.metric).unwrap_or(0);
+        if let Some(i) = segmented(ui, &words, chosen, theme) {
+            state.metric = Metric::ALL[i];
+        }
+        if state.zoom.is_some() && spaces > 1 && controls::button(ui, "All spaces", "", false, theme).clicked() {
+            state.zoom = None;
+        }
+        if let Some(words) = answer(context) {
+            ui.add_space(8.0);
+            if ui.available_width() > 420.0 {
+                ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+            }
+        }
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            if controls::button(ui, "Peak", "P", false, theme).clicked() {
+                context.shared.step = None;
+                context.shared.selected = None;
+            }
+            all = controls::button(ui, "All", "0", false, theme).clicked();
+        });
+    });
+    all
+}
+
+/// How much of what is allocated the fragmentation of the chosen space comes to.
+fn answer(context: &ViewContext<'_>) -> Option<String> {
+    let space = context.scene()?.space;
+    let (allocated, peak) = (space.xprof.allocated.0, space.peak().0);
+    if allocated <= peak {
+        return Some(format!("{}: at the peak every allocated byte is in use", space.name));
+    }
+    let lost = context.short(Bytes(allocated - peak));
+    Some(format!(
+        "{}: {lost} of {} allocated are free even at the peak, {}",
+        space.name,
+        context.short(Bytes(allocated)),
+        percent(allocated - peak, allocated)
+    ))
+}

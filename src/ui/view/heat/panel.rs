@@ -1,0 +1,426 @@
+//! One memory space: its cells, addresses, steps, the chosen step, and what the pointer does.
+
+use std::sync::Arc;
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
+
+use super::metric::Metric;
+use super::picture::{Picture, Shown};
+use crate::analysis::map::{MapBox, MemoryMap};
+use crate::model::{Bytes, UnitSystem, percent, thousands};
+use crate::ui::session::{Job, LaterRaster, SpaceData, ViewContext, Window};
+use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
+use crate::ui::widget::controls::{self, paint_cut};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::heat_map;
+use crate::ui::widget::pan;
+use crate::ui::widget::theme::{Theme, size};
+
+/// Room for the addresses, left of the cells.
+const GUTTER: f32 = 62.0;
+
+/// Room for the steps, under the cells.
+const AXIS: f32 = 20.0;
+
+/// Fewest points that fill the width.
+const LEAST: f64 = 4.0;
+
+/// More buffers than this are drawn on a worker.
+const AT_ONCE: usize = 3000;
+
+/// What is remembered of a space.
+#[derive(Default)]
+pub struct State {
+    /// Visible addresses; `None` for all.
+    pub addresses: Option<Span>,
+    picture: LaterRaster<Arc<Shown>>,
+    at_step: Option<(u32, Job<AtStep>)>,
+}
+
+/// What is said of a step.
+struct AtStep {
+    used: u64,
+    hole: u64,
+    holes: usize,
+}
+
+/// A memory space and its place.
+pub struct Panel<'a> {
+    pub color: i64,
+    pub name: &'a str,
+    pub data: &'a Arc<SpaceData>,
+    pub metric: Metric,
+    /// Without the title.
+    pub rect: Rect,
+    /// Whether it fills the room.
+    pub is_only: bool,
+    /// Whether the keys go here.
+    pub has_keys: bool,
+}
+
+/// What became of a panel.
+#[derive(Default)]
+pub struct Outcome {
+    /// What it shows, once it is drawn.
+    pub shown: Option<Arc<Shown>>,
+    /// Show this space alone, or all of them again.
+    pub zoom: bool,
+}
+
+/// Bytes of the space: those chosen in the window, else the document's.
+pub fn capacity(context: &ViewContext<'_>, color: i64) -> Option<u64> {
+    let chosen = context.shared.capacity.get(&color).map(|capacity| capacity.bytes.0);
+    let space = || context.document.program(context.shared.program)?.1.space(color);
+    chosen.or_else(|| space()?.capacity.as_ref().map(|capacity| capacity.bytes.0))
+}
+
+/// All addresses, with the capacity in view unless it is far above what is used.
+fn whole_addresses(map: &MemoryMap, capacity: Option<u64>) -> Span {
+    let limit = capacity.unwrap_or(0);
+    let top = if limit > map.height.saturating_mul(2) { map.height } else { map.height.max(limit) };
+    Span::new(0.0, (top as f64).max(1.0) * 1.03)
+}
+
+impl Panel<'_> {
+    pub fn show(
+        &self,
+        ui: &mut Ui,
+        context: &mut ViewContext<'_>,
+        theme: &Theme,
+        state: &mut State,
+        wants_all: bool,
+    ) -> Outcome {
+        let mut outcome = Outcome::default();
+        let map = &self.data.map;
+        let plot = Rect::from_min_max(
+            Pos2::new(self.rect.left() + GUTTER, self.rect.top()),
+            Pos2::new(self.rect.right(), self.rect.bottom() - AXIS),
+        );
+        outcome.zoom = self.title(ui, context, theme, state);
+        if plot.width() < 30.0 || plot.height() < 20.0 {
+            return outcome;
+        }
+        let capacity = capacity(context, self.color);
+        let whole = Span::new(0.0, f64::from(map.points.max(1)));
+        let whole_y = whole_addresses(map, capacity);
+        let mut x = context.shared.range.map_or(whole, |(lo, hi)| Span::new(lo, hi).kept_in(whole));
+        let mut y = state.addresses.map_or(whole_y, |span| span.kept_in(whole_y));
+        let response = ui.interact(plot, ui.scope_id().with(("heat", self.color)), Sense::click_and_drag());
+        let before = x;
+        self.take_input(ui, context, plot, &response, (&mut x, whole), (&mut y, whole_y), wants_all);
+        if x != before {
+            context.shared.range = (x != whole).then_some((x.lo, x.hi));
+        }
+        state.addresses = (y != whole_y).then_some(y);
+        let window = Window { rect: plot, x, y };
+        let picture = Picture {
+            document: Arc::clone(context.document),
+            program: context.shared.program,
+            data: Arc::clone(self.data),
+            theme: *theme,
+            window,
+            capacity,
+            metric: self.metric,
+        };
+        let key = (
+            Arc::as_ptr(context.document) as usize,
+            (context.shared.program, self.color, self.metric, capacity),
+            theme.dark,
+        );
+        let at_once = map.boxes.len() <= AT_ONCE;
+        let draw = move |raster: &mut _| picture.paint(raster);
+        let shown = state.picture.show(ui, context.work, window, "heat map", key, theme.panel, at_once, draw);
+        outcome.shown = shown.cloned();
+        let view = View { theme, plot, x, y };
+        view.axes(ui, context, map.axis.unit());
+        view.capacity_line(ui, context, capacity);
+        view.steps(ui, context);
+        self.selection(ui, context, &view);
+        let spoken = self.spoken(context, outcome.shown.as_deref());
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
+        if response.double_clicked() {
+            if self.is_only {
+                context.shared.range = None;
+                state.addresses = None;
+            } else {
+                outcome.zoom = true;
+            }
+        } else if let (Some(at), Some(shown)) = (response.hover_pos(), &outcome.shown) {
+            self.hover(ui, context, &view, &shown.grid, response, at);
+        }
+        outcome
+    }
+
+    /// The name, and what is in use at the chosen step. Returns whether the name was clicked.
+    fn title(&self, ui: &Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut State) -> bool {
+        let step = context.step().min(self.data.map.points.saturating_sub(1));
+        if state.at_step.as_ref().is_none_or(|(of, _)| *of != step) {
+            let data = Arc::clone(self.data);
+            let job = Job::start(context.work, "step", move || {
+                let holes = data.map.holes_at(step);
+                AtStep {
+                    used: data.by_category.curves.total.at(step),
+                    hole: holes.iter().map(|hole| hole.1).max().unwrap_or(0),
+                    holes: holes.len(),
+                }
+            });
+            state.at_step = Some((step, job));
+        }
+        let does = if self.is_only { "Show all spaces beside" } else { "Zoom into" };
+        let response = heat_map::panel_title(ui, theme, self.rect, self.name, does);
+        if let Some(at_step) = state.at_step.as_mut().and_then(|(_, job)| job.poll()) {
+            let units = context.options.units;
+            let limit = capacity(context, self.color);
+            let limit = limit.map_or_else(String::new, |limit| format!(" of {}", units.capacity(Bytes(limit))));
+            let hole = units.short(Bytes(at_step.hole));
+            let holes = match at_step.holes {
+                0 => String::new(),
+                1 => format!("; one hole of {hole}"),
+                count => format!("; {} holes, the largest {hole}", thousands(count as u64)),
+            };
+            let (used, unit) = (units.short(Bytes(at_step.used)), self.data.map.axis.unit());
+            let words = format!("{used}{limit} at {unit} {}{holes}", thousands(step.into()));
+            let at = Pos2::new(response.rect.right() + 10.0, response.rect.bottom());
+            let room = self.rect.right() - at.x;
+            let font = Weight::Regular.at(size::SMALL);
+            let (drawn, cut) = paint_cut(ui.painter(), at, Align2::LEFT_BOTTOM, &words, font, theme.text2, room);
+            if cut {
+                let id = ui.scope_id().with(("heat step", self.color));
+                ui.interact(drawn, id, Sense::hover()).on_hover_text(words);
+            }
+        }
+        response.clicked()
+    }
+
+    /// Wheel, drag and keys, as in the timeline.
+    #[expect(clippy::too_many_arguments, reason = "both axes with all there is of them")]
+    fn take_input(
+        &self,
+        ui: &Ui,
+        context: &ViewContext<'_>,
+        plot: Rect,
+        response: &egui::Response,
+        (x, whole): (&mut Span, Span),
+        (y, whole_y): (&mut Span, Span),
+        wants_all: bool,
+    ) {
+        let (pointer, alt, scroll) =
+            ui.input(|input| (input.pointer.hover_pos(), input.modifiers.alt, input.smooth_scroll_delta().y));
+        let over = pointer.filter(|_| ui.rect_contains_pointer(plot));
+        if let Some(at) = over {
+            if alt && scroll != 0.0 {
+                let address = y.at(f64::from((plot.bottom() - at.y) / plot.height()));
+                *y = y.zoomed(address, f64::from((-scroll / 240.0).exp2()), whole_y, whole_y.len() * 1e-7);
+            }
+            pan::wheel(ui, plot, x, whole, LEAST);
+        }
+        if response.dragged() {
+            let delta = response.drag_delta();
+            pan::drag(plot, x, whole, delta.x);
+            *y = y.moved(f64::from(delta.y / plot.height()) * y.len(), whole_y);
+        }
+        let mut all = wants_all;
+        if self.has_keys && !ui.ctx().egui_wants_keyboard_input() {
+            let step = (f64::from(context.step()) + 0.5).max(x.lo).min(x.hi);
+            let around = over.map_or(step, |at| x.at(f64::from((at.x - plot.left()) / plot.width())));
+            all |= pan::keys(ui, x, whole, LEAST, around);
+            let fits = ui.input(|input| !input.modifiers.any() && input.key_pressed(egui::Key::F));
+            if let Some(item) = self.selected(context).filter(|_| fits) {
+                *x = Span::around(f64::from(item.start), f64::from(item.end) + 1.0, 0.25, whole, 8.0);
+                let end = item.address.saturating_add(item.size) as f64;
+                *y = Span::around(item.address as f64, end, 1.0, whole_y, whole_y.len() * 1e-6);
+            }
+        }
+        if all {
+            *x = whole;
+            *y = whole_y;
+        }
+    }
+
+    /// The selected buffer, where it is in this space.
+    fn selected(&self, context: &ViewContext<'_>) -> Option<MapBox> {
+        let is_here = context.shared.color == self.color;
+        context.shared.selected.filter(|_| is_here).and_then(|buffer| self.data.box_of(buffer)).copied()
+    }
+
+    fn selection(&self, ui: &Ui, context: &ViewContext<'_>, view: &View<'_>) {
+        let Some(item) = self.selected(context) else { return };
+        let painter = ui.painter().with_clip_rect(view.plot.intersect(ui.clip_rect()));
+        let rect = view.rect_of(&item).expand(1.0);
+        painter.rect_stroke(rect.expand(2.5), 0.0, Stroke::new(2.0, view.theme.halo), StrokeKind::Outside);
+        painter.rect_stroke(rect, 0.0, Stroke::new(2.5, view.theme.ink), StrokeKind::Outside);
+    }
+
+    fn spoken(&self, context: &ViewContext<'_>, shown: Option<&Shown>) -> String {
+        let step = context.step();
+        let used = context.short(Bytes(self.data.by_category.curves.total.at(step)));
+        let cells = shown.map_or_else(String::new, |shown| {
+            format!(", {} by {} cells", thousands(shown.grid.columns() as u64), thousands(shown.grid.rows as u64))
+        });
+        let unit = self.data.map.axis.unit();
+        format!("Heat map of {}, {}: {used} at {unit} {}{cells}", self.name, self.metric.name(), thousands(step.into()))
+    }
+
+    fn hover(
+        &self,
+        ui: &Ui,
+        context: &mut ViewContext<'_>,
+        view: &View<'_>,
+        grid: &crate::analysis::heat::HeatGrid,
+        response: egui::Response,
+        at: Pos2,
+    ) {
+        let point = view.point_at(at.x, self.data.map.points);
+        context.shared.cursor = Some(point);
+        let address = view.y.at(f64::from((view.plot.bottom() - at.y) / view.plot.height())).max(0.0) as u64;
+        let Some((column, row)) = grid.place_of(point, address) else { return };
+        let cell = grid.cell(column, row);
+        let (low, high) = grid.addresses_of(row);
+        let (from, to) = grid.points_of(column);
+        let stands = grid.points[column];
+        let largest = self.data.map.largest_in(stands, low, high).copied();
+        if response.clicked() {
+            // Another space than the chosen one becomes the one that every view shows.
+            context.shared.choose(context.shared.program, self.color);
+            context.shared.step = Some(stands);
+            context.shared.selected = largest.map(|item| item.buffer);
+        }
+        if context.shared.color == self.color {
+            context.shared.hovered = largest.map(|item| item.buffer);
+        }
+        if response.dragged() {
+            return;
+        }
+        let painter = ui.painter().with_clip_rect(view.plot.intersect(ui.clip_rect()));
+        let frame = Rect::from_min_max(
+            Pos2::new(view.x_of(f64::from(from)), view.y_of(high as f64)),
+            Pos2::new(view.x_of(f64::from(to)), view.y_of(low as f64)),
+        );
+        painter.rect_stroke(frame, 0.0, Stroke::new(1.5, view.theme.ink), StrokeKind::Outside);
+        let (theme, units) = (view.theme, context.options.units);
+        let unit = self.data.map.axis.unit();
+        response.on_hover_ui_at_pointer(|ui| {
+            let words = format!("{}, {unit} {}", self.name, thousands(stands.into()));
+            ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
+            let words = if grid.stride > 1 {
+                format!("the fullest of {} to {}", thousands(from.into()), thousands(u64::from(to) - 1))
+            } else {
+                String::new()
+            };
+            if !words.is_empty() {
+                ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+            }
+            let words = format!("{} from {}", units.capacity(Bytes(grid.row_bytes)), units.short(Bytes(low)));
+            ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+            let used = units.short(Bytes(cell.occupied));
+            let words = format!("{} filled, {used}", percent(cell.occupied, grid.row_bytes));
+            ui.label(text(words, size::BODY, Weight::Medium, theme.text));
+            if cell.occupied > 0 {
+                let padding = percent((f64::from(cell.padding) * 1e6) as u64, 1_000_000);
+                let words = format!("{padding} of it padding, placed {} steps ago", thousands(cell.age.round() as u64));
+                ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+            }
+            if let (Some(item), Some((program, _))) = (largest, context.document.program(context.shared.program)) {
+                let words = format!("{}  {}", program.buffer_name(item.buffer), units.short(Bytes(item.size)));
+                ui.label(text(words, size::SMALL, Weight::Mono, theme.text2));
+            }
+        });
+    }
+}
+
+/// Where things are in this frame.
+struct View<'a> {
+    theme: &'a Theme,
+    plot: Rect,
+    x: Span,
+    y: Span,
+}
+
+impl View<'_> {
+    fn x_of(&self, point: f64) -> f32 {
+        self.plot.left() + (self.x.share(point) * f64::from(self.plot.width())) as f32
+    }
+
+    fn y_of(&self, address: f64) -> f32 {
+        self.plot.bottom() - (self.y.share(address) * f64::from(self.plot.height())) as f32
+    }
+
+    fn point_at(&self, x: f32, points: u32) -> u32 {
+        let point = self.x.at(f64::from((x - self.plot.left()) / self.plot.width()));
+        (point.floor().max(0.0) as u32).min(points.saturating_sub(1))
+    }
+
+    fn rect_of(&self, item: &MapBox) -> Rect {
+        let end = item.address.saturating_add(item.size) as f64;
+        Rect::from_min_max(
+            Pos2::new(self.x_of(f64::from(item.start)), self.y_of(end)),
+            Pos2::new(self.x_of(f64::from(item.end) + 1.0), self.y_of(item.address as f64)),
+        )
+    }
+
+    fn axes(&self, ui: &Ui, context: &ViewContext<'_>, unit: &str) {
+        let (theme, plot) = (self.theme, self.plot);
+        let small = Weight::Regular.at(size::SMALL);
+        let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
+        for tick in byte_ticks(self.y, (plot.height() / 56.0) as usize + 1, base) {
+            let at = self.y_of(tick);
+            if at > plot.top() + 4.0 {
+                let words = context.options.units.capacity(Bytes(tick as u64));
+                ui.painter().text(
+                    Pos2::new(plot.left() - 8.0, at),
+                    Align2::RIGHT_CENTER,
+                    words,
+                    small.clone(),
+                    theme.text2,
+                );
+            }
+        }
+        let y = plot.bottom() + 3.0;
+        for tick in decimal_ticks(self.x, (plot.width() / 90.0) as usize) {
+            let x = self.x_of(tick + 0.5);
+            if plot.x_range().contains(x) && x < plot.right() - 10.0 {
+                ui.painter().text(
+                    Pos2::new(x, y),
+                    Align2::CENTER_TOP,
+                    thousands(tick as u64),
+                    small.clone(),
+                    theme.text2,
+                );
+            }
+        }
+        ui.painter().text(Pos2::new(plot.left() - 8.0, y), Align2::RIGHT_TOP, unit, small, theme.text3);
+        controls::hairline(ui, Rect::from_min_max(plot.min, Pos2::new(plot.right(), plot.bottom() + 1.0)), theme.line2);
+    }
+
+    /// The capacity across the addresses.
+    fn capacity_line(&self, ui: &Ui, context: &ViewContext<'_>, capacity: Option<u64>) {
+        let Some(limit) = capacity.filter(|&limit| (self.y.lo..=self.y.hi).contains(&(limit as f64))) else { return };
+        let at = self.y_of(limit as f64).round();
+        ui.painter().hline(self.plot.x_range(), at, Stroke::new(2.0, self.theme.over));
+        let words = format!("capacity {}", context.options.units.capacity(Bytes(limit)));
+        let galley = ui.painter().layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), self.theme.danger);
+        let place = Rect::from_min_size(Pos2::new(self.plot.left() + 8.0, at - galley.size().y - 3.0), galley.size());
+        if place.top() > self.plot.top() && galley.size().x + 16.0 < self.plot.width() {
+            ui.painter().rect_filled(
+                place.expand2(egui::Vec2::new(4.0, 1.0)),
+                2.0,
+                self.theme.canvas.gamma_multiply(0.88),
+            );
+            ui.painter().galley(place.min, galley, self.theme.danger);
+        }
+    }
+
+    /// The chosen step, and the one under the pointer in whichever panel.
+    fn steps(&self, ui: &Ui, context: &ViewContext<'_>) {
+        let step = context.step();
+        let other = context.shared.cursor.filter(|cursor| *cursor != step);
+        for (step, width, color) in
+            other.map(|other| (other, 1.0, self.theme.text3)).into_iter().chain([(step, 1.5, self.theme.ink)])
+        {
+            let x = self.x_of(f64::from(step) + 0.5);
+            if self.plot.x_range().contains(x) {
+                ui.painter().vline(x, self.plot.y_range(), Stroke::new(width, color));
+            }
+        }
+    }
+}

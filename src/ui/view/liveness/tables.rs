@@ -1,0 +1,164 @@
+//! Below the curve: the steps as a table, and the tree of the programs with the bytes of each node.
+
+use egui::{Role, Ui, WidgetInfo};
+
+use super::{REST, State, choose, program};
+use crate::analysis::tiles::TileAnalysis;
+use crate::model::{Bytes, TileMemory, percent, thousands};
+use crate::ui::session::ViewContext;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::table::{Cell, Column, Table};
+use crate::ui::widget::theme::{Theme, size};
+
+/// The steps as a table, with their filter.
+pub fn steps(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    memory: &TileMemory,
+    tiles: &TileAnalysis,
+    state: &mut State,
+) {
+    let chosen = context.shared.step.or(tiles.peak.map(|peak| peak.step)).unwrap_or(0);
+    ui.horizontal(|ui| {
+        ui.label(text("Steps", size::BODY, Weight::SemiBold, theme.text));
+        let field =
+            egui::TextEdit::singleline(&mut state.filter).hint_text("filter by name or kind").desired_width(160.0);
+        let response = ui.add(field);
+        response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Filter steps"));
+        if std::mem::take(&mut state.focus) {
+            response.request_focus();
+        }
+        let words = format!("{} of {}", thousands(state.rows.len() as u64), thousands(state.bytes.len() as u64));
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+    });
+    let own = |step: u32| state.bytes.get(step as usize).copied().unwrap_or(0);
+    if let Some(&other) = context.shared.compared.last() {
+        let change = i128::from(own(other)) - i128::from(own(chosen));
+        let words = format!(
+            "step {} against step {}: {}",
+            thousands(other.into()),
+            thousands(chosen.into()),
+            context.options.units.signed(change)
+        );
+        ui.label(text(words, size::SMALL, Weight::Medium, theme.accent));
+    }
+    let columns = [
+        Column::number("Step", 64.0),
+        Column::text("Name", 160.0, 3.0),
+        Column::text("Kind", 108.0, 0.0),
+        Column::number("Not always live", 168.0),
+        Column::number("Runs", 56.0).fixed(),
+    ];
+    let most = state.bytes.iter().max().copied().unwrap_or(0).max(1);
+    let rows = std::mem::take(&mut state.rows);
+    let program = |step: u32| program(memory, step);
+    let table = Table {
+        columns: &columns,
+        rows: rows.len(),
+        selected: rows.iter().position(|&step| step == chosen),
+        lit: context.shared.cursor.and_then(|step| rows.iter().position(|&other| other == step)),
+        sort: Some(state.sort),
+        name: "steps",
+        keys: true,
+    };
+    let units = context.options.units;
+    let bytes = &state.bytes;
+    let response = table.show(
+        ui,
+        &mut state.steps,
+        |row| format!("step {} {}", rows[row], memory.step_name(rows[row] as usize)),
+        |row, column| {
+            let step = rows[row];
+            let here = bytes.get(step as usize).copied().unwrap_or(0);
+            match column {
+                0 => Cell::text(thousands(step.into())).quiet(),
+                1 => Cell::mono(memory.step_name(step as usize)),
+                2 => Cell::text(program(step).map_or("", |program| program.kind.as_str())).quiet(),
+                3 => Cell::text(units.short(Bytes(here))).bar(here as f32 / most as f32, REST),
+                _ => Cell::text(program(step).and_then(|p| p.runs).map_or_else(|| "\u{2013}".to_owned(), thousands))
+                    .quiet(),
+            }
+        },
+    );
+    if let Some(column) = response.sorted {
+        state.sort = if state.sort.0 == column { (column, !state.sort.1) } else { (column, column >= 3) };
+    }
+    if let Some(row) = response.chosen {
+        choose(ui, context, rows[row]);
+    }
+    state.rows = rows;
+}
+
+/// The programs as a tree, with the most bytes at one step below each.
+pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, memory: &TileMemory, state: &mut State) {
+    let liveness = &memory.liveness;
+    ui.horizontal(|ui| {
+        ui.label(text("Program tree", size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text("the most bytes live at one step below each node", size::SMALL, Weight::Regular, theme.text3));
+    });
+    let mut shown: Vec<u32> = Vec::new();
+    let mut node = 0usize;
+    while node < liveness.nodes.len() {
+        shown.push(node as u32);
+        let below = if state.folded.contains(&(node as u32)) { liveness.nodes[node].below } else { 0 };
+        node += below as usize + 1;
+    }
+    let columns = [
+        Column::text("Program", 160.0, 3.0).fixed(),
+        Column::number("Most", 90.0).fixed(),
+        Column::number("of the peak", 90.0).fixed(),
+    ];
+    let most_below = |node: u32| {
+        let end = node as usize + liveness.nodes[node as usize].below as usize;
+        liveness.nodes[node as usize..=end.min(liveness.nodes.len() - 1)].iter().map(|n| n.bytes).max().unwrap_or(0)
+    };
+    let peak = state.bytes.iter().max().copied().unwrap_or(0);
+    let units = context.options.units;
+    let chosen = context.shared.step.and_then(|step| liveness.steps.get(step as usize).copied());
+    let table = Table {
+        columns: &columns,
+        rows: shown.len(),
+        selected: chosen.and_then(|node| shown.iter().position(|&other| other == node)),
+        lit: None,
+        sort: None,
+        name: "program tree",
+        keys: false,
+    };
+    let words = |node: u32| {
+        let entry = &liveness.nodes[node as usize];
+        let name = liveness.strings.get(entry.name);
+        let name = match (name.is_empty(), memory.programs.get(entry.program as usize)) {
+            (true, Some(program)) => program.kind.as_str(),
+            (true, None) if entry.below > 0 => "group",
+            (true, None) => "step",
+            (false, _) => name,
+        };
+        let sign = match (entry.below > 0, state.folded.contains(&node)) {
+            (true, true) => "\u{25b8} ",
+            (true, false) => "\u{25be} ",
+            _ => "  ",
+        };
+        format!("{}{sign}{name}", "   ".repeat(entry.depth.min(40) as usize))
+    };
+    let response = table.show(
+        ui,
+        &mut state.tree,
+        |row| words(shown[row]).trim().to_owned(),
+        |row, column| match column {
+            0 => Cell::mono(words(shown[row])),
+            1 => Cell::text(units.short(Bytes(most_below(shown[row])))),
+            _ => Cell::text(percent(most_below(shown[row]), peak)).quiet(),
+        },
+    );
+    if let Some(row) = response.chosen {
+        let node = shown[row];
+        if liveness.nodes[node as usize].below > 0 {
+            if !state.folded.remove(&node) {
+                state.folded.insert(node);
+            }
+        } else if let Ok(step) = liveness.steps.binary_search(&node) {
+            choose(ui, context, step as u32);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The variables of the chosen tiles: a strip of addresses for each tile, and their table.
+
+use std::path::Path;
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
+
+use super::super::palette;
+use super::{LIST, Part, State};
+use crate::decode::poplar::variables_of_tile;
+use crate::model::{Bytes, TileMemory, TileVariables, thousands};
+use crate::ui::session::{Job, ViewContext};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::table::{Cell, Column, Table, TableState};
+use crate::ui::widget::theme::{Theme, size};
+
+/// Tiles with a strip of their own.
+const STRIPS: usize = 4;
+
+/// Height of a strip.
+const STRIP: f32 = 26.0;
+
+/// Begins to read the variables of the first chosen tile where the profile is a `profile.pop`: it may have many
+/// millions of them, so those of a tile are read when it is looked at.
+pub fn read_variables(context: &ViewContext<'_>, memory: &TileMemory, state: &mut State, chosen: &[u32]) {
+    let Some(&tile) = chosen.first().filter(|_| memory.variables.is_empty()) else { return };
+    if state.part != Part::Variables && state.stored.is_some() {
+        return;
+    }
+    let sources = &context.document.profile.sources;
+    let Some(path) = sources.iter().map(|source| Path::new(&source.path)).find(|path| is_pop(path)) else { return };
+    if state.stored.as_ref().is_none_or(|(of, _)| *of != tile) {
+        let path = path.to_owned();
+        let job = Job::start(context.work, "variables of a tile", move || {
+            variables_of_tile(&path, tile, LIST).map_err(|error| error.to_string())
+        });
+        state.stored = Some((tile, job));
+    }
+}
+
+fn is_pop(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "pop") && path.is_file()
+}
+
+/// The variables of a tile, as they were read.
+pub fn stored(ui: &mut Ui, theme: &Theme, state: &mut State) {
+    let Some((tile, job)) = &mut state.stored else { return };
+    let rows = match job.poll() {
+        Some(Ok(rows)) => rows,
+        Some(Err(error)) => {
+            ui.label(text(error.as_str(), size::SMALL, Weight::Regular, theme.warn));
+            return;
+        }
+        None => return,
+    };
+    let columns = [
+        Column::number("Tile", 70.0).fixed(),
+        Column::number("Size, B", 100.0).fixed(),
+        Column::text("Variable", 200.0, 3.0).fixed(),
+        Column::text("Category", 150.0, 1.0).fixed(),
+    ];
+    let table = Table {
+        columns: &columns,
+        rows: rows.len(),
+        selected: None,
+        lit: None,
+        sort: None,
+        name: "stored",
+        keys: false,
+    };
+    table.show(
+        ui,
+        &mut state.below,
+        |row| rows[row].name.clone(),
+        |row, column| match column {
+            0 => Cell::text(thousands((*tile).into())).quiet(),
+            1 => Cell::text(thousands(rows[row].bytes)),
+            2 => Cell::mono(rows[row].name.as_str()),
+            _ => Cell::text(palette::words(&rows[row].category)).swatch(palette::tile_slot(&rows[row].category)),
+        },
+    );
+}
+
+/// The addresses of the chosen tiles as strips: variables where they lie, the interleaved region and the end of the
+/// tile marked. Returns the height used, and the row of the table that was clicked.
+pub fn address_maps(
+    ui: &Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    memory: &TileMemory,
+    rows: &[u32],
+    room: Rect,
+) -> (f32, Option<usize>) {
+    let own = &memory.variables;
+    let placed = |tile: u32| {
+        let rows = rows.iter().enumerate().map(|(at, &row)| (at, row as usize));
+        rows.filter(move |&(_, row)| own.tile[row] == tile && own.offset[row] != u64::MAX)
+    };
+    let mut tiles: Vec<u32> = Vec::new();
+    let mut high = 1;
+    for row in rows.iter().map(|&row| row as usize).filter(|&row| own.offset[row] != u64::MAX) {
+        if !tiles.contains(&own.tile[row]) {
+            if tiles.len() == STRIPS {
+                break;
+            }
+            tiles.push(own.tile[row]);
+        }
+        high = high.max(own.offset[row].saturating_add(own.bytes[row]));
+    }
+    let needed = tiles.len() as f32 * STRIP + 18.0;
+    if tiles.is_empty() || room.height() < needed + 80.0 {
+        return (0.0, None);
+    }
+    let limit = memory.target.bytes_per_tile;
+    let whole = high.max(limit.unwrap_or(0)).max(1) as f64;
+    let left = room.left() + 74.0;
+    let at = |bytes: u64| left + (bytes as f64 / whole * f64::from(room.right() - left)) as f32;
+    let painter = ui.painter();
+    let small = Weight::Regular.at(size::SMALL);
+    let mut clicked = None;
+    for (i, &tile) in tiles.iter().enumerate() {
+        let top = room.top() + i as f32 * STRIP;
+        let strip = Rect::from_min_max(Pos2::new(left, top), Pos2::new(room.right(), top + STRIP - 5.0));
+        painter.rect_filled(strip, 0.0, theme.inset);
+        let words = format!("tile {}", thousands(tile.into()));
+        let name_at = Pos2::new(room.left(), strip.center().y);
+        painter.text(name_at, Align2::LEFT_CENTER, words, small.clone(), theme.text2);
+        let response = ui.interact(strip, ui.scope_id().with(("addresses", tile)), Sense::click());
+        let spoken = format!("Addresses of tile {}", thousands(tile.into()));
+        response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
+        let mut hit = None;
+        for (index, row) in placed(tile) {
+            let (from, to) = (at(own.offset[row]), at(own.offset[row].saturating_add(own.bytes[row])));
+            let slot = palette::tile_slot(own.strings.get(own.category[row]));
+            let part = Rect::from_min_max(Pos2::new(from, strip.top()), Pos2::new(to.max(from + 1.0), strip.bottom()));
+            // A hairline parts neighbours of one colour where there is room for it.
+            let drawn = if part.width() > 3.0 { part.with_max_x(part.right() - 1.0) } else { part };
+            painter.rect_filled(drawn, 0.0, slot.color());
+            if response.hover_pos().is_some_and(|at| part.contains(at)) {
+                hit = Some((index, row, part));
+            }
+        }
+        let Some((index, row, part)) = hit else { continue };
+        painter.rect_stroke(part, 0.0, Stroke::new(1.5, theme.ink), egui::StrokeKind::Outside);
+        if response.clicked() {
+            clicked = Some(index);
+        }
+        response.on_hover_ui_at_pointer(|ui| {
+            let name = own.strings.get(own.name[row]);
+            ui.label(text(name, size::BODY, Weight::SemiBold, theme.text));
+            let (from, bytes) = (own.offset[row], Bytes(own.bytes[row]));
+            let words = format!("0x{from:05X} to 0x{:05X}   {}", from.saturating_add(bytes.0), context.short(bytes));
+            ui.label(text(words, size::SMALL, Weight::Mono, theme.text2));
+            let words = palette::words(own.strings.get(own.category[row]));
+            ui.label(text(format!("{words}  {}", flags(own.flags[row])), size::SMALL, Weight::Regular, theme.text2));
+        });
+    }
+    let bottom = room.top() + tiles.len() as f32 * STRIP - 5.0;
+    let mark = |bytes: u64, words: &str, color: egui::Color32, align: Align2| {
+        painter.vline(at(bytes).round(), room.top() - 2.0..=bottom + 3.0, Stroke::new(1.5, color));
+        painter.text(Pos2::new(at(bytes), bottom + 2.0), align, words, small.clone(), color);
+    };
+    mark(0, "address 0", theme.text2, Align2::LEFT_TOP);
+    if let Some(start) = memory.target.interleaved_start.filter(|&start| (start as f64) < whole) {
+        mark(start, "interleaved from here", theme.text2, Align2::CENTER_TOP);
+    }
+    if let Some(limit) = limit {
+        mark(limit, "limit", theme.danger, Align2::RIGHT_TOP);
+    }
+    (needed, clicked)
+}
+
+/// What is special about a variable.
+fn flags(flags: u8) -> String {
+    let mut words = Vec::new();
+    if flags & TileVariables::ALLOCATED == 0 {
+        words.push("found no place");
+    }
+    if flags & TileVariables::ALWAYS_LIVE != 0 {
+        words.push("always live");
+    }
+    if flags & TileVariables::INTERLEAVED != 0 {
+        words.push("interleaved");
+    }
+    words.join(", ")
+}
+
+/// The table of the variables.
+pub fn variables(ui: &mut Ui, state: &mut TableState, memory: &TileMemory, rows: &[u32], lit: Option<usize>) {
+    let columns = [
+        Column::number("Tile", 70.0).fixed(),
+        Column::number("Offset", 100.0).fixed(),
+        Column::number("Size, B", 100.0).fixed(),
+        Column::text("Variable", 200.0, 3.0).fixed(),
+        Column::text("Category", 150.0, 1.0).fixed(),
+        Column::text("", 150.0, 1.0).fixed(),
+    ];
+    let own = &memory.variables;
+    let table =
+        Table { columns: &columns, rows: rows.len(), selected: None, lit, sort: None, name: "variables", keys: false };
+    table.show(
+        ui,
+        state,
+        |row| own.strings.get(own.name[rows[row] as usize]).to_owned(),
+        |row, column| {
+            let row = rows[row] as usize;
+            let offset = own.offset[row];
+            match column {
+                0 => Cell::text(thousands(own.tile[row].into())).quiet(),
+                1 if offset == u64::MAX => Cell::text("\u{2013}"),
+                1 => Cell::mono(format!("0x{offset:05X}")),
+                2 => Cell::text(thousands(own.bytes[row])),
+                3 => Cell::mono(own.strings.get(own.name[row])),
+                4 => {
+                    let category = own.strings.get(own.category[row]);
+                    Cell::text(palette::words(category)).swatch(palette::tile_slot(category))
+                }
+                _ => Cell::text(flags(own.flags[row])).quiet(),
+            }
+        },
+    );
+}

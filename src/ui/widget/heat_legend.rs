@@ -1,0 +1,85 @@
+//! The colour scale of a heat map with the limit in it, and above it how many cells have how much.
+
+use egui::{Align2, Color32, Pos2, Rect, Stroke, Ui};
+
+use super::fonts::Weight;
+use super::theme::{Theme, heat, size};
+
+/// Room that a legend takes.
+pub const HEIGHT: f32 = 62.0;
+
+/// What a legend shows. Places are shares of the scale's width, 0 to 1.
+pub struct HeatLegend<'a> {
+    /// Where the colours end; beyond is what is over the limit.
+    pub end: f32,
+    /// Where what is over ends; `end` where nothing is.
+    pub most: f32,
+    /// More is paler.
+    pub reversed: bool,
+    /// Where on the theme's scale the colours begin, 0 to 1: above 0 where nothing at all must look different from 0.
+    pub floor: f32,
+    /// The limit, with its words.
+    pub limit: Option<(f32, String)>,
+    /// Numbers under the scale.
+    pub ticks: Vec<(f32, String)>,
+    /// Bars: from, to, how many, and whether they are over.
+    pub bars: Vec<(f32, f32, u32, bool)>,
+    /// Words on the right.
+    pub lines: &'a [(String, Color32)],
+}
+
+impl HeatLegend<'_> {
+    /// Draws it.
+    pub fn show(&self, ui: &Ui, theme: &Theme, rect: Rect) {
+        let scale = Rect::from_min_max(
+            Pos2::new(rect.left(), rect.top() + 34.0),
+            Pos2::new(rect.right() - 190.0, rect.top() + 46.0),
+        );
+        let at = |share: f32| scale.left() + share * scale.width();
+        let painter = ui.painter();
+        for i in 0..96 {
+            let (from, to) = (i as f32 / 96.0, (i + 1) as f32 / 96.0);
+            let part = Rect::from_min_max(
+                Pos2::new(at(self.end * from), scale.top()),
+                Pos2::new(at(self.end * to) + 0.5, scale.bottom()),
+            );
+            let share = f32::midpoint(from, to);
+            let share = if self.reversed { 1.0 - share } else { share };
+            painter.rect_filled(part, 0.0, heat(theme, share.mul_add(1.0 - self.floor, self.floor)));
+        }
+        if self.most > self.end {
+            let part =
+                Rect::from_min_max(Pos2::new(at(self.end), scale.top()), Pos2::new(at(self.most), scale.bottom()));
+            painter.rect_filled(part, 0.0, theme.over);
+        }
+        let highest = self.bars.iter().map(|bar| bar.2).max().unwrap_or(1).max(1);
+        for &(from, to, count, over) in self.bars.iter().filter(|bar| bar.2 > 0) {
+            let height = (count as f32 / highest as f32).sqrt() * 26.0;
+            let bar = Rect::from_min_max(
+                Pos2::new(at(from), scale.top() - 3.0 - height.max(1.5)),
+                Pos2::new((at(to) - 1.0).max(at(from) + 1.0), scale.top() - 3.0),
+            );
+            painter.rect_filled(bar, 0.0, if over { theme.over } else { theme.text2 });
+        }
+        let small = Weight::Regular.at(size::SMALL);
+        let limit_at = self.limit.as_ref().map(|(share, _)| at(*share));
+        for (share, words) in &self.ticks {
+            let place = at(*share);
+            if limit_at.is_some_and(|limit| (limit - place).abs() < 44.0) {
+                continue;
+            }
+            let align = if *share <= 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
+            painter.text(Pos2::new(place, scale.bottom() + 2.0), align, words, small.clone(), theme.text2);
+        }
+        if let (Some(place), Some((_, words))) = (limit_at, &self.limit) {
+            painter.vline(place.round(), rect.top() + 4.0..=scale.bottom() + 3.0, Stroke::new(2.0, theme.over));
+            let align = if place > scale.right() - 90.0 { Align2::RIGHT_TOP } else { Align2::CENTER_TOP };
+            let font = Weight::SemiBold.at(size::SMALL);
+            painter.text(Pos2::new(place, scale.bottom() + 2.0), align, words, font, theme.danger);
+        }
+        for (i, (words, color)) in self.lines.iter().enumerate() {
+            let place = Pos2::new(rect.right(), rect.top() + 2.0 + 15.0 * i as f32);
+            painter.text(place, Align2::RIGHT_TOP, words, small.clone(), *color);
+        }
+    }
+}
