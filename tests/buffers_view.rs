@@ -277,3 +277,32 @@ fn the_table_looks_as_it_did() {
     harness.snapshot("buffers_grouped_dark");
     results.extend(harness.take_snapshot_results());
 }
+
+#[test]
+fn timeline_and_padding_say_the_same_as_the_report() {
+    for path in common::sample_programs() {
+        let profile = decode::open_path(&path, &Progress::default()).expect("a sample");
+        let analysis = ProfileAnalysis::new(&profile);
+        let report = highwater::export::report::build(&[(&profile, &analysis)], &[], &Default::default());
+        let written = highwater::export::report::write(&report, highwater::export::report::Format::Json);
+        let json: serde_json::Value = serde_json::from_str(&written).expect("JSON");
+        let space = &json["profiles"][0]["programs"][0]["spaces"][0];
+        let bytes = |key: &str| Bytes(space[key].as_u64().expect(key));
+        let shown = |view: &str| {
+            let place = Place { view: Some(view.to_owned()), ..Place::default() };
+            words(&gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, place))
+        };
+        let peak = bytes("reserved_peak_bytes");
+        let timeline = shown("timeline");
+        let wanted = format!("Live bytes over the program, peak {}", peak.short());
+        assert!(timeline.contains(&wanted), "{}: no '{wanted}'", path.display());
+        let point = space["reserved_peak_time"].as_u64().expect("a point");
+        let wanted = format!(" {}", thousands(point));
+        let title = timeline.iter().find(|label| label.starts_with("The peak, ")).expect("the peak's card");
+        assert!(title.ends_with(&wanted), "{}: {title} is not{wanted}", path.display());
+        let padding = bytes("padding_at_peak_bytes");
+        let wanted = format!("{} of {} at the peak", padding.short(), peak.short());
+        let said = shown("padding");
+        assert!(said.iter().any(|label| label.contains(&wanted)), "{}: no '{wanted}'", path.display());
+    }
+}

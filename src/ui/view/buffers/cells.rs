@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::analysis::scope;
 use crate::analysis::table::{BufferTable, Column, GroupRow, Key, Line, Shown};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
-use crate::ui::view::palette;
+use super::super::palette;
 use crate::ui::widget::table as widget;
 use crate::ui::widget::table::Cell;
 use crate::ui::widget::theme::Slot;

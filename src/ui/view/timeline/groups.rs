@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{BufferId, Category};
 use crate::ui::session::{SpaceData, Spread};
-use crate::ui::view::palette;
+use super::super::palette;
 use crate::ui::widget::theme::Slot;
 
 /// The curves of a grouping with a colour for each group.
