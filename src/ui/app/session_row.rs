@@ -13,6 +13,9 @@ use crate::ui::widget::controls::{Mark, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
 
+/// Names of other files that are said.
+const NAMED: usize = 3;
+
 /// What a row says.
 #[derive(Default)]
 struct Facts {
@@ -49,10 +52,11 @@ impl App {
             lines.push(format!("{}, {}", listed.file, Bytes(listed.bytes).short()));
             let companions: Vec<&str> = listed.companions().iter().map(crate::source::Member::file_name).collect();
             if !companions.is_empty() {
-                lines.push(format!("with {}", companions.join(", ")));
+                lines.push(format!("with {}", some_of(&companions)));
             }
             if !listed.others.is_empty() {
-                lines.push(format!("also there: {}", listed.others.join(", ")));
+                let others: Vec<&str> = listed.others.iter().map(String::as_str).collect();
+                lines.push(format!("also there: {}", some_of(&others)));
             }
         }
         lines.join("\n")
@@ -167,6 +171,15 @@ impl App {
             loading.cancel();
         }
         response.clicked()
+    }
+}
+
+/// The first few names, and how many more.
+fn some_of(names: &[&str]) -> String {
+    let named = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 
