@@ -145,7 +145,7 @@ impl App {
 
     fn contains(&self, entry: &FileEntry, words: &[&str]) -> bool {
         let mut text = entry.name.to_lowercase();
-        if let Some(listed) = self.listed(entry) {
+        if let Some(listed) = entry.listed() {
             text = format!("{text} {} {}", listed.group.to_lowercase(), listed.file.to_lowercase());
         }
         words.iter().all(|word| text.contains(word))

@@ -35,8 +35,8 @@ pub struct Lanes {
     span: Option<(i64, i64)>,
     count: u64,
     slots: Vec<Slot>,
-    /// Device, its runs by start, and for each run the latest end so far.
-    lanes: Vec<(String, Vec<Run>)>,
+    /// Device, its runs by start.
+    devices: Vec<(String, Vec<Run>)>,
     hidden: usize,
 }
 
@@ -61,16 +61,16 @@ impl Lanes {
             let (first, last) = all.span.unwrap_or((run.start_ps, end));
             all.span = Some((first.min(run.start_ps), last.max(end)));
             let lane = *lanes.entry(&run.device).or_insert_with(|| {
-                all.lanes.push((run.device.clone(), Vec::new()));
-                all.lanes.len() - 1
+                all.devices.push((run.device.clone(), Vec::new()));
+                all.devices.len() - 1
             });
-            all.lanes[lane].1.push(Run { start: run.start_ps, end, name });
+            all.devices[lane].1.push(Run { start: run.start_ps, end, name });
         }
-        all.lanes.sort_by(|a, b| a.0.cmp(&b.0));
-        for (_, runs) in &mut all.lanes {
+        all.devices.sort_by(|a, b| a.0.cmp(&b.0));
+        for (_, runs) in &mut all.devices {
             runs.sort_by_key(|run| (run.start, run.end));
         }
-        all.hidden = all.lanes.len().saturating_sub(MAX_LANES);
+        all.hidden = all.devices.len().saturating_sub(MAX_LANES);
         // The programs that ran longest have colours of their own.
         let mut order: Vec<usize> = (0..time.len()).collect();
         order.sort_by_key(|&name| std::cmp::Reverse(time[name]));
@@ -83,7 +83,7 @@ impl Lanes {
 
     /// Height of all lanes that are shown.
     pub fn height(&self) -> f32 {
-        self.lanes.len().min(MAX_LANES) as f32 * LANE
+        self.devices.len().min(MAX_LANES) as f32 * LANE
     }
 
     /// From the first start to the last end.
@@ -108,7 +108,7 @@ pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, lanes: &Lanes, places
     state.runs.show(ui, rect, "runs of programs", key, theme.panel, |raster| {
         let width = raster.width() as i64;
         let scale = raster.scale();
-        for (i, (_, runs)) in lanes.lanes.iter().take(MAX_LANES).enumerate() {
+        for (i, (_, runs)) in lanes.devices.iter().take(MAX_LANES).enumerate() {
             let top = (i as f32 * LANE * scale).round() as i64;
             let bottom = ((i + 1) as f32 * LANE * scale).round() as i64 - 1;
             let mut before: Option<i64> = None;
@@ -128,7 +128,7 @@ pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, lanes: &Lanes, places
         }
     });
     let small = Weight::Regular.at(size::SMALL);
-    for (i, (device, runs)) in lanes.lanes.iter().take(MAX_LANES).enumerate() {
+    for (i, (device, runs)) in lanes.devices.iter().take(MAX_LANES).enumerate() {
         let top = rect.top() + i as f32 * LANE;
         let at = Pos2::new(rect.left() - 10.0, top + LANE / 2.0);
         let words = device.trim_start_matches("/device:");
@@ -138,12 +138,11 @@ pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, lanes: &Lanes, places
     let response = ui.interact(rect, ui.scope_id().with("runs"), Sense::hover());
     let hidden =
         if lanes.hidden > 0 { format!("; {} further devices are not shown", lanes.hidden) } else { String::new() };
-    let spoken =
-        format!("{} runs of {} programs{hidden}", thousands(lanes.count), thousands(lanes.names.len() as u64));
+    let spoken = format!("{} runs of {} programs{hidden}", thousands(lanes.count), thousands(lanes.names.len() as u64));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     let (Some(at), Some(time)) = (response.hover_pos(), state.cursor) else { return };
     let lane = ((at.y - rect.top()) / LANE) as usize;
-    let Some((device, runs)) = lanes.lanes.get(lane).filter(|_| lane < MAX_LANES) else { return };
+    let Some((device, runs)) = lanes.devices.get(lane).filter(|_| lane < MAX_LANES) else { return };
     let pixel = (places.x.len() / f64::from(rect.width())) as i64;
     let Some(run) = run_at(runs, time.saturating_sub(pixel), time.saturating_add(pixel).saturating_add(1)) else {
         return;
@@ -165,12 +164,7 @@ pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, lanes: &Lanes, places
             milliseconds(run.end as f64, 1e6)
         );
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text));
-        ui.label(text(
-            format!("ran {} times", thousands(times)),
-            size::SMALL,
-            Weight::Regular,
-            theme.text2,
-        ));
+        ui.label(text(format!("ran {} times", thousands(times)), size::SMALL, Weight::Regular, theme.text2));
     });
 }
 

@@ -107,6 +107,7 @@ impl Places {
 }
 
 /// Whether there is a history or runs of programs.
+#[must_use]
 pub fn has(document: &Document) -> bool {
     !document.profile.runtime.is_empty() || !document.profile.executions.is_empty()
 }
