@@ -185,6 +185,12 @@ impl HeapAnalysis {
 /// Highest bin: chunks of 256·2^20 bytes and more.
 const LAST_BIN: u32 = 20;
 
+/// The size from which on chunks belong to a bin.
+#[must_use]
+pub fn smallest(bin: &Bin) -> Bytes {
+    Bytes(256u64.checked_shl(bin.number.clamp(0, 40) as u32).unwrap_or(u64::MAX))
+}
+
 /// The bins of an address space: the file's, else counted from its chunks. Those without chunks are left out.
 #[must_use]
 pub fn bins(heap: &HeapMap) -> Vec<Bin> {

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::analysis::live_set::{Group, LiveAnalysis};
+use crate::analysis::live_set::{Group, LiveAnalysis, bins, smallest};
 use crate::analysis::runtime::{AllocatorAnalysis, LiveAllocation};
-use crate::model::LiveSet;
+use crate::model::{Bin, LiveSet};
 
 /// An allocator's history (`ALLOCATOR`).
 #[derive(Debug, Serialize)]
@@ -131,6 +131,23 @@ pub struct HeapReport {
     pub chunks: usize,
     /// What the largest free chunk is short of the failed request.
     pub short_by_bytes: Option<u64>,
+    /// Chunks by size, ascending; those without chunks are left out.
+    pub bins: Vec<BinReport>,
+}
+
+/// Chunks of similar size.
+#[derive(Debug, Serialize)]
+pub struct BinReport {
+    /// Smallest size.
+    pub from_bytes: u64,
+    /// Bytes.
+    pub bytes: u64,
+    /// Bytes in use.
+    pub in_use_bytes: u64,
+    /// Chunks.
+    pub chunks: i64,
+    /// Chunks in use.
+    pub in_use: i64,
 }
 
 /// Describes an allocator's history.
@@ -161,6 +178,16 @@ fn row(allocation: &LiveAllocation) -> AllocationReport {
         region: allocation.region.clone(),
         dtype: allocation.data_type.clone(),
         shape: allocation.shape.clone(),
+    }
+}
+
+fn bin(bin: &Bin) -> BinReport {
+    BinReport {
+        from_bytes: smallest(bin).0,
+        bytes: bin.bytes.0,
+        in_use_bytes: bin.bytes_in_use.0,
+        chunks: bin.chunks,
+        in_use: bin.chunks_in_use,
     }
 }
 
@@ -195,6 +222,7 @@ pub fn snapshot(set: &LiveSet, analysis: &LiveAnalysis, top: usize) -> SnapshotR
             regions: analysis.regions.len(),
             chunks: heap.chunks.len(),
             short_by_bytes: analysis.short_by.map(|bytes| bytes.0),
+            bins: bins(heap).iter().map(bin).collect(),
         }),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::loading::{Loading, Outcome, Source};
-use crate::decode::Session;
+use crate::decode::{Entry, Session};
 use crate::model::Bytes;
 use crate::ui::session::{Derived, Document, Job, Locals, Shared, Spot, Work};
 
@@ -449,13 +449,19 @@ impl Files {
 }
 
 impl FileEntry {
+    /// The line of the list that it stands for.
+    #[must_use]
+    pub fn listed(&self) -> Option<&Entry> {
+        match &self.source {
+            Source::Entry(session, _, row) => session.entries.get(*row),
+            Source::Path(_) | Source::Bytes(..) => None,
+        }
+    }
+
     /// What a program of a list needs and how much there is, where it was looked at.
     #[must_use]
     pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
-        match &self.source {
-            Source::Entry(session, _, row) => session.entries.get(*row)?.known(),
-            Source::Path(_) | Source::Bytes(..) => None,
-        }
+        self.listed()?.known()
     }
 
     /// What tells it from every other entry.

@@ -74,6 +74,10 @@ pub struct App {
     capacity_field: String,
     /// Words that the list of programs must contain.
     search: String,
+    /// Whether they are being typed.
+    searching: bool,
+    /// The entry that the list was last scrolled to.
+    revealed: Option<usize>,
     ctx: egui::Context,
     running: std::sync::Arc<std::sync::atomic::AtomicUsize>,
 }
@@ -103,6 +107,8 @@ impl App {
             message: None,
             capacity_field: String::new(),
             search: String::new(),
+            searching: false,
+            revealed: None,
             ctx: ctx.clone(),
             running: std::sync::Arc::default(),
         };
@@ -121,6 +127,7 @@ impl App {
     /// Begins to open something; what is open stays.
     pub fn open(&mut self, source: Source) {
         let work = self.work();
+        self.search.clear();
         self.files.open(source, &work);
         self.poll();
     }
@@ -390,6 +397,7 @@ impl App {
             Command::Clear if self.help => self.help = false,
             Command::Clear if self.palette.is_some() => self.palette = None,
             Command::Clear if self.path_field.is_some() => self.path_field = None,
+            Command::Clear if self.searching => self.search.clear(),
             Command::View(_)
             | Command::Back
             | Command::Forward

@@ -58,7 +58,8 @@ impl App {
                 .desired_width(field.width());
             let response = child.add_sized(field.size(), edit);
             response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Search programs"));
-            if response.has_focus() && child.input(|i| i.key_pressed(egui::Key::Escape)) {
+            self.searching = response.has_focus();
+            if (response.has_focus() || response.lost_focus()) && child.input(|i| i.key_pressed(egui::Key::Escape)) {
                 self.search.clear();
             }
             top = field.bottom() + 6.0;
@@ -67,7 +68,9 @@ impl App {
         let list = Rect::from_min_max(Pos2::new(full.left(), top), Pos2::new(full.right() - 1.0, foot.top()));
         let mut asked = Asked::default();
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(list));
-        self.rows(&mut child, theme, rail, &lines, &mut asked);
+        let reveal = self.files.current.filter(|_| self.revealed != self.files.current);
+        self.rows(&mut child, theme, rail, &lines, reveal, &mut asked);
+        self.revealed = self.files.current;
         let work = self.work();
         if let Some(index) = asked.show {
             self.files.show(index, &work);
@@ -142,13 +145,13 @@ impl App {
 
     fn contains(&self, entry: &FileEntry, words: &[&str]) -> bool {
         let mut text = entry.name.to_lowercase();
-        if let Some(listed) = self.listed(entry) {
+        if let Some(listed) = entry.listed() {
             text = format!("{text} {} {}", listed.group.to_lowercase(), listed.file.to_lowercase());
         }
         words.iter().all(|word| text.contains(word))
     }
 
-    fn rows(&self, ui: &mut Ui, theme: &Theme, rail: bool, lines: &[Line], asked: &mut Asked) {
+    fn rows(&self, ui: &mut Ui, theme: &Theme, rail: bool, lines: &[Line], reveal: Option<usize>, asked: &mut Asked) {
         let width = ui.available_width();
         let height = |line: &Line| if matches!(line, Line::Head(_)) { HEAD } else { ROW };
         let mut tops = Vec::with_capacity(lines.len() + 1);
@@ -162,6 +165,11 @@ impl App {
             |ui, seen| {
                 ui.set_height(total);
                 let origin = ui.min_rect().min;
+                let at = reveal.and_then(|index| lines.iter().position(|line| *line == Line::Entry(index)));
+                if let Some(row) = at {
+                    let rect = Rect::from_min_size(origin + Vec2::new(0.0, tops[row]), Vec2::new(width, ROW));
+                    ui.scroll_to_rect(rect, None);
+                }
                 let first = tops.partition_point(|&top| top <= seen.top()).saturating_sub(1);
                 for (line, &top) in lines.iter().zip(&tops).skip(first).take_while(|(_, top)| **top < seen.bottom()) {
                     let rect = Rect::from_min_size(origin + Vec2::new(0.0, top), Vec2::new(width, height(line)));

@@ -4,14 +4,16 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::App;
 use super::files::{FileEntry, FileState, OpenFile};
-use super::loading::{Loading, Source};
+use super::loading::Loading;
 use super::top_bar::mark_of;
 use crate::analysis::Verdict;
-use crate::decode::Entry;
 use crate::model::{Bytes, thousands};
 use crate::ui::widget::controls::{Mark, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
+
+/// Names of other files that are said.
+const NAMED: usize = 3;
 
 /// What a row says.
 #[derive(Default)]
@@ -28,14 +30,6 @@ struct Facts {
 }
 
 impl App {
-    /// The line of the list that an entry stands for.
-    pub(super) fn listed<'a>(&self, entry: &'a FileEntry) -> Option<&'a Entry> {
-        match &entry.source {
-            Source::Entry(session, _, row) => session.entries.get(*row),
-            Source::Path(_) | Source::Bytes(..) => None,
-        }
-    }
-
     /// What is said when the pointer rests on a row.
     pub(super) fn row_hint(&self, entry: &FileEntry) -> String {
         if self.options.names_hidden {
@@ -44,15 +38,16 @@ impl App {
         let mut lines = Vec::new();
         lines.extend(entry.error.iter().map(|error| format!("could not be read: {error}")));
         lines.extend(entry.source.path().map(|path| path.display().to_string()));
-        if let Some(listed) = self.listed(entry) {
+        if let Some(listed) = entry.listed() {
             lines.push(listed.name.clone());
             lines.push(format!("{}, {}", listed.file, Bytes(listed.bytes).short()));
             let companions: Vec<&str> = listed.companions().iter().map(crate::source::Member::file_name).collect();
             if !companions.is_empty() {
-                lines.push(format!("with {}", companions.join(", ")));
+                lines.push(format!("with {}", some_of(&companions)));
             }
             if !listed.others.is_empty() {
-                lines.push(format!("also there: {}", listed.others.join(", ")));
+                let others: Vec<&str> = listed.others.iter().map(String::as_str).collect();
+                lines.push(format!("also there: {}", some_of(&others)));
             }
         }
         lines.join("\n")
@@ -69,7 +64,7 @@ impl App {
                     facts.second.clear();
                 }
                 // In a list the name is said already; its place tells it from others of the name.
-                if self.listed(entry).is_some() && facts.second == entry.name {
+                if entry.listed().is_some() && facts.second == entry.name {
                     facts.second = self.listed_facts(entry).second;
                 }
                 facts
@@ -105,7 +100,7 @@ impl App {
     }
 
     fn listed_facts(&self, entry: &FileEntry) -> Facts {
-        let Some(listed) = self.listed(entry) else { return Facts::default() };
+        let Some(listed) = entry.listed() else { return Facts::default() };
         let others = match listed.others.len() {
             0 => String::new(),
             1 => "and 1 other file".to_owned(),
@@ -167,6 +162,15 @@ impl App {
             loading.cancel();
         }
         response.clicked()
+    }
+}
+
+/// The first few names, and how many more.
+fn some_of(names: &[&str]) -> String {
+    let named = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 

@@ -3,7 +3,7 @@
 use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::palette;
-use crate::analysis::live_set::{Group, HeapAnalysis, bins};
+use crate::analysis::live_set::{Group, HeapAnalysis, bins, smallest};
 use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveSet, StringId, UnitSystem, parse_size, percent, thousands};
 use crate::ui::session::{Document, ViewContext};
 use crate::ui::widget::axis::Span;
@@ -403,7 +403,7 @@ fn bin_table(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, request:
         Column::number("In use", 150.0).fixed(),
     ];
     let bins = &state.bins;
-    let from = |bin: &Bin| Bytes(256u64.checked_shl(bin.number.clamp(0, 40) as u32).unwrap_or(u64::MAX));
+    let from = smallest;
     let wanted = request.and_then(|request| bins.iter().rposition(|bin| from(bin) <= request));
     let table = Table {
         columns: &columns,

@@ -131,7 +131,7 @@ impl Icicle<'_> {
         let mut out = IcicleResponse { hovered: None, rest: 0, went: false, response: ground };
         let mut to = None;
         for (i, placed) in state.placed.iter().enumerate() {
-            let place = self.rect_of(placed, state, rect);
+            let place = Self::rect_of(placed, state, rect);
             if place.bottom() <= rect.top() || place.top() >= rect.bottom() {
                 continue;
             }
@@ -173,7 +173,7 @@ impl Icicle<'_> {
             out.went = true;
         }
         if below > 0.0 {
-            self.bar(&painter, state, rect, below, &theme);
+            Self::bar(&painter, state, rect, below, &theme);
         }
         out
     }
@@ -184,7 +184,7 @@ impl Icicle<'_> {
         state.rows as f32 * ROW
     }
 
-    fn rect_of(&self, placed: &Placed, state: &IcicleState, rect: Rect) -> Rect {
+    fn rect_of(placed: &Placed, state: &IcicleState, rect: Rect) -> Rect {
         let top = rect.top() + placed.row as f32 * ROW - state.top;
         Rect::from_min_max(Pos2::new(rect.left() + placed.left, top), Pos2::new(rect.left() + placed.right, top + ROW))
     }
@@ -284,7 +284,7 @@ impl Icicle<'_> {
     }
 
     /// How far it is scrolled, where rows are below.
-    fn bar(&self, painter: &egui::Painter, state: &IcicleState, rect: Rect, below: f32, theme: &Theme) {
+    fn bar(painter: &egui::Painter, state: &IcicleState, rect: Rect, below: f32, theme: &Theme) {
         let length = (rect.height() * rect.height() / (below + rect.height())).max(24.0);
         let top = rect.top() + (rect.height() - length) * state.top / below;
         let thumb = Rect::from_min_size(Pos2::new(rect.right() - 6.0, top), Vec2::new(4.0, length));
@@ -362,7 +362,7 @@ mod tests {
         fn bytes(&self, node: usize) -> u64 {
             self.bytes[node]
         }
-        fn name(&self, _: usize) -> &str {
+        fn name(&self, _: usize) -> &'static str {
             "n"
         }
         fn slot(&self, _: usize) -> Slot {

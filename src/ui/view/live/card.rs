@@ -1,5 +1,7 @@
 //! Details of what is alive: the stack of the chosen entry, or of the frame under the pointer.
 
+use std::fmt::Write as _;
+
 use egui::Ui;
 
 use super::State;
@@ -45,7 +47,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
             let place = format!("{}:{}", frame.file, frame.line);
             let short = format!("  {}:{}", short_path(&frame.file), frame.line);
             cut_label(ui, &short, Weight::Mono.at(size::SMALL), theme.text3, width).on_hover_text(&place);
-            words.push_str(&format!("{} {place}\n", frame.function));
+            let _ = writeln!(words, "{} {place}", frame.function);
         }
         if link(ui, "Copy the stack", theme).clicked() {
             context.actions.push(Action::Copy(words));

@@ -69,6 +69,7 @@ impl IcicleTree for Colored<'_> {
 }
 
 /// Whether there is something alive with stacks; an allocator's dump has a view of its own.
+#[must_use]
 pub fn has(document: &Document) -> bool {
     document.profile.live.as_ref().is_some_and(|live| live.heap.is_none() && !live.entries.is_empty())
 }

@@ -28,61 +28,67 @@ struct Run {
 /// Runs by device and start.
 #[derive(Default)]
 pub struct Lanes {
-    of: Option<usize>,
     names: Vec<String>,
+    /// How often each ran, on all devices.
+    times: Vec<u64>,
+    /// From the first start to the last end.
+    span: Option<(i64, i64)>,
+    count: u64,
     slots: Vec<Slot>,
-    /// Device, its runs by start, and for each run the latest end so far.
-    lanes: Vec<(String, Vec<Run>)>,
+    /// Device, its runs by start.
+    devices: Vec<(String, Vec<Run>)>,
     hidden: usize,
 }
 
 impl Lanes {
-    /// Sorts the runs of a document.
-    pub fn update(&mut self, executions: &[Execution], document: usize) {
-        if self.of == Some(document) {
-            return;
-        }
-        *self = Self { of: Some(document), ..Self::default() };
+    /// Sorts runs by device and time.
+    pub fn new(executions: &[Execution]) -> Self {
+        let mut all = Self { count: executions.len() as u64, ..Self::default() };
         let mut names: HashMap<&str, u32> = HashMap::new();
         let mut time: Vec<i64> = Vec::new();
         let mut lanes: HashMap<&str, usize> = HashMap::new();
         for run in executions {
             let name = *names.entry(&run.name).or_insert_with(|| {
-                self.names.push(run.name.clone());
+                all.names.push(run.name.clone());
                 time.push(0);
+                all.times.push(0);
                 (time.len() - 1) as u32
             });
             let length = run.end_ps.saturating_sub(run.start_ps).max(0);
             time[name as usize] = time[name as usize].saturating_add(length);
+            all.times[name as usize] += 1;
+            let end = run.start_ps.saturating_add(length);
+            let (first, last) = all.span.unwrap_or((run.start_ps, end));
+            all.span = Some((first.min(run.start_ps), last.max(end)));
             let lane = *lanes.entry(&run.device).or_insert_with(|| {
-                self.lanes.push((run.device.clone(), Vec::new()));
-                self.lanes.len() - 1
+                all.devices.push((run.device.clone(), Vec::new()));
+                all.devices.len() - 1
             });
-            self.lanes[lane].1.push(Run { start: run.start_ps, end: run.start_ps.saturating_add(length), name });
+            all.devices[lane].1.push(Run { start: run.start_ps, end, name });
         }
-        self.lanes.sort_by(|a, b| a.0.cmp(&b.0));
-        for (_, runs) in &mut self.lanes {
+        all.devices.sort_by(|a, b| a.0.cmp(&b.0));
+        for (_, runs) in &mut all.devices {
             runs.sort_by_key(|run| (run.start, run.end));
         }
-        self.hidden = self.lanes.len().saturating_sub(MAX_LANES);
+        all.hidden = all.devices.len().saturating_sub(MAX_LANES);
         // The programs that ran longest have colours of their own.
         let mut order: Vec<usize> = (0..time.len()).collect();
         order.sort_by_key(|&name| std::cmp::Reverse(time[name]));
-        self.slots = vec![Slot::Temporary; time.len()];
+        all.slots = vec![Slot::Temporary; time.len()];
         for (rank, name) in order.into_iter().enumerate() {
-            self.slots[name] = palette::slot_of_group(rank, "");
+            all.slots[name] = palette::slot_of_group(rank, "");
         }
+        all
     }
 
     /// Height of all lanes that are shown.
     pub fn height(&self) -> f32 {
-        self.lanes.len().min(MAX_LANES) as f32 * LANE
+        self.devices.len().min(MAX_LANES) as f32 * LANE
     }
 
     /// From the first start to the last end.
-    pub fn span(&self) -> Option<(i64, i64)> {
-        let runs = || self.lanes.iter().flat_map(|lane| &lane.1);
-        Some((runs().map(|run| run.start).min()?, runs().map(|run| run.end).max()?))
+    pub const fn span(&self) -> Option<(i64, i64)> {
+        self.span
     }
 }
 
@@ -93,17 +99,16 @@ fn run_at(runs: &[Run], from: i64, to: i64) -> Option<Run> {
     (last.end > from || last.start >= from).then_some(*last)
 }
 
-pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, places: &Places) {
+pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, lanes: &Lanes, places: &Places) {
     let rect = places.runs;
     if rect.height() < 1.0 {
         return;
     }
-    let lanes = &state.lanes;
-    let key = (lanes.of, [places.x.lo, places.x.hi].map(f64::to_bits), theme.dark);
+    let key = (state.lanes_of, lanes.count, [places.x.lo, places.x.hi].map(f64::to_bits), theme.dark);
     state.runs.show(ui, rect, "runs of programs", key, theme.panel, |raster| {
         let width = raster.width() as i64;
         let scale = raster.scale();
-        for (i, (_, runs)) in lanes.lanes.iter().take(MAX_LANES).enumerate() {
+        for (i, (_, runs)) in lanes.devices.iter().take(MAX_LANES).enumerate() {
             let top = (i as f32 * LANE * scale).round() as i64;
             let bottom = ((i + 1) as f32 * LANE * scale).round() as i64 - 1;
             let mut before: Option<i64> = None;
@@ -123,7 +128,7 @@ pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, places: &Places) {
         }
     });
     let small = Weight::Regular.at(size::SMALL);
-    for (i, (device, runs)) in lanes.lanes.iter().take(MAX_LANES).enumerate() {
+    for (i, (device, runs)) in lanes.devices.iter().take(MAX_LANES).enumerate() {
         let top = rect.top() + i as f32 * LANE;
         let at = Pos2::new(rect.left() - 10.0, top + LANE / 2.0);
         let words = device.trim_start_matches("/device:");
@@ -131,15 +136,13 @@ pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, places: &Places) {
         captions(ui, lanes, runs, places, top);
     }
     let response = ui.interact(rect, ui.scope_id().with("runs"), Sense::hover());
-    let count: usize = lanes.lanes.iter().map(|lane| lane.1.len()).sum();
     let hidden =
         if lanes.hidden > 0 { format!("; {} further devices are not shown", lanes.hidden) } else { String::new() };
-    let spoken =
-        format!("{} runs of {} programs{hidden}", thousands(count as u64), thousands(lanes.names.len() as u64));
+    let spoken = format!("{} runs of {} programs{hidden}", thousands(lanes.count), thousands(lanes.names.len() as u64));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     let (Some(at), Some(time)) = (response.hover_pos(), state.cursor) else { return };
     let lane = ((at.y - rect.top()) / LANE) as usize;
-    let Some((device, runs)) = lanes.lanes.get(lane).filter(|_| lane < MAX_LANES) else { return };
+    let Some((device, runs)) = lanes.devices.get(lane).filter(|_| lane < MAX_LANES) else { return };
     let pixel = (places.x.len() / f64::from(rect.width())) as i64;
     let Some(run) = run_at(runs, time.saturating_sub(pixel), time.saturating_add(pixel).saturating_add(1)) else {
         return;
@@ -150,7 +153,7 @@ pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, places: &Places) {
     let place = Rect::from_min_max(Pos2::new(left, top), Pos2::new(right.max(left + 2.0), top + LANE - 1.0));
     ui.painter().rect_stroke(place, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Outside);
     let name = lanes.names[run.name as usize].clone();
-    let times = runs.iter().filter(|other| other.name == run.name).count();
+    let times = lanes.times[run.name as usize];
     response.on_hover_ui_at_pointer(|ui| {
         ui.label(text(name, size::BODY, Weight::SemiBold, theme.text));
         let length = (run.end - run.start) as f64;
@@ -161,12 +164,7 @@ pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, places: &Places) {
             milliseconds(run.end as f64, 1e6)
         );
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text));
-        ui.label(text(
-            format!("ran {} times here", thousands(times as u64)),
-            size::SMALL,
-            Weight::Regular,
-            theme.text2,
-        ));
+        ui.label(text(format!("ran {} times", thousands(times)), size::SMALL, Weight::Regular, theme.text2));
     });
 }
 

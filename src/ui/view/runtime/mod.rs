@@ -14,7 +14,7 @@ use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, Origin, breakdown, bytes_of};
 use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorTrace, Bytes, percent, thousands};
-use crate::ui::session::{Document, Job, Locals, ViewContext};
+use crate::ui::session::{Document, Job, Locals, ViewContext, Work};
 use crate::ui::widget::axis::{Span, decimal_ticks};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
@@ -38,6 +38,8 @@ const GUTTER: f32 = 76.0;
 const BUTTONS: usize = 4;
 /// Free memory is drawn at first where the peak is at least this part of the capacity.
 const SEEN: u64 = 6;
+/// Histories of fewer events are worked out within a frame.
+const AT_ONCE: usize = 20_000;
 /// Colours.
 const HEAP: Slot = Slot::Activation;
 const STACK: Slot = Slot::Thread;
@@ -69,7 +71,9 @@ struct State {
     curve: CachedRaster,
     fragmentation: CachedRaster,
     runs: CachedRaster,
-    lanes: band::Lanes,
+    lanes: Option<Job<Arc<band::Lanes>>>,
+    /// The document that the lanes are of.
+    lanes_of: Option<usize>,
     table: TableState,
 }
 
@@ -103,6 +107,7 @@ impl Places {
 }
 
 /// Whether there is a history or runs of programs.
+#[must_use]
 pub fn has(document: &Document) -> bool {
     !document.profile.runtime.is_empty() || !document.profile.executions.is_empty()
 }
@@ -148,9 +153,9 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let legend_row = line(head.bottom() + 2.0, 20.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_row).id_salt("legend"));
     legends(&mut child, context, theme, worked.as_deref(), shows_free.unwrap_or(false));
-    state.lanes.update(&document.profile.executions, Arc::as_ptr(&document) as usize);
+    let runs = lanes(context, state);
     let curve = worked.as_ref().map(|worked| &worked.curve);
-    let span = whole_span(curve, &state.lanes);
+    let span = whole_span(curve, &runs);
     let (whole, mut x) = (span, state.x.map_or(span, |x| x.kept_in(span)));
     if all {
         x = whole;
@@ -158,7 +163,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     }
     let (from, right) = (full.left() + GUTTER, full.right() - 16.0);
     let top = legend_row.bottom() + 14.0;
-    let lanes = state.lanes.height();
+    let lanes = runs.height();
     let fragmented = curve.is_some_and(|curve| curve.has_fragmentation);
     let fragmentation = if fragmented { 40.0 } else { 0.0 };
     let has_table = worked.as_ref().is_some_and(|worked| !worked.rows.is_empty());
@@ -169,14 +174,14 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         Pos2::new(from, curve_rect.bottom() + if fragmented { 8.0 } else { 0.0 }),
         Vec2::new(curve_rect.width(), (fragmentation - 8.0).max(0.0)),
     );
-    let runs = Rect::from_min_size(
+    let band = Rect::from_min_size(
         Pos2::new(from, fragmentation_rect.bottom() + if lanes > 0.0 { 6.0 } else { 0.0 }),
         Vec2::new(curve_rect.width(), lanes),
     );
     if curve_rect.width() < 60.0 {
         return;
     }
-    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs, x, whole };
+    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, whole };
     input::take(ui, state, &mut places);
     x = places.x;
     state.x = (x != whole).then_some(x);
@@ -184,9 +189,9 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         plot::show(ui, context, theme, state, &places, trace, analysis, &worked.curve);
         plot::fragmentation(ui, theme, state, &places, &worked.curve);
     }
-    band::show(ui, theme, state, &places);
+    band::show(ui, theme, state, &runs, &places);
     axis(ui, theme, &places);
-    let below = runs.bottom() + 24.0;
+    let below = band.bottom() + 24.0;
     marks(ui, theme, state, &places);
     let strip = line(below, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(strip).id_salt("range"));
@@ -213,7 +218,10 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
     let of = (Arc::as_ptr(context.document) as usize, allocator);
     if state.of != Some(of) {
         let document = Arc::clone(context.document);
-        state.job = Some(Job::start(context.work, "allocator history", move || {
+        // A short history is there in the first frame.
+        let events = document.profile.runtime.get(allocator).map_or(0, |trace| trace.events.len());
+        let work = Work { synchronous: context.work.synchronous || events < AT_ONCE, ..context.work.clone() };
+        state.job = Some(Job::start(&work, "allocator history", move || {
             let history = document.profile.runtime.get(allocator).zip(document.analysis.runtime.get(allocator));
             let worked = history.map(|(trace, analysis)| Worked {
                 curve: RuntimeCurve::new(trace, analysis),
@@ -225,6 +233,20 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
         (state.x, state.range, state.table) = (None, None, TableState::default());
     }
     state.job.as_mut()?.poll().cloned()
+}
+
+/// Runs of programs by device, sorted aside where they are many.
+fn lanes(context: &ViewContext<'_>, state: &mut State) -> Arc<band::Lanes> {
+    let of = Arc::as_ptr(context.document) as usize;
+    if state.lanes_of != Some(of) {
+        let document = Arc::clone(context.document);
+        let at_once = document.profile.executions.len() < AT_ONCE;
+        let work = Work { synchronous: context.work.synchronous || at_once, ..context.work.clone() };
+        let sort = move || Arc::new(band::Lanes::new(&document.profile.executions));
+        state.lanes = Some(Job::start(&work, "runs of programs", sort));
+        state.lanes_of = Some(of);
+    }
+    state.lanes.as_mut().and_then(|job| job.poll().cloned()).unwrap_or_default()
 }
 
 fn whole_span(curve: Option<&RuntimeCurve>, lanes: &band::Lanes) -> Span {
