@@ -89,9 +89,16 @@ fn pattern(scopes: &[(&str, (u64, usize))]) -> String {
     if stem.len() < first.len() && alike > 1 { format!("{stem}*") } else { (*first).to_owned() }
 }
 
+/// Whether the largest come out of a loop: they are named so, or begin as an empty array that a loop then fills.
+fn is_scan(case: &Case<'_>, held: &[&AtPeak]) -> bool {
+    let in_loop = |family: usize| case.name(family).contains("/while");
+    let Some(first) = held.first() else { return false };
+    let is_filled = case.name(first.family).ends_with("broadcast_in_dim");
+    in_loop(first.family) || (is_filled && (0..case.memory.families.list.len()).any(in_loop))
+}
+
 fn advise(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], pattern: &str, is_predicted: bool) {
-    let is_scan = held.first().is_some_and(|t| case.name(t.family).contains("while"));
-    if is_scan {
+    if is_scan(case, held) {
         finding.advice.push(
             "the layers run in a `scan`: wrap its body in `jax.checkpoint` (`jax.lax.scan(jax.checkpoint(body), …)`), then only the carry of each layer is kept".to_owned(),
         );
@@ -99,8 +106,10 @@ fn advise(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], pattern: &st
             .warnings
             .push("what a scan would keep then is not predicted; the saving is the most there is".to_owned());
     } else {
+        let what =
+            if pattern == "*" { "around each layer".to_owned() } else { format!("on what is named `{pattern}`") };
         finding.advice.push(format!(
-            "`jax.checkpoint` on what is named `{pattern}`: its inputs are kept, the rest is computed again in the backward pass{}",
+            "`jax.checkpoint` {what}: its inputs are kept, the rest is computed again in the backward pass{}",
             if is_predicted { "" } else { " (give the layers a `jax.named_scope` to see what each would save)" }
         ));
     }

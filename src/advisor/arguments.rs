@@ -2,7 +2,7 @@
 
 use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding};
-use crate::model::{Bytes, percent};
+use crate::model::Bytes;
 
 /// Name of the rule.
 pub const NAME: &str = "arguments";
@@ -21,7 +21,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     rows.sort_unstable_by(|a, b| b.cmp(a));
     let mut finding = case.finding(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));
-    finding.title = format!("Arguments alone take {} of the available memory", percent(bytes, capacity));
+    finding.title = format!("Arguments alone take {}", case.of_capacity(bytes));
     finding.why = format!(
         "{} of arguments leave {} for results and temporaries; no change to the computation can help. The largest is {}.",
         Bytes(bytes).short(),

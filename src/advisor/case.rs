@@ -7,7 +7,7 @@ use super::finding::{Finding, Severity};
 use crate::analysis::packing::FALLBACK_SHARE;
 use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{BufferId, Bytes, Device, Program, ShapeNode};
+use crate::model::{BufferId, Bytes, Device, Program, ShapeNode, percent, thousands};
 
 /// The page most rules rest on.
 pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/xla/errors/error_1000";
@@ -100,6 +100,17 @@ impl<'a> Case<'a> {
     #[must_use]
     pub fn is_share_of_capacity(&self, bytes: u64, share: f64) -> bool {
         self.memory.capacity.is_some_and(|capacity| bytes as f64 >= capacity as f64 * share)
+    }
+
+    /// Bytes against the available memory, in words: `63.5 % of the available memory`.
+    #[must_use]
+    pub fn of_capacity(&self, bytes: u64) -> String {
+        let capacity = self.memory.capacity.unwrap_or(0).max(1);
+        let times = bytes / capacity;
+        if times >= 10 {
+            return format!("{} times the available memory", thousands(times));
+        }
+        format!("{} of the available memory", percent(bytes, capacity))
     }
 
     /// Nothing is critical in a program that fits, and nothing urgent in one that fits with room.

@@ -3,7 +3,7 @@
 use super::case::Case;
 use super::finding::{ChangesResults, Finding};
 use super::replicated;
-use crate::model::{BufferId, Bytes, percent};
+use crate::model::{BufferId, Bytes};
 
 /// Name of the rule.
 pub const NAME: &str = "oversized";
@@ -31,8 +31,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let Some(&(size, buffer)) = large.first() else { return };
     let mut finding = case.finding(NAME);
     case.fill_at_most(&mut finding, case.drop_all(&[buffer]));
-    finding.title =
-        format!("One buffer takes {}, {} of the available memory", Bytes(size).short(), percent(size, capacity));
+    finding.title = format!("One buffer takes {}, {}", Bytes(size).short(), case.of_capacity(size));
     finding.at_stake_bytes = Some(Bytes(size));
     let count = large.len();
     finding.why = format!(

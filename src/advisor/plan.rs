@@ -24,6 +24,8 @@ pub struct Plan {
     pub fits: bool,
     /// Allocated bytes beyond what there is, where it does not.
     pub over: Bytes,
+    /// The least that the program may need then, as far as such predictions reach.
+    pub at_best: Bytes,
     /// Whether it fits only when the compiler repacks, and maybe rematerialises.
     pub is_tight: bool,
     /// Whether results may change.
@@ -111,6 +113,7 @@ fn try_out(case: &Case<'_>, chosen: &[&Finding], depth: Depth) -> Plan {
         allocated: outcome.allocated,
         fits,
         over: Bytes(if fits { 0 } else { over }),
+        at_best: outcome.peak_range.0,
         is_tight: outcome.is_tight,
         changes_results: chosen.iter().map(|f| f.changes_results).max().unwrap_or_default(),
         summary: summary(&edits, &outcome, capacity, fits),
@@ -122,6 +125,14 @@ fn summary(edits: &[Edit], outcome: &Outcome, capacity: u64, fits: bool) -> Stri
     let list: Vec<String> = edits.iter().map(|edit| format!("`{edit}`")).collect();
     let list = list.join(" and ");
     let limit = UnitSystem::Binary.capacity(Bytes(capacity));
+    if !fits && outcome.peak_range.0.0 <= capacity {
+        return format!(
+            "Nothing found is surely enough: with {list} the program needs {} of {limit}, {} over, but maybe only {}",
+            outcome.allocated.short(),
+            Bytes(outcome.allocated.0.saturating_sub(capacity)).short(),
+            outcome.peak_range.0.short()
+        );
+    }
     if !fits {
         return format!(
             "Nothing found is enough: with {list} the program still needs {} of {limit}, {} over",

@@ -93,7 +93,13 @@ pub struct Pass<'a> {
 pub fn pass_of(name: &str) -> Option<Pass<'_>> {
     let at = name.find("jvp(")?;
     let rest = &name[at + 4..];
-    let scope = rest.split([')', '/']).next().unwrap_or("");
+    let inner = rest.split([')', '/']).next().unwrap_or("");
+    // jvp(jit(log_softmax)) only names a function; of jvp(vmap(layer_3)) the scope is inmost.
+    let scope = match inner.rsplit_once('(') {
+        Some((wrapper, _)) if wrapper.ends_with("jit") => "",
+        Some((_, scope)) => scope,
+        None => inner,
+    };
     Some(Pass { scope, is_backward: name.contains("transpose(") })
 }
 
@@ -122,6 +128,9 @@ mod tests {
         assert_eq!(forward, Some(Pass { scope: "layer_3", is_backward: false }));
         let backward = pass_of("jit(train_step)/transpose(jvp(layer_0))/mlp/dot_general");
         assert_eq!(backward, Some(Pass { scope: "layer_0", is_backward: true }));
+        let function = pass_of("jit(f)/jvp(jit(log_softmax))/sub");
+        assert_eq!(function, Some(Pass { scope: "", is_backward: false }));
+        assert_eq!(pass_of("jit(f)/jvp(vmap(layer_3))/sub").map(|pass| pass.scope), Some("layer_3"));
         assert_eq!(pass_of("jit(f)/jvp()/mul"), Some(Pass { scope: "", is_backward: false }));
         assert_eq!(pass_of("params['w']"), None);
     }

@@ -32,6 +32,11 @@ pub fn plan_of(advice: Option<&Advice>, program: usize) -> Option<&Plan> {
     advice?.plans.iter().find(|plan| plan.program == program)
 }
 
+/// Whether the plan is enough only at its best.
+fn may_fit(plan: &Plan, capacity: Option<Bytes>) -> bool {
+    !plan.fits && capacity.is_some_and(|capacity| plan.at_best <= capacity)
+}
+
 /// What is on the plan's card: headline, changes, what becomes of the results.
 fn plan_words(plan: &Plan, units: crate::model::UnitSystem, capacity: Option<Bytes>) -> (String, String, &'static str) {
     let changes: Vec<String> = plan.edits.iter().map(Edit::in_words).collect();
@@ -44,6 +49,8 @@ fn plan_words(plan: &Plan, units: crate::model::UnitSystem, capacity: Option<Byt
     let headline = if plan.fits {
         let spare = capacity.map(|c| format!(", {} to spare", units.short(c.saturating_sub(plan.allocated))));
         format!("{count}{}", spare.unwrap_or_default())
+    } else if may_fit(plan, capacity) {
+        format!("May fit: {} over, or {} in all", units.short(plan.over), units.short(plan.at_best))
     } else {
         format!("Nothing found is enough: still {} over", units.short(plan.over))
     };
@@ -63,6 +70,7 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, plan: &Pl
     let (color, ground) = match (plan.fits, plan.is_tight) {
         (true, false) => (theme.ok, theme.ok_bg),
         (true, true) => (theme.warn, theme.warn_bg),
+        (false, _) if may_fit(plan, capacity) => (theme.warn, theme.warn_bg),
         (false, _) => (theme.danger, theme.danger_bg),
     };
     ui.painter().rect_filled(rect, space::RADIUS, ground);
