@@ -39,7 +39,7 @@ fn a_column_adds_up_to_the_occupancy_at_its_step() {
                 columns: 97,
                 rows: 61,
             };
-            let grid = HeatGrid::new(&map, window, &fullest, &waste);
+            let grid = HeatGrid::new(&map, window, &fullest, &waste, &|_| true);
             for column in 0..grid.columns() {
                 let point = grid.points[column];
                 let expected = occupancy.content.at(point);
@@ -139,4 +139,18 @@ fn a_click_pins_the_step_and_the_wheel_zooms() {
     harness.key_press(egui::Key::Num0);
     harness.run_ok();
     assert_eq!(spoken(&harness), pinned, "all of it again");
+}
+
+#[test]
+fn what_is_looked_for_stays_lit() {
+    let mut harness = window([1600.0, 1000.0]);
+    let before = harness.render().expect("a picture");
+    harness.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::F);
+    harness.run_ok();
+    harness.get_by_label("Find").type_text("embed");
+    harness.run_ok();
+    assert!(says(&harness, "Find"), "{:?}", labels(&harness));
+    let after = harness.render().expect("a picture");
+    let other = before.pixels().zip(after.pixels()).filter(|(before, after)| before != after).count();
+    assert!(other > 50_000, "only {other} pixels are another colour");
 }

@@ -47,14 +47,15 @@ pub struct HeatGrid {
 }
 
 impl HeatGrid {
-    /// Divides a window. `fullest` gives the fullest of the points `from..to`; `waste` the padding of a box in bytes.
-    /// Takes a time that depends on the cells and on the boxes that are seen.
+    /// Divides a window. `fullest` gives the fullest of the points `from..to`; `waste` the padding of a box in bytes;
+    /// only what `keep` wants is counted. Takes a time that depends on the cells and on the boxes that are seen.
     #[must_use]
     pub fn new(
         map: &MemoryMap,
         window: HeatWindow,
         fullest: &dyn Fn(u32, u32) -> u32,
         waste: &dyn Fn(&MapBox) -> u64,
+        keep: &dyn Fn(&MapBox) -> bool,
     ) -> Self {
         let low = window.points.0.max(0.0) as u32;
         let high = (window.points.1.max(0.0).ceil() as u32).min(map.points).max(low);
@@ -77,7 +78,7 @@ impl HeatGrid {
                 fullest(from, to).clamp(from, to - 1)
             })
             .collect();
-        grid.fill(map, waste);
+        grid.fill(map, waste, keep);
         grid
     }
 
@@ -126,7 +127,7 @@ impl HeatGrid {
     }
 
     /// Sweeps over the columns: what comes with each, and what goes after it.
-    fn fill(&mut self, map: &MemoryMap, waste: &dyn Fn(&MapBox) -> u64) {
+    fn fill(&mut self, map: &MemoryMap, waste: &dyn Fn(&MapBox) -> u64, keep: &dyn Fn(&MapBox) -> bool) {
         let (Some(&first), Some(&last)) = (self.points.first(), self.points.last()) else { return };
         let columns = self.columns();
         let (mut comes, mut goes): (Vec<Vec<u32>>, Vec<Vec<u32>>) =
@@ -137,7 +138,7 @@ impl HeatGrid {
             if item.address >= end || item.address.saturating_add(item.size) <= self.first_address {
                 continue;
             }
-            let Some((from, to)) = self.columns_of(item) else { continue };
+            let Some((from, to)) = self.columns_of(item).filter(|_| keep(item)) else { continue };
             comes[from].push(row);
             goes[to].push(row);
         }
@@ -253,7 +254,7 @@ mod tests {
                 columns,
                 rows,
             };
-            let grid = HeatGrid::new(&map, window, &fullest, &waste);
+            let grid = HeatGrid::new(&map, window, &fullest, &waste, &|_| true);
             prop_assert_eq!(grid.cells.len(), grid.columns() * grid.rows);
             prop_assert!(grid.columns() <= columns + 1 && grid.rows <= rows + 1);
             for column in 0..grid.columns() {
@@ -279,8 +280,10 @@ mod tests {
                     prop_assert!((f64::from(cell.age) - age).abs() < 1e-2, "{} {}", cell.age, age);
                 }
             }
+            let few = HeatGrid::new(&map, window, &fullest, &waste, &|item| item.buffer.0 % 2 == 0);
+            prop_assert!(few.cells.iter().zip(&grid.cells).all(|(few, all)| few.occupied <= all.occupied));
             let whole = HeatWindow { points: (0.0, f64::from(POINTS)), addresses: (0.0, HEIGHT as f64), columns, rows };
-            let grid = HeatGrid::new(&map, whole, &fullest, &waste);
+            let grid = HeatGrid::new(&map, whole, &fullest, &waste, &|_| true);
             for column in 0..grid.columns() {
                 prop_assert_eq!(grid.occupied_in(column), slowly(&map, grid.points[column], 0, HEIGHT));
             }
@@ -292,7 +295,7 @@ mod tests {
         let map = map(&[(0, 39, 0, 100)]);
         let at = |from: f64| {
             let window = HeatWindow { points: (from, from + 16.0), addresses: (3.0, 70.0), columns: 5, rows: 9 };
-            HeatGrid::new(&map, window, &|from, _| from, &|_| 0)
+            HeatGrid::new(&map, window, &|from, _| from, &|_| 0, &|_| true)
         };
         let grid = at(5.5);
         assert_eq!((grid.stride, grid.row_bytes, grid.first_point, grid.first_address), (4, 8, 4, 0));
@@ -311,7 +314,7 @@ mod tests {
             ((99.0, 120.0), (0.0, 10.0)),
             ((f64::NAN, f64::INFINITY), (f64::NEG_INFINITY, f64::NAN)),
         ] {
-            let grid = HeatGrid::new(&map, window(points, addresses), &|from, _| from, &|item| item.size);
+            let grid = HeatGrid::new(&map, window(points, addresses), &|from, _| from, &|item| item.size, &|_| true);
             assert_eq!(grid.cells.len(), grid.columns() * grid.rows);
         }
     }

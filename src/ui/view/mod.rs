@@ -121,7 +121,7 @@ fn has_liveness(document: &Document) -> bool {
 /// Whether a view shows single buffers, so that one can be looked for there.
 #[must_use]
 pub fn shows_buffers(id: &str) -> bool {
-    matches!(id, "overview" | "timeline" | "treemap" | "padding" | "buffers")
+    matches!(id, "overview" | "timeline" | "treemap" | "heatmap" | "padding" | "buffers")
 }
 
 /// A view by its name.

@@ -94,7 +94,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let places = heat_map::panels(room, shown.len(), TITLE, |panel| (panel.x / 1.9).min(panel.y));
     let keys = shown.iter().find(|space| space.0 == context.shared.color).or(shown.first()).map(|space| space.0);
     let mut totals = Totals::new();
-    let mut zoom = None;
+    let (mut zoom, mut under) = (None, None);
     for ((color, name), rect) in shown.iter().map(|space| (space.0, &space.1)).zip(places) {
         let (program, document) = (context.shared.program, context.document);
         let Some(data) = context.derived.space(context.work, document, program, color) else {
@@ -124,7 +124,9 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         if outcome.zoom {
             zoom = Some(color);
         }
+        under = under.or(outcome.under);
     }
+    super::menu::show(ui, context, room, under.filter(|_| context.shared.hovered == under));
     if let Some(color) = zoom {
         state.zoom = if state.zoom.is_none() && all.len() > 1 { Some(color) } else { None };
         if state.zoom.is_some() {

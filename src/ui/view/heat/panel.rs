@@ -5,9 +5,9 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
 use super::metric::Metric;
-use super::picture::{Picture, Shown};
+use super::picture::{Lit, Picture, Shown};
 use crate::analysis::map::{MapBox, MemoryMap};
-use crate::model::{Bytes, UnitSystem, percent, thousands};
+use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
 use crate::ui::session::{Job, LaterRaster, SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
 use crate::ui::widget::controls::{self, paint_cut};
@@ -65,6 +65,8 @@ pub struct Outcome {
     pub shown: Option<Arc<Shown>>,
     /// Show this space alone, or all of them again.
     pub zoom: bool,
+    /// The buffer under the pointer.
+    pub under: Option<BufferId>,
 }
 
 /// Bytes of the space: those chosen in the window, else the document's.
@@ -121,11 +123,15 @@ impl Panel<'_> {
             window,
             capacity,
             metric: self.metric,
+            // What is looked for is looked for in the chosen space.
+            lit: (context.is_finding() && context.shared.color == self.color)
+                .then(|| Lit { hits: context.hits.clone(), hidden: context.shared.hidden.clone() }),
         };
         let key = (
             Arc::as_ptr(context.document) as usize,
             (context.shared.program, self.color, self.metric, capacity),
             theme.dark,
+            picture.lit.is_some().then(|| context.find_key()),
         );
         let at_once = map.boxes.len() <= AT_ONCE;
         let draw = move |raster: &mut _| picture.paint(raster);
@@ -146,7 +152,7 @@ impl Panel<'_> {
                 outcome.zoom = true;
             }
         } else if let (Some(at), Some(shown)) = (response.hover_pos(), &outcome.shown) {
-            self.hover(ui, context, &view, &shown.grid, response, at);
+            outcome.under = self.hover(ui, context, &view, &shown.grid, response, at);
         }
         outcome
     }
@@ -269,11 +275,11 @@ impl Panel<'_> {
         grid: &crate::analysis::heat::HeatGrid,
         response: egui::Response,
         at: Pos2,
-    ) {
+    ) -> Option<BufferId> {
         let point = view.point_at(at.x, self.data.map.points);
         context.shared.cursor = Some(point);
         let address = view.y.at(f64::from((view.plot.bottom() - at.y) / view.plot.height())).max(0.0) as u64;
-        let Some((column, row)) = grid.place_of(point, address) else { return };
+        let (column, row) = grid.place_of(point, address)?;
         let cell = grid.cell(column, row);
         let (low, high) = grid.addresses_of(row);
         let (from, to) = grid.points_of(column);
@@ -285,11 +291,15 @@ impl Panel<'_> {
             context.shared.step = Some(stands);
             context.shared.selected = largest.map(|item| item.buffer);
         }
+        if response.secondary_clicked() {
+            context.shared.choose(context.shared.program, self.color);
+        }
+        let under = largest.map(|item| item.buffer);
         if context.shared.color == self.color {
-            context.shared.hovered = largest.map(|item| item.buffer);
+            context.shared.hovered = under;
         }
         if response.dragged() {
-            return;
+            return under;
         }
         let painter = ui.painter().with_clip_rect(view.plot.intersect(ui.clip_rect()));
         let frame = Rect::from_min_max(
@@ -325,6 +335,7 @@ impl Panel<'_> {
                 ui.label(text(words, size::SMALL, Weight::Mono, theme.text2));
             }
         });
+        under
     }
 }
 

@@ -1,5 +1,6 @@
 //! The cells of one memory space as a picture, drawn on a worker.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use egui::{Color32, Vec2};
@@ -8,10 +9,11 @@ use super::metric::Metric;
 use crate::analysis::heat::{HeatGrid, HeatWindow};
 use crate::analysis::map::MapBox;
 use crate::analysis::unpadded;
-use crate::ui::session::{Document, SpaceData, Window};
+use crate::model::BufferId;
+use crate::ui::session::{Document, Hits, SpaceData, Window};
 use crate::ui::widget::heat_map;
 use crate::ui::widget::raster::Raster;
-use crate::ui::widget::theme::{Theme, heat, mix};
+use crate::ui::widget::theme::{NO_MATCH, Theme, heat, mix};
 
 /// A cell is at least so wide and high, in points.
 const CELL: f32 = 4.0;
@@ -41,18 +43,35 @@ pub struct Picture {
     pub window: Window,
     pub capacity: Option<u64>,
     pub metric: Metric,
+    /// What is to stay lit, where something is looked for or hidden.
+    pub lit: Option<Lit>,
+}
+
+/// What is to stay lit while the rest is dimmed.
+pub struct Lit {
+    /// What was found; none where only some buffers are hidden.
+    pub hits: Option<Arc<Hits>>,
+    /// What was hidden.
+    pub hidden: BTreeSet<BufferId>,
+}
+
+impl Lit {
+    fn has(&self, buffer: BufferId) -> bool {
+        !self.hidden.contains(&buffer) && self.hits.as_ref().is_none_or(|hits| hits.has(buffer))
+    }
 }
 
 impl Picture {
     /// Counts the cells and draws them.
     pub fn paint(&self, raster: &mut Raster) -> Arc<Shown> {
-        let grid = self.grid();
+        let grid = self.grid(&|_| true);
+        let lit = self.lit.as_ref().map(|lit| self.grid(&|item| lit.has(item.buffer)));
         let mut shown = Shown { grid, bars: [0; BARS], over: 0 };
-        self.draw(raster, &mut shown);
+        self.draw(raster, &mut shown, lit.as_ref());
         Arc::new(shown)
     }
 
-    fn grid(&self) -> HeatGrid {
+    fn grid(&self, keep: &dyn Fn(&MapBox) -> bool) -> HeatGrid {
         let Window { rect, x, y } = self.window;
         let window = HeatWindow {
             points: (x.lo, x.hi),
@@ -67,10 +86,10 @@ impl Picture {
             let Some((program, analysis)) = self.document.program(self.program) else { return 0 };
             item.size.saturating_sub(unpadded(program, &analysis.traces, item.buffer).0)
         };
-        HeatGrid::new(&self.data.map, window, &fullest, &waste)
+        HeatGrid::new(&self.data.map, window, &fullest, &waste, keep)
     }
 
-    fn draw(&self, raster: &mut Raster, shown: &mut Shown) {
+    fn draw(&self, raster: &mut Raster, shown: &mut Shown, lit: Option<&HeatGrid>) {
         let Self { theme, window, data, .. } = self;
         let colors: Vec<Color32> = (0..=COLORS)
             .map(|i| heat(theme, (i as f32 / COLORS as f32).mul_add(1.0 - self.metric.floor(), self.metric.floor())))
@@ -110,6 +129,8 @@ impl Picture {
                         color(share)
                     }
                 };
+                let is_lit = lit.is_none_or(|lit| lit.cell(column, row).occupied > 0);
+                let fill = if is_lit { fill } else { mix(fill, theme.canvas, NO_MATCH) };
                 raster.fill(x0, y0, x1.max(x0 + 1), y1.max(y0 + 1), fill);
             }
         }
