@@ -168,7 +168,7 @@ fn own_words(path: &Path) -> Vec<String> {
     own.sort();
     own.dedup();
     // Words of this window itself; a scope of that name gives nothing away.
-    let ours = ["step", "loss", "layer", "layers", "model", "time", "name", "left"];
+    let ours = ["step", "loss", "layer", "layers", "model", "time", "name", "left", "table"];
     own.retain(|word| word.chars().count() > 3 && !is_common(word) && !ours.contains(&word.as_str()));
     own.retain(|word| word.chars().any(char::is_alphabetic));
     own
