@@ -168,7 +168,7 @@ fn own_words(path: &Path) -> Vec<String> {
     own.sort();
     own.dedup();
     // Words of this window itself; a scope of that name gives nothing away.
-    let ours = ["step", "loss", "layer", "layers", "model", "time", "name", "left"];
+    let ours = ["step", "loss", "layer", "layers", "model", "time", "name", "left", "table"];
     own.retain(|word| word.chars().count() > 3 && !is_common(word) && !ours.contains(&word.as_str()));
     own.retain(|word| word.chars().any(char::is_alphabetic));
     own
@@ -234,6 +234,9 @@ fn pins_have_numbers_and_notes_and_go_along_with_the_link() {
     key(&mut harness, Modifiers::NONE, Key::B);
     assert!(says(&harness, "Pin 2"), "{:?}", words(&harness));
     key(&mut harness, Modifiers::NONE, Key::Enter);
+    harness.get_by_role_and_label(Role::Tab, "Timeline").click();
+    harness.run_ok();
+    assert!(says(&harness, ": the logits") && says(&harness, "Pin 2 on step"), "{:?}", words(&harness));
     let pins = harness.state().files.current().expect("open").shared.pins.clone();
     assert_eq!(pins.len(), 2);
     assert_eq!(pins[0].note, "the logits");
@@ -382,6 +385,41 @@ fn the_empty_window_offers_the_sample() {
     assert!(says(&harness, "Does not fit"), "{:?}", words(&harness));
 }
 
+#[test]
+fn every_view_of_buffers_has_the_menu() {
+    let mut harness = open("overview");
+    for view in ["Timeline", "Treemap", "Padding", "Buffers"] {
+        harness.get_by_role_and_label(Role::Tab, view).click();
+        harness.run_ok();
+        let at = match view {
+            "Padding" | "Buffers" => harness.get_all_by_role(Role::Row).next().expect("rows").rect().center(),
+            _ => {
+                let is_plot = |label: &String| label.starts_with("Memory map, ") || label.starts_with("Treemap of ");
+                let label = words(&harness).into_iter().find(is_plot).expect("a plot");
+                let rect = harness.get_by_label(&label).rect();
+                // At a third of the height something lives at the peak.
+                egui::Pos2::new(rect.left() + rect.width() * 0.2, rect.top() + rect.height() * 0.62)
+            }
+        };
+        harness.hover_at(at);
+        harness.run_ok();
+        for pressed in [true, false] {
+            harness.event(egui::Event::PointerButton {
+                pos: at,
+                button: egui::PointerButton::Secondary,
+                pressed,
+                modifiers: Modifiers::NONE,
+            });
+        }
+        harness.run_ok();
+        assert!(says(&harness, "Copy name"), "{view}: {:?}", words(&harness));
+        assert!(says(&harness, "Show in Overview"), "{view}");
+        key(&mut harness, Modifiers::NONE, Key::Escape);
+        assert!(!says(&harness, "Copy name"), "{view}: Esc closes it");
+        key(&mut harness, Modifiers::NONE, Key::Escape);
+    }
+}
+
 fn window_that_keeps(file: &Path, paths: &[&Path]) -> Harness<'static, App> {
     let sources: Vec<_> = paths.iter().map(|path| highwater::ui::app::Source::Path(path.to_path_buf())).collect();
     let file = file.to_owned();
@@ -418,11 +456,23 @@ fn settings_views_and_pins_are_there_again() {
         key(&mut harness, Modifiers::NONE, Key::B);
         harness.get_by_label("Note of pin 1").type_text("here");
         harness.run_ok();
+        key(&mut harness, Modifiers::NONE, Key::Enter);
+        harness.get_by_role_and_label(Role::Tab, "Buffers").click();
+        harness.run_ok();
+        harness.get_by_label("Columns").click();
+        harness.run_ok();
+        harness.get_by_label("Source").click();
+        harness.run_ok();
+        key(&mut harness, Modifiers::NONE, Key::Escape);
+        harness.get_by_role_and_label(Role::Tab, "Treemap").click();
+        harness.run_ok();
     }
     let settings = SettingsFile::at(file.clone()).load();
     assert_eq!(settings.theme, ThemeChoice::ContrastDark);
     assert!((settings.zoom - 1.1).abs() < 1e-6);
     assert_eq!(settings.recent.len(), 1);
+    let columns = settings.kept.get("buffers.columns").expect("columns");
+    assert!(columns.split(';').any(|column| column == "Source"), "{columns}");
     assert_eq!(settings.recent[0].pins[0].note, "here");
     let harness = window_that_keeps(&file, &[]);
     assert!(says(&harness, "Open again"));

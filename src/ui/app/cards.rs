@@ -171,7 +171,7 @@ impl App {
             );
             let half = rows.len().div_ceil(2);
             let height = (ui.ctx().content_rect().height() - 190.0).max(160.0);
-            let scroll = egui::ScrollArea::vertical().max_height(height);
+            let scroll = egui::ScrollArea::vertical().max_height(height).min_scrolled_height(height);
             scroll.show(ui, |ui| {
                 ui.columns(2, |columns| {
                     for (i, (keys, words)) in rows.iter().enumerate() {

@@ -4,6 +4,7 @@
 use egui::{Align, Area, Frame, Key, Layout, Margin, Order, Pos2, Rect, Role, Stroke, Ui, WidgetInfo};
 
 use super::App;
+use crate::analysis::table::Filter;
 use crate::model::thousands;
 use crate::ui::view;
 use crate::ui::widget::controls::{self, link};
@@ -85,7 +86,10 @@ impl App {
                             }
                             None => String::new(),
                         };
-                        ui.label(text(words, size::SMALL, Weight::Medium, theme.text2));
+                        match Filter::parse(&shared.filter) {
+                            Ok(_) => ui.label(text(words, size::SMALL, Weight::Medium, theme.text2)),
+                            Err(error) => ui.label(text(error.to_string(), size::SMALL, Weight::Regular, theme.danger)),
+                        };
                         for (name, arrow, back) in
                             [("Find the one before", "\u{2039}", true), ("Find the next", "\u{203a}", false)]
                         {

@@ -395,6 +395,7 @@ impl App {
                 }
             }
             Command::Clear if self.help => self.help = false,
+            Command::Clear if egui::Popup::is_any_open(&self.ctx) => egui::Popup::close_all(&self.ctx),
             Command::Clear if self.palette.is_some() => self.palette = None,
             Command::Clear if self.path_field.is_some() => self.path_field = None,
             Command::Clear if self.searching => self.search.clear(),

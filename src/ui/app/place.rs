@@ -128,7 +128,8 @@ impl App {
         let open = self.files.current()?;
         let shared = &open.shared;
         let document = open.original();
-        let path = document.path.as_ref()?.display().to_string();
+        let path = document.path.as_ref()?;
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string();
         let mut words = vec!["highwater".to_owned(), quoted(&path), "--view".to_owned(), shared.view.to_owned()];
         let mut add = |flag: &str, value: &str| words.extend([flag.to_owned(), quoted(value)]);
         if let Some((program, analysis)) = document.program(shared.program) {

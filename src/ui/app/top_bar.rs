@@ -13,7 +13,7 @@ use crate::ui::session::ThemeChoice;
 use crate::ui::view;
 use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::widget::theme::{Theme, mix, size, space};
 
 impl App {
     pub(super) fn top_bar(&mut self, ui: &mut Ui, theme: &Theme) {
@@ -248,7 +248,7 @@ fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: b
     if response.hovered() && enabled {
         ui.painter().rect_filled(rect, space::RADIUS, theme.hover);
     }
-    let color = if enabled { theme.text } else { theme.line2 };
+    let color = if enabled { theme.text } else { mix(theme.text, theme.chrome, 0.7) };
     ui.painter().text(rect.center(), egui::Align2::CENTER_CENTER, arrow, Weight::Medium.at(size::HEADLINE), color);
     if response.has_focus() {
         ui.painter().rect_stroke(rect, space::RADIUS, controls::focus(theme), StrokeKind::Inside);

@@ -1,5 +1,6 @@
 //! Numbered pins with notes: marks a person sets on steps and buffers, for a screen that others look at.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -29,6 +30,20 @@ pub enum PinOn {
     Buffer(i64),
 }
 
+/// Buffers of pins, looked up once: a program may have a million of them.
+#[derive(Debug, Default)]
+pub struct PinnedRows {
+    rows: HashMap<(usize, i64), Option<BufferId>>,
+}
+
+impl PinnedRows {
+    /// The buffer a pin marks.
+    pub fn buffer(&mut self, pin: &Pin, program: &Program) -> Option<BufferId> {
+        let PinOn::Buffer(number) = pin.on else { return None };
+        *self.rows.entry((pin.program, number)).or_insert_with(|| pin.buffer(program))
+    }
+}
+
 /// The pin whose note is to be written next.
 #[derive(Debug, Default)]
 pub struct Asked(pub Option<usize>);
@@ -47,23 +62,22 @@ impl Pin {
         program.buffers.number.iter().position(|n| *n == number).map(BufferId::from_index)
     }
 
+    /// What it marks, in words, where its buffer was looked up already.
+    #[must_use]
+    pub fn words_of(&self, program: &Program, buffer: Option<BufferId>) -> String {
+        match (self.on, buffer) {
+            (PinOn::Step(step), _) => format!("step {}", thousands(step.into())),
+            (PinOn::Buffer(_), Some(buffer)) => program.buffer_name(buffer),
+            (PinOn::Buffer(number), None) => format!("buffer {number}, not in this file"),
+        }
+    }
+
     /// The step it marks.
     #[must_use]
     pub const fn step(&self) -> Option<u32> {
         match self.on {
             PinOn::Step(step) => Some(step),
             PinOn::Buffer(_) => None,
-        }
-    }
-
-    /// What it marks, in words.
-    #[must_use]
-    pub fn words(&self, program: &Program) -> String {
-        match self.on {
-            PinOn::Step(step) => format!("step {}", thousands(step.into())),
-            PinOn::Buffer(number) => self
-                .buffer(program)
-                .map_or_else(|| format!("buffer {number}, not in this file"), |buffer| program.buffer_name(buffer)),
         }
     }
 }

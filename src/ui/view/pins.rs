@@ -2,8 +2,8 @@
 
 use egui::{Align, Layout, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use crate::model::Program;
-use crate::ui::session::pins::{Asked, MAX_NOTE};
+use crate::model::BufferId;
+use crate::ui::session::pins::{Asked, MAX_NOTE, PinnedRows};
 use crate::ui::session::{Action, Pin, PinOn, ViewContext};
 use crate::ui::widget::controls::{self, link, link_sized};
 use crate::ui::widget::fonts::{Weight, text};
@@ -47,13 +47,14 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, index: usize, 
     let Some(pin) = context.shared.pins.get(index).cloned() else { return false };
     let document = context.document.clone();
     let Some((program, _)) = document.program(pin.program) else { return false };
+    let buffer = context.locals.get::<PinnedRows>().buffer(&pin, program);
     let mut removed = false;
     ui.horizontal(|ui| {
         let (disc, response) = ui.allocate_exact_size(Vec2::splat(20.0), Sense::hover());
         controls::paint_pin(ui.painter(), disc.center(), index + 1, theme);
         response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("Pin {}", index + 1)));
-        if link_sized(ui, &pin.words(program), size::BODY, theme).clicked() {
-            go(context, program, &pin);
+        if link_sized(ui, &pin.words_of(program, buffer), size::BODY, theme).clicked() {
+            go(context, &pin, buffer);
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let response = link(ui, "Remove", theme);
@@ -80,7 +81,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, index: usize, 
 }
 
 /// Shows what a pin marks.
-fn go(context: &mut ViewContext<'_>, program: &Program, pin: &Pin) {
+fn go(context: &mut ViewContext<'_>, pin: &Pin, buffer: Option<BufferId>) {
     if pin.program != context.shared.program {
         let color = context.document.program(pin.program).and_then(|(_, analysis)| analysis.main_space());
         let color = color.map_or(0, |space| space.color);
@@ -88,7 +89,7 @@ fn go(context: &mut ViewContext<'_>, program: &Program, pin: &Pin) {
     }
     match pin.on {
         PinOn::Step(step) => context.shared.step = Some(step),
-        PinOn::Buffer(_) => context.shared.selected = pin.buffer(program),
+        PinOn::Buffer(_) => context.shared.selected = buffer,
     }
 }
 
@@ -96,7 +97,7 @@ fn markdown(context: &ViewContext<'_>) -> String {
     let pins = context.shared.pins.iter().enumerate().filter_map(|(i, pin)| {
         let (program, _) = context.document.program(pin.program)?;
         let note = if pin.note.is_empty() { String::new() } else { format!(": {}", pin.note.replace('\n', " ")) };
-        Some(format!("{}. {}{note}\n", i + 1, pin.words(program)))
+        Some(format!("{}. {}{note}\n", i + 1, pin.words_of(program, pin.buffer(program))))
     });
     pins.collect()
 }

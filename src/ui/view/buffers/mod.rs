@@ -46,6 +46,8 @@ struct State {
     selected_line: Option<usize>,
     /// Words of cells are cut from this, so that they are made once.
     cells: HashMap<(u32, Column), String>,
+    /// Whether the columns of last time were taken over.
+    recalled: bool,
 }
 
 impl Default for State {
@@ -60,6 +62,7 @@ impl Default for State {
             last_selected: None,
             selected_line: None,
             cells: HashMap::new(),
+            recalled: false,
         }
     }
 }
@@ -70,6 +73,27 @@ pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
     locals.get::<State>().field.focus = true;
 }
 
+/// The columns of last time, and those for next time.
+fn keep_columns(context: &mut ViewContext<'_>, state: &mut State) {
+    const KEY: &str = "buffers.columns";
+    if !std::mem::replace(&mut state.recalled, true)
+        && let Some(titles) = context.kept.get(KEY)
+    {
+        let of = |title: &str| Column::ALL.into_iter().find(|column| column.title() == title);
+        let mut columns: Vec<Column> = titles.split(';').filter_map(of).collect();
+        let mut seen = std::collections::HashSet::new();
+        columns.retain(|column| seen.insert(column.title()));
+        if !columns.is_empty() {
+            state.columns = columns;
+        }
+    }
+    let titles: Vec<&str> = state.columns.iter().map(|column| column.title()).collect();
+    let titles = titles.join(";");
+    if context.kept.get(KEY) != Some(&titles) && (state.columns != FIRST || context.kept.contains_key(KEY)) {
+        context.kept.insert(KEY.to_owned(), titles);
+    }
+}
+
 /// Draws the view.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = Theme::of(ui.ctx());
@@ -78,6 +102,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         return;
     };
     let mut state = context.locals.take::<State>();
+    keep_columns(context, &mut state);
     let full = ui.max_rect();
     let bar = Rect::from_min_size(full.min, Vec2::new(full.width(), 78.0));
     let table = context.table();
@@ -163,6 +188,11 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, theme: &T
     {
         context.shared.hovered = Some(table.buffers[row as usize]);
     }
+    let under = response.hovered.and_then(|line| match shown.lines[line] {
+        Line::Row(row) => Some(table.buffers[row as usize]),
+        Line::Group(_) => None,
+    });
+    super::menu::show(ui, context, ui.max_rect(), under);
     if let Some(line) = response.opened
         && matches!(shown.lines[line], Line::Row(_))
     {

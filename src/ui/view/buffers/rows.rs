@@ -1,5 +1,6 @@
 //! Which lines are shown, in which order: worked out on a worker whenever what they depend on changes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::State;
@@ -14,6 +15,7 @@ pub struct Wanted {
     scope: RowScope,
     step: u32,
     filter: String,
+    hidden: BTreeSet<BufferId>,
     order: Order,
 }
 
@@ -43,6 +45,7 @@ pub fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, table: Option<&Ar
         scope,
         step: if scope == RowScope::Step { context.step() } else { 0 },
         filter,
+        hidden: context.shared.hidden.clone(),
         order: state.order.clone(),
     };
     if state.arranged.as_ref().is_none_or(|(of, _)| *of != wanted) {
@@ -77,6 +80,9 @@ fn work(table: Arc<BufferTable>, wanted: &Wanted, listed: Option<&[BufferId]>, p
     };
     let largest = rows.iter().map(|&row| table.size[row as usize]).max().unwrap_or(0);
     let filter = Filter::parse(&wanted.filter).unwrap_or_default();
-    let kept = filter.keep(&table, &rows, peak);
+    let mut kept = filter.keep(&table, &rows, peak);
+    if !wanted.hidden.is_empty() {
+        kept.retain(|&row| !wanted.hidden.contains(&table.buffers[row as usize]));
+    }
     Arranged { shown: arrange(&table, kept, &wanted.order), of: rows.len(), largest, table: Some(table) }
 }

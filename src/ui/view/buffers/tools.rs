@@ -36,6 +36,10 @@ pub fn show(
         group_menu(ui, theme, state);
         column_menu(ui, theme, state);
         copy_menu(ui, context, theme, state);
+        let hidden = context.shared.hidden.len();
+        if hidden > 0 && controls::link(ui, &format!("show {} hidden", thousands(hidden as u64)), theme).clicked() {
+            context.shared.hidden.clear();
+        }
     });
     ui.horizontal(|ui| {
         let width = ui.available_width();

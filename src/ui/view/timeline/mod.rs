@@ -6,6 +6,7 @@ mod input;
 mod lifetimes;
 mod map;
 mod minimap;
+mod pins;
 mod program_band;
 mod range;
 
@@ -194,6 +195,11 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     }
     range::show(ui, context, theme, state, &data, &groups, &places);
     cursor(ui, context, theme, &data, &places);
+    let whole_addresses = map::whole_addresses(context, &data);
+    let addresses = state.addresses.map_or(whole_addresses, |span| span.kept_in(whole_addresses));
+    pins::show(ui, context, theme, &data, &places, addresses);
+    let plots = Rect::from_min_max(curve_rect.min, below.max);
+    super::menu::show(ui, context, plots, context.shared.hovered);
     if mini_height > 0.0 {
         let rect = Rect::from_min_max(Pos2::new(left, bottom - mini_height), Pos2::new(right, bottom));
         minimap::show(ui, context, theme, state, &data, &places, rect);
