@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::super::palette;
 use crate::analysis::scope;
 use crate::analysis::table::{BufferTable, Column, GroupRow, Key, Line, Shown};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
-use super::super::palette;
 use crate::ui::widget::table as widget;
 use crate::ui::widget::table::Cell;
 use crate::ui::widget::theme::Slot;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::super::palette;
 use crate::model::{BufferId, Category};
 use crate::ui::session::{SpaceData, Spread};
-use super::super::palette;
 use crate::ui::widget::theme::Slot;
 
 /// The curves of a grouping with a colour for each group.
