@@ -129,7 +129,7 @@ impl App {
         let mut lines = Vec::with_capacity(self.files.entries.len() + self.files.groups.len());
         let mut last = None;
         for (index, entry) in self.files.entries.iter().enumerate() {
-            if !words.is_empty() && !self.contains(entry, &words) {
+            if !words.is_empty() && !contains(entry, &words) {
                 continue;
             }
             if entry.group != last {
@@ -141,14 +141,6 @@ impl App {
             lines.push(Line::Entry(index));
         }
         lines
-    }
-
-    fn contains(&self, entry: &FileEntry, words: &[&str]) -> bool {
-        let mut text = entry.name.to_lowercase();
-        if let Some(listed) = entry.listed() {
-            text = format!("{text} {} {}", listed.group.to_lowercase(), listed.file.to_lowercase());
-        }
-        words.iter().all(|word| text.contains(word))
     }
 
     fn rows(&self, ui: &mut Ui, theme: &Theme, rail: bool, lines: &[Line], reveal: Option<usize>, asked: &mut Asked) {
@@ -270,4 +262,13 @@ impl App {
         }
         hairline(ui, rect, theme.line);
     }
+}
+
+/// Whether an entry's name, folder or file contains all of some lower-case words.
+fn contains(entry: &FileEntry, words: &[&str]) -> bool {
+    let mut text = entry.name.to_lowercase();
+    if let Some(listed) = entry.listed() {
+        text = format!("{text} {} {}", listed.group.to_lowercase(), listed.file.to_lowercase());
+    }
+    words.iter().all(|word| text.contains(word))
 }
