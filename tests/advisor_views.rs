@@ -145,7 +145,9 @@ fn the_advisor_says_which_other_chips_it_fits() {
     assert!(says(&harness, "On other chips"));
     // 48.3 GiB: more than a v6e has, less than a v5p.
     let all = harness.get_all(egui_kittest::kittest::by());
-    let labels: Vec<String> = all.filter_map(|node| node.accesskit_node().label()).collect();
+    // What is only read has its words as its value.
+    let labels: Vec<String> =
+        all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect();
     let of = |chip: &str| labels.iter().find(|label| label.starts_with(chip)).cloned().unwrap_or_default();
     assert!(of("TPU v6e ").ends_with("over"), "{}", of("TPU v6e "));
     assert!(of("TPU v5p ").contains("to spare"), "{}", of("TPU v5p "));
