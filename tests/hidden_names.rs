@@ -55,7 +55,10 @@ fn own_words(profile: &Profile) -> BTreeSet<String> {
     let texts = own_texts(profile);
     let words = texts.iter().flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_'));
     // Words of this window itself.
-    let ours = ["step", "name", "left", "table", "model", "time", "total", "layer", "data", "code", "stack", "loss"];
+    let ours = [
+        "step", "name", "left", "table", "model", "time", "total", "layer", "data", "code", "stack", "loss", "message",
+        "array",
+    ];
     words
         .filter(|word| word.chars().count() > 4 && word.chars().any(char::is_alphabetic))
         .filter(|word| !is_common(word) && !ours.contains(word))
