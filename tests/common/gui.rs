@@ -1,4 +1,5 @@
 //! The window in a test harness, drawn by the program's own CPU painter: no display, no graphics driver.
+#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::path::Path;
 

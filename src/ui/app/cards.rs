@@ -106,9 +106,13 @@ impl App {
                         .inner_margin(Margin { left: 18, right: 14, top: 12, bottom: 12 })
                         .show(ui, |ui| {
                             ui.set_width(width - 34.0);
+                            let (name, error) = match self.options.names_hidden {
+                                true => (self.names.file(name), self.names.sentence(error)),
+                                false => (name.clone(), error.clone()),
+                            };
                             let title = format!("Could not read {name}");
                             ui.label(text(title, size::LEAD, Weight::SemiBold, theme.text));
-                            ui.label(text(error.clone(), size::BODY, Weight::Regular, theme.text2));
+                            ui.label(text(&error, size::BODY, Weight::Regular, theme.text2));
                             ui.label(text(view::INPUTS_SHORT, size::SMALL, Weight::Regular, theme.text3));
                             ui.add_space(4.0);
                             ui.horizontal(|ui| {

@@ -6,7 +6,7 @@ mod map;
 mod metric;
 mod profile;
 
-use egui::{Pos2, Rect, Ui, Vec2};
+use egui::{Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::{Bytes, TileMemory, UnitSystem, thousands};
@@ -178,7 +178,9 @@ fn tools(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State) {
                     let words = text(metric.name(memory), size::SMALL, Weight::Medium, theme.text);
                     ui.selectable_value(&mut state.metric, metric, words);
                 }
-            });
+            })
+            .response
+            .widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, "Colour by"));
         let order = usize::from(state.software_order);
         if let Some(i) = segmented(ui, &["Floor plan", "Software order"], order, theme) {
             state.software_order = i == 1;
@@ -198,7 +200,9 @@ fn tools(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State) {
                         let words = text(name(zoom), size::SMALL, Weight::Medium, theme.text);
                         ui.selectable_value(&mut state.zoom, zoom, words);
                     }
-                });
+                })
+                .response
+                .widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, "IPU"));
         }
         state.tools_right = ui.min_rect().right();
     });

@@ -130,7 +130,9 @@ pub fn show(
                         let words = text(name, size::SMALL, Weight::Medium, theme.text);
                         ui.selectable_value(&mut state.breakdown, breakdown, words);
                     }
-                });
+                })
+                .response
+                .widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, "Bytes by"));
         }
         ui.spacing_mut().item_spacing.x = 6.0;
         for group in &state.groups {
