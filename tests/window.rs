@@ -285,7 +285,7 @@ fn finding_lights_the_same_buffers_in_every_view() {
 
 #[test]
 fn the_menu_of_a_buffer_copies_filters_hides_pins_and_leads_on() {
-    let mut harness = open("overview");
+    let mut harness = open("buffers");
     let row = harness.get_all_by_role(Role::Row).next().expect("rows").rect().center();
     let ask = |harness: &mut Harness<'_, App>| {
         harness.hover_at(row);
