@@ -25,6 +25,9 @@ fn sample(name: &str) -> PathBuf {
     common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains(name)).expect("a sample")
 }
 
+/// A filter, and what it must keep.
+type Case<'a> = (&'a str, Box<dyn Fn(BufferId) -> bool + 'a>);
+
 struct Read {
     profile: Profile,
     analysis: ProfileAnalysis,
@@ -60,7 +63,7 @@ fn each_key_keeps_what_a_walk_keeps() {
         let place = |b: BufferId| read.map.boxes.iter().find(|item| item.buffer == b).copied();
         let op = |b: BufferId| program.buffers.instruction_of(b).map(|i| program.text.op_name(i)).unwrap_or_default();
         let kind = |b: BufferId| program.buffers.instruction_of(b).map_or("", |i| program.opcode_name(i));
-        let cases: Vec<(&str, Box<dyn Fn(BufferId) -> bool>)> = vec![
+        let cases: Vec<Case<'_>> = vec![
             ("size>1MiB", Box::new(|b| size(b) > 1 << 20)),
             ("size<=4096", Box::new(|b| size(b) <= 4096)),
             ("padding>50%", Box::new(|b| waste(b) * 2 > size(b) as i64)),
@@ -242,7 +245,11 @@ fn the_table_says_the_same_as_the_report() {
     for path in common::sample_programs() {
         let profile = decode::open_path(&path, &Progress::default()).expect("a sample");
         let analysis = ProfileAnalysis::new(&profile);
-        let options = highwater::export::report::Options { top: 20, buffers: true, ..Default::default() };
+        let options = highwater::export::report::Options {
+            top: 20,
+            buffers: true,
+            ..highwater::export::report::Options::default()
+        };
         let report = highwater::export::report::build(&[(&profile, &analysis)], &[], &options);
         let written = highwater::export::report::write(&report, highwater::export::report::Format::Json);
         let json: serde_json::Value = serde_json::from_str(&written).expect("JSON");
@@ -283,7 +290,11 @@ fn timeline_and_padding_say_the_same_as_the_report() {
     for path in common::sample_programs() {
         let profile = decode::open_path(&path, &Progress::default()).expect("a sample");
         let analysis = ProfileAnalysis::new(&profile);
-        let report = highwater::export::report::build(&[(&profile, &analysis)], &[], &Default::default());
+        let report = highwater::export::report::build(
+            &[(&profile, &analysis)],
+            &[],
+            &highwater::export::report::Options::default(),
+        );
         let written = highwater::export::report::write(&report, highwater::export::report::Format::Json);
         let json: serde_json::Value = serde_json::from_str(&written).expect("JSON");
         let space = &json["profiles"][0]["programs"][0]["spaces"][0];

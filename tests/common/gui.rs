@@ -27,11 +27,13 @@ impl TestRenderer for Renderer {
 }
 
 /// The window with files open; work is done at once.
+#[allow(dead_code, reason = "not every test opens it this way")]
 pub fn window<'a>(paths: &[&Path], size: [f32; 2], theme: ThemeChoice, place: Place) -> Harness<'a, App> {
     window_with(paths, size, Options { theme, ..Options::default() }, place)
 }
 
 /// As [`window`], with other options. `size` is that of the window before any zoom.
+#[allow(clippy::needless_pass_by_value, dead_code, reason = "each test makes its options; not every one does")]
 pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, place: Place) -> Harness<'a, App> {
     let sources: Vec<Source> = paths.iter().map(|path| Source::Path(path.to_path_buf())).collect();
     let dark = matches!(options.theme, ThemeChoice::Dark | ThemeChoice::ContrastDark);

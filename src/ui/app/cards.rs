@@ -106,9 +106,10 @@ impl App {
                         .inner_margin(Margin { left: 18, right: 14, top: 12, bottom: 12 })
                         .show(ui, |ui| {
                             ui.set_width(width - 34.0);
-                            let (name, error) = match self.options.names_hidden {
-                                true => (self.names.file(name), self.names.sentence(error)),
-                                false => (name.clone(), error.clone()),
+                            let (name, error) = if self.options.names_hidden {
+                                (self.names.file(name), self.names.sentence(error))
+                            } else {
+                                (name.clone(), error.clone())
                             };
                             let title = format!("Could not read {name}");
                             ui.label(text(title, size::LEAD, Weight::SemiBold, theme.text));
@@ -188,7 +189,7 @@ impl App {
                             ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
                         });
                     }
-                })
+                });
             });
             let words = "Every command, also those without keys: Ctrl P";
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));

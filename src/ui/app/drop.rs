@@ -62,7 +62,7 @@ impl App {
             count => format!("Drop to open {count} files"),
         };
         let shown = hovered.len().min(NAMED);
-        let top = rect.center().y - (60.0 + 24.0 * shown as f32) / 2.0;
+        let top = rect.center().y - f32::midpoint(60.0, 24.0 * shown as f32);
         let at = Pos2::new(rect.center().x, top);
         painter.text(at, Align2::CENTER_CENTER, &words, Weight::SemiBold.at(size::VERDICT), theme.text);
         let mut spoken = words;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::files::{FileEntry, FileState, OpenFile};
 use super::{App, Command};
 use crate::analysis::neutral::neutral;
-use crate::ui::session::{Derived, Document, Job, Locals, Shared};
+use crate::ui::session::{Changes, Derived, Document, Job, Locals, Shared};
 
 impl OpenFile {
     /// The document with the names of the code, whether they are hidden or not.
@@ -24,7 +24,7 @@ impl OpenFile {
         self.shared.filter.clear();
         self.shared.finding = false;
         let Shared { changes, .. } = &mut self.shared;
-        *changes = Default::default();
+        *changes = Changes::default();
     }
 }
 

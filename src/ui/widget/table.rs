@@ -244,7 +244,7 @@ impl Table<'_> {
                 if click.clicked() {
                     response.sorted = Some(i);
                 }
-                self.drag_head(ui, theme, outer, edges, i, &click, response);
+                Self::drag_head(ui, theme, outer, edges, i, &click, response);
             }
             let arrow = sorted.map_or("", |(_, down)| if down { " \u{2193}" } else { " \u{2191}" });
             let words = format!("{}{arrow}", column.title);
@@ -260,9 +260,7 @@ impl Table<'_> {
     }
 
     /// A head that is dragged goes where the line shows.
-    #[expect(clippy::too_many_arguments, reason = "everything a drag depends on")]
     fn drag_head(
-        &self,
         ui: &Ui,
         theme: &Theme,
         outer: Rect,

@@ -53,7 +53,7 @@ fn lab(color: Color32, vision: Vision) -> [f64; 3] {
 
 /// CIEDE2000 colour difference.
 fn difference([l1, a1, b1]: [f64; 3], [l2, a2, b2]: [f64; 3]) -> f64 {
-    let chroma = (a1.hypot(b1) + a2.hypot(b2)) / 2.0;
+    let chroma = f64::midpoint(a1.hypot(b1), a2.hypot(b2));
     let g = 0.5 * (1.0 - (chroma.powi(7) / (chroma.powi(7) + 25f64.powi(7))).sqrt());
     let (a1, a2) = (a1 * (1.0 + g), a2 * (1.0 + g));
     let (c1, c2) = (a1.hypot(b1), a2.hypot(b2));
@@ -67,10 +67,10 @@ fn difference([l1, a1, b1]: [f64; 3], [l2, a2, b2]: [f64; 3]) -> f64 {
         d => d,
     };
     let dh_big = 2.0 * (c1 * c2).sqrt() * (dh / 2.0).to_radians().sin();
-    let (l, c) = ((l1 + l2) / 2.0, (c1 + c2) / 2.0);
+    let (l, c) = (f64::midpoint(l1, l2), f64::midpoint(c1, c2));
     let h = match (h1 - h2).abs() {
         _ if c1 * c2 == 0.0 => h1 + h2,
-        d if d <= 180.0 => (h1 + h2) / 2.0,
+        d if d <= 180.0 => f64::midpoint(h1, h2),
         _ if h1 + h2 < 360.0 => (h1 + h2 + 360.0) / 2.0,
         _ => (h1 + h2 - 360.0) / 2.0,
     };
