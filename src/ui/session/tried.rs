@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::document::Document;
+use crate::analysis::span_index::SpanIndex;
 use crate::analysis::what_if::names::pass_of;
 use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
 use crate::analysis::{packing, scope};
@@ -90,6 +91,46 @@ pub struct Tried {
     pub over: (usize, usize),
     /// What stands at the peak with them, most bytes first.
     pub standing: Vec<Standing>,
+    /// The blocks with the changes, to look up.
+    pub blocks: Blocks,
+}
+
+/// Blocks by what is asked of them, so that a frame need not walk through all.
+#[derive(Default)]
+pub struct Blocks {
+    /// By time.
+    pub spans: SpanIndex,
+    /// The largest first.
+    pub by_size: Vec<u32>,
+    /// (largest buffer of the block's family, block), ascending.
+    by_root: Vec<(BufferId, u32)>,
+    /// Highest value of each class's curve.
+    pub highest: Vec<u64>,
+}
+
+impl Blocks {
+    fn new(memory: &Memory, after: &Outcome, classes: &[Vec<u64>]) -> Self {
+        let blocks = &after.sizes.blocks;
+        let mut by_size: Vec<u32> = (0..blocks.len() as u32).filter(|&b| blocks[b as usize].size > 0).collect();
+        by_size.sort_by_key(|&block| std::cmp::Reverse(blocks[block as usize].size));
+        let root = |family: u32| memory.families.list.get(family as usize).map(|family| family.root);
+        let families = after.sizes.family.iter().zip(0u32..);
+        let mut by_root: Vec<(BufferId, u32)> =
+            families.filter_map(|(&family, block)| Some((root(family)?, block))).collect();
+        by_root.sort_unstable();
+        Self {
+            spans: SpanIndex::new(blocks.iter().map(|block| (block.start, block.end))),
+            by_size,
+            by_root,
+            highest: classes.iter().map(|curve| curve.iter().copied().max().unwrap_or(0)).collect(),
+        }
+    }
+
+    /// Blocks of a buffer's family.
+    pub fn of(&self, buffer: BufferId) -> impl Iterator<Item = usize> + '_ {
+        let first = self.by_root.partition_point(|&(root, _)| root < buffer);
+        self.by_root[first..].iter().take_while(move |(root, _)| *root == buffer).map(|&(_, block)| block as usize)
+    }
 }
 
 impl Tried {
@@ -111,7 +152,7 @@ impl Tried {
             .fold(0u64, |sum, (_, &size)| sum.saturating_add(size))
         };
         let class_of: Vec<Class> = memory.names.list.iter().map(|name| Class::of(name)).collect();
-        let classes = Class::ALL
+        let classes: Vec<Vec<u64>> = Class::ALL
             .iter()
             .map(|&class| match class {
                 Class::Argument | Class::Result | Class::Constant => vec![base(class); curve_after.len()],
@@ -123,7 +164,8 @@ impl Tried {
         };
         let over = (count(&curve_before), count(&curve_after));
         let standing = standing(model, &memory, &after);
-        Some(Self { memory, before, after, curve_before, curve_after, classes, over, standing })
+        let blocks = Blocks::new(&memory, &after, &classes);
+        Some(Self { memory, before, after, curve_before, curve_after, classes, over, standing, blocks })
     }
 
     /// Bytes by which the peak changes.

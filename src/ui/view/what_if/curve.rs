@@ -94,9 +94,8 @@ fn heading(ui: &mut Ui, theme: &Theme, tried: &Tried, rect: Rect) {
     );
     child.label(text("Live bytes, before and after", size::BODY, Weight::SemiBold, theme.text));
     child.add_space(8.0);
-    for (class, curve) in Class::ALL.iter().zip(&tried.classes) {
+    for (class, &most) in Class::ALL.iter().zip(&tried.blocks.highest) {
         // What is too small to be seen needs no colour explained.
-        let most = curve.iter().copied().max().unwrap_or(0);
         if most.saturating_mul(200) > tried.after.peak.0 && child.available_width() > 80.0 {
             let guess = matches!(class, Class::Forward | Class::Backward);
             let response = legend(&mut child, slot(*class), class.name(), theme);

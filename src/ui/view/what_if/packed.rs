@@ -48,7 +48,13 @@ impl Places {
 
     /// The block under the pointer.
     fn at(&self, tried: &Tried, pos: Pos2) -> Option<Piece> {
-        (0..tried.after.sizes.blocks.len()).filter_map(|block| self.piece(tried, block)).find(|p| p.rect.contains(pos))
+        let share = f64::from((pos.x - self.plot.left()) / self.plot.width().max(1.0));
+        let time = share * self.events * 2.0;
+        // A block of a pixel is wider than its time.
+        let slack = (self.events * 2.0 / f64::from(self.plot.width().max(1.0))).ceil();
+        let (from, to) = ((time - slack).max(0.0) as u32, (time + slack).max(0.0) as u32);
+        let near = tried.blocks.spans.near(from, to, 1).filter_map(|block| self.piece(tried, block as usize));
+        near.filter(|piece| piece.rect.contains(pos)).min_by_key(|piece| piece.block)
     }
 }
 
@@ -105,12 +111,8 @@ pub fn show(
     axes(ui, context, theme, plot, y, tried.curve_after.len(), limit);
     let response = ui.interact(plot, ui.scope_id().with("what if map"), Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Memory map with the changes"));
-    let selected = context.shared.selected;
-    for block in 0..tried.after.sizes.blocks.len() {
-        if selected.is_some()
-            && buffer_of(tried, block) == selected
-            && let Some(piece) = places.piece(tried, block)
-        {
+    for block in context.shared.selected.into_iter().flat_map(|buffer| tried.blocks.of(buffer)) {
+        if let Some(piece) = places.piece(tried, block) {
             let outline = egui::Stroke::new(2.5, theme.ink);
             ui.painter().rect_stroke(piece.rect.expand(1.0), 0.0, outline, egui::StrokeKind::Outside);
         }
@@ -158,9 +160,14 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
         from = to;
     }
     let mut shown = 0;
-    for block in 0..tried.after.sizes.blocks.len() {
+    for &block in &tried.blocks.by_size {
+        let block = block as usize;
         let Some(piece) = places.piece(tried, block) else { continue };
-        if piece.rect.height() < 20.0 || piece.rect.width() < 90.0 || shown > 200 {
+        // The rest is lower still.
+        if piece.rect.height() < 20.0 || shown > 200 {
+            break;
+        }
+        if piece.rect.width() < 90.0 {
             continue;
         }
         shown += 1;
