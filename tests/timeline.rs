@@ -162,6 +162,13 @@ fn bands_look_as_they_did() {
         harness.snapshot(format!("timeline_bands_{name}"));
         results.extend(harness.take_snapshot_results());
     }
+    let filter = Some("op:/layer_[3-5]/".to_owned());
+    let place = Place { view: Some("timeline".to_owned()), filter, ..Place::default() };
+    let mut harness = gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, place);
+    harness.get_by_label("Both").click();
+    harness.run_ok();
+    harness.snapshot("timeline_found_light");
+    results.extend(harness.take_snapshot_results());
     let mut harness = timeline([1000.0, 640.0], ThemeChoice::Light);
     harness.get_by_label("Lifetimes").click();
     harness.run_ok();

@@ -39,7 +39,8 @@ impl App {
         }
     }
 
-    /// Draws the field at the right end of the tabs, where something is looked for.
+    /// Draws the field over the lower right corner of the view, where something is looked for: above it would cover the
+    /// view's switches.
     pub(super) fn find_bar(&mut self, ui: &Ui, theme: &Theme, body: Rect) {
         let work = self.work();
         let focus = std::mem::take(&mut self.focus_find);
@@ -54,8 +55,8 @@ impl App {
         let mut step = None;
         Area::new(egui::Id::unique("find bar"))
             .order(Order::Middle)
-            .pivot(egui::Align2::RIGHT_TOP)
-            .fixed_pos(Pos2::new(body.right() - 12.0, body.top() + 6.0))
+            .pivot(egui::Align2::RIGHT_BOTTOM)
+            .fixed_pos(Pos2::new(body.right() - 12.0, body.bottom() - 8.0))
             .show(ui.ctx(), |ui| {
                 let edge = Stroke::new(theme.outline, theme.line2);
                 let frame = Frame::new().fill(theme.panel).stroke(edge).corner_radius(space::RADIUS);

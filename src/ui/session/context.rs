@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::around::{AroundBuffer, AroundStep};
 use super::derived::{Derived, SpaceData};
 use super::document::Document;
-use super::finding::Hits;
+use super::finding::{Hits, Lit};
 use super::job::Work;
 use super::locals::Locals;
 use super::options::Options;
@@ -169,6 +169,12 @@ impl<'a> ViewContext<'a> {
     #[must_use]
     pub fn is_finding(&self) -> bool {
         self.hits.is_some() || !self.shared.hidden.is_empty()
+    }
+
+    /// What is lit, for workers that draw; `None` where everything is.
+    #[must_use]
+    pub fn lit(&self) -> Option<Lit> {
+        self.is_finding().then(|| Lit { hits: self.hits.clone(), hidden: self.shared.hidden.clone() })
     }
 
     /// Changes whenever other buffers are to be lit: for keys of pictures.

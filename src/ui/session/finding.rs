@@ -1,6 +1,9 @@
 //! Finding: which buffers of a memory space a person looks for. One search serves all views: what it finds stays lit,
 //! the rest is dimmed.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use rayon::slice::ParallelSliceMut as _;
 
 use super::document::Document;
@@ -57,6 +60,23 @@ impl Hits {
             Some(at) => (at + 1) % count,
         };
         self.list.get(next).copied()
+    }
+}
+
+/// What is lit while something is looked for or hidden, to share with workers that draw.
+#[derive(Clone)]
+pub struct Lit {
+    /// What was found; `None` where nothing is looked for.
+    pub hits: Option<Arc<Hits>>,
+    /// What was hidden.
+    pub hidden: BTreeSet<BufferId>,
+}
+
+impl Lit {
+    /// Whether a buffer is lit.
+    #[must_use]
+    pub fn has(&self, buffer: BufferId) -> bool {
+        !self.hidden.contains(&buffer) && self.hits.as_ref().is_none_or(|hits| hits.has(buffer))
     }
 }
 

@@ -19,7 +19,7 @@ pub use around::{Around, AroundBuffer, AroundStep};
 pub use context::{Action, FindKey, Scene, ViewContext};
 pub use derived::{Derived, Grouping, SpaceData, Spread};
 pub use document::Document;
-pub use finding::Hits;
+pub use finding::{Hits, Lit};
 pub use job::{Job, Work};
 pub use later::{LaterRaster, Window};
 pub use locals::Locals;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
 use super::metric::Metric;
-use super::picture::{Lit, Picture, Shown};
+use super::picture::{Picture, Shown};
 use crate::analysis::map::{MapBox, MemoryMap};
 use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::{Job, LaterRaster, SpaceData, ViewContext, Window};
+use crate::ui::session::{Job, LaterRaster, Lit, SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
 use crate::ui::widget::controls::{self, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};

@@ -1,6 +1,5 @@
 //! The cells of one memory space as a picture, drawn on a worker.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use egui::{Color32, Vec2};
@@ -9,8 +8,7 @@ use super::metric::Metric;
 use crate::analysis::heat::{HeatGrid, HeatWindow};
 use crate::analysis::map::MapBox;
 use crate::analysis::unpadded;
-use crate::model::BufferId;
-use crate::ui::session::{Document, Hits, SpaceData, Window};
+use crate::ui::session::{Document, Lit, SpaceData, Window};
 use crate::ui::widget::heat_map;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Theme, heat, mix};
@@ -45,20 +43,6 @@ pub struct Picture {
     pub metric: Metric,
     /// What is to stay lit, where something is looked for or hidden.
     pub lit: Option<Lit>,
-}
-
-/// What is to stay lit while the rest is dimmed.
-pub struct Lit {
-    /// What was found; none where only some buffers are hidden.
-    pub hits: Option<Arc<Hits>>,
-    /// What was hidden.
-    pub hidden: BTreeSet<BufferId>,
-}
-
-impl Lit {
-    fn has(&self, buffer: BufferId) -> bool {
-        !self.hidden.contains(&buffer) && self.hits.as_ref().is_none_or(|hits| hits.has(buffer))
-    }
 }
 
 impl Picture {

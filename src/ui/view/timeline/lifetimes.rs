@@ -11,12 +11,12 @@ use crate::analysis::contributors::contributors;
 use crate::analysis::pyramid::MaxPyramid;
 use crate::analysis::steps::Steps;
 use crate::model::{BufferId, Bytes, thousands};
-use crate::ui::session::{Document, Job, LaterRaster, RowScope, Scene, SpaceData, ViewContext, Window};
+use crate::ui::session::{Document, Job, LaterRaster, Lit, RowScope, Scene, SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::{self, paint_cut, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::Raster;
-use crate::ui::widget::theme::{Slot, Theme, mix, size};
+use crate::ui::widget::theme::{NO_MATCH, Slot, Theme, mix, size};
 
 /// Height of a row.
 const ROW: f32 = 20.0;
@@ -123,10 +123,17 @@ pub fn show(
         Arc::as_ptr(&rows) as usize,
         Arc::as_ptr(context.document) as usize,
         (theme.dark, groups.spread().names.len()),
+        context.find_key(),
     );
     let window = Window { rect, x: places.x, y };
-    let painted =
-        Picture { rows: Arc::clone(&rows), data: Arc::clone(data), groups: groups.clone(), theme: *theme, window };
+    let painted = Picture {
+        rows: Arc::clone(&rows),
+        data: Arc::clone(data),
+        groups: groups.clone(),
+        theme: *theme,
+        window,
+        lit: context.lit(),
+    };
     let at_once = count <= AT_ONCE;
     state
         .picture
@@ -283,6 +290,7 @@ struct Picture {
     groups: Groups,
     theme: Theme,
     window: Window,
+    lit: Option<Lit>,
 }
 
 impl Picture {
@@ -303,7 +311,10 @@ impl Picture {
                     let Some(item) = self.data.map.boxes.get(line) else { continue };
                     let left = px(f64::from(item.start));
                     let right = px(f64::from(item.end) + 1.0).max(left + 1);
-                    raster.fill(left, top, right, bottom, self.groups.slot_of(item.buffer).color());
+                    let color = self.groups.slot_of(item.buffer).color();
+                    let is_lit = self.lit.as_ref().is_none_or(|lit| lit.has(item.buffer));
+                    let color = if is_lit { color } else { mix(color, self.theme.panel, NO_MATCH) };
+                    raster.fill(left, top, right, bottom, color);
                 }
             }
         }

@@ -8,12 +8,12 @@ use super::{AT_ONCE, Groups, Places, State, curve};
 use crate::analysis::map::MapBox;
 use crate::analysis::{category, scope, unpadded};
 use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::{Document, Scene, SpaceData, ViewContext, Window};
+use crate::ui::session::{Document, Lit, Scene, SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{self, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{Hatch, Raster};
-use crate::ui::widget::theme::{Theme, mix, size};
+use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
 
 /// Least height and width of a box that carries its name.
 const LABEL: Vec2 = Vec2::new(90.0, 19.0);
@@ -49,6 +49,7 @@ pub fn show(
         Arc::as_ptr(context.document) as usize,
         limit.unwrap_or(-1.0).to_bits(),
         (theme.dark, groups.spread().names.len(), state.show_padding),
+        context.find_key(),
     );
     let at_once = data.map.boxes.len() <= AT_ONCE;
     let window = Window { rect, x: places.x, y };
@@ -61,6 +62,7 @@ pub fn show(
         window,
         limit,
         show_padding: state.show_padding,
+        lit: context.lit(),
     };
     let named = state
         .map
@@ -235,6 +237,7 @@ struct Picture {
     window: Window,
     limit: Option<f64>,
     show_padding: bool,
+    lit: Option<Lit>,
 }
 
 impl Picture {
@@ -264,7 +267,9 @@ impl Picture {
             }
             let (x0, x1) = (px(start), px(end).max(px(start) + 1));
             let (y0, y1) = (py(high).min(py(low) - 1), py(low));
+            let is_lit = self.lit.as_ref().is_none_or(|lit| lit.has(item.buffer));
             let color = groups.slot_of(item.buffer).color();
+            let color = if is_lit { color } else { mix(color, theme.panel, NO_MATCH) };
             // Boxes that touch are parted by a pixel of the ground, where there is room for it.
             let gap_y = if y1 - y0 > 3 * thick { thick } else { 0 };
             let gap_x = if x1 - x0 > 3 * thick { thick } else { 0 };
@@ -272,11 +277,11 @@ impl Picture {
                 raster.fill(x0, y0, x1, y1, theme.panel);
             }
             let shown = (x1.min(width as i64) - x0.max(0), y1.min(height as i64) - y0.max(0));
-            if named.len() < MAX_NAMES && shown.0 as f32 >= least.x && shown.1 as f32 >= least.y {
+            if is_lit && named.len() < MAX_NAMES && shown.0 as f32 >= least.x && shown.1 as f32 >= least.y {
                 named.push(row);
             }
             raster.fill(x0, y0 + gap_y, x1 - gap_x, y1, color);
-            if self.show_padding && y1 - y0 > 2 {
+            if is_lit && self.show_padding && y1 - y0 > 2 {
                 let size_bytes = item.size as f64;
                 let useful = unpadded(program, &analysis.traces, item.buffer).0.min(item.size) as f64;
                 let wasted = py(low + useful) - y0;
