@@ -21,7 +21,16 @@ fn snap(results: &mut SnapshotResults, name: &str, view: &str, size: [f32; 2], o
 #[test]
 fn presenter_mode_looks_as_it_did() {
     let mut results = SnapshotResults::default();
-    for (view, theme) in [("overview", ThemeChoice::Dark), ("timeline", ThemeChoice::Light)] {
+    for (view, theme) in [
+        ("overview", ThemeChoice::Dark),
+        ("timeline", ThemeChoice::Light),
+        ("treemap", ThemeChoice::Dark),
+        ("heatmap", ThemeChoice::Light),
+        ("padding", ThemeChoice::Light),
+        ("buffers", ThemeChoice::Light),
+        ("whatif", ThemeChoice::Dark),
+        ("advisor", ThemeChoice::Light),
+    ] {
         let options = Options { theme, presenter: true, ..Options::default() };
         snap(&mut results, &format!("presenter_{view}_1280"), view, [1280.0, 720.0], options);
     }

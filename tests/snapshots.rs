@@ -10,7 +10,9 @@ use egui_kittest::kittest::Queryable as _;
 use highwater::ui::app::Place;
 use highwater::ui::session::ThemeChoice;
 
-const VIEWS: &[&str] = &["overview", "timeline", "treemap", "heatmap", "padding", "buffers", "advisor"];
+const VIEWS: &[&str] =
+    &["overview", "failure", "timeline", "treemap", "heatmap", "padding", "buffers", "whatif", "advisor", "report"];
+const IPU_VIEWS: &[&str] = &["overview", "tiles", "memory", "liveness", "insights"];
 
 fn snap(results: &mut SnapshotResults, sample: &str, view: &str, size: [f32; 2], theme: ThemeChoice) {
     let Some(path) = common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains(sample)) else {
@@ -30,6 +32,23 @@ fn views_look_as_they_did() {
         snap(&mut results, "oom", view, [1600.0, 1000.0], ThemeChoice::Light);
         snap(&mut results, "oom", view, [1600.0, 1000.0], ThemeChoice::Dark);
         snap(&mut results, "oom", view, [1000.0, 640.0], ThemeChoice::Light);
+        snap(&mut results, "oom", view, [1000.0, 640.0], ThemeChoice::Dark);
+    }
+}
+
+#[test]
+fn views_of_an_ipu_look_as_they_did() {
+    let mut results = SnapshotResults::default();
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_profiles/ipu_over.cbor");
+    for view in IPU_VIEWS {
+        for (theme, name) in [(ThemeChoice::Light, "light"), (ThemeChoice::Dark, "dark")] {
+            for size in [[1600.0, 1000.0], [1000.0, 640.0]] {
+                let place = Place { view: Some((*view).to_owned()), ..Place::default() };
+                let mut harness = gui::window(&[&path], size, theme, place);
+                harness.snapshot(format!("ipu_{view}_{name}_{}", size[0]));
+                results.extend(harness.take_snapshot_results());
+            }
+        }
     }
 }
 

@@ -146,6 +146,8 @@ pub struct Table<'a> {
 const HEAD: f32 = 26.0;
 const BAR: f32 = 10.0;
 const PAD: f32 = 8.0;
+/// Least width of a cell that has a bar beside its number.
+const LEAST_WITH_BAR: f32 = 124.0;
 
 impl Table<'_> {
     /// Shows the table in what room there is; `cell` gives the words of a row and column.
@@ -354,7 +356,8 @@ fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Colum
         left += 18.0;
     }
     let mut right = area.right() - PAD;
-    if let Some((share, slot)) = cell.bar {
+    // Where there is little room the number stands alone: it must never be cut.
+    if let Some((share, slot)) = cell.bar.filter(|_| area.width() >= LEAST_WITH_BAR) {
         let width = ((area.width() - PAD) * 0.5).min(90.0);
         let track = Rect::from_min_size(Pos2::new(left, y - 3.0), Vec2::new(width, 6.0));
         painter.rect_filled(track, 0.0, theme.inset);
