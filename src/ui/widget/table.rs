@@ -147,7 +147,7 @@ const HEAD: f32 = 26.0;
 const BAR: f32 = 10.0;
 const PAD: f32 = 8.0;
 /// Least width of a cell that has a bar beside its number.
-const LEAST_WITH_BAR: f32 = 124.0;
+const LEAST_WITH_BAR: f32 = 112.0;
 
 impl Table<'_> {
     /// Shows the table in what room there is; `cell` gives the words of a row and column.
@@ -358,7 +358,7 @@ fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Colum
     let mut right = area.right() - PAD;
     // Where there is little room the number stands alone: it must never be cut.
     if let Some((share, slot)) = cell.bar.filter(|_| area.width() >= LEAST_WITH_BAR) {
-        let width = ((area.width() - PAD) * 0.5).min(90.0);
+        let width = ((area.width() - PAD) * 0.42).min(90.0);
         let track = Rect::from_min_size(Pos2::new(left, y - 3.0), Vec2::new(width, 6.0));
         painter.rect_filled(track, 0.0, theme.inset);
         let fill = Rect::from_min_size(track.min, Vec2::new(width * share.clamp(0.0, 1.0), 6.0));
