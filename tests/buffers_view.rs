@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use egui::{Event, Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use gui::words;
 use highwater::analysis::map::MemoryMap;
 use highwater::analysis::table::{self, BufferTable, Column, Filter, Order, arrange};
 use highwater::analysis::{ProfileAnalysis, category, unpadded};
@@ -145,11 +146,6 @@ fn exports_hold_exact_values() {
 fn open(size: [f32; 2], theme: ThemeChoice) -> Harness<'static, App> {
     let place = Place { view: Some("buffers".to_owned()), ..Place::default() };
     gui::window(&[&sample("gpt_m_oom")], size, theme, place)
-}
-
-fn words(harness: &Harness<'_, App>) -> Vec<String> {
-    let all = harness.get_all(egui_kittest::kittest::by());
-    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect()
 }
 
 fn rows(harness: &Harness<'_, App>) -> Vec<String> {

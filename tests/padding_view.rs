@@ -6,8 +6,9 @@ mod common;
 mod gui;
 
 use egui::Role;
-use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotResults};
+use gui::{says, words};
 use highwater::ui::app::{App, Place};
 use highwater::ui::session::ThemeChoice;
 
@@ -18,15 +19,6 @@ fn open(sample: &str, size: [f32; 2], theme: ThemeChoice) -> Harness<'static, Ap
         .expect("a sample of that name");
     let place = Place { view: Some("padding".to_owned()), ..Place::default() };
     gui::window(&[&path], size, theme, place)
-}
-
-fn words(harness: &Harness<'_, App>) -> Vec<String> {
-    let all = harness.get_all(egui_kittest::kittest::by());
-    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect()
-}
-
-fn says(harness: &Harness<'_, App>, part: &str) -> bool {
-    words(harness).iter().any(|label| label.contains(part))
 }
 
 #[test]

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use egui::{Key, Modifiers, Pos2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use gui::{says, words};
 use highwater::analysis::ProfileAnalysis;
 use highwater::decode;
 use highwater::export::report;
@@ -52,15 +53,6 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-fn words(harness: &Harness<'_, App>) -> Vec<String> {
-    let all = harness.get_all(egui_kittest::kittest::by());
-    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect()
-}
-
-fn says(harness: &Harness<'_, App>, part: &str) -> bool {
-    words(harness).iter().any(|label| label.contains(part))
 }
 
 fn programs(harness: &Harness<'_, App>) -> Vec<String> {

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use egui::{Event, Modifiers, PointerButton, Pos2, Rect};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use gui::words;
 use highwater::analysis::map::MemoryMap;
 use highwater::analysis::{ProfileAnalysis, category};
 use highwater::decode;
@@ -27,11 +28,6 @@ fn dump() -> PathBuf {
 fn timeline(size: [f32; 2], theme: ThemeChoice) -> Harness<'static, App> {
     let place = Place { view: Some("timeline".to_owned()), ..Place::default() };
     gui::window(&[&dump()], size, theme, place)
-}
-
-fn words(harness: &Harness<'_, App>) -> Vec<String> {
-    let all = harness.get_all(egui_kittest::kittest::by());
-    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect()
 }
 
 fn rows(harness: &Harness<'_, App>) -> Vec<String> {

@@ -8,6 +8,7 @@ mod gui;
 use egui::{Key, Modifiers, Role};
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, SnapshotResults};
+use gui::{says, words};
 use highwater::analysis::ProgramAnalysis;
 use highwater::analysis::tree::{Tree, TreeKind};
 use highwater::model::{Bytes, Device};
@@ -21,15 +22,6 @@ fn open(sample: &str, size: [f32; 2], theme: ThemeChoice) -> Harness<'static, Ap
         .expect("a sample of that name");
     let place = Place { view: Some("treemap".to_owned()), ..Place::default() };
     gui::window(&[&path], size, theme, place)
-}
-
-fn words(harness: &Harness<'_, App>) -> Vec<String> {
-    let all = harness.get_all(egui_kittest::kittest::by());
-    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect()
-}
-
-fn says(harness: &Harness<'_, App>, part: &str) -> bool {
-    words(harness).iter().any(|label| label.contains(part))
 }
 
 fn path(harness: &Harness<'_, App>) -> Vec<String> {

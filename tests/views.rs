@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use gui::{says, words};
 use highwater::analysis::ProfileAnalysis;
 use highwater::decode;
 use highwater::export::report;
@@ -30,21 +31,11 @@ fn open(view: &str) -> Harness<'static, App> {
     gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, place)
 }
 
-/// Everything that is said on the screen.
-fn words(harness: &Harness<'_, App>) -> Vec<String> {
-    let all = harness.get_all(egui_kittest::kittest::by());
-    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect()
-}
-
 /// The number key of a view, as its tab has it.
 fn key_of(harness: &Harness<'_, App>, title: &str) -> Key {
     let tabs = harness.get_all_by_role(egui::Role::Tab).filter_map(|tab| tab.accesskit_node().label());
     let number = tabs.into_iter().position(|label| label == title).expect("a tab of that name");
     [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9][number]
-}
-
-fn says(harness: &Harness<'_, App>, part: &str) -> bool {
-    words(harness).iter().any(|label| label.contains(part))
 }
 
 #[test]

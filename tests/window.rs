@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use gui::{says, words};
 use highwater::analysis::neutral::is_common;
 use highwater::decode;
 use highwater::model::InstructionId;
@@ -30,16 +31,6 @@ fn dump() -> PathBuf {
 fn open(view: &str) -> Harness<'static, App> {
     let place = Place { view: Some(view.to_owned()), ..Place::default() };
     gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, place)
-}
-
-/// Everything that is said on the screen.
-fn words(harness: &Harness<'_, App>) -> Vec<String> {
-    let all = harness.get_all(egui_kittest::kittest::by());
-    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect()
-}
-
-fn says(harness: &Harness<'_, App>, part: &str) -> bool {
-    words(harness).iter().any(|label| label.contains(part))
 }
 
 fn key(harness: &mut Harness<'_, App>, modifiers: Modifiers, key: Key) {

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, TestRenderer};
 use highwater::ui::app::{App, Place, Source};
 use highwater::ui::session::{Options, ThemeChoice};
@@ -27,13 +28,12 @@ impl TestRenderer for Renderer {
 }
 
 /// The window with files open; work is done at once.
-#[allow(dead_code, reason = "not every test opens it this way")]
 pub fn window<'a>(paths: &[&Path], size: [f32; 2], theme: ThemeChoice, place: Place) -> Harness<'a, App> {
     window_with(paths, size, Options { theme, ..Options::default() }, place)
 }
 
 /// As [`window`], with other options. `size` is that of the window before any zoom.
-#[allow(clippy::needless_pass_by_value, dead_code, reason = "each test makes its options; not every one does")]
+#[allow(clippy::needless_pass_by_value, reason = "each test makes its options")]
 pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, place: Place) -> Harness<'a, App> {
     let sources: Vec<Source> = paths.iter().map(|path| Source::Path(path.to_path_buf())).collect();
     let dark = matches!(options.theme, ThemeChoice::Dark | ThemeChoice::ContrastDark);
@@ -53,4 +53,15 @@ pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, place:
         });
     harness.run_ok();
     harness
+}
+
+/// Everything that is said on the screen: labels and values.
+pub fn words(harness: &Harness<'_, App>) -> Vec<String> {
+    let all = harness.get_all(egui_kittest::kittest::by());
+    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect()
+}
+
+/// Whether something on the screen contains some words.
+pub fn says(harness: &Harness<'_, App>, part: &str) -> bool {
+    words(harness).iter().any(|label| label.contains(part))
 }

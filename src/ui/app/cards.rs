@@ -1,6 +1,8 @@
 //! Everything that is not a view: nothing open yet, files that could not be read, files over the window, the sheet of
 //! keys, the field for a path.
 
+use std::path::PathBuf;
+
 use egui::{Align2, Area, Frame, Key, Margin, Order, Pos2, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::{App, COMMANDS, Command, Source};
@@ -61,8 +63,20 @@ impl App {
         }
         ui.add_space(14.0);
         ui.label(text("Open again", size::BODY, Weight::SemiBold, theme.text));
+        if let Some(path) = self.recent_rows(ui, theme, recent.into_iter().take(RECENT)) {
+            self.open(Source::Path(path));
+        }
+    }
+
+    /// Files of last time, a row each; returns the one that was chosen.
+    pub(super) fn recent_rows(
+        &self,
+        ui: &mut Ui,
+        theme: &Theme,
+        recent: impl Iterator<Item = (PathBuf, String)>,
+    ) -> Option<PathBuf> {
         let mut chosen = None;
-        for (path, left_in) in recent.into_iter().take(RECENT) {
+        for (path, left_in) in recent {
             let (name, place) = self.words_of_path(&path);
             let title = view::by_id(&left_in).map_or("", |known| known.title);
             let response = controls::menu_row(ui, &name, title, false, theme);
@@ -70,9 +84,7 @@ impl App {
                 chosen = Some(path);
             }
         }
-        if let Some(path) = chosen {
-            self.open(Source::Path(path));
-        }
+        chosen
     }
 
     /// What to call a path, and where it is; neither while names are hidden.

@@ -120,14 +120,7 @@ impl App {
             if !recent.is_empty() {
                 controls::rule(ui, theme);
             }
-            for (path, left_in) in recent.into_iter().take(10) {
-                let (name, place) = self.words_of_path(&path);
-                let title = view::by_id(&left_in).map_or("", |known| known.title);
-                let response = controls::menu_row(ui, &name, title, false, theme);
-                if response.on_hover_text(place).clicked() {
-                    chosen = Some(path);
-                }
-            }
+            chosen = self.recent_rows(ui, theme, recent.into_iter().take(10));
         });
         if let Some(path) = chosen {
             self.open(Source::Path(path));

@@ -23,6 +23,18 @@ pub struct State {
     closed: Option<String>,
     /// The words and what was offered for them.
     offered: Option<(String, Vec<(String, String)>)>,
+    /// The words that were checked last, and what is wrong with them.
+    checked: (String, Option<String>),
+}
+
+impl State {
+    /// What is wrong with a filter; read only when it is another than last time, as it may hold a regular expression.
+    pub fn error(&mut self, words: &str) -> Option<&str> {
+        if self.checked.0 != words {
+            self.checked = (words.to_owned(), Filter::parse(words).err().map(|error| error.what));
+        }
+        self.checked.1.as_deref()
+    }
 }
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, table: Option<&BufferTable>, state: &mut State) {
@@ -79,8 +91,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, table: Op
         to_end(ui, id, text.chars().count());
         response.request_focus();
     }
-    if let Err(error) = Filter::parse(&context.shared.filter) {
-        controls::cut_label(ui, &error.what, Weight::Medium.at(size::SMALL), theme.danger, ui.available_width() - 60.0);
+    if let Some(error) = state.error(&context.shared.filter) {
+        controls::cut_label(ui, error, Weight::Medium.at(size::SMALL), theme.danger, ui.available_width() - 60.0);
     }
     if !context.shared.filter.is_empty() && controls::link(ui, "Clear", theme).clicked() {
         context.shared.filter.clear();

@@ -36,9 +36,9 @@ pub fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, table: Option<&Ar
     let Some(table) = table else { return };
     let scope = context.shared.rows;
     // A filter that cannot be read changes nothing: the last one holds, and the field says what is wrong.
-    let filter = match Filter::parse(&context.shared.filter) {
-        Ok(_) => context.shared.filter.trim().to_owned(),
-        Err(_) => state.arranged.as_ref().map(|(wanted, _)| wanted.filter.clone()).unwrap_or_default(),
+    let filter = match state.field.error(&context.shared.filter) {
+        None => context.shared.filter.trim().to_owned(),
+        Some(_) => state.arranged.as_ref().map(|(wanted, _)| wanted.filter.clone()).unwrap_or_default(),
     };
     let wanted = Wanted {
         of: (context.shared.program, context.shared.color),

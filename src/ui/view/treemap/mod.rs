@@ -271,7 +271,7 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_
     if finding {
         light(context, state);
     }
-    let (found, lights) = (state.lit.1.clone(), state.lights);
+    let (found, lights) = (std::mem::take(&mut state.lit.1), state.lights);
     let is_lit = |node: usize| found.get(node).copied().unwrap_or(true);
     let tree = Arc::clone(&state.tree);
     let forest = Forest::new(&tree, &state.names, state.root, &state.ranks);
@@ -280,6 +280,7 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_
     let lit = finding.then_some((&is_lit as &dyn Fn(usize) -> bool, lights));
     let shown = Icicle { tree: &forest, version: state.version, lit, words: &words, name: "Icicle of buffers" };
     let answer = shown.show(ui, &mut state.icicle, plot);
+    state.lit.1 = found;
     let target = answer.hovered.filter(|_| answer.rest == 0).and_then(|node| tree.largest(scene.program, node));
     let out: &[&str] = if state.root == 0 { &[] } else { &["Go out"] };
     if menu::show_with(ui, context, plot, target, out).is_some() {
