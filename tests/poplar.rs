@@ -155,6 +155,22 @@ fn access_paths_of_other_readers() {
     assert_eq!(some.exchange_bytes, 16);
 }
 
+/// Bytes that no memory holds are added without running over.
+#[test]
+fn sums_of_impossible_bytes_do_not_wrap() {
+    let half = 1u64 << 63;
+    let text = format!(
+        r#"{{"target":{{"numIPUs":1,"tilesPerIPU":1,"numTiles":1,"bytesPerTile":100}},"memory":{{"byTile":{{"total":[5],
+        "interleaved":[{half}],"nonInterleaved":[{half}],"overflowed":[5]}}}}}}"#
+    );
+    let profile = bytes_profile("report.json", text.as_bytes()).unwrap();
+    assert!(
+        profile.warnings.iter().any(|warning| warning.message.contains("regions do not add up")),
+        "{:?}",
+        profile.warnings
+    );
+}
+
 #[test]
 fn json_cbor_and_sqlite_agree() {
     let spec = small();

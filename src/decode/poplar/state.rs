@@ -340,7 +340,10 @@ fn check(memory: &TileMemory, reporter: &Reporter) {
         && ["interleaved", "nonInterleaved", "overflowed"].iter().all(|name| names.contains(name))
     {
         let differ = (0..total.len())
-            .filter(|&tile| memory.regions.iter().map(|region| region.bytes[tile]).sum::<u64>() != total[tile])
+            .filter(|&tile| {
+                let sum = memory.regions.iter().fold(0, |sum: u64, region| sum.saturating_add(region.bytes[tile]));
+                sum != total[tile]
+            })
             .count();
         if differ > 0 {
             reporter.warn(format!("On {differ} tiles the regions do not add up to the total"), None);
