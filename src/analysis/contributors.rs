@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
+use super::class::Class;
 use super::program::{ProgramAnalysis, category, unpadded};
 use super::scope;
 use crate::model::{BufferId, Bytes, Category, Program};
 
-/// Buffers of one category with the same folded scope.
+/// Buffers of one category and class with the same folded scope.
 #[derive(Debug, Clone)]
 pub struct Contributor {
     /// Folded scope: `layer_*/attn/softmax`, `params[…]`; empty where the file names none.
@@ -15,6 +16,8 @@ pub struct Contributor {
     pub opcode: String,
     /// Their category.
     pub category: Category,
+    /// What they are for, a guess.
+    pub class: Class,
     /// Their sizes together.
     pub bytes: Bytes,
     /// The part of it that is padding.
@@ -31,21 +34,24 @@ pub struct Contributor {
 #[must_use]
 pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[BufferId]) -> Vec<Contributor> {
     let mut rows: Vec<Contributor> = Vec::new();
-    let mut row_of: HashMap<(Category, String), usize> = HashMap::new();
+    let mut row_of: HashMap<(Category, Class, String), usize> = HashMap::new();
     let mut shapes: Vec<Vec<String>> = Vec::new();
+    let classes = analysis.classes(program);
     for &buffer in buffers {
         let instruction = program.buffers.instruction_of(buffer);
         let op_name = instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
         let opcode = instruction.map(|i| program.opcode_name(i).to_owned()).unwrap_or_default();
         let category = category(program, buffer);
+        let class = classes.of(buffer);
         let folded = scope::folded(&op_name);
         let key = if folded.is_empty() { format!("\u{1}{opcode}") } else { folded.clone() };
         let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
-        let row = *row_of.entry((category, key)).or_insert_with(|| {
+        let row = *row_of.entry((category, class, key)).or_insert_with(|| {
             rows.push(Contributor {
                 scope: folded,
                 opcode,
                 category,
+                class,
                 bytes: Bytes::ZERO,
                 padding: Bytes::ZERO,
                 buffers: Vec::new(),

@@ -1,5 +1,8 @@
 //! The analysis of one program: every memory space with XProf's numbers, ours, and how they differ.
 
+use std::sync::OnceLock;
+
+use super::class::{Class, Classes};
 use super::events::{EventPoints, event_points};
 use super::live_range::LiveRanges;
 use super::occupancy::{Occupancy, occupancy};
@@ -15,6 +18,8 @@ pub struct ProgramAnalysis {
     pub spaces: Vec<SpaceAnalysis>,
     /// XProf's unpadded sizes and traces, for looking up single buffers.
     pub traces: Traces,
+    /// What the buffers are for; looked up when it is first asked for.
+    classes: OnceLock<Classes>,
 }
 
 /// Whether a program fits a memory space.
@@ -108,7 +113,24 @@ impl ProgramAnalysis {
                 .map(|replay| SpaceAnalysis::new(program, device, live.as_ref(), &traces, replay))
                 .collect()
         };
-        Self { live, spaces, traces }
+        Self { live, spaces, traces, classes: OnceLock::new() }
+    }
+
+    /// What the buffers are for. The first call looks at all of them: not for the window's thread.
+    pub fn classes(&self, program: &Program) -> &Classes {
+        self.classes.get_or_init(|| Classes::new(program, self))
+    }
+
+    /// What a buffer is for: by its category alone as long as the classes are not known.
+    #[must_use]
+    pub fn class_now(&self, program: &Program, buffer: BufferId) -> Class {
+        self.classes.get().map_or_else(|| Class::of_category(category(program, buffer)), |classes| classes.of(buffer))
+    }
+
+    /// The classes, once they are known.
+    #[must_use]
+    pub fn known_classes(&self) -> Option<&Classes> {
+        self.classes.get()
     }
 
     /// The space with a colour.

@@ -4,6 +4,7 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 
+use super::class::Class;
 use super::program::{ProgramAnalysis, category, unpadded};
 use super::scope;
 use crate::model::{BufferId, Bytes, Program};
@@ -14,6 +15,8 @@ pub enum TreeKind {
     /// Name scopes, numbered ones folded.
     #[default]
     Scope,
+    /// What it is for, a guess, then scope.
+    Class,
     /// XProf's category, then scope.
     Category,
     /// Source file and line.
@@ -30,14 +33,15 @@ pub enum TreeKind {
 
 impl TreeKind {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::Scope, Self::Category, Self::Source, Self::Opcode, Self::Type, Self::Shape, Self::Sharding];
+    pub const ALL: [Self; 8] =
+        [Self::Scope, Self::Class, Self::Category, Self::Source, Self::Opcode, Self::Type, Self::Shape, Self::Sharding];
 
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Scope => "Name scope",
+            Self::Class => "Class",
             Self::Category => "Category",
             Self::Source => "Source line",
             Self::Opcode => "Op",
@@ -57,6 +61,8 @@ pub struct TreeNode {
     pub bytes: Bytes,
     /// Their padding.
     pub padding: Bytes,
+    /// The class that most of the bytes below have.
+    pub class: Class,
     /// How many buffers are below.
     pub count: usize,
     /// Different names that were folded into this one.
@@ -95,12 +101,16 @@ impl Tree {
         let mut tree = Self { nodes: vec![TreeNode { name: "all".to_owned(), ..TreeNode::default() }] };
         let mut index: HashMap<(usize, String), usize> = HashMap::new();
         let mut originals: Vec<HashSet<String>> = vec![HashSet::new()];
+        let mut of_class = vec![[0u64; Class::ALL.len()]];
+        let classes = analysis.classes(program);
         for &buffer in buffers {
             let bytes = program.buffers.size_of(buffer);
             let padding = bytes.saturating_sub(unpadded(program, &analysis.traces, buffer));
+            let class = classes.of(buffer) as usize;
             let mut node = 0;
             tree.add(0, bytes, padding);
-            for (name, original) in path_of(program, buffer, kind, fold).into_iter().take(MAX_DEPTH) {
+            of_class[0][class] += bytes.0;
+            for (name, original) in path_of(program, analysis, buffer, kind, fold).into_iter().take(MAX_DEPTH) {
                 let next = match index.entry((node, name)) {
                     Entry::Occupied(entry) => *entry.get(),
                     Entry::Vacant(entry) => {
@@ -109,6 +119,7 @@ impl Tree {
                         tree.nodes.push(TreeNode { name, parent: node, ..TreeNode::default() });
                         tree.nodes[node].children.push(next);
                         originals.push(HashSet::new());
+                        of_class.push([0; Class::ALL.len()]);
                         *entry.insert(next)
                     }
                 };
@@ -116,12 +127,15 @@ impl Tree {
                     originals[next].insert(original);
                 }
                 tree.add(next, bytes, padding);
+                of_class[next][class] += bytes.0;
                 node = next;
             }
             tree.nodes[node].buffers.push(buffer);
         }
         let sizes: Vec<Bytes> = tree.nodes.iter().map(|node| node.bytes).collect();
-        for (node, names) in tree.nodes.iter_mut().zip(&originals) {
+        for ((node, names), sums) in tree.nodes.iter_mut().zip(&originals).zip(&of_class) {
+            let largest = Class::ALL.into_iter().max_by_key(|class| sums[*class as usize]);
+            node.class = largest.unwrap_or_default();
             node.folded = names.len();
             node.children.sort_by_key(|&child| (std::cmp::Reverse(sizes[child]), child));
             node.buffers.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), b));
@@ -195,7 +209,7 @@ fn same(name: String) -> Step {
 }
 
 /// Names on the way to a buffer, folded, each with what it was before.
-fn path_of(program: &Program, buffer: BufferId, kind: TreeKind, fold: bool) -> Vec<Step> {
+fn path_of(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, kind: TreeKind, fold: bool) -> Vec<Step> {
     let instruction = program.buffers.instruction_of(buffer);
     let opcode = instruction.map(|i| program.opcode_name(i).to_owned()).unwrap_or_default();
     // The last part names the operation, which other divisions show as a leaf.
@@ -206,6 +220,7 @@ fn path_of(program: &Program, buffer: BufferId, kind: TreeKind, fold: bool) -> V
     };
     match kind {
         TreeKind::Scope => scopes(program, buffer, &opcode, fold),
+        TreeKind::Class => under(analysis.classes(program).of(buffer).name().to_owned()),
         TreeKind::Category => under(category(program, buffer).name().to_owned()),
         TreeKind::Opcode => under(if opcode.is_empty() { "no instruction".to_owned() } else { opcode.clone() }),
         TreeKind::Source => {

@@ -45,6 +45,7 @@ pub const fn title(column: Column) -> &'static str {
         Column::Useful => "unpadded_bytes",
         Column::Padding => "padding_bytes",
         Column::Share => "padding_percent",
+        Column::Class => "class",
         Column::Category => "category",
         Column::Type => "element_type",
         Column::Shape => "shape",
@@ -73,6 +74,7 @@ pub fn value(table: &BufferTable, column: Column, row: usize) -> serde_json::Val
             let share = 100.0 * table.padding[row] as f64 / table.size[row].max(1) as f64;
             ((share * 100.0).round() / 100.0).into()
         }
+        Column::Class => table.class[row].name().into(),
         Column::Category => table.category[row].name().into(),
         Column::From => point(table.start[row]),
         Column::To => point(table.end[row]),

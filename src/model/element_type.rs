@@ -89,6 +89,12 @@ impl ElementType {
         !matches!(self, Self::TUPLE | Self::OPAQUE | Self::TOKEN | Self(34)) && self.row().is_some()
     }
 
+    /// Whether it is of whole numbers that count or point: 32 or 64 bits, or booleans.
+    #[must_use]
+    pub const fn is_index(self) -> bool {
+        matches!(self, Self(1 | 4 | 5 | 8 | 9))
+    }
+
     /// Whether it is a floating-point type of more than 16 bits.
     #[must_use]
     pub const fn is_wide_float(self) -> bool {

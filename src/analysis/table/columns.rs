@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use rayon::prelude::*;
 
+use crate::analysis::class::Class;
 use crate::analysis::map::MemoryMap;
 use crate::analysis::program::{ProgramAnalysis, SpaceAnalysis, category, unpadded};
 use crate::analysis::scope;
@@ -24,6 +25,8 @@ pub enum Column {
     Padding,
     /// Padding as a share of the size.
     Share,
+    /// What it is for, a guess.
+    Class,
     /// Category.
     Category,
     /// Element type.
@@ -50,12 +53,13 @@ pub enum Column {
 
 impl Column {
     /// All columns.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Name,
         Self::Size,
         Self::Useful,
         Self::Padding,
         Self::Share,
+        Self::Class,
         Self::Category,
         Self::Type,
         Self::Shape,
@@ -78,6 +82,7 @@ impl Column {
             Self::Useful => "Without padding",
             Self::Padding => "Padding",
             Self::Share => "Padding share",
+            Self::Class => "Class (guess)",
             Self::Category => "Category",
             Self::Type => "Element type",
             Self::Shape => "Shape",
@@ -112,7 +117,7 @@ impl Column {
     /// Whether buffers can be grouped by it.
     #[must_use]
     pub const fn can_group(self) -> bool {
-        matches!(self, Self::Category | Self::Type | Self::Shape | Self::Opcode | Self::Op | Self::Source)
+        matches!(self, Self::Class | Self::Category | Self::Type | Self::Shape | Self::Opcode | Self::Op | Self::Source)
     }
 }
 
@@ -215,6 +220,8 @@ pub struct BufferTable {
     pub offset: Vec<u64>,
     /// Number of the allocation.
     pub allocation: Vec<i64>,
+    /// What they are for, guesses.
+    pub class: Vec<Class>,
     /// Category.
     pub category: Vec<Category>,
     /// Number of the buffer in the file.
@@ -256,6 +263,7 @@ impl BufferTable {
         let mut table = Self { buffers: space.buffers.clone(), ..Self::default() };
         table.buffers.sort_unstable();
         table.buffers.dedup();
+        let classes = analysis.classes(program);
         for &buffer in &table.buffers {
             let size = program.buffers.size_of(buffer).0;
             let item = map.boxes.get(place.get(buffer.index()).copied().unwrap_or(u32::MAX) as usize);
@@ -266,6 +274,7 @@ impl BufferTable {
             table.end.push(item.map_or(u32::MAX, |item| item.end));
             table.offset.push(program.buffers.offset.get(buffer.index()).copied().unwrap_or(0));
             table.allocation.push(allocation.map_or(-1, |allocation| allocation.index));
+            table.class.push(classes.of(buffer));
             table.category.push(category(program, buffer));
             table.number.push(program.buffers.number.get(buffer.index()).copied().unwrap_or(0));
         }
@@ -336,6 +345,7 @@ impl BufferTable {
                 let parts = i128::from(self.padding[row]) * (1 << 40) / i128::from(self.size[row].max(1));
                 i64::try_from(parts).unwrap_or(i64::MAX)
             }
+            Column::Class => self.class[row] as i64,
             Column::Category => self.category[row] as i64,
             Column::Type => rank(&self.element_type),
             Column::Shape => rank(&self.shape),

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use super::columns::{BufferTable, Interned};
 use super::terms::{FilterError, KEYS, Number, Pattern, Term, Test, Words, parse, split};
+use crate::analysis::class::Class;
 use crate::model::Category;
 
 /// A filter that was read.
@@ -16,6 +17,8 @@ pub struct Filter {
 enum Ready<'a> {
     /// Words of a column: by word, whether it matches.
     Word(&'a Interned, Vec<bool>),
+    /// By class.
+    Class([bool; Class::ALL.len()]),
     /// By category.
     Category([bool; Category::ALL.len()]),
     /// Name by name.
@@ -88,9 +91,16 @@ fn words_ready<'a>(table: &'a BufferTable, words: Words, pattern: &'a Pattern) -
         Words::Type => column(&table.element_type),
         Words::Shape => column(&table.shape),
         Words::Source => column(&table.source),
+        Words::Class => {
+            let mut found = [false; Class::ALL.len()];
+            for class in Class::ALL {
+                found[class as usize] = pattern.matches(class.name());
+            }
+            Ready::Class(found)
+        }
         Words::Category => Ready::Category(Category::ALL.map(|category| pattern.matches(category.name()))),
         Words::Any => {
-            let parts = [Words::Op, Words::Shape, Words::Category, Words::Source, Words::Name];
+            let parts = [Words::Op, Words::Shape, Words::Class, Words::Category, Words::Source, Words::Name];
             Ready::Any(parts.into_iter().map(|part| words_ready(table, part, pattern)).collect())
         }
     }
@@ -101,6 +111,7 @@ fn holds(table: &BufferTable, test: &Ready<'_>, row: usize) -> bool {
         Ready::Word(column, matches) => {
             column.of.get(row).and_then(|&word| matches.get(word as usize)).copied().unwrap_or(false)
         }
+        Ready::Class(matches) => table.class.get(row).is_some_and(|class| matches[*class as usize]),
         Ready::Category(matches) => {
             Category::ALL.iter().zip(matches).any(|(category, matches)| *matches && *category == table.category[row])
         }
@@ -142,6 +153,13 @@ pub fn complete(text: &str, table: Option<&BufferTable>, most: usize) -> Vec<(St
     };
     let Some(table) = table else { return Vec::new() };
     let mut words: Vec<(usize, String)> = match key {
+        "class" => Class::ALL
+            .iter()
+            .map(|class| {
+                let count = table.class.iter().filter(|own| *own == class).count();
+                (count, class.name().to_lowercase())
+            })
+            .collect(),
         "category" | "cat" => Category::ALL
             .iter()
             .map(|category| {

@@ -77,6 +77,8 @@ pub enum Words {
     Type,
     /// Shape.
     Shape,
+    /// Class.
+    Class,
     /// Category.
     Category,
     /// Source line.
@@ -143,6 +145,7 @@ pub enum Test {
 pub const KEYS: &[(&str, &str)] = &[
     ("size>", "bytes: size>64MiB, size<=1.5GiB"),
     ("padding>", "bytes or percent: padding>1MiB, padding>50%"),
+    ("class:", "what it is for, a guess: class:activation"),
     ("category:", "category:temp"),
     ("dtype:", "element type: dtype:f32"),
     ("shape:", "shape:1024"),
@@ -288,6 +291,7 @@ fn words_of(key: &str) -> Option<Words> {
         "kind" | "opcode" => Words::Opcode,
         "dtype" | "type" => Words::Type,
         "shape" => Words::Shape,
+        "class" => Words::Class,
         "category" | "cat" => Words::Category,
         "source" | "file" => Words::Source,
         _ => return None,

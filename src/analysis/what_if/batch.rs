@@ -65,6 +65,12 @@ pub fn is_state_name(path: &str) -> bool {
     STATE_NAMES.contains(&first_word(path))
 }
 
+/// Whether an argument's name says that it holds samples.
+#[must_use]
+pub fn is_data_name(path: &str) -> bool {
+    DATA_NAMES.contains(&first_word(path))
+}
+
 fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
     program.buffer_node(base.buffer)
 }

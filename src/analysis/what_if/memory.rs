@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::batch::{self, DataArgument};
-use super::names::Names;
+use super::names::{Names, argument_paths};
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{AllocationId, BufferId, Device, InstructionId, NO_ROW, Opcode, Program, TpuGeneration};
@@ -243,20 +243,6 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: i64) -> Vec<Base>
 fn is_alike(program: &Program, a: BufferId, b: BufferId) -> bool {
     let outline = |buffer| program.buffer_node(buffer).map(|n| (batch::outline(&n.dimensions), n.element_type));
     program.buffers.size_of(a) == program.buffers.size_of(b) && outline(a) == outline(b)
-}
-
-/// JAX paths of the entry arguments, by number.
-fn argument_paths(program: &Program) -> HashMap<i64, String> {
-    let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else {
-        return HashMap::new();
-    };
-    (entry.start..entry.end)
-        .filter(|&row| program.instructions.opcode.get(row as usize) == Some(&Opcode::PARAMETER))
-        .map(|row| {
-            let number = i64::from(program.instructions.argument[row as usize]);
-            (number, program.text.op_name(InstructionId(row)))
-        })
-        .collect()
 }
 
 /// Last point at which each argument is read, through views and prefetches.

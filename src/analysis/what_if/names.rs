@@ -1,5 +1,7 @@
 //! Names of temporaries: the framework's name of the operation that makes them, a copy's by what it copies.
 
+use std::collections::HashMap;
+
 use crate::analysis::packing::Families;
 use crate::model::{InstructionId, NO_ROW, Opcode, Program};
 
@@ -51,6 +53,21 @@ pub fn op_name(program: &Program, mut instruction: InstructionId) -> String {
         instruction = next;
     }
     String::new()
+}
+
+/// Paths of the entry's arguments in the program that was compiled, by their numbers: `params['w']`.
+#[must_use]
+pub fn argument_paths(program: &Program) -> HashMap<i64, String> {
+    let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else {
+        return HashMap::new();
+    };
+    (entry.start..entry.end)
+        .filter(|&row| program.instructions.opcode.get(row as usize) == Some(&Opcode::PARAMETER))
+        .map(|row| {
+            let number = i64::from(program.instructions.argument[row as usize]);
+            (number, program.text.op_name(InstructionId(row)))
+        })
+        .collect()
 }
 
 /// What a copy, a view or an asynchronous operation takes its data from.

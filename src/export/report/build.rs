@@ -1,9 +1,10 @@
 //! Fills the report from the profiles and their analysis.
 
 use super::schema::{
-    BufferReport, CategoryReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
+    BufferReport, CategoryReport, ClassReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
 };
 use super::{Options, findings, runtime, what_if};
+use crate::analysis::class::Reason;
 use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};
 use crate::model::{BufferId, Device, InstructionId, MemorySpace, Profile, Program, SourceInfo};
 
@@ -198,6 +199,12 @@ fn space_report(
             .iter()
             .map(|&(category, bytes, buffers)| CategoryReport { category: category.name(), bytes: bytes.0, buffers })
             .collect(),
+        by_class: analysis
+            .classes(program)
+            .sums(&space.at_peak, &|buffer| program.buffers.size_of(buffer))
+            .into_iter()
+            .map(|(class, bytes, buffers)| ClassReport { class: class.name(), bytes: bytes.0, buffers })
+            .collect(),
         packing: super::what_if::packing(program, space),
         what_if,
         what_if_sets,
@@ -230,6 +237,7 @@ pub fn buffer_report(
     let span = space.span(buffer);
     let live = analysis.live.as_ref().and_then(|live| live.of(buffer));
     let allocation = program.buffers.allocation_of(buffer);
+    let classes = analysis.classes(program);
     BufferReport {
         id: program.buffers.number[row],
         name: program.buffer_name(buffer),
@@ -237,6 +245,8 @@ pub fn buffer_report(
         unpadded_bytes: (!has_no_shape(program, buffer)).then(|| unpadded(program, &analysis.traces, buffer).0),
         shape: program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)),
         category: category(program, buffer).name(),
+        class: classes.of(buffer).name(),
+        class_guessed_from: Some(classes.reason(buffer)).filter(|reason| reason.is_guess()).map(Reason::words),
         op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
         source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
         offset: allocation.filter(|_| !program.is_listing).map(|_| program.buffers.offset[row]),

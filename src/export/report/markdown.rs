@@ -91,6 +91,10 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         let what = format!("at the peak: {}, {}", row.category, buffers(row.buffers));
         let _ = writeln!(out, "| {what} | {} | {} |", Bytes(row.bytes).short(), Bytes(row.bytes).exact());
     }
+    for row in &space.by_class {
+        let what = format!("at the peak, a guess: {}, {}", row.class, buffers(row.buffers));
+        let _ = writeln!(out, "| {what} | {} | {} |", Bytes(row.bytes).short(), Bytes(row.bytes).exact());
+    }
     out.push('\n');
     if let Some(what_if) = &space.what_if {
         write_what_if(out, space, "", what_if);

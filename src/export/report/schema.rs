@@ -140,6 +140,8 @@ pub struct SpaceReport {
     pub at_peak_count: usize,
     /// By category, largest first.
     pub by_category: Vec<CategoryReport>,
+    /// By what the buffers are most likely for, largest first.
+    pub by_class: Vec<ClassReport>,
     /// How the compiler's packing is reproduced.
     pub packing: Option<super::what_if::PackingReport>,
     /// What the changes come to.
@@ -173,6 +175,10 @@ pub struct BufferReport {
     pub shape: Option<String>,
     /// Category.
     pub category: &'static str,
+    /// What it is most likely for.
+    pub class: &'static str,
+    /// By what that is told; `null` where it is no guess.
+    pub class_guessed_from: Option<&'static str>,
     /// Framework's name of the operation.
     pub op_name: Option<String>,
     /// `file:line`.
@@ -191,6 +197,17 @@ pub struct BufferReport {
     pub live_end: Option<u32>,
     /// Where the lifetime is known from.
     pub lifetime_from: Option<&'static str>,
+}
+
+/// Bytes of a class at the peak.
+#[derive(Debug, Serialize)]
+pub struct ClassReport {
+    /// Class.
+    pub class: &'static str,
+    /// Bytes.
+    pub bytes: u64,
+    /// Buffers.
+    pub buffers: usize,
 }
 
 /// Bytes of a category at the peak.

@@ -151,6 +151,12 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     for row in &space.by_category {
         line(out, &format!("  {}", row.category), row.bytes, &buffers(row.buffers));
     }
+    if space.by_class.iter().any(|row| space.by_category.iter().all(|other| other.category != row.class)) {
+        let _ = writeln!(out, "    at the peak, by class (a guess)");
+        for row in &space.by_class {
+            line(out, &format!("  {}", row.class), row.bytes, &buffers(row.buffers));
+        }
+    }
     write_what_if(out, space);
     write_at_peak(out, space);
     for note in &space.notes {

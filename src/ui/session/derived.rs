@@ -9,6 +9,7 @@ use super::finding::Hits;
 use super::job::{Job, Work};
 use super::tried::Tried;
 use crate::advisor::{Advice, advise_against};
+use crate::analysis::class::Class;
 use crate::analysis::contributors::{Contributor, contributors};
 use crate::analysis::grouping::GroupedCurves;
 use crate::analysis::map::MemoryMap;
@@ -21,8 +22,10 @@ use crate::model::{BufferId, Bytes, Category, Program};
 /// By what stacked areas are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Grouping {
-    /// XProf's category.
+    /// What it is for: a guess.
     #[default]
+    Class,
+    /// XProf's category.
     Category,
     /// First folded name scope.
     Scope,
@@ -36,12 +39,13 @@ pub enum Grouping {
 
 impl Grouping {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Category, Self::Scope, Self::Opcode, Self::Type, Self::Source];
+    pub const ALL: [Self; 6] = [Self::Class, Self::Category, Self::Scope, Self::Opcode, Self::Type, Self::Source];
 
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Class => "Class",
             Self::Category => "Category",
             Self::Scope => "Name scope",
             Self::Opcode => "Op kind",
@@ -74,8 +78,8 @@ pub struct SpaceData {
     pub map: MemoryMap,
     /// Row of [`MemoryMap::boxes`] by buffer, `u32::MAX` for none.
     pub row_of: Vec<u32>,
-    /// Curves by category.
-    pub by_category: Spread,
+    /// Curves by class.
+    pub by_class: Spread,
     /// What stands at the peak, folded.
     pub contributors: Vec<Contributor>,
 }
@@ -91,9 +95,9 @@ impl SpaceData {
         for (row, item) in map.boxes.iter().enumerate() {
             row_of[item.buffer.index()] = row as u32;
         }
-        let by_category = Spread::new(document, program, color, &map, Grouping::Category)?;
+        let by_class = Spread::new(document, program, color, &map, Grouping::Class)?;
         let contributors = contributors(model, analysis, &space.at_peak);
-        Some(Self { map, row_of, by_category, contributors })
+        Some(Self { map, row_of, by_class, contributors })
     }
 
     /// The place of a buffer.
@@ -108,6 +112,14 @@ impl Spread {
         let (model, analysis) = document.program(program)?;
         let space = analysis.space(color)?;
         let (names, group_of) = match grouping {
+            Grouping::Class => {
+                let classes = analysis.classes(model);
+                let place = |class: Class| Class::ALL.iter().position(|&other| other == class).unwrap_or(0) as u8;
+                let names = Class::ALL.iter().map(|class| class.name().to_owned()).collect();
+                let group_of =
+                    (0..model.buffers.len()).map(|row| place(classes.of(BufferId::from_index(row)))).collect();
+                (names, group_of)
+            }
             Grouping::Category => {
                 let names = Category::ALL.iter().map(|c| c.name().to_owned()).collect();
                 let group_of =
@@ -129,7 +141,7 @@ fn named_groups(program: &Program, map: &MemoryMap, grouping: Grouping) -> (Vec<
     let name_of = |buffer: BufferId| -> String {
         let Some(instruction) = program.buffers.instruction_of(buffer) else { return "unnamed".to_owned() };
         match grouping {
-            Grouping::Opcode | Grouping::Category => program.opcode_name(instruction).to_owned(),
+            Grouping::Opcode | Grouping::Category | Grouping::Class => program.opcode_name(instruction).to_owned(),
             Grouping::Type => program
                 .buffer_node(buffer)
                 .map_or_else(|| "unknown".to_owned(), |node| node.element_type.name().to_owned()),

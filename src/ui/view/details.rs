@@ -4,7 +4,7 @@ use egui::{Align, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::palette;
 use crate::analysis::padding::{by_dimension, in_words};
-use crate::analysis::{LifetimeFrom, category, scope, unpadded};
+use crate::analysis::{LifetimeFrom, scope, unpadded};
 use crate::model::{BufferId, Bytes, InstructionId, ShapeNode, factor, percent, thousands};
 use crate::ui::session::{Action, RowScope, Scene, SpaceData, ViewContext};
 use crate::ui::widget::controls::{self, cut_label, link, paint_swatch, rule};
@@ -69,19 +69,19 @@ fn buffer_card(
     buffer: BufferId,
 ) {
     let Scene { program, analysis, space } = scene;
-    let kind = category(program, buffer);
+    let class = analysis.class_now(program, buffer);
     let name = program.buffer_name(buffer);
     let size_bytes = program.buffers.size_of(buffer);
     let instruction = program.buffers.instruction_of(buffer);
     let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();
     ui.horizontal(|ui| {
         let (rect, _) = ui.allocate_exact_size(Vec2::splat(11.0), Sense::hover());
-        paint_swatch(ui.painter(), rect, palette::slot(kind), theme);
+        paint_swatch(ui.painter(), rect, palette::slot_of_class(class), theme);
         let width = ui.available_width();
         cut_label(ui, &name, Weight::SemiBold.at(size::LEAD), theme.text, width);
     });
     ui.horizontal(|ui| {
-        ui.label(text(kind.name(), size::SMALL, Weight::Regular, theme.text2));
+        super::class::words(ui, theme, scene, buffer);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let opcode = instruction.map(|i| program.opcode_name(i)).unwrap_or_default();
             ui.label(text(opcode, size::SMALL, Weight::Regular, theme.text2));
@@ -272,7 +272,7 @@ fn lifetime_section(
         ui.painter().rect_filled(rect, 0.0, theme.inset);
         let end = x(f64::from(place.end) + 1.0).max(x(f64::from(place.start)) + 1.5);
         let life = Rect::from_min_max(Pos2::new(x(f64::from(place.start)), rect.top()), Pos2::new(end, rect.bottom()));
-        ui.painter().rect_filled(life, 0.0, palette::slot(category(program, buffer)).color());
+        ui.painter().rect_filled(life, 0.0, palette::slot_of_class(analysis.class_now(program, buffer)).color());
         let peak = x(f64::from(space.peak_point()) + 0.5);
         ui.painter().vline(peak, rect.y_range(), egui::Stroke::new(1.5, theme.ink));
         ui.add_space(4.0);
@@ -377,7 +377,7 @@ fn buffer_row(
     }
     let y = rect.center().y;
     let swatch = Rect::from_center_size(Pos2::new(rect.left() + 5.0, y), Vec2::splat(9.0));
-    paint_swatch(ui.painter(), swatch, palette::slot(category(scene.program, buffer)), theme);
+    paint_swatch(ui.painter(), swatch, palette::slot_of_class(scene.analysis.class_now(scene.program, buffer)), theme);
     let size_rect = ui.painter().text(
         Pos2::new(rect.right(), y),
         egui::Align2::RIGHT_CENTER,

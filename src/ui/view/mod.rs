@@ -3,6 +3,7 @@
 mod advisor;
 mod allocator;
 pub mod buffers;
+mod class;
 mod details;
 mod empty;
 mod failure;

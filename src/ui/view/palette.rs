@@ -1,5 +1,6 @@
-//! Which colour means which category.
+//! Which colour means which class and category.
 
+use crate::analysis::class::Class;
 use crate::model::Category;
 use crate::ui::widget::theme::Slot;
 
@@ -11,6 +12,21 @@ pub const fn slot(category: Category) -> Slot {
         Category::ThreadLocal => Slot::Thread,
         Category::Constant => Slot::Constant,
         Category::Temporary => Slot::Temporary,
+    }
+}
+
+/// Colour of a class.
+pub const fn slot_of_class(class: Class) -> Slot {
+    match class {
+        Class::Weight => Slot::Weight,
+        Class::Optimizer => Slot::Optimizer,
+        Class::Input => Slot::Input,
+        Class::Output => Slot::Output,
+        Class::Activation => Slot::Activation,
+        Class::Gradient => Slot::Gradient,
+        Class::Temporary => Slot::Temporary,
+        Class::Constant => Slot::Constant,
+        Class::ThreadLocal => Slot::Thread,
     }
 }
 

@@ -211,6 +211,19 @@ pub fn legend(ui: &mut Ui, slot: Slot, words: &str, theme: &Theme) -> Response {
     response
 }
 
+/// The word "guess" on a dotted line; pointed at, it says by what.
+pub fn guess(ui: &mut Ui, why: &str, theme: &Theme) -> Response {
+    let galley = ui.painter().layout_no_wrap("guess".to_owned(), Weight::Regular.at(size::SMALL), theme.text3);
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(galley.size().x, 18.0), Sense::hover());
+    let at = Pos2::new(rect.left(), rect.center().y - galley.size().y / 2.0);
+    let below = at.y + galley.size().y;
+    ui.painter().galley(at, galley, theme.text3);
+    let line = [Pos2::new(rect.left(), below), Pos2::new(rect.right(), below)];
+    ui.painter().extend(egui::Shape::dotted_line(&line, theme.text3, 3.0, 0.7));
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("guess: {why}")));
+    response.on_hover_text(why)
+}
+
 /// A thin bar on a track: how much of the limit is used. The limit stands at 60 % of the track, so that bars of
 /// different files compare.
 pub fn paint_gauge(painter: &egui::Painter, rect: Rect, used: f64, limit: Option<f64>, theme: &Theme) {

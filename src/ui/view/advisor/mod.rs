@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use egui::{Sense, Ui, Vec2};
 
 use crate::advisor::{ChangesResults, Finding, Severity};
-use crate::analysis::{category, scope};
+use crate::analysis::scope;
 use crate::model::BufferId;
 use crate::ui::session::{Action, Document, ViewContext};
 use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
@@ -229,7 +229,8 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Fin
 
 /// The largest buffers a finding rests on, each a link to its place in time.
 fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Finding) {
-    let Some(program) = context.scene().map(|scene| scene.program) else { return };
+    let Some(scene) = context.scene() else { return };
+    let program = scene.program;
     if finding.program != Some(context.shared.program) {
         return;
     }
@@ -241,7 +242,7 @@ fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: 
         if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(rect, 0.0, theme.hover);
         }
-        let slot = super::palette::slot(category(program, buffer));
+        let slot = super::palette::slot_of_class(scene.analysis.class_now(program, buffer));
         let swatch =
             egui::Rect::from_center_size(egui::Pos2::new(rect.left() + 6.0, rect.center().y), Vec2::splat(9.0));
         paint_swatch(ui.painter(), swatch, slot, theme);

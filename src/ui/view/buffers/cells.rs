@@ -29,6 +29,7 @@ pub fn head(column: Column, unit: &str, keys: &[Key]) -> widget::Column {
         Column::Useful => (140.0, 0.0),
         Column::Padding => (108.0, 0.0),
         Column::Share => (92.0, 0.0),
+        Column::Class => (112.0, 0.0),
         Column::Category => (92.0, 0.0),
         Column::Type => (92.0, 0.0),
         Column::Shape => (150.0, 1.8),
@@ -98,7 +99,7 @@ fn row_cell(
     kept: &mut HashMap<(u32, Column), String>,
 ) -> Cell {
     let index = row as usize;
-    let slot = palette::slot(table.category[index]);
+    let slot = palette::slot_of_class(table.class[index]);
     let size = table.size[index];
     match column {
         Column::Size => {
@@ -107,6 +108,7 @@ fn row_cell(
         Column::Padding if table.padding[index] <= 0 => Cell::text("0").quiet(),
         Column::Share if table.padding[index] <= 0 => Cell::text("0").quiet(),
         Column::Name => Cell::text(table.name.at(index)).swatch(slot),
+        Column::Class => Cell::text(table.class[index].name()),
         Column::Category => Cell::text(table.category[index].name()),
         Column::Type => Cell::mono(table.element_type.at(index)),
         Column::Shape => Cell::mono(table.shape.at(index)),

@@ -21,16 +21,8 @@ use crate::ui::widget::table::{Table, TableState};
 use crate::ui::widget::theme::{Theme, size};
 
 /// Columns that are shown at first.
-const FIRST: [Column; 8] = [
-    Column::Name,
-    Column::Size,
-    Column::Padding,
-    Column::Category,
-    Column::Shape,
-    Column::Op,
-    Column::From,
-    Column::To,
-];
+const FIRST: [Column; 8] =
+    [Column::Name, Column::Size, Column::Padding, Column::Class, Column::Shape, Column::Op, Column::From, Column::To];
 
 /// State of this view of one document.
 struct State {

@@ -165,7 +165,7 @@ impl Panel<'_> {
             let job = Job::start(context.work, "step", move || {
                 let holes = data.map.holes_at(step);
                 AtStep {
-                    used: data.by_category.curves.total.at(step),
+                    used: data.by_class.curves.total.at(step),
                     hole: holes.iter().map(|hole| hole.1).max().unwrap_or(0),
                     holes: holes.len(),
                 }
@@ -259,7 +259,7 @@ impl Panel<'_> {
 
     fn spoken(&self, context: &ViewContext<'_>, shown: Option<&Shown>) -> String {
         let step = context.step();
-        let used = context.short(Bytes(self.data.by_category.curves.total.at(step)));
+        let used = context.short(Bytes(self.data.by_class.curves.total.at(step)));
         let cells = shown.map_or_else(String::new, |shown| {
             format!(", {} by {} cells", thousands(shown.grid.columns() as u64), thousands(shown.grid.rows as u64))
         });

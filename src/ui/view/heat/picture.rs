@@ -63,7 +63,7 @@ impl Picture {
             columns: (rect.width() / CELL) as usize,
             rows: (rect.height() / CELL) as usize,
         };
-        let spread = &self.data.by_category;
+        let spread = &self.data.by_class;
         let fullest =
             |from: u32, to: u32| spread.pyramid.max_in(&spread.curves.total, from, to).map_or(from, |(_, point)| point);
         let waste = |item: &MapBox| {

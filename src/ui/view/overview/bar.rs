@@ -1,13 +1,14 @@
-//! What stands at the peak as one bar against the limit: categories above, folded contributors below.
+//! What stands at the peak as one bar against the limit: categories above, folded contributors by class below.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::super::palette;
 use crate::analysis::SpaceAnalysis;
+use crate::analysis::class::Class;
 use crate::model::{Bytes, Category, UnitSystem, percent};
 use crate::ui::session::{RowScope, SpaceData, ViewContext};
 use crate::ui::widget::axis::{Span, byte_ticks};
-use crate::ui::widget::controls::{legend, paint_cut};
+use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
 use crate::ui::widget::theme::{Slot, Theme, size};
@@ -27,9 +28,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
     ui.horizontal(|ui| {
         ui.label(text("What stands at the peak", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        for (category, _, _) in stacked(space) {
-            legend(ui, palette::slot(category), category.name(), theme);
-            ui.add_space(6.0);
+        if let Some(data) = data {
+            super::super::class::legends(ui, theme, &|class| {
+                data.contributors.iter().filter(|item| item.class == class).map(|item| item.bytes.0).sum()
+            });
         }
     });
     let (outer, _) =
@@ -118,7 +120,9 @@ fn lower_row(
     let Some(scene) = context.scene() else { return };
     let mut offset = 0.0;
     for (category, _, _) in stacked(scene.space) {
-        for item in data.contributors.iter().filter(|item| item.category == category) {
+        let mut items: Vec<_> = data.contributors.iter().filter(|item| item.category == category).collect();
+        items.sort_by_key(|item| Class::ALL.iter().position(|class| *class == item.class));
+        for item in items {
             let rect = Rect::from_min_max(
                 Pos2::new(at(offset), row.top()),
                 Pos2::new(at(offset + item.bytes.0 as f64), row.bottom()),
@@ -136,7 +140,7 @@ fn lower_row(
                 item.shape
             );
             let first = format!("{name}{count}");
-            if segment(ui, theme, rect, palette::slot(category), &[&first, &size_words], &hover).clicked() {
+            if segment(ui, theme, rect, palette::slot_of_class(item.class), &[&first, &size_words], &hover).clicked() {
                 context.shared.selected = item.buffers.first().copied();
             }
         }

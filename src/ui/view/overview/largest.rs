@@ -73,7 +73,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Sp
         |row| format!("{} {}", words(items, row), units.short(items[row].bytes)),
         |row, column| {
             let item = &items[row];
-            let slot = palette::slot(item.category);
+            let slot = palette::slot_of_class(item.class);
             let is_lit = lit.get(row).copied().unwrap_or(true);
             match column {
                 0 if !is_lit => Cell::text(words(items, row)).quiet(),

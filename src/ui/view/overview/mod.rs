@@ -14,7 +14,8 @@ use egui::{Align2, Pos2, Rect, Sense, Stroke, Ui, Vec2};
 use super::palette;
 use crate::advisor::Advice;
 use crate::analysis::Verdict;
-use crate::model::{Category, Note, NoteLevel, thousands};
+use crate::analysis::class::Class;
+use crate::model::{Note, NoteLevel, thousands};
 use crate::ui::session::{SpaceData, ViewContext};
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{self, link, paint_peak};
@@ -167,8 +168,8 @@ fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Space
     let peak = scene.space.peak().0 as f64;
     let y = Span::new(0.0, peak.max(limit.unwrap_or(0.0)).max(1.0) * 1.04);
     let x = Span::new(0.0, f64::from(data.map.points));
-    let spread = &data.by_category;
-    let slots: Vec<_> = Category::ALL.iter().map(|c| palette::slot(*c)).collect();
+    let spread = &data.by_class;
+    let slots: Vec<_> = Class::ALL.iter().map(|class| palette::slot_of_class(*class)).collect();
     let stack = Stack {
         points: data.map.points,
         highest: &|from, to| spread.pyramid.max_in(&spread.curves.total, from, to),

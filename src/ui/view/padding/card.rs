@@ -4,7 +4,6 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 
 use super::super::palette;
 use super::drawing;
-use crate::analysis::category;
 use crate::analysis::padding::in_words;
 use crate::analysis::shape_groups::{Alternative, ShapeGroup, alternatives, peak_with};
 use crate::model::{Bytes, factor, percent, thousands};
@@ -23,7 +22,7 @@ pub struct Form {
 /// What else a shape could look like, each with the peak as it would be.
 pub fn forms(data: &SpaceData, group: &ShapeGroup) -> Vec<Form> {
     let boxes: Vec<_> = group.everywhere.iter().filter_map(|&buffer| data.box_of(buffer).copied()).collect();
-    let total = &data.by_category.curves.total;
+    let total = &data.by_class.curves.total;
     let with = |what: Alternative| {
         let less = group.each.saturating_sub(what.each);
         Form { after: peak_with(&data.map, total, &boxes, less), what }
@@ -64,10 +63,9 @@ pub fn show(
     let rest = ui.available_rect_before_wrap();
     let left = Rect::from_min_max(rest.min, Pos2::new(rest.left() + rest.width() * 0.52, rest.bottom()));
     let right = Rect::from_min_max(Pos2::new(left.right() + 28.0, rest.top()), rest.max);
-    let slot = context
-        .scene()
-        .zip(group.buffers.first())
-        .map_or(Slot::Temporary, |(scene, buffer)| palette::slot(category(scene.program, *buffer)));
+    let slot = context.scene().zip(group.buffers.first()).map_or(Slot::Temporary, |(scene, buffer)| {
+        palette::slot_of_class(scene.analysis.class_now(scene.program, *buffer))
+    });
     drawing::show(ui, theme, group, slot, left, tiles);
     other_forms(ui, context, theme, data, (group, forms), right);
 }
@@ -123,7 +121,7 @@ fn other_forms(
 ) {
     let small = Weight::Regular.at(size::SMALL);
     let painter = ui.painter();
-    let peak = data.by_category.curves.total.changes().map(|(_, value)| value).max().unwrap_or(0);
+    let peak = data.by_class.curves.total.changes().map(|(_, value)| value).max().unwrap_or(0);
     let columns = [rect.left(), rect.left() + rect.width() * 0.62, rect.right()];
     let head = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
     painter.text(head.left_center(), Align2::LEFT_CENTER, "What else", Weight::SemiBold.at(size::BODY), theme.text);

@@ -124,7 +124,7 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
         let job = Job::start(context.work, "shapes", move || {
             let Some((model, analysis)) = document.program(program) else { return Arc::default() };
             let mut groups = shape_groups(model, analysis, &buffers);
-            let curves = &data.by_category.curves;
+            let curves = &data.by_class.curves;
             let whole = document.space(program, color).map(|space| &space.buffers);
             let all = match (of.3, whole) {
                 (Which::Step, Some(buffers)) => shape_groups(model, analysis, buffers),

@@ -3,7 +3,6 @@
 use egui::Ui;
 
 use super::super::{menu, palette};
-use crate::analysis::category;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, UnitSystem, factor, thousands};
 use crate::ui::session::{Scene, ViewContext};
@@ -93,7 +92,10 @@ pub fn show(
         },
         |row, column| {
             let group = &groups[row];
-            let slot = group.buffers.first().map_or(Slot::Temporary, |b| palette::slot(category(scene.program, *b)));
+            let slot = group
+                .buffers
+                .first()
+                .map_or(Slot::Temporary, |b| palette::slot_of_class(scene.analysis.class_now(scene.program, *b)));
             let is_lit = lit.get(row).copied().unwrap_or(true);
             match shown[column] {
                 What::Shape if !is_lit => Cell::mono(group.shape.clone()).quiet(),

@@ -4,7 +4,6 @@
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::super::palette;
-use crate::analysis::category;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, percent, thousands};
 use crate::ui::session::{Scene, ViewContext};
@@ -92,7 +91,10 @@ pub fn show(
         (far(nearest.1) <= NEAR).then_some(nearest.0)
     });
     let slot = |group: &ShapeGroup| {
-        group.buffers.first().map_or(Slot::Temporary, |b| palette::slot(category(scene.program, *b)))
+        group
+            .buffers
+            .first()
+            .map_or(Slot::Temporary, |b| palette::slot_of_class(scene.analysis.class_now(scene.program, *b)))
     };
     // The most wasteful are drawn last, over the rest.
     for group in groups[..shown].iter().rev() {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::super::palette;
+use crate::analysis::class::Class;
 use crate::model::{BufferId, Category};
-use crate::ui::session::{SpaceData, Spread};
+use crate::ui::session::{Grouping, SpaceData, Spread};
 use crate::ui::widget::theme::Slot;
 
 /// The curves of a grouping with a colour for each group.
@@ -16,18 +17,24 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// By category, or by another grouping where there is one.
-    pub fn new(data: &Arc<SpaceData>, spread: Option<Arc<Spread>>) -> Self {
+    /// By class, or by another grouping where its curves are there.
+    pub fn new(data: &Arc<SpaceData>, spread: Option<Arc<Spread>>, grouping: Grouping) -> Self {
         let slots = match &spread {
+            Some(_) if grouping == Grouping::Category => Category::ALL.iter().map(|c| palette::slot(*c)).collect(),
             Some(spread) => spread.names.iter().enumerate().map(|(i, name)| palette::slot_of_group(i, name)).collect(),
-            None => Category::ALL.iter().map(|c| palette::slot(*c)).collect(),
+            None => Class::ALL.iter().map(|class| palette::slot_of_class(*class)).collect(),
         };
         Self { data: Arc::clone(data), spread, slots }
     }
 
+    /// Whether the groups are classes, which are guesses.
+    pub const fn are_classes(&self) -> bool {
+        self.spread.is_none()
+    }
+
     /// The curves.
     pub fn spread(&self) -> &Spread {
-        self.spread.as_deref().unwrap_or(&self.data.by_category)
+        self.spread.as_deref().unwrap_or(&self.data.by_class)
     }
 
     /// Colours by group.

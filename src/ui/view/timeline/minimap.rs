@@ -29,7 +29,7 @@ pub fn show(
     let at_once = data.map.boxes.len() <= AT_ONCE;
     let window = Window { rect, x: places.whole, y };
     state.mini.show(ui, context.work, window, "minimap", key, theme.panel, at_once, move |raster| {
-        let spread = &own.by_category;
+        let spread = &own.by_class;
         let stack = Stack {
             points: own.map.points,
             highest: &|from, to| spread.pyramid.max_in(&spread.curves.total, from, to),

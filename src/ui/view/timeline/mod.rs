@@ -147,13 +147,13 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let asked = tools(&mut child, context, theme, state);
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
     let Some(data) = context.data() else { return };
-    let spread: Option<Arc<Spread>> = if state.grouping == Grouping::Category {
+    let spread: Option<Arc<Spread>> = if state.grouping == Grouping::Class {
         None
     } else {
         let (program, color) = (context.shared.program, context.shared.color);
         context.derived.spread(context.work, context.document, &data, program, color, state.grouping)
     };
-    let groups = Groups::new(&data, spread);
+    let groups = Groups::new(&data, spread, state.grouping);
     let legend_rect =
         Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 48.0), Vec2::new(full.width() - 32.0, 20.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_rect).id_salt("legend"));
@@ -284,6 +284,10 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, groups: &Group
                 legend(ui, *slot, name, theme);
                 ui.add_space(6.0);
             }
+        }
+        if groups.are_classes() && ui.available_width() > 60.0 {
+            super::class::mark(ui, theme);
+            ui.add_space(6.0);
         }
         let has_line = context.scene().is_some_and(|scene| curve::shows_line(scene.space));
         if has_line && ui.available_width() > 120.0 {

@@ -2,6 +2,7 @@
 
 use egui::{Rect, Vec2};
 
+use crate::analysis::class::Class;
 use crate::analysis::tree::Tree;
 use crate::analysis::{ProgramAnalysis, unpadded};
 use crate::model::{BufferId, Bytes, Program};
@@ -18,10 +19,8 @@ pub struct Cell {
     pub buffer: Option<BufferId>,
     /// Where it is.
     pub rect: Rect,
-    /// Rank of the part of the root it belongs to, and how many there are.
-    pub rank: usize,
-    /// How many parts the root has.
-    pub ranks: usize,
+    /// What most of it is for.
+    pub class: Class,
     /// Filled, not a frame.
     pub leaf: bool,
     /// Bytes.
@@ -71,13 +70,14 @@ impl Place<'_> {
     /// Places what is below `root`.
     pub fn below(&self, root: usize, rect: Rect) -> Vec<Cell> {
         let mut cells = Vec::new();
-        let Some(node) = self.tree.nodes.get(root) else { return cells };
-        let ranks = node.children.len();
-        self.divide(root, rect, None, ranks, &mut cells);
+        if self.tree.nodes.get(root).is_none() {
+            return cells;
+        }
+        self.divide(root, rect, &mut cells);
         cells
     }
 
-    fn divide(&self, at: usize, rect: Rect, rank: Option<usize>, ranks: usize, cells: &mut Vec<Cell>) {
+    fn divide(&self, at: usize, rect: Rect, cells: &mut Vec<Cell>) {
         let node = &self.tree.nodes[at];
         // Parts: the nodes below, and buffers that end here.
         let mut parts: Vec<(u64, Option<usize>, Option<BufferId>)> =
@@ -86,22 +86,20 @@ impl Place<'_> {
         parts.sort_by_key(|part| std::cmp::Reverse(part.0));
         parts.truncate(MOST_PARTS);
         let values: Vec<f64> = parts.iter().map(|part| part.0 as f64).collect();
-        let mut order: usize = 0;
         for ((value, child, buffer), place) in parts.into_iter().zip(squarify(&values, rect)) {
             if place.area() < LEAST_AREA {
                 continue;
             }
-            let own_rank = rank.unwrap_or_else(|| {
-                child.and_then(|child| node.children.iter().position(|c| *c == child)).unwrap_or(order)
-            });
-            order += 1;
+            let class = match (child, buffer) {
+                (None, Some(buffer)) => self.analysis.class_now(self.program, buffer),
+                _ => self.tree.nodes[child.unwrap_or(at)].class,
+            };
             let whole = Cell {
                 node: child.unwrap_or(at),
                 from: child.unwrap_or(at),
                 buffer,
                 rect: place,
-                rank: own_rank,
-                ranks,
+                class,
                 leaf: true,
                 bytes: Bytes(value),
                 padding_share: 0.0,
@@ -125,7 +123,7 @@ impl Place<'_> {
             cells.push(Cell { node: inmost, buffer, leaf, padding_share, ..whole });
             if !leaf {
                 let inner = Rect::from_min_max(place.min + Vec2::new(2.0, HEAD), place.max - Vec2::splat(3.0));
-                self.divide(inmost, inner, Some(own_rank), ranks, cells);
+                self.divide(inmost, inner, cells);
             }
         }
     }

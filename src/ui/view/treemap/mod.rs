@@ -9,15 +9,16 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::{menu, palette};
+use crate::analysis::class::Class;
 use crate::analysis::scope;
 use crate::analysis::tree::{Tree, TreeKind};
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::session::{FindKey, Job, Scene, ViewContext};
-use crate::ui::widget::controls::{self, legend, paint_cut, segmented, toggle};
+use crate::ui::widget::controls::{self, paint_cut, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::icicle::{Icicle, IcicleState};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
-use crate::ui::widget::theme::{NO_MATCH, Slot, Theme, mix, size};
+use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
 use cells::{Cell, Place};
 use forest::Forest;
 
@@ -41,6 +42,8 @@ struct State {
     building: Option<(Of, Job<Arc<Tree>>)>,
     of: Option<Of>,
     tree: Arc<Tree>,
+    /// Bytes in the tree by class.
+    classes: [u64; Class::ALL.len()],
     /// Names with the count of what is folded, by node.
     names: Vec<String>,
     /// The node that fills the view.
@@ -48,8 +51,6 @@ struct State {
     /// What is placed, and for which tree, node and rectangle.
     placed: Vec<Cell>,
     placed_for: Option<(u64, usize, [u32; 4])>,
-    ranks: Vec<Option<u32>>,
-    ranks_for: Option<(u64, usize)>,
     raster: CachedRaster,
     icicle: IcicleState,
     /// Counts changes of the tree, for the pictures' keys.
@@ -68,12 +69,11 @@ impl Default for State {
             building: None,
             of: None,
             tree: Arc::default(),
+            classes: [0; Class::ALL.len()],
             names: Vec::new(),
             root: 0,
             placed: Vec::new(),
             placed_for: None,
-            ranks: Vec::new(),
-            ranks_for: None,
             raster: CachedRaster::default(),
             icicle: IcicleState::default(),
             version: 0,
@@ -135,6 +135,10 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
     {
         state.tree = Arc::clone(tree);
         state.of = Some(*of);
+        state.classes = [0; Class::ALL.len()];
+        for node in state.tree.nodes.iter().filter(|node| !node.buffers.is_empty()) {
+            state.classes[node.class as usize] += node.bytes.0;
+        }
         state.names = (0..tree.nodes.len()).map(|node| cells::name_of(tree, node)).collect();
         if let Some(name) = state.names.first_mut() {
             "everything".clone_into(name);
@@ -241,29 +245,14 @@ fn trail(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut 
         ui.add_space(6.0);
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
         ui.add_space(12.0);
-        for (rank, &child) in node.children.iter().take(8).enumerate() {
-            let child = &state.tree.nodes[child];
-            if ui.available_width() > 130.0 && child.name.chars().count() <= 28 {
-                legend(ui, slot_of(rank, node.children.len()), &child.name, theme);
-            }
-        }
+        super::class::legends(ui, theme, &|class| state.classes[class as usize]);
     });
     if let Some(node) = to {
         go(context, state, node);
     }
 }
 
-/// Colour of the parts of what fills the view, by their rank.
-fn slot_of(rank: usize, count: usize) -> Slot {
-    let name = if rank >= 8 && count > 8 { "other" } else { "" };
-    palette::slot_of_group(rank, name)
-}
-
 fn icicle(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, state: &mut State, plot: Rect) {
-    if state.ranks_for != Some((state.version, state.root)) {
-        state.ranks = forest::ranks(&state.tree, state.root);
-        state.ranks_for = Some((state.version, state.root));
-    }
     if state.icicle.root != state.root {
         state.icicle.go(state.root);
     }
@@ -274,7 +263,7 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_
     let (found, lights) = (std::mem::take(&mut state.lit.1), state.lights);
     let is_lit = |node: usize| found.get(node).copied().unwrap_or(true);
     let tree = Arc::clone(&state.tree);
-    let forest = Forest::new(&tree, &state.names, state.root, &state.ranks);
+    let forest = Forest::new(&tree, &state.names);
     let units = context.options.units;
     let words = |bytes: u64| units.short(Bytes(bytes));
     let lit = finding.then_some((&is_lit as &dyn Fn(usize) -> bool, lights));
@@ -320,8 +309,7 @@ fn cell_of(tree: &Tree, node: usize, rect: Rect) -> Cell {
         from: node,
         buffer,
         rect,
-        rank: 0,
-        ranks: 1,
+        class: own.class,
         leaf: own.children.is_empty(),
         bytes: own.bytes,
         padding_share,
@@ -351,7 +339,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, 
             let (x0, y0, x1, y1) = (pixel(rect.left()), pixel(rect.top()), pixel(rect.right()), pixel(rect.bottom()));
             let gap = i64::from(x1 - x0 > 3 && y1 - y0 > 3);
             if cell.leaf {
-                let color = slot_of(cell.rank, cell.ranks).color();
+                let color = palette::slot_of_class(cell.class).color();
                 let color = if lit { color } else { mix(color, theme.canvas, NO_MATCH) };
                 raster.fill(x0, y0, x1 - gap, y1 - gap, color);
                 let wasted = ((y1 - y0) as f64 * cell.padding_share).round() as i64;
@@ -428,7 +416,7 @@ fn caption(
     if cell.rect.width() < 46.0 || cell.rect.height() < 18.0 {
         return;
     }
-    let color = if cell.leaf { slot_of(cell.rank, cell.ranks).text() } else { theme.text };
+    let color = if cell.leaf { palette::slot_of_class(cell.class).text() } else { theme.text };
     let room = cell.rect.width() - 10.0;
     let large = cell.leaf && cell.rect.width() > 260.0 && cell.rect.height() > 120.0;
     let points = if large { size::HEADLINE } else { size::SMALL };

@@ -1,0 +1,343 @@
+//! What a buffer is most likely for: weight, optimizer state, activation, gradient. The compiler says only whether
+//! something is an argument, a result or a temporary; the rest is guessed from names, and each class says by what.
+
+mod names;
+mod origin;
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::ProgramAnalysis;
+use super::program::category;
+use super::what_if::names::{argument_paths, op_name};
+use crate::model::{BufferId, Bytes, Category, InstructionId, Program};
+use names::Phase;
+use origin::Origin;
+
+/// What a buffer is for, as people who train models divide memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Class {
+    /// A parameter of the model, or a copy of one.
+    Weight,
+    /// State that the optimizer keeps for the weights.
+    Optimizer,
+    /// Data: tokens, images, labels, the cache of a decoder.
+    Input,
+    /// A result of the program.
+    Output,
+    /// Made by the forward pass and kept for the backward pass.
+    Activation,
+    /// Made by the backward pass.
+    Gradient,
+    /// Anything else that is made and dropped on the way.
+    #[default]
+    Temporary,
+    /// A constant.
+    Constant,
+    /// Memory of a called computation.
+    ThreadLocal,
+}
+
+impl Class {
+    /// All of them, in the order in which they are stacked.
+    pub const ALL: [Self; 9] = [
+        Self::Weight,
+        Self::Optimizer,
+        Self::Input,
+        Self::Output,
+        Self::Constant,
+        Self::ThreadLocal,
+        Self::Activation,
+        Self::Gradient,
+        Self::Temporary,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Weight => "Weight",
+            Self::Optimizer => "Optimizer state",
+            Self::Input => "Input",
+            Self::Output => "Output",
+            Self::Activation => "Activation",
+            Self::Gradient => "Gradient",
+            Self::Temporary => "Temporary",
+            Self::Constant => "Constant",
+            Self::ThreadLocal => "Thread-local",
+        }
+    }
+
+    /// The class of a category, where nothing more is known.
+    #[must_use]
+    pub const fn of_category(category: Category) -> Self {
+        match category {
+            Category::Parameter => Self::Weight,
+            Category::Output => Self::Output,
+            Category::ThreadLocal => Self::ThreadLocal,
+            Category::Constant => Self::Constant,
+            Category::Temporary => Self::Temporary,
+        }
+    }
+}
+
+/// By what a class was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// The compiler says so.
+    Compiler,
+    /// The argument's name is one of data.
+    DataName,
+    /// The argument's name is one of state kept for each sample.
+    StateName,
+    /// The argument's name is one of an optimizer.
+    OptimizerName,
+    /// An argument of whole numbers whose name says nothing.
+    Integers,
+    /// An argument whose name says nothing else.
+    Argument,
+    /// It holds what an argument holds: a copy, a cast, a prefetch.
+    CopyOfArgument,
+    /// An argument put together from all devices.
+    Gathered,
+    /// Named by the forward pass, alive in the backward pass.
+    KeptForBackward,
+    /// Named as computed again in the backward pass.
+    Recomputed,
+    /// Named by the backward pass.
+    Backward,
+    /// Named by the forward pass, dropped before the backward pass.
+    DroppedBefore,
+    /// What has its memory right before or after it is of this class.
+    SharesMemory,
+    /// Nothing says more than that it is a temporary.
+    NoSign,
+}
+
+impl Reason {
+    /// Whether the class is a guess.
+    #[must_use]
+    pub const fn is_guess(self) -> bool {
+        !matches!(self, Self::Compiler | Self::NoSign)
+    }
+
+    /// In words, after "guess:" where it is one.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Compiler => "the compiler says so",
+            Self::DataName => "the argument's name is one of data",
+            Self::StateName => "the argument's name is one of state kept for each sample",
+            Self::OptimizerName => "the argument's name is one of an optimizer",
+            Self::Integers => "an argument of whole numbers",
+            Self::Argument => "an argument whose name says nothing else",
+            Self::CopyOfArgument => "it holds what an argument holds",
+            Self::Gathered => "an argument gathered from all devices",
+            Self::KeptForBackward => "made by the forward pass, alive in the backward pass",
+            Self::Recomputed => "computed again in the backward pass",
+            Self::Backward => "made by the backward pass",
+            Self::DroppedBefore => "made by the forward pass, dropped before the backward pass",
+            Self::SharesMemory => "it shares its memory with one",
+            Self::NoSign => "nothing says more",
+        }
+    }
+}
+
+/// The classes of a program's buffers.
+#[derive(Debug, Default)]
+pub struct Classes {
+    of: Vec<(Class, Reason)>,
+}
+
+impl Classes {
+    /// Looks at all buffers.
+    #[must_use]
+    pub fn new(program: &Program, analysis: &ProgramAnalysis) -> Self {
+        let arguments = arguments(program);
+        let phases = phases(program);
+        let backward = first_backward(program, analysis, &phases);
+        let class_of = |row: usize| -> (Class, Reason) {
+            let buffer = BufferId::from_index(row);
+            match category(program, buffer) {
+                Category::Parameter => {
+                    let allocation = program.buffers.allocation_of(buffer);
+                    let number = allocation.map(|id| program.allocations[id.index()].parameter_number);
+                    let found = number.and_then(|number| arguments.get(&number).copied());
+                    found.unwrap_or((Class::Weight, Reason::Argument))
+                }
+                Category::Temporary => temporary(program, analysis, buffer, &arguments, &phases, backward),
+                other => (Class::of_category(other), Reason::Compiler),
+            }
+        };
+        let mut of: Vec<(Class, Reason)> = (0..program.buffers.len()).into_par_iter().map(class_of).collect();
+        if backward.is_some() {
+            share(program, analysis, &mut of);
+        }
+        Self { of }
+    }
+
+    /// Class of a buffer.
+    #[must_use]
+    pub fn of(&self, buffer: BufferId) -> Class {
+        self.of.get(buffer.index()).map_or(Class::Temporary, |found| found.0)
+    }
+
+    /// By what it was told.
+    #[must_use]
+    pub fn reason(&self, buffer: BufferId) -> Reason {
+        self.of.get(buffer.index()).map_or(Reason::NoSign, |found| found.1)
+    }
+
+    /// Bytes and count of some buffers by class, largest first; `bytes_of` says what each counts.
+    #[must_use]
+    pub fn sums(&self, buffers: &[BufferId], bytes_of: &dyn Fn(BufferId) -> Bytes) -> Vec<(Class, Bytes, usize)> {
+        let mut sums: Vec<(Class, Bytes, usize)> = Class::ALL.iter().map(|&class| (class, Bytes::ZERO, 0)).collect();
+        for &buffer in buffers {
+            let class = self.of(buffer);
+            if let Some(sum) = sums.iter_mut().find(|sum| sum.0 == class) {
+                sum.1 = Bytes(sum.1.0.saturating_add(bytes_of(buffer).0));
+                sum.2 += 1;
+            }
+        }
+        sums.retain(|sum| sum.2 > 0);
+        sums.sort_by_key(|sum| std::cmp::Reverse(sum.1));
+        sums
+    }
+}
+
+/// Classes of the entry's arguments, by number.
+fn arguments(program: &Program) -> HashMap<i64, (Class, Reason)> {
+    let paths = argument_paths(program);
+    let parameters = program.allocations.iter().filter(|allocation| allocation.is_parameter);
+    parameters
+        .map(|allocation| {
+            let path = paths.get(&allocation.parameter_number).map_or("", String::as_str);
+            let is_whole = program
+                .assigned_to(allocation)
+                .first()
+                .and_then(|assigned| program.buffer_node(assigned.buffer))
+                .is_some_and(|node| node.element_type.is_index());
+            (allocation.parameter_number, names::argument(path, is_whole))
+        })
+        .collect()
+}
+
+/// The pass that each instruction's name tells; empty where none does.
+fn phases(program: &Program) -> Vec<Phase> {
+    let mut wanted = vec![false; program.instructions.len()];
+    for row in 0..program.buffers.len() {
+        if let Some(instruction) = program.buffers.instruction_of(BufferId::from_index(row))
+            && let Some(is_wanted) = wanted.get_mut(instruction.index())
+        {
+            *is_wanted = true;
+        }
+    }
+    let phases: Vec<Phase> = wanted
+        .into_par_iter()
+        .enumerate()
+        .map(|(row, is_wanted)| {
+            let instruction = InstructionId(row as u32);
+            if is_wanted { names::phase(&op_name(program, instruction)) } else { Phase::None }
+        })
+        .collect();
+    if phases.iter().all(|phase| *phase == Phase::None) { Vec::new() } else { phases }
+}
+
+/// The backward pass is taken to run once this part of all that it makes has been made: index arrays and zeros of it
+/// are made long before.
+const BACKWARD_RUNS: f64 = 0.001;
+
+/// The point from which the backward pass runs.
+fn first_backward(program: &Program, analysis: &ProgramAnalysis, phases: &[Phase]) -> Option<u32> {
+    let live = analysis.live.as_ref()?;
+    let mut made: Vec<(u32, u64)> = (0..program.buffers.len())
+        .map(BufferId::from_index)
+        .filter(|&buffer| {
+            let instruction = program.buffers.instruction_of(buffer);
+            instruction.is_some_and(|i| phases.get(i.index()) == Some(&Phase::Backward))
+        })
+        .filter_map(|buffer| Some((live.of(buffer)?.0, program.buffers.size_of(buffer).0)))
+        .collect();
+    made.sort_unstable();
+    let whole: u128 = made.iter().map(|&(_, bytes)| u128::from(bytes)).sum();
+    let enough = (whole as f64 * BACKWARD_RUNS) as u128;
+    let mut sum = 0u128;
+    made.iter().find_map(|&(point, bytes)| {
+        sum += u128::from(bytes);
+        (sum > enough).then_some(point)
+    })
+}
+
+fn temporary(
+    program: &Program,
+    analysis: &ProgramAnalysis,
+    buffer: BufferId,
+    arguments: &HashMap<i64, (Class, Reason)>,
+    phases: &[Phase],
+    backward: Option<u32>,
+) -> (Class, Reason) {
+    let nothing = (Class::Temporary, Reason::NoSign);
+    let Some(instruction) = program.buffers.instruction_of(buffer) else { return nothing };
+    if let Some(Origin { argument, is_gathered }) = origin::of(program, buffer)
+        && let Some(&(class, _)) = arguments.get(&argument)
+    {
+        return (class, if is_gathered { Reason::Gathered } else { Reason::CopyOfArgument });
+    }
+    match phases.get(instruction.index()) {
+        Some(Phase::Backward) => (Class::Gradient, Reason::Backward),
+        Some(Phase::Recomputed) => (Class::Activation, Reason::Recomputed),
+        Some(Phase::Forward) => {
+            let Some(backward) = backward else { return nothing };
+            let end = analysis.live.as_ref().and_then(|live| live.of(buffer)).map(|(_, end)| end);
+            match end {
+                Some(end) if end < backward => (Class::Temporary, Reason::DroppedBefore),
+                _ => (Class::Activation, Reason::KeptForBackward),
+            }
+        }
+        _ => nothing,
+    }
+}
+
+/// Temporaries take the class of what has their memory right after or before them, without a gap: an array of zeros
+/// that a loop fills with activations is one of them.
+fn share(program: &Program, analysis: &ProgramAnalysis, of: &mut [(Class, Reason)]) {
+    let Some(live) = analysis.live.as_ref() else { return };
+    for allocation in &program.allocations {
+        if allocation.category() != Category::Temporary {
+            continue;
+        }
+        let mut rows: Vec<(u64, u64, u32, u32, usize)> = program
+            .assigned_to(allocation)
+            .iter()
+            .filter_map(|assigned| {
+                let (start, end) = live.of(assigned.buffer)?;
+                let size = program.buffers.size_of(assigned.buffer).0;
+                Some((assigned.offset, size, start, end, assigned.buffer.index()))
+            })
+            .collect();
+        rows.sort_unstable();
+        let mut at = 0;
+        while at < rows.len() {
+            // A chain: the same place and size, each alive when the next begins.
+            let (offset, size, _, mut until, _) = rows[at];
+            let mut end = at + 1;
+            while end < rows.len() && rows[end].0 == offset && rows[end].1 == size && rows[end].2 <= until {
+                until = until.max(rows[end].3);
+                end += 1;
+            }
+            let chain = &rows[at..end];
+            let told = |row: usize| of.get(row).copied().filter(|found| found.1 != Reason::NoSign);
+            let mut classes = chain.iter().filter_map(|row| told(row.4)).map(|found| found.0);
+            let class = classes.find(|class| *class != Class::Temporary);
+            if let Some(class) = class {
+                for &(.., row) in chain {
+                    if let Some(own) = of.get_mut(row).filter(|own| own.0 == Class::Temporary) {
+                        *own = (class, Reason::SharesMemory);
+                    }
+                }
+            }
+            at = end;
+        }
+    }
+}
