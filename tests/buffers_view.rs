@@ -215,7 +215,7 @@ fn groups_open_and_close() {
 #[test]
 fn shift_click_sorts_by_one_more_column() {
     let mut harness = open([1600.0, 1000.0], ThemeChoice::Light);
-    harness.get_by_label_contains("Sort by Category").click();
+    harness.get_by_label_contains("Sort by Class").click();
     harness.run_ok();
     harness.get_by_label_contains("Sort by Size").click_modifiers(Modifiers::SHIFT);
     harness.run_ok();

@@ -125,9 +125,9 @@ fn a_range_dragged_on_the_axis_is_measured() {
     ] {
         assert!(said.contains(&wanted), "no '{wanted}' in {said:?}");
     }
-    // The largest growth is that of temporaries.
-    assert!(said.iter().any(|words| words.starts_with("Temporary grew by")), "{said:?}");
-    assert!(map.boxes.iter().any(|b| category(program, b.buffer).name() == "Temporary"));
+    // The largest growth is that of what the forward pass keeps.
+    assert!(said.iter().any(|words| words.starts_with("Activation grew by")), "{said:?}");
+    assert!(map.boxes.iter().any(|b| own.classes(program).of(b.buffer).name() == "Activation"));
     harness.key_press(egui::Key::Escape);
     harness.run_ok();
     assert_eq!(harness.state().files.current().expect("a file").shared.measured, None);
