@@ -1,6 +1,7 @@
 //! Pure functions from the model to results: lifetimes, curves and peaks, padding, fragmentation.
 
 pub mod address_union;
+pub mod alternatives;
 pub mod class;
 pub mod contributors;
 pub mod events;

@@ -1,5 +1,4 @@
-//! Buffers of equal shape and layout together: what they waste, what else they could look like, and where the peak
-//! would be then.
+//! Buffers of equal shape and layout together: what they waste, and where the peak would be without it.
 
 use std::collections::HashMap;
 
@@ -71,110 +70,6 @@ pub fn shape_groups(program: &Program, analysis: &ProgramAnalysis, buffers: &[Bu
     groups
         .sort_by(|a, b| b.waste().cmp(&a.waste()).then(b.bytes().cmp(&a.bytes())).then_with(|| a.shape.cmp(&b.shape)));
     groups
-}
-
-/// Another form of an array.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Alternative {
-    /// What to change, in words.
-    pub words: String,
-    /// Bytes of one then.
-    pub each: Bytes,
-    /// What it means: `same data`, `less data`, `room for more`.
-    pub effect: &'static str,
-}
-
-/// What else an array could look like: other layouts, merged minor dimensions, the nearest sizes that waste nothing.
-/// Exact by the tile formula; whether the compiler takes a layout is its own choice.
-#[must_use]
-pub fn alternatives(node: &ShapeNode) -> Vec<Alternative> {
-    let (Some(now), rank) = (node.padded_size(), node.dimensions.len()) else { return Vec::new() };
-    let mut found = Vec::new();
-    if rank == 0 || node.first_tile().is_empty() {
-        return found;
-    }
-    if let Some(best) = best_layout(node).filter(|other| other.each < now) {
-        found.push(best);
-    }
-    if let Some(merged) = merged(node).filter(|other| other.each < now) {
-        found.push(merged);
-    }
-    let mut wasted = node.padding_by_dimension();
-    wasted.retain(|p| p.padded > p.size && p.tile > 1);
-    wasted.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
-    for padding in wasted.into_iter().take(2) {
-        let below = padding.size / padding.tile * padding.tile;
-        for (size, effect) in [(below, "less data"), (padding.padded, "room for more data")] {
-            if size == 0 || size == padding.size {
-                continue;
-            }
-            let mut other = node.clone();
-            let Some(dimension) = other.dimensions.get_mut(padding.dimension as usize) else { continue };
-            *dimension = size as i64;
-            if let Some(each) = other.padded_size() {
-                let words = format!("dimension {}: {} \u{2192} {size}", padding.dimension, padding.size);
-                found.push(Alternative { words, each, effect });
-            }
-        }
-    }
-    found
-}
-
-/// The order of dimensions that needs the least, with the same tile.
-fn best_layout(node: &ShapeNode) -> Option<Alternative> {
-    let rank = node.dimensions.len();
-    if !(2..=8).contains(&rank) {
-        return None;
-    }
-    let mut best: Option<(Bytes, Vec<u32>)> = None;
-    for minor in 0..rank as u32 {
-        for second in (0..rank as u32).filter(|&second| second != minor) {
-            let mut order = vec![minor, second];
-            order.extend((0..rank as u32).rev().filter(|d| *d != minor && *d != second));
-            let mut other = node.clone();
-            if let Some(layout) = &mut other.layout {
-                layout.minor_to_major.clone_from(&order);
-            }
-            let Some(each) = other.padded_size() else { continue };
-            if best.as_ref().is_none_or(|(least, _)| each < *least) {
-                best = Some((each, order));
-            }
-        }
-    }
-    let (each, order) = best?;
-    let order: Vec<String> = order.iter().map(ToString::to_string).collect();
-    Some(Alternative { words: format!("layout {{{}}}", order.join(",")), each, effect: "same data" })
-}
-
-/// The two fastest varying dimensions as one.
-fn merged(node: &ShapeNode) -> Option<Alternative> {
-    let (first, second) = (node.minor(0)?, node.minor(1)?);
-    // Only neighbours can be merged by a reshape.
-    if first.abs_diff(second) != 1 {
-        return None;
-    }
-    let (low, high) = (first.min(second), first.max(second));
-    let mut other = node.clone();
-    let product = node.dimensions.get(low)?.checked_mul(*node.dimensions.get(high)?)?;
-    other.dimensions[low] = product;
-    other.dimensions.remove(high);
-    if let Some(layout) = &mut other.layout {
-        layout.minor_to_major = layout
-            .minor_to_major
-            .iter()
-            .filter(|d| **d as usize != high)
-            .map(|&d| if d as usize > high { d - 1 } else { d })
-            .collect();
-        layout.splits.clear();
-    }
-    if other.dimensions.len() < 2 {
-        // One dimension alone would get a tile of its own.
-        return None;
-    }
-    let each = other.padded_size()?;
-    let dims: Vec<String> = other.dimensions.iter().map(ToString::to_string).collect();
-    let words = format!("merge dimensions {low} and {high}: [{}]", dims.join(","));
-    Some(Alternative { words, each, effect: "same data, a reshape" })
 }
 
 /// The peak if each of these boxes were smaller by `less`, everything else staying where it is in time.
@@ -255,16 +150,6 @@ mod tests {
         node
     }
 
-    #[test]
-    fn a_narrow_table_is_better_the_other_way_round() {
-        let all = alternatives(&table());
-        let layout = all.iter().find(|a| a.words.starts_with("layout")).map(|a| (a.words.clone(), a.each));
-        // 3 rows become 8, a million columns 1,000,064.
-        assert_eq!(layout, Some(("layout {0,1}".to_owned(), Bytes(8 * 1_000_064 * 4))));
-        let wider = all.iter().find(|a| a.words == "dimension 1: 3 \u{2192} 128").map(|a| a.each);
-        assert_eq!(wider, table().padded_size());
-    }
-
     fn group(shape: &str, buffers: &[u32], each: u64, useful: u64) -> ShapeGroup {
         ShapeGroup {
             node: table(),
@@ -308,12 +193,5 @@ mod tests {
         assert_eq!((one[0].saves, one[0].everywhere.len()), (Bytes(20), 2));
         assert_eq!(peak_with(&map, &total, &boxes[..1], Bytes(5)), Bytes(95));
         assert_eq!(peak_with(&map, &total, &[], Bytes(5)), Bytes(100));
-    }
-
-    #[test]
-    fn what_wastes_nothing_has_no_alternative() {
-        let mut node = table();
-        node.dimensions = vec![1024, 256];
-        assert_eq!(alternatives(&node), Vec::new());
     }
 }

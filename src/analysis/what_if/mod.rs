@@ -15,5 +15,6 @@ mod state;
 pub use edit::{Arguments, Edit, EditError};
 pub use memory::{Base, Item, Memory, Owner, Role};
 pub use outcome::{Depth, Outcome};
+pub use resize::set_dimension;
 pub use sets::{EditSet, SetsError};
 pub use state::Sizes;

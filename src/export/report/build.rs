@@ -205,6 +205,7 @@ fn space_report(
             .into_iter()
             .map(|(class, bytes, buffers)| ClassReport { class: class.name(), bytes: bytes.0, buffers })
             .collect(),
+        padding_by_shape: super::padding::padding(program, analysis, space, top),
         packing: super::what_if::packing(program, space),
         what_if,
         what_if_sets,

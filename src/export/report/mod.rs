@@ -4,6 +4,7 @@ mod build;
 mod failure;
 mod findings;
 mod markdown;
+mod padding;
 mod runtime;
 mod runtime_text;
 mod schema;

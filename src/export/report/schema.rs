@@ -142,6 +142,8 @@ pub struct SpaceReport {
     pub by_category: Vec<CategoryReport>,
     /// By what the buffers are most likely for, largest first.
     pub by_class: Vec<ClassReport>,
+    /// Shapes at the peak that waste something, those first that would save most.
+    pub padding_by_shape: Vec<super::padding::PaddingReport>,
     /// How the compiler's packing is reproduced.
     pub packing: Option<super::what_if::PackingReport>,
     /// What the changes come to.

@@ -157,6 +157,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
             line(out, &format!("  {}", row.class), row.bytes, &buffers(row.buffers));
         }
     }
+    super::padding::write(out, &space.padding_by_shape);
     write_what_if(out, space);
     write_at_peak(out, space);
     for note in &space.notes {

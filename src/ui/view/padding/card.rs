@@ -4,8 +4,9 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 
 use super::super::palette;
 use super::drawing;
+use crate::analysis::alternatives::{self, Form};
 use crate::analysis::padding::in_words;
-use crate::analysis::shape_groups::{Alternative, ShapeGroup, alternatives, peak_with};
+use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, factor, percent, thousands};
 use crate::ui::session::{SpaceData, ViewContext};
 use crate::ui::widget::controls::{hairline, paint_cut};
@@ -13,22 +14,23 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Slot, Theme, size, space};
 
-/// Another form of a shape, and the peak with it.
-pub struct Form {
-    what: Alternative,
-    after: Bytes,
-}
-
 /// What else a shape could look like, each with the peak as it would be.
 pub fn forms(data: &SpaceData, group: &ShapeGroup) -> Vec<Form> {
-    let boxes: Vec<_> = group.everywhere.iter().filter_map(|&buffer| data.box_of(buffer).copied()).collect();
-    let total = &data.by_class.curves.total;
-    let with = |what: Alternative| {
-        let less = group.each.saturating_sub(what.each);
-        Form { after: peak_with(&data.map, total, &boxes, less), what }
-    };
-    alternatives(&group.node).into_iter().map(with).collect()
+    alternatives::forms(group, &data.map, &data.by_class.curves.total, |buffer| data.box_of(buffer))
 }
+
+/// The form to draw beside the present one: of those that hold the same data the first that saves nearly as much as
+/// any. A layout comes before a reshape.
+fn best_of<'a>(group: &ShapeGroup, forms: &'a [Form]) -> Option<&'a Form> {
+    let saved = |form: &Form| group.each.saturating_sub(form.what.each).0;
+    let same = || forms.iter().filter(|form| form.what.is_same_data);
+    let most = same().map(saved).max()?;
+    same().find(|form| saved(form) >= most / 20 * 19)
+}
+
+/// Height and width from which the best other form is drawn beside the present one.
+const DRAWN: f32 = 230.0;
+const WIDE: f32 = 760.0;
 
 /// Draws the card.
 pub fn show(
@@ -38,7 +40,7 @@ pub fn show(
     (data, forms): (&SpaceData, &[Form]),
     group: &ShapeGroup,
     rect: Rect,
-    tiles: &mut CachedRaster,
+    tiles: &mut [CachedRaster; 2],
 ) {
     ui.painter().rect(rect, space::RADIUS, theme.panel, Stroke::new(1.0, theme.line), StrokeKind::Inside);
     let wastes = group.waste() > Bytes::ZERO;
@@ -66,8 +68,28 @@ pub fn show(
     let slot = context.scene().zip(group.buffers.first()).map_or(Slot::Temporary, |(scene, buffer)| {
         palette::slot_of_class(scene.analysis.class_now(scene.program, *buffer))
     });
-    drawing::show(ui, theme, group, slot, left, tiles);
-    other_forms(ui, context, theme, data, (group, forms), right);
+    let [now, then] = tiles;
+    let Some(better) = best_of(group, forms).filter(|_| rest.height() >= DRAWN && rest.width() >= WIDE) else {
+        drawing::show(ui, theme, &group.node, slot, left, ("tiles", now));
+        other_forms(ui, context, theme, data, (group, forms), right);
+        return;
+    };
+    let head = |at: Pos2, end: f32, words: &str, bytes: Bytes, color| {
+        let bold = Weight::SemiBold.at(size::SMALL);
+        let bytes = context.short(bytes);
+        let drawn = ui.painter().text(Pos2::new(end, at.y), Align2::RIGHT_TOP, bytes, bold.clone(), color);
+        let room = drawn.left() - at.x - 12.0;
+        paint_cut(ui.painter(), at, Align2::LEFT_TOP, words, bold, color, room);
+    };
+    head(left.min, left.right(), "As it is", group.each, theme.text);
+    let below = Pos2::new(left.left(), left.top() + 20.0);
+    drawing::show(ui, theme, &group.node, slot, Rect::from_min_max(below, left.max), ("tiles", now));
+    head(right.min, right.right(), &format!("Better: {}", better.what.words), better.what.each, theme.ok);
+    let middle = right.top() + 20.0 + (right.height() * 0.42).min(132.0);
+    let upper = Rect::from_min_max(Pos2::new(right.left(), right.top() + 20.0), Pos2::new(right.right(), middle));
+    drawing::show(ui, theme, &better.what.node, slot, upper, ("better tiles", then));
+    let lower = Rect::from_min_max(Pos2::new(right.left(), middle + 10.0), right.max);
+    other_forms(ui, context, theme, data, (group, forms), lower);
 }
 
 fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, group: &ShapeGroup) {
@@ -142,7 +164,8 @@ fn other_forms(
     }
     // Where there is little room, what a form means is said by its tooltip.
     let tall = if rect.height() < 140.0 { 22.0 } else { 38.0 };
-    for (i, Form { what: form, after }) in forms.iter().take(((rect.height() - 24.0) / tall) as usize).enumerate() {
+    for (i, Form { what: form, peak: after }) in forms.iter().take(((rect.height() - 24.0) / tall) as usize).enumerate()
+    {
         let row =
             Rect::from_min_size(Pos2::new(rect.left(), head.bottom() + tall * i as f32), Vec2::new(rect.width(), tall));
         let y = row.top() + 12.0;
@@ -158,7 +181,7 @@ fn other_forms(
         );
         let at = Pos2::new(columns[0], y + 15.0);
         if tall > 30.0 {
-            painter.text(at, Align2::LEFT_CENTER, form.effect, small.clone(), theme.text2);
+            painter.text(at, Align2::LEFT_CENTER, &form.effect, small.clone(), theme.text2);
         }
         let each = context.short(form.each);
         painter.text(Pos2::new(columns[1], y), Align2::RIGHT_CENTER, each, small.clone(), theme.text);

@@ -2,8 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 
-use crate::analysis::shape_groups::ShapeGroup;
-use crate::model::thousands;
+use crate::model::{ShapeNode, thousands};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::raster::{CachedRaster, Hatch};
 use crate::ui::widget::theme::{Slot, Theme, size};
@@ -12,8 +11,15 @@ use crate::ui::widget::theme::{Slot, Theme, size};
 const MAX_TILES: u64 = 3;
 
 /// Draws the tiles of a shape; what holds data has the colour of its category.
-pub fn show(ui: &Ui, theme: &Theme, group: &ShapeGroup, slot: Slot, rect: Rect, cache: &mut CachedRaster) {
-    let dimensions = group.node.padding_by_dimension();
+pub fn show(
+    ui: &Ui,
+    theme: &Theme,
+    node: &ShapeNode,
+    slot: Slot,
+    rect: Rect,
+    (name, cache): (&str, &mut CachedRaster),
+) {
+    let dimensions = node.padding_by_dimension();
     let painter = ui.painter();
     let small = Weight::Regular.at(size::SMALL);
     let Some(minor) = dimensions.first() else {
@@ -26,7 +32,7 @@ pub fn show(ui: &Ui, theme: &Theme, group: &ShapeGroup, slot: Slot, rect: Rect, 
         );
         return;
     };
-    if group.node.first_tile().is_empty() {
+    if node.first_tile().is_empty() {
         painter.text(rect.left_top(), Align2::LEFT_TOP, "Not tiled.", small, theme.text2);
         return;
     }
@@ -44,7 +50,7 @@ pub fn show(ui: &Ui, theme: &Theme, group: &ShapeGroup, slot: Slot, rect: Rect, 
     let middle = Pos2::new(plot.center().x, rect.top() + 10.0);
     painter.text(middle, Align2::CENTER_CENTER, across, bold.clone(), color(minor.padded > minor.size));
     let (rows, padded_rows, tile_rows) = second
-        .map_or((1, group.node.first_tile().first().map_or(1, |t| (*t).max(1) as u64), 1), |s| {
+        .map_or((1, node.first_tile().first().map_or(1, |t| (*t).max(1) as u64), 1), |s| {
             (s.size, s.padded, s.tile.max(1))
         });
     if let Some(second) = second {
@@ -78,7 +84,7 @@ pub fn show(ui: &Ui, theme: &Theme, group: &ShapeGroup, slot: Slot, rect: Rect, 
     let columns = Shown::new(minor.size, minor.padded, tile_columns);
     let lines = Shown::new(rows, padded_rows, tile_rows.max(1));
     let key = (minor.size, minor.padded, tile_columns, rows, padded_rows, tile_rows, theme.dark, slot);
-    cache.show(ui, plot, "tiles", key, theme.panel, |raster| {
+    cache.show(ui, plot, name, key, theme.panel, |raster| {
         let (width, height) = (raster.width() as f64, raster.height() as f64);
         for (x0, x1, used_x) in columns.pieces(width) {
             for (y0, y1, used_y) in lines.pieces(height) {
@@ -95,7 +101,7 @@ pub fn show(ui: &Ui, theme: &Theme, group: &ShapeGroup, slot: Slot, rect: Rect, 
             }
         }
     });
-    let tile = group.node.first_tile();
+    let tile = node.first_tile();
     let tile: Vec<String> = tile.iter().map(|t| if *t < 0 { "*".to_owned() } else { t.to_string() }).collect();
     let count = (minor.padded / tile_columns) * (padded_rows / tile_rows.max(1));
     let words = format!("{} tiles of {}", thousands(count), tile.join(" \u{d7} "));

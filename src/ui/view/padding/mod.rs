@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
+use crate::analysis::alternatives::Form;
 use crate::analysis::shape_groups::{ShapeGroup, rank, shape_groups};
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::session::{FindKey, Job, Scene, ViewContext};
@@ -71,10 +72,11 @@ struct State {
     /// The selection that was followed last.
     followed: Option<BufferId>,
     /// What else the chosen shape could look like.
-    forms: Option<((Of, usize), Vec<card::Form>)>,
+    forms: Option<((Of, usize), Vec<Form>)>,
     table: TableState,
     bar: CachedRaster,
-    tiles: CachedRaster,
+    /// The tiles of the shape as it is, and of the best other form.
+    tiles: [CachedRaster; 2],
     /// Which groups have something that is found, and what that depends on.
     lit: (Option<(Of, FindKey)>, Vec<bool>),
 }

@@ -1,0 +1,221 @@
+//! What else an array could look like: other layouts, merged dimensions, the nearest sizes that waste nothing. Exact by
+//! the tile formula (`ShapeUtil::ArraySize`).
+
+use super::map::{MapBox, MemoryMap};
+use super::shape_groups::{ShapeGroup, peak_with};
+use super::steps::Steps;
+use super::what_if::set_dimension;
+use crate::model::{BufferId, Bytes, ShapeNode};
+
+/// Another form of an array.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alternative {
+    /// What to change, in words.
+    pub words: String,
+    /// Bytes of one then.
+    pub each: Bytes,
+    /// What it means: `same data`, `less data`, `room for more data`.
+    pub effect: String,
+    /// Whether it holds the same data.
+    pub is_same_data: bool,
+    /// The array as it would be.
+    pub node: ShapeNode,
+}
+
+impl Alternative {
+    fn new(words: String, effect: impl Into<String>, is_same_data: bool, node: ShapeNode) -> Option<Self> {
+        Some(Self { words, each: node.padded_size()?, effect: effect.into(), is_same_data, node })
+    }
+}
+
+/// What else an array could look like: other layouts, merged minor dimensions, the nearest sizes that waste nothing.
+/// Exact by the tile formula; whether the compiler takes a layout is its own choice.
+#[must_use]
+pub fn alternatives(node: &ShapeNode) -> Vec<Alternative> {
+    let (Some(now), rank) = (node.padded_size(), node.dimensions.len()) else { return Vec::new() };
+    let mut found = Vec::new();
+    if rank == 0 || node.first_tile().is_empty() {
+        return found;
+    }
+    if let Some(best) = best_layout(node).filter(|other| other.each < now) {
+        found.push(best);
+    }
+    for other in [merged(node), in_lanes(node)].into_iter().flatten().filter(|other| other.each < now) {
+        if found.iter().all(|known: &Alternative| known.node.dimensions != other.node.dimensions) {
+            found.push(other);
+        }
+    }
+    let mut wasted = node.padding_by_dimension();
+    wasted.retain(|p| p.padded > p.size && p.tile > 1);
+    wasted.sort_by(|a, b| b.factor().total_cmp(&a.factor()));
+    for padding in wasted.into_iter().take(2) {
+        let below = padding.size / padding.tile * padding.tile;
+        for (size, effect) in [(below, "less data"), (padding.padded, "room for more data")] {
+            if size == 0 || size == padding.size {
+                continue;
+            }
+            let mut other = node.clone();
+            set_dimension(&mut other, padding.dimension as usize, size as i64);
+            let words = format!("dimension {}: {} \u{2192} {size}", padding.dimension, padding.size);
+            found.extend(Alternative::new(words, effect, false, other));
+        }
+    }
+    found
+}
+
+/// Rows of a tile where the second-minor dimension fills them.
+const ROWS: i64 = 8;
+
+/// Gives an array the tile that the compiler takes for its second-minor dimension: of fewer rows where that is small.
+fn retile(node: &mut ShapeNode) {
+    let Some(second) = node.minor(1) else { return };
+    let Some(&size) = node.dimensions.get(second) else { return };
+    if let Some(tile) = node.layout.as_mut().and_then(|layout| layout.tiles.first_mut())
+        && let [rows, _] = &mut tile[..]
+    {
+        *rows = (*rows).max(ROWS);
+    }
+    set_dimension(node, second, size);
+}
+
+/// The order of dimensions that needs the least, with the same tile; of fewer rows where there are fewer, as the
+/// compiler takes it.
+fn best_layout(node: &ShapeNode) -> Option<Alternative> {
+    let rank = node.dimensions.len();
+    if !(2..=8).contains(&rank) {
+        return None;
+    }
+    let mut best: Option<(Bytes, Vec<u32>, ShapeNode)> = None;
+    for minor in 0..rank as u32 {
+        for second in (0..rank as u32).filter(|&second| second != minor) {
+            let mut order = vec![minor, second];
+            order.extend((0..rank as u32).rev().filter(|d| *d != minor && *d != second));
+            let mut other = node.clone();
+            if let Some(layout) = &mut other.layout {
+                layout.minor_to_major.clone_from(&order);
+            }
+            retile(&mut other);
+            let Some(each) = other.padded_size() else { continue };
+            if best.as_ref().is_none_or(|(least, ..)| each < *least) {
+                best = Some((each, order, other));
+            }
+        }
+    }
+    let (_, _, other) = best?;
+    let layout = other.layout.as_ref().map(|layout| layout.text(rank)).unwrap_or_default();
+    Alternative::new(format!("layout {layout}"), "same data", true, other)
+}
+
+/// The two fastest varying dimensions as one.
+fn merged(node: &ShapeNode) -> Option<Alternative> {
+    let (first, second) = (node.minor(0)?, node.minor(1)?);
+    // Only neighbours can be merged by a reshape.
+    if first.abs_diff(second) != 1 {
+        return None;
+    }
+    let (low, high) = (first.min(second), first.max(second));
+    let mut other = node.clone();
+    let product = node.dimensions.get(low)?.checked_mul(*node.dimensions.get(high)?)?;
+    other.dimensions[low] = product;
+    other.dimensions.remove(high);
+    if let Some(layout) = &mut other.layout {
+        layout.minor_to_major = layout
+            .minor_to_major
+            .iter()
+            .filter(|d| **d as usize != high)
+            .map(|&d| if d as usize > high { d - 1 } else { d })
+            .collect();
+        layout.splits.clear();
+    }
+    if other.dimensions.len() < 2 {
+        // One dimension alone would get a tile of its own.
+        return None;
+    }
+    retile(&mut other);
+    let words = format!("merge dimensions {low} and {high}: [{}]", listed(&other.dimensions));
+    Alternative::new(words, "same data, a reshape", true, other)
+}
+
+/// All elements in rows as wide as the tile: what a reshape gets where no dimension fits.
+fn in_lanes(node: &ShapeNode) -> Option<Alternative> {
+    let lanes = node.first_tile().last().copied().filter(|&lanes| lanes > 1)?;
+    let count = i64::try_from(node.element_count()).ok().filter(|&count| count > lanes)?;
+    let rows = count.checked_add(lanes - 1)? / lanes;
+    let mut other = node.clone();
+    other.dimensions = vec![rows, lanes];
+    other.dynamic.clear();
+    let layout = other.layout.as_mut()?;
+    if layout.tiles.first()?.len() != 2 {
+        return None;
+    }
+    layout.minor_to_major = vec![1, 0];
+    layout.splits.clear();
+    retile(&mut other);
+    let effect = match rows.checked_mul(lanes)? - count {
+        0 => "same data, a reshape".to_owned(),
+        fill => format!("same data, a reshape with {} to fill", crate::model::thousands(fill.unsigned_abs())),
+    };
+    Alternative::new(format!("in rows of {lanes}: [{}]", listed(&other.dimensions)), effect, true, other)
+}
+
+fn listed(dimensions: &[i64]) -> String {
+    let words: Vec<String> = dimensions.iter().map(ToString::to_string).collect();
+    words.join(",")
+}
+
+/// An alternative with the peak as it would be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Form {
+    /// The other form.
+    pub what: Alternative,
+    /// The peak with all buffers of the shape in it, everything else staying where it is in time.
+    pub peak: Bytes,
+}
+
+/// What else a shape could look like, each with the peak as it would be.
+pub fn forms<'a>(
+    group: &ShapeGroup,
+    map: &MemoryMap,
+    total: &Steps,
+    box_of: impl Fn(BufferId) -> Option<&'a MapBox>,
+) -> Vec<Form> {
+    let boxes: Vec<MapBox> = group.everywhere.iter().filter_map(|&buffer| box_of(buffer).copied()).collect();
+    let with = |what: Alternative| {
+        let less = group.each.saturating_sub(what.each);
+        Form { peak: peak_with(map, total, &boxes, less), what }
+    };
+    alternatives(&group.node).into_iter().map(with).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ElementType, Layout};
+
+    fn table() -> ShapeNode {
+        let mut node = ShapeNode::array(ElementType::F32, vec![1_000_000, 3]);
+        node.layout =
+            Some(Box::new(Layout { minor_to_major: vec![1, 0], tiles: vec![vec![8, 128]], ..Layout::default() }));
+        node
+    }
+
+    #[test]
+    fn a_narrow_table_is_better_the_other_way_round() {
+        let all = alternatives(&table());
+        let layout = all.iter().find(|a| a.words.starts_with("layout")).map(|a| (a.words.clone(), a.each));
+        // 3 rows become 4, a million columns 1,000,064: what the compiler gives the argument p['table'] of that shape.
+        assert_eq!(layout, Some(("layout {0,1:T(4,128)}".to_owned(), Bytes(4 * 1_000_064 * 4))));
+        let lanes = all.iter().find(|a| a.words == "in rows of 128: [23438,128]").map(|a| (a.each, a.effect.clone()));
+        // 23,438 rows become 23,440; 64 elements are too many.
+        assert_eq!(lanes, Some((Bytes(23_440 * 128 * 4), "same data, a reshape with 64 to fill".to_owned())));
+        let wider = all.iter().find(|a| a.words == "dimension 1: 3 \u{2192} 128").map(|a| a.each);
+        assert_eq!(wider, table().padded_size());
+    }
+
+    #[test]
+    fn what_wastes_nothing_has_no_alternative() {
+        let mut node = table();
+        node.dimensions = vec![1024, 256];
+        assert_eq!(alternatives(&node), Vec::new());
+    }
+}

@@ -1,0 +1,114 @@
+//! Padding in the report: the shapes at the peak that waste something, and what else each could look like.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use crate::analysis::alternatives::forms;
+use crate::analysis::grouping::GroupedCurves;
+use crate::analysis::map::MemoryMap;
+use crate::analysis::shape_groups::{rank, shape_groups};
+use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
+use crate::model::{Bytes, Program};
+
+/// Shapes whose other forms are worked out.
+const WITH_FORMS: usize = 20;
+
+/// Buffers at the peak of one shape and layout that waste something.
+#[derive(Debug, Serialize)]
+pub struct PaddingReport {
+    /// Shape without layout.
+    pub shape: String,
+    /// Layout with tiles.
+    pub layout: String,
+    /// How many stand at the peak.
+    pub buffers: usize,
+    /// How many of the shape there are at any time.
+    pub buffers_everywhere: usize,
+    /// Bytes of one.
+    pub each_bytes: u64,
+    /// Bytes of one that hold data.
+    pub useful_bytes: u64,
+    /// Padding of all at the peak.
+    pub waste_bytes: u64,
+    /// Bytes by which the peak falls without the padding of all of them.
+    pub saves_at_peak_bytes: u64,
+    /// What else it could look like.
+    pub other_forms: Vec<FormReport>,
+}
+
+/// Another form of a shape.
+#[derive(Debug, Serialize)]
+pub struct FormReport {
+    /// What to change.
+    pub change: String,
+    /// What it means for the data.
+    pub effect: String,
+    /// Bytes of one then.
+    pub each_bytes: u64,
+    /// The peak then.
+    pub peak_after_bytes: u64,
+}
+
+/// The shapes at the peak that waste something, those first that would save most.
+pub fn padding(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis, top: usize) -> Vec<PaddingReport> {
+    let mut groups = shape_groups(program, analysis, &space.at_peak);
+    if groups.iter().all(|group| group.waste() == Bytes::ZERO) {
+        return Vec::new();
+    }
+    let map = MemoryMap::new(program, analysis, space);
+    let total = GroupedCurves::new(program, analysis, space, &map, 1, &|_| 0).total;
+    let mut row_of = vec![u32::MAX; program.buffers.len()];
+    for (row, item) in map.boxes.iter().enumerate() {
+        row_of[item.buffer.index()] = row as u32;
+    }
+    let box_of = |buffer: crate::model::BufferId| map.boxes.get(*row_of.get(buffer.index())? as usize);
+    let all = shape_groups(program, analysis, &space.buffers);
+    rank(&mut groups, &all, &map, &total, box_of);
+    groups.retain(|group| group.waste() > Bytes::ZERO);
+    groups
+        .iter()
+        .take(top)
+        .enumerate()
+        .map(|(row, group)| PaddingReport {
+            shape: group.shape.clone(),
+            layout: group.layout.clone(),
+            buffers: group.buffers.len(),
+            buffers_everywhere: group.everywhere.len(),
+            each_bytes: group.each.0,
+            useful_bytes: group.useful.0,
+            waste_bytes: group.waste().0,
+            saves_at_peak_bytes: group.saves.0,
+            other_forms: if row < WITH_FORMS { forms(group, &map, &total, box_of) } else { Vec::new() }
+                .into_iter()
+                .map(|form| FormReport {
+                    change: form.what.words,
+                    effect: form.what.effect,
+                    each_bytes: form.what.each.0,
+                    peak_after_bytes: form.peak.0,
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+/// Shapes that save less than this at the peak are left out of the text.
+const WORTH: u64 = 1 << 20;
+
+/// The shapes in words.
+pub fn write(out: &mut String, rows: &[PaddingReport]) {
+    let mut rows = rows.iter().filter(|row| row.saves_at_peak_bytes >= WORTH).peekable();
+    if rows.peek().is_some() {
+        let _ = writeln!(out, "    padding at the peak, by shape");
+    }
+    for row in rows {
+        let saves = Bytes(row.saves_at_peak_bytes).short();
+        let each = format!("{} each, {} of it data", Bytes(row.each_bytes).short(), Bytes(row.useful_bytes).short());
+        let _ = writeln!(out, "      {}{}  x{}, {each}, saves {saves}", row.shape, row.layout, row.buffers);
+        for form in &row.other_forms {
+            let each = Bytes(form.each_bytes).short();
+            let after = Bytes(form.peak_after_bytes).short();
+            let _ = writeln!(out, "        {}: {each} each, {}, peak {after}", form.change, form.effect);
+        }
+    }
+}
