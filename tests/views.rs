@@ -11,9 +11,7 @@ use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use gui::{says, words};
-use highwater::analysis::ProfileAnalysis;
 use highwater::decode;
-use highwater::export::report;
 use highwater::source::Progress;
 use highwater::ui::app::{App, Place};
 use highwater::ui::session::ThemeChoice;
@@ -36,37 +34,6 @@ fn key_of(harness: &Harness<'_, App>, title: &str) -> Key {
     let tabs = harness.get_all_by_role(egui::Role::Tab).filter_map(|tab| tab.accesskit_node().label());
     let number = tabs.into_iter().position(|label| label == title).expect("a tab of that name");
     [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9][number]
-}
-
-#[test]
-fn the_overview_says_the_same_as_the_report() {
-    for path in common::sample_programs() {
-        let profile = decode::open_path(&path, &Progress::default()).expect("a sample");
-        let analysis = ProfileAnalysis::new(&profile);
-        let options = report::Options { top: 5, ..report::Options::default() };
-        let report = report::build(&[(&profile, &analysis)], &[], &options);
-        let json: serde_json::Value =
-            serde_json::from_str(&report::write(&report, report::Format::Json)).expect("JSON");
-        let space = &json["profiles"][0]["programs"][0]["spaces"][0];
-        let harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, Place::default());
-        let verdict = match space["verdict"].as_str() {
-            Some("over") => "Does not fit",
-            Some("fits") => "Fits",
-            _ => "Needs",
-        };
-        assert!(says(&harness, verdict), "{}: {:?}", path.display(), words(&harness));
-        let short = |key: &str| highwater::model::Bytes(space[key].as_u64().expect(key)).short();
-        for (title, key) in [
-            ("Peak", "reserved_peak_bytes"),
-            ("Padding at the peak", "padding_at_peak_bytes"),
-            ("Fragmentation", "fragmentation_bytes"),
-            ("Arguments", "parameter_bytes"),
-            ("Outputs", "output_bytes"),
-        ] {
-            let wanted = format!("{title} {}", short(key));
-            assert!(says(&harness, &wanted), "{}: no '{wanted}'", path.display());
-        }
-    }
 }
 
 #[test]

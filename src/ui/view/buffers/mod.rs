@@ -267,6 +267,9 @@ fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, theme: &Theme, s
     } else if context.shared.rows == RowScope::All {
         words += "; they do not live at the same time";
     }
+    let response = ui.interact(rect, ui.scope_id().with("sums"), egui::Sense::hover());
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &words));
+    response.on_hover_text(&words);
     let at = Pos2::new(rect.left() + 20.0, rect.center().y);
     controls::paint_cut(
         ui.painter(),

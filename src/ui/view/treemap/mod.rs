@@ -3,6 +3,7 @@
 
 mod cells;
 mod forest;
+mod list;
 
 use std::sync::Arc;
 
@@ -57,6 +58,7 @@ struct State {
     version: u64,
     /// Whether something that is found is below a node, by node, and what that depends on.
     lit: (Option<(u64, FindKey)>, Vec<bool>),
+    list: list::List,
     /// Counts changes of what is lit.
     lights: u64,
 }
@@ -78,6 +80,7 @@ impl Default for State {
             icicle: IcicleState::default(),
             version: 0,
             lit: (None, Vec::new()),
+            list: list::List::default(),
             lights: 0,
         }
     }
@@ -102,9 +105,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let plot =
         Rect::from_min_max(Pos2::new(full.left() + 16.0, crumbs.bottom() + 6.0), full.max - Vec2::new(16.0, 14.0));
     if plot.width() > 20.0 && plot.height() > 20.0 && !state.tree.nodes.is_empty() {
+        let (plot, below) = list::divide(plot);
         match state.form {
             Form::Treemap => map(ui, context, &theme, scene, &mut state, plot),
             Form::Icicle => icicle(ui, context, &theme, scene, &mut state, plot),
+        }
+        if let Some(below) = below {
+            let tree = Arc::clone(&state.tree);
+            let of = (state.version, state.root);
+            list::show(ui, context, scene, (&tree, of), &mut state.list, below);
         }
     }
     context.locals.put(state);
