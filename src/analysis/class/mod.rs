@@ -53,6 +53,12 @@ impl Class {
         Self::Temporary,
     ];
 
+    /// Its place in [`Self::ALL`].
+    #[must_use]
+    pub fn place(self) -> usize {
+        Self::ALL.iter().position(|&class| class == self).unwrap_or(0)
+    }
+
     /// Its name.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -51,10 +51,24 @@ impl App {
                 {
                     commands.push(Command::HideNames);
                 }
+                if self.files.current().is_some() {
+                    self.quick(ui, theme, &mut commands);
+                }
             });
         });
         for command in commands {
             self.run(command);
+        }
+    }
+
+    /// What is wanted often, where there is room for it.
+    fn quick(&self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
+        for (words, command, room) in
+            [("Copy picture", Command::CopyPicture, 480.0), ("Find buffer, op, scope", Command::Find, 260.0)]
+        {
+            if ui.available_width() > room && controls::button(ui, words, keys_of(command), false, theme).clicked() {
+                commands.push(command);
+            }
         }
     }
 

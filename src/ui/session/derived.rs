@@ -114,10 +114,9 @@ impl Spread {
         let (names, group_of) = match grouping {
             Grouping::Class => {
                 let classes = analysis.classes(model);
-                let place = |class: Class| Class::ALL.iter().position(|&other| other == class).unwrap_or(0) as u8;
                 let names = Class::ALL.iter().map(|class| class.name().to_owned()).collect();
                 let group_of =
-                    (0..model.buffers.len()).map(|row| place(classes.of(BufferId::from_index(row)))).collect();
+                    (0..model.buffers.len()).map(|row| classes.of(BufferId::from_index(row)).place() as u8).collect();
                 (names, group_of)
             }
             Grouping::Category => {

@@ -28,4 +28,4 @@ pub use pins::{Pin, PinOn};
 pub use settings::Settings;
 pub use shared::{Changes, RowScope, Shared, Spot, TreePlace};
 pub use text_file::TextFile;
-pub use tried::{Class, Standing, Tried};
+pub use tried::{Standing, Tried};

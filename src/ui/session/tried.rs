@@ -4,57 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::document::Document;
+use crate::analysis::class::{Class, Classes};
 use crate::analysis::span_index::SpanIndex;
-use crate::analysis::what_if::names::pass_of;
 use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
 use crate::analysis::{packing, scope};
 use crate::model::{BufferId, Bytes, Program};
-
-/// What a part of the memory is for; forward and backward are guesses from names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// Arguments.
-    Argument,
-    /// Results with memory of their own.
-    Result,
-    /// Constants and the rest of what lives throughout.
-    Constant,
-    /// Temporaries of the forward pass.
-    Forward,
-    /// Temporaries of the backward pass.
-    Backward,
-    /// Other temporaries.
-    Temporary,
-}
-
-impl Class {
-    /// All of them, in the order in which they are stacked.
-    pub const ALL: [Self; 6] =
-        [Self::Argument, Self::Result, Self::Constant, Self::Forward, Self::Backward, Self::Temporary];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Argument => "Parameter",
-            Self::Result => "Output",
-            Self::Constant => "Constant",
-            Self::Forward => "Forward",
-            Self::Backward => "Backward",
-            Self::Temporary => "Temporary",
-        }
-    }
-
-    /// By the framework's name of a temporary.
-    #[must_use]
-    pub fn of(name: &str) -> Self {
-        match pass_of(name) {
-            Some(pass) if pass.is_backward => Self::Backward,
-            Some(_) => Self::Forward,
-            None => Self::Temporary,
-        }
-    }
-}
 
 /// What stands at a peak, equal things of all layers as one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,6 +41,10 @@ pub struct Tried {
     pub curve_after: Vec<u64>,
     /// The same by class, in the order of [`Class::ALL`].
     pub classes: Vec<Vec<u64>>,
+    /// What lives throughout, with the changes, by class.
+    pub base_by_class: Vec<u64>,
+    /// Classes by family.
+    class_of: Vec<Class>,
     /// Events above the capacity, without and with the changes.
     pub over: (usize, usize),
     /// What stands at the peak with them, most bytes first.
@@ -137,35 +95,52 @@ impl Tried {
     /// Tries changes out; `None` where the document has no such program.
     #[must_use]
     pub fn new(document: &Document, program: usize, memory: Arc<Memory>, edits: &[Edit]) -> Option<Self> {
-        let (model, _) = document.program(program)?;
+        let (model, analysis) = document.program(program)?;
         let before = memory.evaluate(model, &[], Depth::Verdict);
         let after = memory.evaluate(model, edits, Depth::Packed);
         let curve_before = memory.curve(&before);
         let curve_after = memory.curve(&after);
-        let base = |class: Class| {
-            let rows = memory.base.iter().zip(&after.sizes.base);
-            rows.filter(|(base, _)| match base.role {
-                Role::Argument { .. } => class == Class::Argument,
-                Role::Result(_) => class == Class::Result,
-                Role::Other => class == Class::Constant,
-            })
-            .fold(0u64, |sum, (_, &size)| sum.saturating_add(size))
-        };
-        let class_of: Vec<Class> = memory.names.list.iter().map(|name| Class::of(name)).collect();
+        let known = analysis.classes(model);
+        let mut base_by_class = vec![0u64; Class::ALL.len()];
+        for (base, &size) in memory.base.iter().zip(&after.sizes.base) {
+            let sum = &mut base_by_class[known.of(base.buffer).place()];
+            *sum = sum.saturating_add(size);
+        }
+        let class_of: Vec<Class> = memory.families.list.iter().map(|family| known.of(family.root)).collect();
         let classes: Vec<Vec<u64>> = Class::ALL
             .iter()
-            .map(|&class| match class {
-                Class::Argument | Class::Result | Class::Constant => vec![base(class); curve_after.len()],
-                _ => memory.curve_of(&after, |family| class_of.get(family) == Some(&class)),
+            .zip(&base_by_class)
+            .map(|(class, &throughout)| {
+                let mut curve = memory.curve_of(&after, |family| class_of.get(family) == Some(class));
+                curve.iter_mut().for_each(|bytes| *bytes = bytes.saturating_add(throughout));
+                curve
             })
             .collect();
         let count = |curve: &[u64]| {
             memory.capacity.map_or(0, |capacity| curve.iter().filter(|&&bytes| bytes > capacity).count())
         };
         let over = (count(&curve_before), count(&curve_after));
-        let standing = standing(model, &memory, &after);
+        let standing = standing(model, known, &memory, &after);
         let blocks = Blocks::new(&memory, &after, &classes);
-        Some(Self { memory, before, after, curve_before, curve_after, classes, over, standing, blocks })
+        Some(Self {
+            memory,
+            before,
+            after,
+            curve_before,
+            curve_after,
+            classes,
+            base_by_class,
+            class_of,
+            over,
+            standing,
+            blocks,
+        })
+    }
+
+    /// What a family is for.
+    #[must_use]
+    pub fn class_of(&self, family: usize) -> Class {
+        self.class_of.get(family).copied().unwrap_or_default()
     }
 
     /// Bytes by which the peak changes.
@@ -208,7 +183,7 @@ impl Tried {
 }
 
 /// What stands at the peak of an outcome.
-fn standing(program: &Program, memory: &Memory, outcome: &Outcome) -> Vec<Standing> {
+fn standing(program: &Program, known: &Classes, memory: &Memory, outcome: &Outcome) -> Vec<Standing> {
     let mut rows: HashMap<String, Standing> = HashMap::new();
     let mut add = |name: String, bytes: u64, class: Class, buffer: BufferId| {
         if bytes == 0 {
@@ -234,19 +209,19 @@ fn standing(program: &Program, memory: &Memory, outcome: &Outcome) -> Vec<Standi
     };
     for (base, &bytes) in memory.base.iter().zip(&outcome.sizes.base) {
         let op_name = || program.buffers.instruction_of(base.buffer).map(|i| program.text.op_name(i));
-        let (name, class) = match &base.role {
-            Role::Argument { path, .. } => (called(path, base.buffer), Class::Argument),
-            Role::Result(_) => ("results".to_owned(), Class::Result),
-            Role::Other => (called(&op_name().unwrap_or_default(), base.buffer), Class::Constant),
+        let name = match &base.role {
+            Role::Argument { path, .. } => called(path, base.buffer),
+            Role::Result(_) => "results".to_owned(),
+            Role::Other => called(&op_name().unwrap_or_default(), base.buffer),
         };
-        add(name, bytes, class, base.buffer);
+        add(name, bytes, known.of(base.buffer), base.buffer);
     }
     let (_, at) = packing::most_live(&outcome.sizes.blocks);
     for (block, &family) in outcome.sizes.blocks.iter().zip(&outcome.sizes.family) {
         if block.start <= at && at <= block.end {
             let Some(family_row) = memory.families.list.get(family as usize) else { continue };
             let name = memory.names.of(family as usize);
-            add(called(name, family_row.root), block.size, Class::of(name), family_row.root);
+            add(called(name, family_row.root), block.size, known.of(family_row.root), family_row.root);
         }
     }
     let mut rows: Vec<Standing> = rows.into_values().collect();

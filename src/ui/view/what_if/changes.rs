@@ -96,17 +96,25 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Find
                 let limit = tried.and_then(|t| t.memory.capacity).map(|c| c as f64);
                 paint_gauge(ui.painter(), bar, needs as f64, limit, theme);
             });
-            ui.horizontal(|ui| {
+            ui.horizontal_wrapped(|ui| {
                 ui.add_space(38.0);
+                let (words, color) = match finding.changes_results {
+                    ChangesResults::No => ("same results", theme.text2),
+                    ChangesResults::Maybe => ("results may change", theme.warn),
+                    ChangesResults::Yes => ("results change", theme.warn),
+                };
+                let small = Weight::Regular.at(size::SMALL);
+                let width = ui.painter().layout_no_wrap(words.to_owned(), small, color).size().x;
                 verdict(ui, theme, units, finding, tried);
-                ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                    let (words, color) = match finding.changes_results {
-                        ChangesResults::No => ("same results", theme.text2),
-                        ChangesResults::Maybe => ("results may change", theme.warn),
-                        ChangesResults::Yes => ("results change", theme.warn),
-                    };
+                if ui.available_width() > width + 24.0 {
+                    ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                        ui.label(text(words, size::SMALL, Weight::Regular, color));
+                    });
+                } else {
+                    ui.end_row();
+                    ui.add_space(38.0);
                     ui.label(text(words, size::SMALL, Weight::Regular, color));
-                });
+                }
             });
         });
     let rect = response.response.rect;

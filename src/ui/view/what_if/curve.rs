@@ -2,9 +2,11 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::{axes, plot_in, slot};
+use super::super::palette::slot_of_class;
+use super::{axes, plot_in};
+use crate::analysis::class::Class;
 use crate::model::{Bytes, thousands};
-use crate::ui::session::{Class, Tried, ViewContext};
+use crate::ui::session::{Tried, ViewContext};
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::{legend, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
@@ -78,7 +80,7 @@ pub fn show(
         for (class, curve) in Class::ALL.iter().zip(&tried.classes) {
             let bytes = value(curve);
             if bytes > 0 {
-                legend(ui, slot(*class), &format!("{}  {}", class.name(), context.short(Bytes(bytes))), theme);
+                legend(ui, slot_of_class(*class), &format!("{}  {}", class.name(), context.short(Bytes(bytes))), theme);
             }
         }
     });
@@ -94,22 +96,10 @@ fn heading(ui: &mut Ui, theme: &Theme, tried: &Tried, rect: Rect) {
     );
     child.label(text("Live bytes, before and after", size::BODY, Weight::SemiBold, theme.text));
     child.add_space(8.0);
-    for (class, &most) in Class::ALL.iter().zip(&tried.blocks.highest) {
-        // What is too small to be seen needs no colour explained.
-        if most.saturating_mul(200) > tried.after.peak.0 && child.available_width() > 80.0 {
-            let guess = matches!(class, Class::Forward | Class::Backward);
-            let response = legend(&mut child, slot(*class), class.name(), theme);
-            if guess {
-                let under = response.rect;
-                child.painter().hline(
-                    under.left() + 16.0..=under.right(),
-                    under.bottom() - 1.0,
-                    egui::Stroke::new(1.0, theme.text3),
-                );
-                response.on_hover_text("A guess from the names of operations: jvp(…) and transpose(jvp(…))");
-            }
-        }
-    }
+    // What is too small to be seen needs no colour explained.
+    let seen = |most: u64| most.saturating_mul(200) > tried.after.peak.0;
+    let highest = |class: Class| tried.blocks.highest.get(class.place()).copied().filter(|&most| seen(most));
+    super::super::class::legends(&mut child, theme, &|class| highest(class).unwrap_or(0));
 }
 
 fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
@@ -147,7 +137,7 @@ fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
             sum = sum.saturating_add(curve.get(event).copied().unwrap_or(0));
             let edge = pixel(sum).min(bottom);
             if edge < bottom {
-                raster.fill(column, edge, column + 1, bottom, slot(*class).color());
+                raster.fill(column, edge, column + 1, bottom, slot_of_class(*class).color());
             }
             bottom = edge;
         }

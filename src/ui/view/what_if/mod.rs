@@ -11,12 +11,12 @@ use std::fmt::Write as _;
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
 use crate::model::{Bytes, thousands};
-use crate::ui::session::{Class, Tried, ViewContext};
+use crate::ui::session::{Tried, ViewContext};
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{hairline, vline};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
-use crate::ui::widget::theme::{Slot, Theme, size, space};
+use crate::ui::widget::theme::{Theme, size, space};
 
 /// Width of the list of changes.
 const LIST: f32 = 384.0;
@@ -32,18 +32,6 @@ struct State {
     curve: CachedRaster,
     packed: CachedRaster,
     list: changes::State,
-}
-
-/// Colour of a class.
-const fn slot(class: Class) -> Slot {
-    match class {
-        Class::Argument => Slot::Weight,
-        Class::Result => Slot::Output,
-        Class::Constant => Slot::Constant,
-        Class::Forward => Slot::Activation,
-        Class::Backward => Slot::Gradient,
-        Class::Temporary => Slot::Temporary,
-    }
 }
 
 /// Draws the view.

@@ -3,10 +3,12 @@
 
 use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::{axes, plot_in, slot};
+use super::super::palette::slot_of_class;
+use super::{axes, plot_in};
+use crate::analysis::class::Class;
 use crate::analysis::packing::Packer;
 use crate::model::{BufferId, Bytes};
-use crate::ui::session::{Class, Tried, ViewContext};
+use crate::ui::session::{Tried, ViewContext};
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
@@ -146,8 +148,8 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
     let painter = ui.painter().with_clip_rect(places.plot.intersect(ui.clip_rect()));
     let font = Weight::Regular.at(size::SMALL);
     let mut from = 0u64;
-    for (class, curve) in Class::ALL.iter().zip(&tried.classes).take(3) {
-        let to = from.saturating_add(curve.first().copied().unwrap_or(0));
+    for (class, &bytes) in Class::ALL.iter().zip(&tried.base_by_class) {
+        let to = from.saturating_add(bytes);
         let band = Rect::from_min_max(
             Pos2::new(places.plot.left(), places.y_of(to)),
             Pos2::new(places.plot.right(), places.y_of(from)),
@@ -155,7 +157,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
         if band.height() >= 15.0 {
             let words = format!("{}, live throughout: {}", class.name(), context.short(Bytes(to - from)));
             let at = Pos2::new(band.left() + 6.0, band.center().y);
-            painter.text(at, egui::Align2::LEFT_CENTER, words, font.clone(), slot(*class).text());
+            painter.text(at, egui::Align2::LEFT_CENTER, words, font.clone(), slot_of_class(*class).text());
         }
         from = to;
     }
@@ -176,7 +178,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
         let path = name.split_once('/').map_or(name, |(_, rest)| rest);
         let short = path.replace("transpose(", "").replace("jvp(", "").replace(')', "");
         let at = Pos2::new(piece.rect.left().max(places.plot.left()) + 6.0, piece.rect.center().y);
-        let color = slot(Class::of(name)).text();
+        let color = slot_of_class(tried.class_of(family)).text();
         let width = piece.rect.width() - 12.0;
         crate::ui::widget::controls::paint_cut(
             &painter,
@@ -196,10 +198,10 @@ fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
     let pixel = |value: u64| height - (y.share(value as f64) * height as f64).round().clamp(0.0, height as f64) as i64;
     let column = |time: f64| (time / 2.0 / events * width as f64).round() as i64;
     let mut from = 0u64;
-    for (class, curve) in Class::ALL.iter().zip(&tried.classes).take(3) {
-        let to = from.saturating_add(curve.first().copied().unwrap_or(0));
+    for (class, &bytes) in Class::ALL.iter().zip(&tried.base_by_class) {
+        let to = from.saturating_add(bytes);
         if to > from {
-            raster.fill(0, pixel(to), width, pixel(from), slot(*class).color());
+            raster.fill(0, pixel(to), width, pixel(from), slot_of_class(*class).color());
         }
         from = to;
     }
@@ -216,7 +218,7 @@ fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
         let (top, right) = (top.min(bottom - 1), right.max(left + 1));
         // Boxes that touch are parted by a line of the ground, unless they are too small for it.
         let trim = if bottom - top >= 4 * gap { gap } else { 0 };
-        let color = slot(Class::of(tried.memory.names.of(family as usize))).color();
+        let color = slot_of_class(tried.class_of(family as usize)).color();
         raster.fill(left, top + trim, right, bottom, color);
     }
     if let Some(limit) = tried.memory.capacity.map(pixel).filter(|&limit| limit > 0) {

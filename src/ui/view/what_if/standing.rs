@@ -2,7 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::slot;
+use super::super::palette::slot_of_class;
 use crate::ui::session::{Tried, ViewContext};
 use crate::ui::widget::controls::{paint_cut, paint_swatch};
 use crate::ui::widget::fonts::{Weight, text};
@@ -25,7 +25,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tried: &T
             ui.painter().rect_filled(rect, 0.0, theme.hover);
         }
         let swatch = Rect::from_center_size(Pos2::new(rect.left() + 5.0, rect.center().y), Vec2::splat(9.0));
-        paint_swatch(ui.painter(), swatch, slot(row.class), theme);
+        paint_swatch(ui.painter(), swatch, slot_of_class(row.class), theme);
         let bytes = units.short(row.bytes);
         let right = Align2::RIGHT_CENTER;
         let drawn = ui.painter().text(rect.right_center(), right, &bytes, Weight::SemiBold.at(size::SMALL), theme.text);
