@@ -188,6 +188,23 @@ fn a_filter_is_completed_with_tab_and_counts_its_hits() {
 }
 
 #[test]
+fn buffers_are_found_and_grouped_by_class() {
+    let read = read("gpt_m_oom");
+    let (program, own) = (&read.profile.programs[0], &read.analysis.programs[0]);
+    let space = own.main_space().expect("HBM");
+    let classes = own.classes(program);
+    let state: Vec<BufferId> =
+        space.at_peak.iter().copied().filter(|&b| classes.of(b).name() == "Optimizer state").collect();
+    let found = kept(&read, "class:optimizer live@peak");
+    assert!(state.iter().all(|buffer| found.contains(buffer)), "{} of {}", found.len(), state.len());
+    assert!(found.iter().all(|&buffer| classes.of(buffer).name() == "Optimizer state"));
+    let mut harness = open([1600.0, 1000.0], ThemeChoice::Light);
+    type_filter(&mut harness, "class:opt");
+    let wanted = format!("{} of {}", thousands(state.len() as u64), thousands(space.at_peak.len() as u64));
+    assert!(words(&harness).contains(&wanted), "no '{wanted}'");
+}
+
+#[test]
 fn a_filter_that_cannot_be_read_says_why_and_changes_nothing() {
     let mut harness = open([1600.0, 1000.0], ThemeChoice::Light);
     let before = rows(&harness);

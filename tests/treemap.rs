@@ -97,6 +97,25 @@ fn going_in_and_back_works_in_both_forms_and_across_divisions() {
 }
 
 #[test]
+fn the_table_below_lists_what_is_gone_into() {
+    let mut harness = open("v5e_gpt_m_oom", [1600.0, 1000.0], ThemeChoice::Light);
+    let rows = |harness: &Harness<'_, App>| -> Vec<String> {
+        harness.query_all_by_role(Role::Row).filter_map(|row| row.accesskit_node().label()).collect()
+    };
+    assert_eq!(rows(&harness)[0], "dot_general 3.07 GiB");
+    assert!(says(&harness, "537, largest first"));
+    // A row selects its buffer, whose details say what it is taken for.
+    harness.get_by_role_and_label(Role::Row, "layer_5/attn/sub 1.50 GiB").click();
+    harness.run_ok();
+    assert!(says(&harness, "fusion.1893.remat3{1}"));
+    assert!(words(&harness).iter().any(|label| label == "Activation"));
+    assert!(says(&harness, "alive in the backward pass"), "{:?}", words(&harness));
+    // Too low for a table: the map has all the room.
+    let small = open("v5e_gpt_m_oom", [1000.0, 640.0], ThemeChoice::Light);
+    assert!(rows(&small).is_empty(), "{:?}", rows(&small));
+}
+
+#[test]
 fn every_division_can_be_chosen() {
     let mut harness = open("v6e_replicated_oom", [1600.0, 1000.0], ThemeChoice::Dark);
     choose(&mut harness, "Icicle");

@@ -8,7 +8,7 @@ use super::super::{menu, palette};
 use crate::analysis::tree::Tree;
 use crate::analysis::{scope, unpadded};
 use crate::model::{BufferId, Bytes, Program, UnitSystem, percent, thousands};
-use crate::ui::session::{FindKey, Job, Scene, ViewContext};
+use crate::ui::session::{Job, Scene, ViewContext};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Theme, size};
@@ -27,10 +27,9 @@ pub struct List {
     of: Option<Of>,
     buffers: Arc<Vec<BufferId>>,
     table: TableState,
-    /// Which rows are found, and what that depends on.
-    lit: (Option<(Of, FindKey)>, Vec<bool>),
-    /// The selection that was followed last.
+    /// The selection that was followed last, and its row.
     followed: Option<BufferId>,
+    selected: Option<usize>,
 }
 
 /// What is left for the map, and the place of the table where there is room for it.
@@ -70,7 +69,7 @@ fn update(context: &mut ViewContext<'_>, tree: &Arc<Tree>, of: Of, state: &mut L
         state.buffers = Arc::clone(buffers);
         state.of = Some(*of);
         state.table.top = 0.0;
-        state.followed = None;
+        (state.followed, state.selected) = (None, None);
         state.building = None;
     }
 }
@@ -93,17 +92,10 @@ pub fn show(
         let words = format!("{}, largest first", thousands(buffers.len() as u64));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     });
-    if let Some(of) = state.of {
-        let key = Some((of, context.find_key()));
-        if context.is_finding() && state.lit.0 != key {
-            state.lit = (key, buffers.iter().map(|&buffer| context.matches(buffer)).collect());
-        }
-    }
-    let lit = if context.is_finding() { &state.lit.1[..] } else { &[] };
-    let selected = context.shared.selected.and_then(|chosen| buffers.iter().position(|buffer| *buffer == chosen));
     if context.shared.selected != state.followed {
         state.followed = context.shared.selected;
-        state.table.reveal = selected;
+        state.selected = state.followed.and_then(|chosen| buffers.iter().position(|buffer| *buffer == chosen));
+        state.table.reveal = state.selected;
     }
     let size_of = |buffer: BufferId| scene.program.buffers.size_of(buffer);
     let largest = buffers.first().map_or(0, |&buffer| size_of(buffer).0).max(1);
@@ -124,7 +116,7 @@ pub fn show(
     let table = Table {
         columns: &columns,
         rows: buffers.len(),
-        selected,
+        selected: state.selected,
         lit: None,
         sort: None,
         name: "buffers below",
@@ -141,7 +133,7 @@ pub fn show(
             let buffer = buffers[row];
             let bytes = size_of(buffer);
             let slot = palette::slot_of_class(scene.analysis.class_now(scene.program, buffer));
-            let is_lit = lit.get(row).copied().unwrap_or(true);
+            let is_lit = !context.is_finding() || context.matches(buffer);
             let point = |point: Option<u32>| point.map_or_else(|| "\u{2013}".to_owned(), |p| thousands(p.into()));
             match column {
                 0 if !is_lit => Cell::text(name_of(scene.program, buffer)).quiet(),
@@ -177,7 +169,7 @@ pub fn show(
     }
     if let Some(buffer) = answer.chosen.and_then(at) {
         context.shared.selected = Some(buffer);
-        state.followed = Some(buffer);
+        (state.followed, state.selected) = (Some(buffer), answer.chosen);
     }
     if let Some(buffer) = answer.opened.and_then(at) {
         context.shared.selected = Some(buffer);
