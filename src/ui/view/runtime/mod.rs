@@ -14,11 +14,10 @@ use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, Origin, breakdown, bytes_of};
 use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorTrace, Bytes, percent, thousands};
-use crate::ui::session::{Document, Job, Locals, ViewContext, Work};
+use crate::ui::session::{Document, Job, LaterRaster, Locals, ViewContext, Work};
 use crate::ui::widget::axis::{Span, decimal_ticks};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Slot, Theme, size};
 
@@ -38,7 +37,7 @@ const GUTTER: f32 = 76.0;
 const BUTTONS: usize = 4;
 /// Free memory is drawn at first where the peak is at least this part of the capacity.
 const SEEN: u64 = 6;
-/// Histories of fewer events are worked out within a frame.
+/// Histories of fewer events are worked out and drawn within a frame.
 const AT_ONCE: usize = 20_000;
 /// Colours.
 const HEAP: Slot = Slot::Activation;
@@ -68,9 +67,9 @@ struct State {
     from: Option<f64>,
     /// Time under the pointer.
     cursor: Option<i64>,
-    curve: CachedRaster,
-    fragmentation: CachedRaster,
-    runs: CachedRaster,
+    curve: LaterRaster<()>,
+    fragmentation: LaterRaster<()>,
+    runs: LaterRaster<()>,
     lanes: Option<Job<Arc<band::Lanes>>>,
     /// The document that the lanes are of.
     lanes_of: Option<usize>,
@@ -186,10 +185,10 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     x = places.x;
     state.x = (x != whole).then_some(x);
     if let (Some((trace, analysis)), Some(worked)) = (history, &worked) {
-        plot::show(ui, context, theme, state, &places, trace, analysis, &worked.curve);
-        plot::fragmentation(ui, theme, state, &places, &worked.curve);
+        plot::show(ui, context, theme, state, &places, trace, analysis, worked);
+        plot::fragmentation(ui, context, theme, state, &places, worked);
     }
-    band::show(ui, theme, state, &runs, &places);
+    band::show(ui, context, theme, state, &runs, &places);
     axis(ui, theme, &places);
     let below = band.bottom() + 24.0;
     marks(ui, theme, state, &places);
@@ -231,6 +230,8 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
         }));
         state.of = Some(of);
         (state.x, state.range, state.table) = (None, None, TableState::default());
+        // The pictures of another allocator are not shown in this one's place.
+        (state.curve, state.fragmentation) = (LaterRaster::default(), LaterRaster::default());
     }
     state.job.as_mut()?.poll().cloned()
 }
@@ -245,6 +246,7 @@ fn lanes(context: &ViewContext<'_>, state: &mut State) -> Arc<band::Lanes> {
         let sort = move || Arc::new(band::Lanes::new(&document.profile.executions));
         state.lanes = Some(Job::start(&work, "runs of programs", sort));
         state.lanes_of = Some(of);
+        state.runs = LaterRaster::default();
     }
     state.lanes.as_mut().and_then(|job| job.poll().cloned()).unwrap_or_default()
 }
