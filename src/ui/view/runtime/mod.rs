@@ -13,7 +13,7 @@ use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, Origin, breakdown, bytes_of};
 use crate::analysis::runtime_curve::RuntimeCurve;
-use crate::model::{AllocatorTrace, Bytes, percent, thousands};
+use crate::model::{AllocatorTrace, Bytes, Clock, percent, thousands};
 use crate::ui::session::{Document, Job, LaterRaster, Locals, ViewContext, Work};
 use crate::ui::widget::axis::{Span, decimal_ticks};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
@@ -83,6 +83,8 @@ struct Places {
     runs: Rect,
     x: Span,
     whole: Span,
+    /// Shortest stretch that fills the width.
+    least: f64,
 }
 
 impl State {
@@ -109,6 +111,14 @@ impl Places {
 #[must_use]
 pub fn has(document: &Document) -> bool {
     !document.profile.runtime.is_empty() || !document.profile.executions.is_empty()
+}
+
+/// A moment of a history in words: a time, or the number of an event where there are no times.
+fn moment(clock: Clock, at: f64, step_ps: f64) -> String {
+    match clock {
+        Clock::Picoseconds => format!("{} ms", milliseconds(at, step_ps)),
+        Clock::Order => format!("event {}", thousands(at.max(0.0).round() as u64)),
+    }
 }
 
 /// A time of the trace in milliseconds, with as many digits as a step of the axis needs.
@@ -138,6 +148,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         |top: f32, height: f32| Rect::from_min_size(Pos2::new(left, top), Vec2::new(full.width() - 32.0, height));
     let allocator = *state.allocator.get_or_insert_with(|| most_used(&document));
     let history = document.profile.runtime.get(allocator).zip(document.analysis.runtime.get(allocator));
+    let clock = history.map_or(Clock::default(), |(trace, _)| trace.clock);
     let worked = history.and_then(|_| worked(context, state, allocator));
     let shows_free = history.zip(worked.as_ref()).map(|((_, a), worked)| state.shows_free(&worked.curve, a.peak));
     let free = shows_free.filter(|_| worked.as_ref().is_some_and(|worked| worked.curve.has_free));
@@ -180,7 +191,8 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     if curve_rect.width() < 60.0 {
         return;
     }
-    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, whole };
+    let least = if clock == Clock::Order { input::LEAST_EVENTS } else { input::LEAST };
+    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, whole, least };
     input::take(ui, state, &mut places);
     x = places.x;
     state.x = (x != whole).then_some(x);
@@ -189,12 +201,12 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         plot::fragmentation(ui, context, theme, state, &places, worked);
     }
     band::show(ui, context, theme, state, &runs, &places);
-    axis(ui, theme, &places);
+    axis(ui, theme, &places, clock);
     let below = band.bottom() + 24.0;
     marks(ui, theme, state, &places);
     let strip = line(below, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(strip).id_salt("range"));
-    range_line(&mut child, context, theme, state, worked.as_deref());
+    range_line(&mut child, context, theme, state, worked.as_deref(), clock);
     if let (true, Some(worked), Some((_, analysis))) = (has_table, &worked, history) {
         let rect = Rect::from_min_max(
             Pos2::new(full.left() + 12.0, strip.bottom() + 6.0),
@@ -324,10 +336,10 @@ fn answer(
     let of =
         analysis.capacity.filter(|_| has_free).map(|bytes| format!(" of {}", context.options.units.capacity(bytes)));
     let words = format!(
-        "{}{} in use at the peak, {} ms",
+        "{}{} in use at the peak, {}",
         context.short(analysis.peak),
         of.unwrap_or_default(),
-        milliseconds(analysis.peak_time_ps as f64, 1e6)
+        moment(analysis.clock, analysis.peak_time_ps as f64, 1e6)
     );
     ui.label(text(words, size::HEADLINE, Weight::SemiBold, theme.text));
     let mut parts = vec![format!("{} events", thousands(analysis.events as u64))];
@@ -392,7 +404,7 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, worked: Option
 }
 
 /// Milliseconds below the plots.
-fn axis(ui: &Ui, theme: &Theme, places: &Places) {
+fn axis(ui: &Ui, theme: &Theme, places: &Places, clock: Clock) {
     let painter = ui.painter();
     let small = Weight::Regular.at(size::SMALL);
     let top = places.runs.bottom();
@@ -401,7 +413,7 @@ fn axis(ui: &Ui, theme: &Theme, places: &Places) {
     painter.text(
         Pos2::new(places.curve.left() - 10.0, top + 12.0),
         Align2::RIGHT_CENTER,
-        "ms",
+        if clock == Clock::Order { "event" } else { "ms" },
         small.clone(),
         theme.text2,
     );
@@ -414,7 +426,7 @@ fn axis(ui: &Ui, theme: &Theme, places: &Places) {
         painter.text(
             Pos2::new(x, top + 13.0),
             Align2::CENTER_CENTER,
-            milliseconds(tick, step),
+            if clock == Clock::Order { thousands(tick.max(0.0).round() as u64) } else { milliseconds(tick, step) },
             small.clone(),
             theme.text2,
         );
@@ -442,7 +454,14 @@ fn marks(ui: &Ui, theme: &Theme, state: &State, places: &Places) {
 }
 
 /// What happened in the chosen range, or how to choose one.
-fn range_line(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &State, worked: Option<&Worked>) {
+fn range_line(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    state: &State,
+    worked: Option<&Worked>,
+    clock: Clock,
+) {
     let Some(worked) = worked else { return };
     let width = ui.available_width();
     let Some((from, to)) = state.range else {
@@ -455,9 +474,9 @@ fn range_line(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &Sta
     let step = ((to - from) as f64 / 100.0).max(1.0);
     let change = i128::from(stats.allocated) - i128::from(stats.freed);
     let words = format!(
-        "{} to {} ms: highest {}, lowest {}, {} on average; {} allocations of {}, {} frees of {}: {}",
-        milliseconds(from as f64, step),
-        milliseconds(to as f64, step),
+        "{} to {}: highest {}, lowest {}, {} on average; {} allocations of {}, {} frees of {}: {}",
+        moment(clock, from as f64, step),
+        moment(clock, to as f64, step),
         short(stats.highest),
         short(stats.lowest),
         short(stats.mean),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 
-use super::{AT_ONCE, HEAP, Places, STACK, State, Worked, milliseconds};
+use super::{AT_ONCE, HEAP, Places, STACK, State, Worked, moment};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::model::{AllocatorActivity, AllocatorTrace, Bytes, UnitSystem};
 use crate::ui::session::{Document, ViewContext, Window};
@@ -97,7 +97,7 @@ pub fn show(
         };
         let allocated = Bytes::from_wire(event.allocated);
         let mut words =
-            format!("since {} ms: {did} {}", milliseconds(event.time_ps as f64, 1e3), units.short(allocated));
+            format!("since {}: {did} {}", moment(trace.clock, event.time_ps as f64, 1e3), units.short(allocated));
         let op = trace.strings.get(event.op);
         if !op.is_empty() {
             words = format!("{words} for {op}");
