@@ -3,6 +3,7 @@
 //! Nothing is ever written to disk, so a hostile path can lead nowhere; entries with such paths, links and everything
 //! that is no plain file are left out with a note all the same.
 
+use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -175,7 +176,8 @@ impl Archive {
             })?;
             Store::TarFile(Mutex::new(File::open(path)?))
         } else {
-            let reader = Limited { inner: input.reader()?, left: MAX_STREAM, progress };
+            let is_over = Cell::new(false);
+            let reader = Limited { inner: input.reader()?, left: MAX_STREAM, is_over: &is_over, progress };
             let mut tar = tar::Archive::new(reader);
             let entries = tar.entries().map_err(|error| refused("tar", error.to_string()))?;
             walk(entries, progress, &mut left_out, |entry, path| {
@@ -197,6 +199,10 @@ impl Archive {
                 members.push(ArchiveMember { path, bytes: expected, at });
                 Ok(true)
             })?;
+            if is_over.get() {
+                left_out.damaged = left_out.damaged.saturating_sub(1);
+                left_out.rest = true;
+            }
             Store::Memory(kept.into())
         };
         Ok(Self { name: input.name().to_owned(), store, members, notes: left_out.notes() })
@@ -237,12 +243,14 @@ impl Archive {
 struct Limited<'a, R> {
     inner: R,
     left: u64,
+    is_over: &'a Cell<bool>,
     progress: &'a Progress,
 }
 
 impl<R: Read> Read for Limited<'_, R> {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 || self.progress.check().is_err() {
+            self.is_over.set(self.left == 0);
             return Err(io::Error::other("it gives more than it may"));
         }
         let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(space.len());
@@ -280,14 +288,19 @@ fn walk<'a, R: Read>(
         }
         let kind = entry.header().entry_type();
         if kind.is_gnu_longname() {
-            long = Some(description(&mut entry).map(until_zero).unwrap_or_default());
+            let text = description(&mut entry);
+            left_out.names += usize::from(text.is_none());
+            long = Some(text.map(until_zero).unwrap_or_default());
             continue;
         }
         if kind.is_pax_local_extensions() {
             pax = match description(&mut entry) {
                 Some(text) => pax_path(&text),
                 // Nobody knows what it says; an empty path is left out.
-                None => Some(Vec::new()),
+                None => {
+                    left_out.names += 1;
+                    Some(Vec::new())
+                }
             };
             continue;
         }
@@ -315,6 +328,8 @@ fn walk<'a, R: Read>(
                     return Ok(());
                 }
             }
+            // Counted with its name.
+            None if path.is_empty() => {}
             None => left_out.paths += 1,
         }
     }
@@ -344,6 +359,9 @@ fn pax_path(text: &[u8]) -> Option<Vec<u8>> {
 
 #[derive(Debug, Default)]
 struct LeftOut {
+    /// Whether the stream was longer than is read.
+    rest: bool,
+    names: usize,
     links: usize,
     special: usize,
     paths: usize,
@@ -353,16 +371,19 @@ struct LeftOut {
 
 impl LeftOut {
     fn notes(&self) -> Vec<String> {
+        let rest = format!("what lies beyond the first {MAX_STREAM} bytes unpacked was left out of the archive");
         [
             (self.links, "links"),
             (self.special, "entries that are no plain files"),
             (self.paths, "entries whose path leads outside of the archive"),
+            (self.names, "entries whose name is damaged or endless"),
             (self.encrypted, "encrypted entries"),
             (self.damaged, "damaged entries"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what} were left out of the archive"))
+        .chain(self.rest.then_some(rest))
         .collect()
     }
 }
