@@ -225,7 +225,9 @@ impl History {
                         clock: Clock::Order,
                         ..AllocatorTrace::default()
                     };
-                    self.devices.push(Device { trace, ..Device::default() });
+                    // What is free is not said, so neither is how it is divided.
+                    let stats = AllocatorStats { fragmentation: f64::NAN, ..AllocatorStats::default() };
+                    self.devices.push(Device { trace, stats, ..Device::default() });
                     self.rows.insert(number, self.devices.len() - 1);
                     self.devices.len() - 1
                 }
