@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::tree::TreeKind;
 use highwater::analysis::what_if::{Edit, EditSet};
 use highwater::decode::{DecodeError, Session};
 use highwater::export::report::{self, Format};
@@ -157,6 +158,24 @@ struct ReportArgs {
     /// Add every logical buffer
     #[arg(long)]
     buffers: bool,
+    /// First step of a range to measure, with --to: what is allocated and freed in it, its peak, who grew
+    #[arg(long, value_name = "STEP")]
+    from: Option<u32>,
+    /// Last step of a range to measure; the program's last one where only --from is given
+    #[arg(long, value_name = "STEP")]
+    to: Option<u32>,
+    /// What is live as a tree, any number of times: by scope, class, category, source, op, dtype, shape or sharding
+    #[arg(long = "tree", value_name = "KIND")]
+    trees: Vec<TreeKind>,
+    /// Levels of a tree; 0 for all
+    #[arg(long, default_value_t = 3)]
+    depth: usize,
+    /// The tree of what is live at this step instead of the peak
+    #[arg(long)]
+    step: Option<u32>,
+    /// A tree with numbered scopes apart: `layer_3` instead of `layer_*`
+    #[arg(long)]
+    unfolded: bool,
     /// A change to try out, any number of times: `donate params`, `dtype * bf16`, `dim 2050 2048`, `batch 0.5`,
     /// `shard table 4`, `remat layer_*`, `drop 17`, `free 17 200`
     #[arg(long = "edit", value_name = "EDIT")]
@@ -248,6 +267,12 @@ fn open_window(args: WindowArgs) -> ExitCode {
         capacity: args.place.capacity,
         curve: false,
         buffers: false,
+        from: None,
+        to: None,
+        trees: Vec::new(),
+        depth: 3,
+        step: args.place.step,
+        unfolded: false,
         edits: args.place.edits,
         sets: args.place.sets,
     };
@@ -373,6 +398,12 @@ fn print_report(sources: &[Source], args: &ReportArgs) -> ExitCode {
         program: args.program.clone(),
         curve: args.curve,
         buffers: args.buffers,
+        range: (args.from.is_some() || args.to.is_some())
+            .then(|| (args.from.unwrap_or(0), args.to.unwrap_or(u32::MAX))),
+        trees: args.trees.clone(),
+        depth: args.depth,
+        step: args.step,
+        unfolded: args.unfolded,
         edits: args.edits.clone(),
         sets,
     };

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use highwater::analysis::ProfileAnalysis;
 use highwater::decode;
 use highwater::export::report::{self, Format, Options};
-use highwater::model::{BufferId, Profile};
+use highwater::model::{BufferId, DeviceKind, Profile};
 use highwater::source::{Input, Progress};
 
 /// End of a name, and the format that files of that name have.
@@ -268,4 +268,24 @@ fn a_buffer_table_alone_has_its_peak() {
     let occupancy = space.occupancy.as_ref().expect("live ranges");
     assert_eq!((occupancy.reserved_peak.0, occupancy.reserved_peak_point), (1536, 1));
     assert_eq!(space.at_peak.len(), 2);
+}
+
+#[test]
+fn programs_of_the_host_live_in_ram() {
+    let cpu = "cpu/xla_cpu_dump/module_0030.jit_train_step.cpu_after_optimizations";
+    for (end, kind) in [
+        ("2026_11_21_03_07_16/vm.xplane.pb".to_owned(), Some(DeviceKind::Cpu)),
+        (format!("{cpu}.memory_viewer.json"), Some(DeviceKind::Cpu)),
+        (format!("{cpu}-buffer-assignment.txt"), Some(DeviceKind::Cpu)),
+        (format!("{cpu}.hlo.pb"), Some(DeviceKind::Cpu)),
+        // No device's plane either, but no thread of the CPU client: nobody knows.
+        ("SYNTHETIC_3_tpu_modules.xplane.pb".to_owned(), None),
+    ] {
+        let Some(path) = sample(&end) else { continue };
+        let file = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+        let profile = open_as(file, fs::read(&path).expect("readable"));
+        assert_eq!(profile.device.kind, kind, "{end}");
+        let said = profile.device.evidence.unwrap_or_default();
+        assert_eq!(said.contains(file), kind.is_some(), "{end}: {said}");
+    }
 }

@@ -235,6 +235,58 @@ fn an_error_text_in_a_folder_is_shown_with_its_program() {
 }
 
 #[test]
+fn an_error_text_dropped_later_goes_to_its_program_whether_decoded_or_not() {
+    let folder = Folder::with_programs("later", 2);
+    let texts = Folder::new("later-texts");
+    let mut harness = window(&folder.0, None);
+    let count = harness.state().files.entries.len();
+    for (drop, module) in ["jit_f2_1", "jit_f1_0"].into_iter().enumerate() {
+        let message = format!(
+            "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (25.90G) \
+             exceeds available HBM (15.75G). HLO module: {module}. \n"
+        );
+        let path = texts.0.join(format!("pasted{drop}.txt"));
+        fs::write(&path, message).expect("written");
+        let row = harness.state().files.entries.iter().position(|entry| entry.name == module).expect("listed");
+        assert_ne!(harness.state().files.current, Some(row), "{module} is not decoded yet");
+        harness.state_mut().open(highwater::ui::app::Source::Path(path));
+        harness.run_ok();
+        let files = &harness.state().files;
+        assert_eq!((files.entries.len(), files.current), (count, Some(row)), "the text is not a file of its own");
+        let open = files.current().expect("open");
+        assert_eq!((open.shared.view, open.document.profile.failures.len()), ("failure", 1));
+    }
+    // Programs with messages are forgotten like any other, and have them when they come back.
+    let work = highwater::ui::session::Work {
+        ctx: harness.ctx.clone(),
+        synchronous: true,
+        running: std::sync::Arc::default(),
+    };
+    let named = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f2_1").expect("listed");
+    let others: Vec<usize> = (0..count).filter(|&row| row != named).take(MAX_DECODED + 1).collect();
+    for row in others {
+        harness.state_mut().files.show(row, &work);
+        harness.run_ok();
+    }
+    let is_open = matches!(harness.state().files.entries[named].state, highwater::ui::app::FileState::Open(_));
+    assert!(!is_open, "only {MAX_DECODED} stay decoded");
+    harness.state_mut().files.show(named, &work);
+    harness.run_ok();
+    assert_eq!(harness.state().files.current().expect("open").document.profile.failures.len(), 1);
+    // A message that names no program of the list is a file of its own.
+    let path = texts.0.join("other.txt");
+    fs::write(
+        &path,
+        "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries \
+        (25.90G) exceeds available HBM (15.75G). HLO module: jit_elsewhere.\n",
+    )
+    .expect("written");
+    harness.state_mut().open(highwater::ui::app::Source::Path(path));
+    harness.run_ok();
+    assert_eq!(harness.state().files.entries.len(), count + 1);
+}
+
+#[test]
 fn reading_can_be_stopped_and_the_list_stays() {
     let folder = Folder::with_programs("stop", 40);
     let ctx = egui::Context::default();

@@ -264,6 +264,112 @@ fn hostile_archives_are_refused_with_a_message() {
     assert!(open(&folder.file("cut.zip", &cut_zip)).is_err());
 }
 
+/// One plain entry of a tar by hand: any kind, any size it claims.
+fn tar_entry(name: &str, kind: tar::EntryType, claimed: u64, bytes: &[u8]) -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+    header.set_entry_type(kind);
+    header.set_size(claimed);
+    header.set_mode(0o644);
+    header.set_cksum();
+    let mut entry = header.as_bytes().to_vec();
+    entry.extend(bytes);
+    entry.resize(entry.len().next_multiple_of(512), 0);
+    entry
+}
+
+#[test]
+fn long_names_of_a_tar_are_read_and_endless_ones_are_not() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let dump = fs::read(&fits).expect("readable");
+    let folder = Folder::new("names");
+    let deep = format!("{}/module_0001.jit_deep.after_optimizations.hlo.pb", "a_folder_of_some_length/".repeat(12));
+    let gnu = tar_of(&[(deep.clone(), dump.clone())]);
+    let record = |key: &str, value: &str| {
+        let rest = format!(" {key}={value}\n");
+        let length = (1..).find(|length: &usize| length.to_string().len() + rest.len() == *length).expect("a length");
+        format!("{length}{rest}")
+    };
+    let described = format!("{}{}", record("mtime", "1.5"), record("path", &deep));
+    let mut pax = tar_entry("PaxHeaders/x", tar::EntryType::XHeader, described.len() as u64, described.as_bytes());
+    pax.extend(tar_entry("short", tar::EntryType::Regular, dump.len() as u64, &dump));
+    for (name, bytes) in [("gnu.tar", &gnu), ("pax.tar", &pax)] {
+        let packed = zstd::stream::encode_all(&bytes[..], 1).expect("packed");
+        for path in [folder.file(name, bytes), folder.file(&format!("{name}.zst"), &packed)] {
+            let session = open(&path).expect("a session");
+            let names: Vec<&str> = session.entries.iter().map(|entry| entry.name.as_str()).collect();
+            assert_eq!(names, ["jit_deep"], "{}", path.display());
+            assert!(session.entries[0].group.ends_with("a_folder_of_some_length"), "{}", session.entries[0].group);
+        }
+    }
+    // A name of 64 MiB is no name; what comes behind it is listed.
+    for kind in [tar::EntryType::GNULongName, tar::EntryType::XHeader, tar::EntryType::GNULongLink] {
+        let mut bytes = tar_entry("x", kind, 64 << 20, &vec![b'a'; 64 << 20]);
+        bytes.extend(tar_entry("a.hlo.pb", tar::EntryType::Regular, dump.len() as u64, &dump));
+        bytes.extend(tar_entry("good.hlo.pb", tar::EntryType::Regular, dump.len() as u64, &dump));
+        let packed = zstd::stream::encode_all(&bytes[..], 1).expect("packed");
+        for path in [folder.file("endless.tar", &bytes), folder.file("endless.tar.zst", &packed)] {
+            let session = open(&path).expect("one file is good");
+            assert!(session.entries.iter().any(|entry| entry.file == "good.hlo.pb"), "{kind:?} {}", path.display());
+            let lost = session.notes.iter().any(|note| note.contains("1 entries whose name"));
+            assert_eq!(lost, kind != tar::EntryType::GNULongLink, "{kind:?} {:?}", session.notes);
+        }
+    }
+}
+
+#[test]
+fn sizes_that_lie_cost_nothing_and_what_came_before_stays() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let dump = fs::read(&fits).expect("readable");
+    let folder = Folder::new("lies");
+    let mut bytes = tar_entry("good.hlo.pb", tar::EntryType::Regular, dump.len() as u64, &dump);
+    bytes.extend(tar_entry("huge.hlo.pb", tar::EntryType::Regular, 1 << 30, b"little"));
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(&bytes).expect("written");
+    let gz = gz.finish().expect("finished");
+    for path in [folder.file("lies.tar", &bytes), folder.file("lies.tar.gz", &gz)] {
+        let session = open(&path).expect("one file is good");
+        let good = session.entries.iter().find(|entry| entry.file == "good.hlo.pb").expect("what came before");
+        assert!(good.open(&Progress::default()).is_ok(), "{}", path.display());
+        if path.ends_with("lies.tar.gz") {
+            assert!(session.notes.iter().any(|note| note.contains("damaged")), "{:?}", session.notes);
+        }
+    }
+    // More bytes than any real file packs into so few.
+    let mut zeros = dump;
+    zeros.resize(256 << 20, 0);
+    let bomb = zstd::stream::encode_all(&zeros[..], 1).expect("packed");
+    assert!(bomb.len() < 1 << 20);
+    let error = highwater::decode::open_path(&folder.file("x.hlo.pb.zst", &bomb), &Progress::default());
+    let error = error.expect_err("refused").to_string();
+    assert!(error.contains("too large"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_in_a_folder_is_never_opened() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let folder = Folder::new("special");
+    let name = "module_0001.jit_a.after_optimizations.hlo.pb";
+    folder.file(name, &fs::read(&fits).expect("readable"));
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, folder.0.join(name)).expect("linked");
+    link("/dev/zero", "module_0002.jit_zero.after_optimizations.hlo.pb");
+    link(".", "loop");
+    link("nowhere", "module_0003.jit_gone.after_optimizations.hlo.pb");
+    let pipe = folder.0.join("module_0004.jit_pipe.after_optimizations.hlo.pb");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("no named pipe could be made");
+    }
+    let session = open(&folder.0).expect("a session");
+    let names: Vec<&str> = session.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["jit_a"]);
+    assert!(session.notes.iter().any(|note| note.contains("1 links to folders")), "{:?}", session.notes);
+    // The file by itself looks for reports beside it, and must not wait for the pipe either.
+    let profile = highwater::decode::open_path(&folder.0.join(name), &Progress::default()).expect("a profile");
+    assert_eq!(profile.programs.len(), 1);
+}
+
 #[test]
 fn cancelling_stops_the_listing() {
     let Some((fits, _)) = two_dumps() else { return };

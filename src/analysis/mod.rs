@@ -25,6 +25,7 @@ pub mod runtime_curve;
 pub mod scope;
 pub mod shape_groups;
 pub mod span_index;
+pub mod spread;
 pub mod stack_tree;
 pub mod steps;
 pub mod table;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Bytes};
+use crate::model::{AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Bytes, Clock};
 
 /// Points of XProf's timeline.
 const MAX_POINTS: usize = 1000;
@@ -46,6 +46,8 @@ pub struct Floor {
 pub struct AllocatorAnalysis {
     /// Its name.
     pub name: String,
+    /// What the times of the events are.
+    pub clock: Clock,
     /// How many events there are.
     pub events: usize,
     /// Highest use, stack and heap.
@@ -82,7 +84,8 @@ impl AllocatorAnalysis {
     /// Analyses a history.
     #[must_use]
     pub fn new(trace: &AllocatorTrace) -> Self {
-        let mut result = Self { name: trace.name.clone(), events: trace.events.len(), ..Self::default() };
+        let mut result =
+            Self { name: trace.name.clone(), clock: trace.clock, events: trace.events.len(), ..Self::default() };
         result.find_peak(trace);
         let mut order: Vec<u32> = (0..trace.events.len() as u32).collect();
         order.sort_by_key(|&row| trace.events[row as usize].time_ps);
@@ -135,6 +138,10 @@ impl AllocatorAnalysis {
                 self.peak_time_ps = event.time_ps;
                 self.capacity = u64::try_from(event.stats.capacity()).ok().filter(|&bytes| bytes > 0).map(Bytes);
             }
+        }
+        // A trace of the program knows what it took, not what there was.
+        if trace.clock == Clock::Order {
+            self.capacity = None;
         }
         self.peak = Bytes::from_wire(peak);
     }

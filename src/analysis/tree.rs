@@ -3,6 +3,7 @@
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
+use std::str::FromStr;
 
 use super::class::Class;
 use super::program::{ProgramAnalysis, category, unpadded};
@@ -49,6 +50,30 @@ impl TreeKind {
             Self::Shape => "Shape",
             Self::Sharding => "Sharding",
         }
+    }
+
+    /// Its word on a command line and in reports; the same as in filters.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Scope => "scope",
+            Self::Class => "class",
+            Self::Category => "category",
+            Self::Source => "source",
+            Self::Opcode => "op",
+            Self::Type => "dtype",
+            Self::Shape => "shape",
+            Self::Sharding => "sharding",
+        }
+    }
+}
+
+impl FromStr for TreeKind {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|kind| kind.word() == word);
+        found.ok_or_else(|| format!("a tree is by {}", Self::ALL.map(Self::word).join(", ")))
     }
 }
 

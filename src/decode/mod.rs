@@ -4,6 +4,7 @@ pub mod bfc;
 mod cross_check;
 mod decoder;
 pub mod hlo;
+pub mod ifrt_trace;
 pub mod oom_text;
 mod open;
 pub mod poplar;

@@ -9,8 +9,8 @@ use super::poplar;
 use super::registry;
 use super::reporter::Reporter;
 use crate::model::{
-    BufferId, Device, InstructionId, LiveRangeTable, NO_ROW, Note, NoteLevel, Profile, Program, ReportedRanges,
-    SourceInfo,
+    BufferId, Device, DeviceKind, InstructionId, LiveRangeTable, NO_ROW, Note, NoteLevel, Profile, Program,
+    ReportedRanges, SourceInfo,
 };
 use crate::source::{DumpName, Input, Member, Progress, siblings_of};
 
@@ -139,8 +139,24 @@ pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeE
         profile.name = input.file_name().to_owned();
     }
     profile.notes.extend(notes);
+    if let (None, Some(kind)) = (profile.device.kind, kind_by_name(input.file_name())) {
+        profile.device.kind = Some(kind);
+        profile.device.evidence = Some(format!("from the name of {}", input.file_name()));
+    }
     say_what_is_missing(&mut profile, input);
     Ok(profile)
+}
+
+/// The kind of device that a dump was compiled for: only XLA's compilers for the CPU and for GPUs say it in the names
+/// of the files, a TPU's are plain.
+fn kind_by_name(file_name: &str) -> Option<DeviceKind> {
+    if file_name.contains(".cpu_after_optimizations") {
+        Some(DeviceKind::Cpu)
+    } else if file_name.contains("gpu_after_optimizations") {
+        Some(DeviceKind::Gpu)
+    } else {
+        None
+    }
 }
 
 /// A module without buffer assignment says which file of the same dump has it.

@@ -1,7 +1,7 @@
 //! The list of formats, in the order in which they are tried.
 
 use super::decoder::{Context, DecodeError, Decoder};
-use super::{bfc, hlo, oom_text, poplar, pprof, xla_dump, xla_report, xprof_json, xspace};
+use super::{bfc, hlo, ifrt_trace, oom_text, poplar, pprof, xla_dump, xla_report, xprof_json, xspace};
 use crate::model::{Profile, SourceInfo};
 use crate::source::Input;
 
@@ -11,6 +11,7 @@ pub const DECODERS: &[&dyn Decoder] = &[
     &xspace::XSpaceDecoder,
     &pprof::PprofDecoder,
     &xla_report::UsageProtoDecoder,
+    &ifrt_trace::ProgramMemoryTraceDecoder,
     &bfc::BfcDecoder,
     &xprof_json::MemoryProfileDecoder,
     &xprof_json::MemoryViewerDecoder,

@@ -37,7 +37,9 @@ pub use program::{
     ProgramText, ProgramTextHandle, ScopedMemory, Sharding, ShardingKind, SourceLine, SparseLists,
 };
 pub use reported::{ReportedPeak, ReportedRanges, ReportedSpace, ReportedUse};
-pub use runtime::{AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Execution, GivenPeak, GivenRow};
+pub use runtime::{
+    AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Clock, Execution, GivenPeak, GivenRow,
+};
 pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode};
 pub use strings::Strings;
 pub use tiles::{

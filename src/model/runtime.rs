@@ -12,8 +12,20 @@ pub struct AllocatorTrace {
     pub events: Vec<AllocatorEvent>,
     /// Texts the events refer to.
     pub strings: Strings,
+    /// What the times of the events are.
+    pub clock: Clock,
     /// What another tool computed from all events, where the file holds only a sample of them.
     pub given: Option<GivenPeak>,
+}
+
+/// What the times of events are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// Picoseconds since the trace began.
+    #[default]
+    Picoseconds,
+    /// The file has no times: the number of the event in it.
+    Order,
 }
 
 /// Numbers of an allocator at one moment, in bytes.
@@ -60,7 +72,7 @@ pub enum AllocatorActivity {
 /// One allocation or deallocation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AllocatorEvent {
-    /// When, in picoseconds from the begin of the trace.
+    /// When, by [`AllocatorTrace::clock`]: in picoseconds from the begin of the trace.
     pub time_ps: i64,
     /// What.
     pub activity: AllocatorActivity,

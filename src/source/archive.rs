@@ -3,6 +3,7 @@
 //! Nothing is ever written to disk, so a hostile path can lead nowhere; entries with such paths, links and everything
 //! that is no plain file are left out with a note all the same.
 
+use std::cell::Cell;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
@@ -11,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::bytes::SharedBytes;
 use super::error::SourceError;
-use super::input::{Input, MAX_IN_MEMORY, Packing};
+use super::input::{Input, MAX_IN_MEMORY, Packing, unpacked_limit};
 use super::progress::Progress;
 
 /// Entries of an archive beyond this number make it one that is refused.
@@ -23,8 +24,14 @@ pub const MAX_UNPACKED: u64 = 2 << 30;
 /// What all members of a zip together may claim to take.
 pub const MAX_CLAIMED: u64 = 1 << 40;
 
+/// What a compressed tar may unpack to with its headers and everything that is left out.
+const MAX_STREAM: u64 = MAX_UNPACKED + (256 << 20);
+
 /// Bytes of a path; longer ones are left out.
 const MAX_PATH: usize = 4096;
+
+/// Bytes of an entry that only describes the next one.
+const MAX_DESCRIPTION: u64 = 64 << 10;
 
 /// Kinds of archives, by their first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,11 +172,13 @@ impl Archive {
             let entries = tar.entries_with_seek().map_err(|error| refused("tar", error.to_string()))?;
             walk(entries, progress, &mut left_out, |entry, path| {
                 members.push(ArchiveMember { path, bytes: entry.size(), at: entry.raw_file_position() });
-                Ok(())
+                Ok(true)
             })?;
             Store::TarFile(Mutex::new(File::open(path)?))
         } else {
-            let mut tar = tar::Archive::new(input.reader()?);
+            let is_over = Cell::new(false);
+            let reader = Limited { inner: input.reader()?, left: MAX_STREAM, is_over: &is_over, progress };
+            let mut tar = tar::Archive::new(reader);
             let entries = tar.entries().map_err(|error| refused("tar", error.to_string()))?;
             walk(entries, progress, &mut left_out, |entry, path| {
                 let at = kept.len() as u64;
@@ -181,14 +190,19 @@ impl Archive {
                     ));
                 }
                 // What is there decides, not what the header says.
+                let expected = entry.size();
                 let read = entry.take(left).read_to_end(&mut kept);
-                if read.is_err() {
-                    left_out_of_cut(&mut kept, at);
-                    return Err(refused("tar", "it ends inside an entry".to_owned()));
+                if !read.is_ok_and(|count| count as u64 == expected) {
+                    kept.truncate(usize::try_from(at).unwrap_or(0));
+                    return Ok(false);
                 }
-                members.push(ArchiveMember { path, bytes: kept.len() as u64 - at, at });
-                Ok(())
+                members.push(ArchiveMember { path, bytes: expected, at });
+                Ok(true)
             })?;
+            if is_over.get() {
+                left_out.damaged = left_out.damaged.saturating_sub(1);
+                left_out.rest = true;
+            }
             Store::Memory(kept.into())
         };
         Ok(Self { name: input.name().to_owned(), store, members, notes: left_out.notes() })
@@ -205,8 +219,7 @@ impl Archive {
                 let mut zip = zip.lock().unwrap_or_else(PoisonError::into_inner);
                 let at = usize::try_from(member.at).unwrap_or(usize::MAX);
                 let entry = zip.by_index(at).map_err(|error| refused("zip", error.to_string()))?;
-                // Deflate packs at most about 1,032 to 1.
-                let limit = MAX_IN_MEMORY.min(entry.compressed_size().saturating_mul(1_100).saturating_add(1024));
+                let limit = unpacked_limit(entry.compressed_size());
                 read_limited(entry, limit, "zip")?
             }
             Store::TarFile(file) => {
@@ -226,19 +239,40 @@ impl Archive {
     }
 }
 
-fn left_out_of_cut(kept: &mut Vec<u8>, at: u64) {
-    kept.truncate(usize::try_from(at).unwrap_or(0));
+/// A stream that ends with an error where it gives more than it may, or somebody cancels.
+struct Limited<'a, R> {
+    inner: R,
+    left: u64,
+    is_over: &'a Cell<bool>,
+    progress: &'a Progress,
 }
 
-/// Each plain file of a tar. A tar that is cut keeps what came before.
+impl<R: Read> Read for Limited<'_, R> {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        if self.left == 0 || self.progress.check().is_err() {
+            self.is_over.set(self.left == 0);
+            return Err(io::Error::other("it gives more than it may"));
+        }
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(space.len());
+        let count = self.inner.read(&mut space[..most])?;
+        self.left -= count as u64;
+        Ok(count)
+    }
+}
+
+/// Each plain file of a tar, until `each` says that it ends there. A tar that is cut keeps what came before.
+///
+/// Entries that describe the next one are read here, not by the library, which takes them as long as they say they are.
 fn walk<'a, R: Read>(
     entries: tar::Entries<'a, R>,
     progress: &Progress,
     left_out: &mut LeftOut,
-    mut each: impl FnMut(&mut tar::Entry<'a, R>, String) -> Result<(), SourceError>,
+    mut each: impl FnMut(&mut tar::Entry<'a, R>, String) -> Result<bool, SourceError>,
 ) -> Result<(), SourceError> {
     let mut count = 0usize;
-    for entry in entries {
+    // Paths of the next entry as a description before it says: GNU's long name, and pax's, which counts more.
+    let (mut long, mut pax): (Option<Vec<u8>>, Option<Vec<u8>>) = (None, None);
+    for entry in entries.raw(true) {
         progress.check()?;
         let mut entry = match entry {
             Ok(entry) => entry,
@@ -253,7 +287,28 @@ fn walk<'a, R: Read>(
             return Err(refused("tar", format!("more than {MAX_MEMBERS} entries")));
         }
         let kind = entry.header().entry_type();
-        if kind.is_dir() || kind.is_pax_global_extensions() {
+        if kind.is_gnu_longname() {
+            let text = description(&mut entry);
+            left_out.names += usize::from(text.is_none());
+            long = Some(text.map(until_zero).unwrap_or_default());
+            continue;
+        }
+        if kind.is_pax_local_extensions() {
+            pax = match description(&mut entry) {
+                Some(text) => pax_path(&text),
+                // Nobody knows what it says; an empty path is left out.
+                None => {
+                    left_out.names += 1;
+                    Some(Vec::new())
+                }
+            };
+            continue;
+        }
+        if kind.is_gnu_longlink() || kind.is_pax_global_extensions() {
+            continue;
+        }
+        let (long, pax) = (long.take(), pax.take());
+        if kind.is_dir() {
             continue;
         }
         if kind.is_symlink() || kind.is_hard_link() {
@@ -264,17 +319,49 @@ fn walk<'a, R: Read>(
             left_out.special += 1;
             continue;
         }
-        let path = entry.path_bytes();
+        let path = pax.or(long).unwrap_or_else(|| entry.path_bytes().into_owned());
         match std::str::from_utf8(&path).ok().and_then(clean_path) {
-            Some(path) => each(&mut entry, path)?,
+            Some(path) => {
+                if !each(&mut entry, path)? {
+                    progress.check()?;
+                    left_out.damaged += 1;
+                    return Ok(());
+                }
+            }
+            // Counted with its name.
+            None if path.is_empty() => {}
             None => left_out.paths += 1,
         }
     }
     Ok(())
 }
 
+/// What an entry says that describes the next one; `None` where it is damaged or longer than any honest one.
+fn description<R: Read>(entry: &mut tar::Entry<'_, R>) -> Option<Vec<u8>> {
+    if entry.size() > MAX_DESCRIPTION {
+        return None;
+    }
+    let mut text = Vec::new();
+    entry.take(MAX_DESCRIPTION).read_to_end(&mut text).ok()?;
+    Some(text)
+}
+
+fn until_zero(mut text: Vec<u8>) -> Vec<u8> {
+    text.truncate(text.iter().position(|&byte| byte == 0).unwrap_or(text.len()));
+    text
+}
+
+/// The path in pax's records, `LENGTH key=value` on lines; the last one counts.
+fn pax_path(text: &[u8]) -> Option<Vec<u8>> {
+    let records = tar::PaxExtensions::new(text).filter_map(Result::ok);
+    records.filter(|record| record.key_bytes() == b"path").last().map(|record| record.value_bytes().to_vec())
+}
+
 #[derive(Debug, Default)]
 struct LeftOut {
+    /// Whether the stream was longer than is read.
+    rest: bool,
+    names: usize,
     links: usize,
     special: usize,
     paths: usize,
@@ -284,16 +371,19 @@ struct LeftOut {
 
 impl LeftOut {
     fn notes(&self) -> Vec<String> {
+        let rest = format!("what lies beyond the first {MAX_STREAM} bytes unpacked was left out of the archive");
         [
             (self.links, "links"),
             (self.special, "entries that are no plain files"),
             (self.paths, "entries whose path leads outside of the archive"),
+            (self.names, "entries whose name is damaged or endless"),
             (self.encrypted, "encrypted entries"),
             (self.damaged, "damaged entries"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{count} {what} were left out of the archive"))
+        .chain(self.rest.then_some(rest))
         .collect()
     }
 }

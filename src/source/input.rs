@@ -186,7 +186,7 @@ impl Input {
             (_, Packing::Zstd) => {
                 progress.begin(Stage::Reading, 0);
                 let reader = self.reader()?;
-                read_all(reader, 0, MAX_IN_MEMORY, progress, Some("zstd"))?
+                read_all(reader, 0, unpacked_limit(self.size()), progress, Some("zstd"))?
             }
             (Origin::Path(path), Packing::None) => {
                 let file = File::open(path)?;
@@ -205,6 +205,11 @@ impl Input {
         };
         Ok(self.all.get_or_init(|| bytes).clone())
     }
+}
+
+/// How many bytes that many packed ones may unpack to.
+pub(super) fn unpacked_limit(packed: u64) -> u64 {
+    MAX_IN_MEMORY.min(packed.saturating_mul(MAX_RATIO).saturating_add(UNPACKED_ALWAYS))
 }
 
 /// The first bytes of a Zstandard file. A block may be longer packed than the head of the file, so the file is read.
@@ -233,7 +238,7 @@ fn unzstd<'a>(reader: impl io::BufRead + 'a) -> io::Result<zstd::stream::read::D
 /// Unpacks gzip. The size in the trailer is only a hint: it may lie, and it counts modulo 4 GiB.
 fn unzip(packed: &[u8], packed_len: u64, progress: &Progress) -> Result<SharedBytes, SourceError> {
     let hint = packed.last_chunk::<4>().map_or(0, |trailer| u64::from(u32::from_le_bytes(*trailer)));
-    let limit = MAX_IN_MEMORY.min(packed_len.saturating_mul(MAX_RATIO).saturating_add(UNPACKED_ALWAYS));
+    let limit = unpacked_limit(packed_len);
     progress.begin(Stage::Reading, hint);
     read_all(MultiGzDecoder::new(packed), hint.min(limit), limit, progress, Some("gzip"))
 }

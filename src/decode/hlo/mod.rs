@@ -30,8 +30,8 @@ use super::decoder::{Context, DecodeError, Decoder};
 use super::reporter::Reporter;
 use super::wire::{LEN, Reader, VARINT, WireError, field};
 use crate::model::{
-    Buffers, Computation, ComputationId, Device, DeviceKind, InstructionId, NO_ROW, Profile, Program, ProgramText as _,
-    ProgramTextHandle, SparseLists,
+    Buffers, Computation, ComputationId, InstructionId, NO_ROW, Profile, Program, ProgramText as _, ProgramTextHandle,
+    SparseLists,
 };
 use crate::source::{Cancelled, Input, Progress, SharedBytes, Stage};
 
@@ -362,16 +362,6 @@ impl Decoder for HloDecoder {
             HloError::Wire(error) => DecodeError::Damaged { what: error.what.to_owned(), offset: error.offset },
             HloError::NoModule | HloError::TooLarge => DecodeError::Damaged { what: error.to_string(), offset: 0 },
         })?;
-        // Only XLA's CPU compiler names its dumps so; a TPU's are plain.
-        let device = match input.file_name() {
-            name if name.contains(".cpu_after_optimizations") => named_device(DeviceKind::Cpu, name),
-            name if name.contains("gpu_after_optimizations") => named_device(DeviceKind::Gpu, name),
-            _ => Device::default(),
-        };
-        Ok(Profile { name: program.name.clone(), device, programs: vec![program], ..Profile::default() })
+        Ok(Profile { name: program.name.clone(), programs: vec![program], ..Profile::default() })
     }
-}
-
-fn named_device(kind: DeviceKind, file_name: &str) -> Device {
-    Device { kind: Some(kind), evidence: Some(format!("from the name of {file_name}")), ..Device::default() }
 }

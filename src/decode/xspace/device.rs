@@ -83,6 +83,21 @@ fn device(plane: &Plane<'_>, kind: DeviceKind, file: &str) -> Device {
     device
 }
 
+/// Whether threads of XLA's CPU client ran: its programs then live in the host's memory, unless a device is traced too.
+pub fn has_cpu_client(host: &Plane<'_>) -> bool {
+    const CLIENTS: [&str; 2] = ["tf_XLAPjRtCpuClient", "tf_XLATfrtCpuClient"];
+    host.lines.iter().any(|&line| {
+        let name = line_name(line);
+        CLIENTS.iter().any(|client| name.starts_with(client))
+    })
+}
+
+/// The host's processor as the device.
+pub fn host(file: &str) -> Device {
+    let evidence = format!("from the threads of XLA's CPU client in {file}, which has no device's plane");
+    Device { kind: Some(DeviceKind::Cpu), evidence: Some(evidence), ..Device::default() }
+}
+
 /// Adds which versions of JAX wrote the trace, as the plane `/host:metadata` says.
 pub fn read_host(plane: &Plane<'_>, profile: &mut Profile) {
     let versions: Vec<String> = plane

@@ -36,6 +36,7 @@ impl Decoder for XSpaceDecoder {
         let mut profile = Profile::default();
         let mut hosts: Vec<String> = Vec::new();
         let mut planes = 0usize;
+        let (mut has_device, mut has_cpu_client) = (false, false);
         let mut reader = Reader::new(&bytes, 0);
         let mut walk = |reader: &mut Reader<'_>| -> Result<(), DecodeError> {
             while let Some(tag) = reader.tag().map_err(damaged)? {
@@ -52,11 +53,15 @@ impl Decoder for XSpaceDecoder {
                                 device::read_host(&plane, &mut profile);
                             }
                             "/host:CPU" => {
+                                has_cpu_client |= device::has_cpu_client(&plane);
                                 profile.runtime.extend(memory::read(&plane, context.progress, reporter)?);
                             }
                             name if name.starts_with("/device:") => {
+                                has_device = true;
                                 device::read(&plane, input.file_name(), &mut profile, reporter);
                             }
+                            // Runtimes of devices write on planes of the host too.
+                            name if name.starts_with("/host:TPU") || name == "/host:CUPTI" => has_device = true,
                             "" => reporter.warn("a plane without a name", Some(before)),
                             _ => {}
                         }
@@ -88,6 +93,9 @@ impl Decoder for XSpaceDecoder {
                 "This trace has neither HLO modules nor allocator events; trace with host_tracer_level 2 or higher, \
                  or look at the compiler's dump instead",
             );
+        }
+        if has_cpu_client && !has_device {
+            profile.device = device::host(input.file_name());
         }
         profile.name = hosts.first().cloned().unwrap_or_default();
         Ok(profile)

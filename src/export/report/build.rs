@@ -5,6 +5,7 @@ use super::schema::{
 };
 use super::{Options, findings, runtime, what_if};
 use crate::analysis::class::Reason;
+use crate::analysis::map::MemoryMap;
 use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};
 use crate::model::{BufferId, Device, InstructionId, MemorySpace, Profile, Program, SourceInfo};
 
@@ -165,6 +166,9 @@ fn space_report(
         Some(program.text.instruction_name(InstructionId(row)))
     });
     let (what_if, what_if_sets) = what_if::what_if(program, analysis, space, device, options);
+    // Laid out only for those who ask.
+    let needs_map = options.range.is_some() || (!options.trees.is_empty() && options.step.is_some());
+    let map = needs_map.then(|| MemoryMap::new(program, analysis, space));
     let mut notes = xprof.inconsistencies.clone();
     notes.extend(space.peak_difference(program, analysis.live.as_ref()));
     SpaceReport {
@@ -210,6 +214,11 @@ fn space_report(
         what_if,
         what_if_sets,
         other_chips: super::what_if::other_chips(space),
+        range: options
+            .range
+            .zip(map.as_ref())
+            .and_then(|(range, map)| super::range::report(program, analysis, space, map, range)),
+        trees: super::tree::reports(program, analysis, space, map.as_ref(), options),
         curve: options.curve.then(|| {
             xprof.curve.iter().enumerate().map(|(event, &(bytes, unpadded))| (event, bytes, unpadded)).collect()
         }),
@@ -222,7 +231,7 @@ fn space_report(
 }
 
 /// Rows in a list.
-const fn top(options: &Options) -> usize {
+pub const fn top(options: &Options) -> usize {
     if options.top == 0 { usize::MAX } else { options.top }
 }
 

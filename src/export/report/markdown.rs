@@ -65,7 +65,7 @@ fn escape(text: &str) -> String {
 }
 
 /// A name as code; a bar would end the cell of a table, a backtick the code.
-fn code(text: &str) -> String {
+pub fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("`{}`", text.replace('`', "'").replace('|', "\\|")) }
 }
 
@@ -101,6 +101,12 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     }
     for set in &space.what_if_sets {
         write_what_if(out, space, &format!("**{}**: ", escape(&set.name)), &set.what_if);
+    }
+    if let Some(range) = &space.range {
+        range.write_markdown(out);
+    }
+    for tree in &space.trees {
+        tree.write_markdown(out);
     }
     if !space.at_peak.is_empty() {
         let _ =

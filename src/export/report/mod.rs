@@ -5,14 +5,17 @@ mod failure;
 mod findings;
 mod markdown;
 mod padding;
+mod range;
 mod runtime;
 mod runtime_text;
 mod schema;
 mod text;
 mod tiles;
+mod tree;
 mod what_if;
 
 use crate::analysis::ProfileAnalysis;
+use crate::analysis::tree::TreeKind;
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::model::{Profile, SourceInfo};
 pub use build::Builder;
@@ -43,6 +46,16 @@ pub struct Options {
     pub curve: bool,
     /// Every logical buffer.
     pub buffers: bool,
+    /// First and last step of a range to measure.
+    pub range: Option<(u32, u32)>,
+    /// Trees of what is live.
+    pub trees: Vec<TreeKind>,
+    /// Levels of a tree below its root; 0 for all.
+    pub depth: usize,
+    /// The step the trees are of; `None` for the peak.
+    pub step: Option<u32>,
+    /// Numbered scopes of a tree stay apart.
+    pub unfolded: bool,
     /// Changes to try out.
     pub edits: Vec<Edit>,
     /// Named sets of changes to try out, each by itself.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::live_set::{Group, LiveAnalysis, bins, smallest};
 use crate::analysis::runtime::{AllocatorAnalysis, LiveAllocation};
-use crate::model::{Bin, LiveSet};
+use crate::model::{Bin, Clock, LiveSet};
 
 /// An allocator's history (`ALLOCATOR`).
 #[derive(Debug, Serialize)]
@@ -15,8 +15,11 @@ pub struct AllocatorReport {
     pub capacity_bytes: Option<u64>,
     /// Highest use, stack and heap.
     pub peak_bytes: u64,
-    /// When.
-    pub peak_time_ps: i64,
+    /// When; `null` where the file has an order of events but no times.
+    pub peak_time_ps: Option<i64>,
+    /// Number of the event of the peak, for a file without times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peak_event: Option<i64>,
     /// Highest use in its life.
     pub lifetime_peak_bytes: Option<u64>,
     /// How many events.
@@ -157,7 +160,8 @@ pub fn allocator(analysis: &AllocatorAnalysis, top: usize) -> AllocatorReport {
         name: analysis.name.clone(),
         capacity_bytes: analysis.capacity.map(|bytes| bytes.0),
         peak_bytes: analysis.peak.0,
-        peak_time_ps: analysis.peak_time_ps,
+        peak_time_ps: (analysis.clock == Clock::Picoseconds).then_some(analysis.peak_time_ps),
+        peak_event: (analysis.clock == Clock::Order).then_some(analysis.peak_time_ps),
         lifetime_peak_bytes: analysis.lifetime_peak.map(|bytes| bytes.0),
         events: analysis.events,
         fragmentation_at_peak: analysis.fragmentation_at_peak(),

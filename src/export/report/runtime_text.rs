@@ -22,7 +22,10 @@ pub fn write_allocator(out: &mut String, report: &AllocatorReport) {
         "allocator {}: peak {}{of} at {}, {} events",
         if report.name.is_empty() { "without a name" } else { &report.name },
         short(report.peak_bytes),
-        milliseconds(report.peak_time_ps),
+        match (report.peak_time_ps, report.peak_event) {
+            (Some(time), _) => milliseconds(time),
+            (None, event) => format!("event {}", thousands(event.unwrap_or(0).unsigned_abs())),
+        },
         thousands(report.events as u64)
     );
     let line = |out: &mut String, label: &str, bytes: u64| {
@@ -42,7 +45,7 @@ pub fn write_allocator(out: &mut String, report: &AllocatorReport) {
         Some(fragmentation) => {
             let _ = writeln!(out, "    fragmentation          {:.1}\u{2009}% of what was free", fragmentation * 100.0);
         }
-        None if report.events > 0 => {
+        None if report.events > 0 && report.capacity_bytes.is_some() => {
             let _ = writeln!(out, "    fragmentation          unknown: nothing was free");
         }
         None => {}
@@ -69,11 +72,11 @@ fn write_rows(out: &mut String, title: &str, rows: &[AllocationReport], count: u
         let times = if row.count > 1 { format!(" ×{}", row.count) } else { String::new() };
         let _ = writeln!(
             out,
-            "      {:>10}{times}  {}  {}{}  {}",
+            "      {:>10}{times}  {}  {}  {}",
             short(u64::try_from(row.bytes).unwrap_or(0)),
             row.op_name,
-            row.dtype,
-            row.shape,
+            // What XProf writes where it knows none.
+            if row.dtype == "INVALID" { String::new() } else { format!("{}{}", row.dtype, row.shape) },
             row.region
         );
     }

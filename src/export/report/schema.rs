@@ -154,6 +154,12 @@ pub struct SpaceReport {
     /// Whether the program would fit other chips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_chips: Option<Vec<super::what_if::ChipReport>>,
+    /// What happens in a range of steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub range: Option<super::range::RangeReport>,
+    /// What is live, as trees.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub trees: Vec<super::tree::TreeReport>,
     /// XProf's curve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<Vec<(usize, u64, u64)>>,

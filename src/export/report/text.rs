@@ -159,6 +159,12 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     }
     super::padding::write(out, &space.padding_by_shape);
     write_what_if(out, space);
+    if let Some(range) = &space.range {
+        range.write_text(out);
+    }
+    for tree in &space.trees {
+        tree.write_text(out);
+    }
     write_at_peak(out, space);
     for note in &space.notes {
         let _ = writeln!(out, "    note: {note}");

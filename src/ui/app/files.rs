@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::loading::{Loading, Outcome, Source};
 use crate::decode::{Entry, Session};
-use crate::model::Bytes;
+use crate::model::{Bytes, Profile, Program};
+use crate::source::{Member, is_about_the_run};
 use crate::ui::session::{Derived, Document, Job, Locals, Shared, Spot, Work};
 
 /// Programs of lists that stay decoded at most, the one that is shown among them.
@@ -31,8 +32,10 @@ pub struct FileEntry {
     used: u64,
     /// What was chosen in it, while it is decoded again.
     kept: Option<Box<Shared>>,
-    /// Whether messages of another file were joined to it.
-    joined: bool,
+    /// Messages of other files that name it; joined to it whenever it is decoded.
+    messages: Vec<Arc<Profile>>,
+    /// Whether a message was joined that is to be shown first.
+    told: bool,
 }
 
 /// How a file stands.
@@ -155,7 +158,7 @@ impl Files {
             return;
         }
         self.entries.retain(|entry| !(source.path().is_some() && entry.source.path() == source.path()));
-        let loading = Loading::start(source.clone(), work);
+        let loading = Loading::start(source.clone(), Vec::new(), work);
         self.want_nothing();
         self.entries.push(FileEntry {
             name: source.name(),
@@ -166,7 +169,8 @@ impl Files {
             wanted: true,
             used: 0,
             kept: None,
-            joined: false,
+            messages: Vec::new(),
+            told: false,
         });
     }
 
@@ -203,7 +207,7 @@ impl Files {
             FileState::Listed(shared) => {
                 entry.kept = shared.take();
                 entry.error = None;
-                entry.state = FileState::Loading(Loading::start(entry.source.clone(), work));
+                entry.state = FileState::Loading(Loading::start(entry.source.clone(), entry.messages.clone(), work));
             }
             FileState::Loading(_) | FileState::Failed(_) => {}
         }
@@ -218,7 +222,7 @@ impl Files {
                 _ => None,
             });
             if let Some((index, outcome)) = entry {
-                self.take(index, outcome, first_view);
+                self.take(index, outcome, first_view, work);
                 continue;
             }
             let sorted = |group: &Group| group.sorting.as_ref().and_then(Loading::poll);
@@ -231,11 +235,11 @@ impl Files {
         }
     }
 
-    fn take(&mut self, index: usize, outcome: Outcome, first_view: &'static str) {
+    fn take(&mut self, index: usize, outcome: Outcome, first_view: &'static str, work: &Work) {
         match outcome {
             Outcome::Listed(session) => self.list(index, session),
             Outcome::Read(document) => {
-                if self.entries[index].group.is_none() && self.join(index, &document) {
+                if self.entries[index].group.is_none() && self.join(index, &document, work) {
                     return;
                 }
                 self.clock += 1;
@@ -246,6 +250,9 @@ impl Files {
                 let mut open = OpenFile::new(document, first_view);
                 if let Some(shared) = entry.kept.take() {
                     open.shared = *shared;
+                }
+                if std::mem::take(&mut entry.told) {
+                    open.shared.view = "failure";
                 }
                 entry.state = FileState::Open(Box::new(open));
                 entry.used = self.clock;
@@ -286,7 +293,8 @@ impl Files {
             wanted: false,
             used: 0,
             kept: None,
-            joined: false,
+            messages: Vec::new(),
+            told: false,
         });
         let rows: Vec<FileEntry> = rows.collect();
         if let Some(current) = &mut self.current
@@ -331,38 +339,60 @@ impl Files {
                 return;
             }
             let open = self.entries.iter().enumerate().filter(|(_, entry)| is_open(entry));
-            let others = open.filter(|(index, entry)| Some(*index) != self.current && !entry.joined);
+            let others = open.filter(|(index, _)| Some(*index) != self.current);
             let Some((index, _)) = others.min_by_key(|(_, entry)| entry.used) else { return };
             self.entries[index].fold();
         }
     }
 
-    /// Joins the messages of a text to the open program that they name; returns whether there is one.
-    fn join(&mut self, index: usize, text: &Document) -> bool {
+    /// Joins the messages of a text to the program that they name: one that is open, or one of a list, which is then
+    /// decoded. Returns whether there is one.
+    fn join(&mut self, index: usize, text: &Document, work: &Work) -> bool {
         let named = text.profile.failures.iter().find_map(|failure| failure.text("module"));
         let Some(module) = named.filter(|_| text.profile.programs.iter().all(|program| program.is_listing)) else {
             return false;
         };
-        let is_it = |entry: &FileEntry| match &entry.state {
+        let is_open = |entry: &FileEntry| match &entry.state {
             FileState::Open(open) => {
                 let profile = &open.document.profile;
-                profile.failures.is_empty() && profile.programs.iter().any(|p| p.name == module && !p.is_listing)
+                let is_named = |p: &Program| !p.is_listing && (p.name == module || entry.is_listed_as(module));
+                profile.failures.is_empty() && profile.programs.iter().any(is_named)
             }
             _ => false,
         };
-        let Some(target) = self.entries.iter().position(is_it) else { return false };
-        if let FileState::Open(open) = &mut self.entries[target].state {
+        // Of programs of one name the first, which is the worst.
+        let waits = |entry: &FileEntry| {
+            !matches!(entry.state, FileState::Open(_)) && entry.is_listed_as(module) && !entry.has_message()
+        };
+        let open = self.entries.iter().position(is_open);
+        let Some(mut target) = open.or_else(|| self.entries.iter().position(waits)) else { return false };
+        let entry = &mut self.entries[target];
+        if entry.group.is_some() {
+            // Decoding it again must not lose them.
+            entry.messages.push(Arc::new(text.profile.clone()));
+        }
+        if let FileState::Open(open) = &mut entry.state {
             let mut profile = open.document.profile.clone();
             crate::decode::join_messages(&mut profile, text.profile.clone());
             open.document = Arc::new(Document::new(open.document.path.clone(), profile));
             open.derived = Derived::default();
             open.locals = Locals::default();
             open.shared.view = "failure";
+        } else {
+            // One that is being decoded begins anew, with them.
+            entry.fold();
+            entry.told = true;
         }
-        // Reading the program again would lose the messages.
-        self.entries[target].joined = true;
         self.entries.remove(index);
-        self.current = Some(if target > index { target - 1 } else { target });
+        if let Some(current) = &mut self.current
+            && *current > index
+        {
+            *current -= 1;
+        }
+        if target > index {
+            target -= 1;
+        }
+        self.show(target, work);
         true
     }
 
@@ -456,6 +486,21 @@ impl FileEntry {
             Source::Entry(session, _, row) => session.entries.get(*row),
             Source::Path(_) | Source::Bytes(..) => None,
         }
+    }
+
+    /// Whether it is a program of a list with this name.
+    fn is_listed_as(&self, module: &str) -> bool {
+        self.group.is_some() && self.name == module
+    }
+
+    /// Whether a message was joined to it, or lies beside it.
+    fn has_message(&self) -> bool {
+        let is_text = |member: &Member| {
+            let name = member.file_name();
+            is_about_the_run(name) && !name.ends_with(".stats.json")
+        };
+        let beside = || self.listed().is_some_and(|entry| entry.companions().iter().any(is_text));
+        !self.messages.is_empty() || beside()
     }
 
     /// What a program of a list needs and how much there is, where it was looked at.

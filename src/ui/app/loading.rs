@@ -91,12 +91,12 @@ pub struct Loading {
 }
 
 impl Loading {
-    /// Starts reading.
-    pub fn start(source: Source, work: &Work) -> Self {
+    /// Starts reading; `messages` are those of other files that name the program.
+    pub fn start(source: Source, messages: Vec<Arc<Profile>>, work: &Work) -> Self {
         let progress = Arc::new(Progress::default());
         let (sender, result) = channel();
         if work.synchronous {
-            let outcome = read(&source, &progress, &sender, &|| {});
+            let outcome = read(&source, &messages, &progress, &sender, &|| {});
             let _ = sender.send(outcome);
             return Self { progress, result };
         }
@@ -104,7 +104,7 @@ impl Loading {
         let failed = sender.clone();
         let spawned = std::thread::Builder::new().name("read".to_owned()).spawn(move || {
             let wake = || ctx.request_repaint();
-            let outcome = catch_unwind(AssertUnwindSafe(|| read(&source, &shared, &sender, &wake)));
+            let outcome = catch_unwind(AssertUnwindSafe(|| read(&source, &messages, &shared, &sender, &wake)));
             let outcome = outcome.unwrap_or_else(|_| {
                 Outcome::Failed("the decoder stopped unexpectedly; please report this file".to_owned())
             });
@@ -145,8 +145,14 @@ impl Drop for Loading {
     }
 }
 
-fn read(source: &Source, progress: &Progress, sender: &Sender<Outcome>, wake: &dyn Fn()) -> Outcome {
-    match try_read(source, progress, sender, wake) {
+fn read(
+    source: &Source,
+    messages: &[Arc<Profile>],
+    progress: &Progress,
+    sender: &Sender<Outcome>,
+    wake: &dyn Fn(),
+) -> Outcome {
+    match try_read(source, messages, progress, sender, wake) {
         Ok(outcome) => outcome,
         Err(error) => Outcome::Failed(error.to_string()),
     }
@@ -154,6 +160,7 @@ fn read(source: &Source, progress: &Progress, sender: &Sender<Outcome>, wake: &d
 
 fn try_read(
     source: &Source,
+    messages: &[Arc<Profile>],
     progress: &Progress,
     sender: &Sender<Outcome>,
     wake: &dyn Fn(),
@@ -174,6 +181,9 @@ fn try_read(
         Err(profile) => *profile,
     };
     decode::load_worst(&mut profile, progress)?;
+    for text in messages {
+        decode::join_messages(&mut profile, (**text).clone());
+    }
     progress.begin(Stage::Analysing, 0);
     progress.check()?;
     Ok(Outcome::Read(Arc::new(Document::new(source.origin(), profile))))

@@ -1,14 +1,19 @@
 //! When programs ran: a lane for each device, on the time axis of the curve.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
 use super::super::palette;
-use super::{Places, State, milliseconds};
+use super::plot::times_of;
+use super::{AT_ONCE, Places, State, milliseconds};
 use crate::model::{Execution, thousands};
+use crate::ui::session::{ViewContext, Window};
+use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{Slot, Theme, size};
 
 /// Height of a lane.
@@ -86,6 +91,31 @@ impl Lanes {
         self.devices.len().min(MAX_LANES) as f32 * LANE
     }
 
+    /// Draws the lanes over a stretch of time.
+    fn paint(&self, raster: &mut Raster, x: Span) {
+        let width = raster.width() as i64;
+        let scale = raster.scale();
+        for (i, (_, runs)) in self.devices.iter().take(MAX_LANES).enumerate() {
+            let top = (i as f32 * LANE * scale).round() as i64;
+            let bottom = ((i + 1) as f32 * LANE * scale).round() as i64 - 1;
+            let mut before: Option<i64> = None;
+            for column in 0..width {
+                let (from, to) = times_of(x, column, width);
+                let Some(run) = run_at(runs, from, to) else {
+                    before = None;
+                    continue;
+                };
+                // Runs that touch are parted by a pixel where there is room for one.
+                let is_wide = (run.end - run.start) as f64 > x.len() / width as f64 * 4.0;
+                let parted = is_wide && before.is_some_and(|start| start != run.start);
+                before = Some(run.start);
+                if !parted {
+                    raster.fill(column, top, column + 1, bottom, self.slots[run.name as usize].color());
+                }
+            }
+        }
+    }
+
     /// From the first start to the last end.
     pub const fn span(&self) -> Option<(i64, i64)> {
         self.span
@@ -99,33 +129,24 @@ fn run_at(runs: &[Run], from: i64, to: i64) -> Option<Run> {
     (last.end > from || last.start >= from).then_some(*last)
 }
 
-pub fn show(ui: &mut Ui, theme: &Theme, state: &mut State, lanes: &Lanes, places: &Places) {
+pub fn show(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    state: &mut State,
+    lanes: &Arc<Lanes>,
+    places: &Places,
+) {
     let rect = places.runs;
     if rect.height() < 1.0 {
         return;
     }
-    let key = (state.lanes_of, lanes.count, [places.x.lo, places.x.hi].map(f64::to_bits), theme.dark);
-    state.runs.show(ui, rect, "runs of programs", key, theme.panel, |raster| {
-        let width = raster.width() as i64;
-        let scale = raster.scale();
-        for (i, (_, runs)) in lanes.devices.iter().take(MAX_LANES).enumerate() {
-            let top = (i as f32 * LANE * scale).round() as i64;
-            let bottom = ((i + 1) as f32 * LANE * scale).round() as i64 - 1;
-            let mut before: Option<i64> = None;
-            for column in 0..width {
-                let at = |column: i64| places.x.at(column as f64 / width as f64);
-                let Some(run) = run_at(runs, at(column).floor() as i64, at(column + 1).ceil() as i64) else {
-                    before = None;
-                    continue;
-                };
-                // Runs that touch are parted by a pixel where there is room for one.
-                let parted = before.is_some_and(|start| start != run.start) && run_is_wide(run, places, width);
-                before = Some(run.start);
-                if !parted {
-                    raster.fill(column, top, column + 1, bottom, lanes.slots[run.name as usize].color());
-                }
-            }
-        }
+    let key = (state.lanes_of, lanes.count, theme.dark);
+    let window = Window { rect, x: places.x, y: Span::new(0.0, 1.0) };
+    let own = Arc::clone(lanes);
+    let at_once = lanes.count < AT_ONCE as u64;
+    state.runs.show(ui, context.work, window, "runs of programs", key, theme.panel, at_once, move |raster| {
+        own.paint(raster, window.x);
     });
     let small = Weight::Regular.at(size::SMALL);
     for (i, (device, runs)) in lanes.devices.iter().take(MAX_LANES).enumerate() {
@@ -191,10 +212,6 @@ fn captions(ui: &Ui, lanes: &Lanes, runs: &[Run], places: &Places, top: f32) {
             paint_cut(ui.painter(), place, Align2::LEFT_CENTER, name, font, color, right - left - 8.0);
         }
     }
-}
-
-fn run_is_wide(run: Run, places: &Places, width: i64) -> bool {
-    (run.end - run.start) as f64 > places.x.len() / width as f64 * 4.0
 }
 
 #[cfg(test)]

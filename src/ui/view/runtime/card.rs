@@ -2,8 +2,8 @@
 
 use egui::Ui;
 
-use super::{State, milliseconds};
-use crate::model::{Bytes, thousands};
+use super::{State, moment};
+use crate::model::{Bytes, Clock, thousands};
 use crate::ui::session::ViewContext;
 use crate::ui::widget::controls::{cut_label, rule};
 use crate::ui::widget::fonts::{Weight, text};
@@ -43,7 +43,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
         if let Some(share) = analysis.fragmentation_at_peak() {
             fact(ui, "Fragmentation", &format!("{:.2}\u{2009}%", share * 100.0));
         }
-        fact(ui, "Time", &format!("{} ms", milliseconds(analysis.peak_time_ps as f64, 1e3)));
+        let name = if analysis.clock == Clock::Order { "Place" } else { "Time" };
+        fact(ui, name, &moment(analysis.clock, analysis.peak_time_ps as f64, 1e3));
         if analysis.peak_step >= 0 {
             fact(ui, "Step", &thousands(analysis.peak_step.unsigned_abs()));
         }
@@ -56,8 +57,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
             let range = worked.curve.range(from, to);
             let step = ((to - from) as f64 / 100.0).max(1.0);
             title(ui, "Range");
-            fact(ui, "From", &format!("{} ms", milliseconds(from as f64, step)));
-            fact(ui, "To", &format!("{} ms", milliseconds(to as f64, step)));
+            fact(ui, "From", &moment(analysis.clock, from as f64, step));
+            fact(ui, "To", &moment(analysis.clock, to as f64, step));
             fact(ui, "Highest use", &exact(range.highest));
             fact(ui, "Lowest use", &exact(range.lowest));
             fact(ui, "On average", &exact(range.mean));

@@ -6,7 +6,9 @@ use super::{Places, State};
 use crate::ui::widget::pan;
 
 /// Shortest time that fills the width, in picoseconds.
-const LEAST: f64 = 1000.0;
+pub const LEAST: f64 = 1000.0;
+/// Fewest events that fill the width, where there are no times.
+pub const LEAST_EVENTS: f64 = 4.0;
 
 pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
     let all = places.all();
@@ -25,7 +27,7 @@ pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
     let mut x = places.x;
     state.cursor = None;
     if let Some(position) = position.filter(|_| over) {
-        pan::wheel(ui, all, &mut x, places.whole, LEAST);
+        pan::wheel(ui, all, &mut x, places.whole, places.least);
         state.cursor = Some(places.time_at(position.x).round() as i64);
         let moves = middle || (down && shift);
         if moves && dragging {
@@ -49,7 +51,7 @@ pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
     }
     if !ui.ctx().egui_wants_keyboard_input() {
         let around = state.cursor.map_or_else(|| f64::midpoint(x.lo, x.hi), |cursor| cursor as f64);
-        pan::keys(ui, &mut x, places.whole, LEAST, around);
+        pan::keys(ui, &mut x, places.whole, places.least, around);
     }
     places.x = x;
 }

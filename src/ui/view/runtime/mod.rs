@@ -13,12 +13,11 @@ use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, Origin, breakdown, bytes_of};
 use crate::analysis::runtime_curve::RuntimeCurve;
-use crate::model::{AllocatorTrace, Bytes, percent, thousands};
-use crate::ui::session::{Document, Job, Locals, ViewContext, Work};
+use crate::model::{AllocatorTrace, Bytes, Clock, percent, thousands};
+use crate::ui::session::{Document, Job, LaterRaster, Locals, ViewContext, Work};
 use crate::ui::widget::axis::{Span, decimal_ticks};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Slot, Theme, size};
 
@@ -38,7 +37,7 @@ const GUTTER: f32 = 76.0;
 const BUTTONS: usize = 4;
 /// Free memory is drawn at first where the peak is at least this part of the capacity.
 const SEEN: u64 = 6;
-/// Histories of fewer events are worked out within a frame.
+/// Histories of fewer events are worked out and drawn within a frame.
 const AT_ONCE: usize = 20_000;
 /// Colours.
 const HEAP: Slot = Slot::Activation;
@@ -68,9 +67,9 @@ struct State {
     from: Option<f64>,
     /// Time under the pointer.
     cursor: Option<i64>,
-    curve: CachedRaster,
-    fragmentation: CachedRaster,
-    runs: CachedRaster,
+    curve: LaterRaster<()>,
+    fragmentation: LaterRaster<()>,
+    runs: LaterRaster<()>,
     lanes: Option<Job<Arc<band::Lanes>>>,
     /// The document that the lanes are of.
     lanes_of: Option<usize>,
@@ -84,6 +83,8 @@ struct Places {
     runs: Rect,
     x: Span,
     whole: Span,
+    /// Shortest stretch that fills the width.
+    least: f64,
 }
 
 impl State {
@@ -110,6 +111,14 @@ impl Places {
 #[must_use]
 pub fn has(document: &Document) -> bool {
     !document.profile.runtime.is_empty() || !document.profile.executions.is_empty()
+}
+
+/// A moment of a history in words: a time, or the number of an event where there are no times.
+fn moment(clock: Clock, at: f64, step_ps: f64) -> String {
+    match clock {
+        Clock::Picoseconds => format!("{} ms", milliseconds(at, step_ps)),
+        Clock::Order => format!("event {}", thousands(at.max(0.0).round() as u64)),
+    }
 }
 
 /// A time of the trace in milliseconds, with as many digits as a step of the axis needs.
@@ -139,6 +148,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         |top: f32, height: f32| Rect::from_min_size(Pos2::new(left, top), Vec2::new(full.width() - 32.0, height));
     let allocator = *state.allocator.get_or_insert_with(|| most_used(&document));
     let history = document.profile.runtime.get(allocator).zip(document.analysis.runtime.get(allocator));
+    let clock = history.map_or(Clock::default(), |(trace, _)| trace.clock);
     let worked = history.and_then(|_| worked(context, state, allocator));
     let shows_free = history.zip(worked.as_ref()).map(|((_, a), worked)| state.shows_free(&worked.curve, a.peak));
     let free = shows_free.filter(|_| worked.as_ref().is_some_and(|worked| worked.curve.has_free));
@@ -181,21 +191,22 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     if curve_rect.width() < 60.0 {
         return;
     }
-    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, whole };
+    let least = if clock == Clock::Order { input::LEAST_EVENTS } else { input::LEAST };
+    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, whole, least };
     input::take(ui, state, &mut places);
     x = places.x;
     state.x = (x != whole).then_some(x);
     if let (Some((trace, analysis)), Some(worked)) = (history, &worked) {
-        plot::show(ui, context, theme, state, &places, trace, analysis, &worked.curve);
-        plot::fragmentation(ui, theme, state, &places, &worked.curve);
+        plot::show(ui, context, theme, state, &places, trace, analysis, worked);
+        plot::fragmentation(ui, context, theme, state, &places, worked);
     }
-    band::show(ui, theme, state, &runs, &places);
-    axis(ui, theme, &places);
+    band::show(ui, context, theme, state, &runs, &places);
+    axis(ui, theme, &places, clock);
     let below = band.bottom() + 24.0;
     marks(ui, theme, state, &places);
     let strip = line(below, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(strip).id_salt("range"));
-    range_line(&mut child, context, theme, state, worked.as_deref());
+    range_line(&mut child, context, theme, state, worked.as_deref(), clock);
     if let (true, Some(worked), Some((_, analysis))) = (has_table, &worked, history) {
         let rect = Rect::from_min_max(
             Pos2::new(full.left() + 12.0, strip.bottom() + 6.0),
@@ -231,6 +242,8 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
         }));
         state.of = Some(of);
         (state.x, state.range, state.table) = (None, None, TableState::default());
+        // The pictures of another allocator are not shown in this one's place.
+        (state.curve, state.fragmentation) = (LaterRaster::default(), LaterRaster::default());
     }
     state.job.as_mut()?.poll().cloned()
 }
@@ -245,6 +258,7 @@ fn lanes(context: &ViewContext<'_>, state: &mut State) -> Arc<band::Lanes> {
         let sort = move || Arc::new(band::Lanes::new(&document.profile.executions));
         state.lanes = Some(Job::start(&work, "runs of programs", sort));
         state.lanes_of = Some(of);
+        state.runs = LaterRaster::default();
     }
     state.lanes.as_mut().and_then(|job| job.poll().cloned()).unwrap_or_default()
 }
@@ -322,10 +336,10 @@ fn answer(
     let of =
         analysis.capacity.filter(|_| has_free).map(|bytes| format!(" of {}", context.options.units.capacity(bytes)));
     let words = format!(
-        "{}{} in use at the peak, {} ms",
+        "{}{} in use at the peak, {}",
         context.short(analysis.peak),
         of.unwrap_or_default(),
-        milliseconds(analysis.peak_time_ps as f64, 1e6)
+        moment(analysis.clock, analysis.peak_time_ps as f64, 1e6)
     );
     ui.label(text(words, size::HEADLINE, Weight::SemiBold, theme.text));
     let mut parts = vec![format!("{} events", thousands(analysis.events as u64))];
@@ -390,7 +404,7 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, worked: Option
 }
 
 /// Milliseconds below the plots.
-fn axis(ui: &Ui, theme: &Theme, places: &Places) {
+fn axis(ui: &Ui, theme: &Theme, places: &Places, clock: Clock) {
     let painter = ui.painter();
     let small = Weight::Regular.at(size::SMALL);
     let top = places.runs.bottom();
@@ -399,7 +413,7 @@ fn axis(ui: &Ui, theme: &Theme, places: &Places) {
     painter.text(
         Pos2::new(places.curve.left() - 10.0, top + 12.0),
         Align2::RIGHT_CENTER,
-        "ms",
+        if clock == Clock::Order { "event" } else { "ms" },
         small.clone(),
         theme.text2,
     );
@@ -412,7 +426,7 @@ fn axis(ui: &Ui, theme: &Theme, places: &Places) {
         painter.text(
             Pos2::new(x, top + 13.0),
             Align2::CENTER_CENTER,
-            milliseconds(tick, step),
+            if clock == Clock::Order { thousands(tick.max(0.0).round() as u64) } else { milliseconds(tick, step) },
             small.clone(),
             theme.text2,
         );
@@ -440,7 +454,14 @@ fn marks(ui: &Ui, theme: &Theme, state: &State, places: &Places) {
 }
 
 /// What happened in the chosen range, or how to choose one.
-fn range_line(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &State, worked: Option<&Worked>) {
+fn range_line(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    state: &State,
+    worked: Option<&Worked>,
+    clock: Clock,
+) {
     let Some(worked) = worked else { return };
     let width = ui.available_width();
     let Some((from, to)) = state.range else {
@@ -453,9 +474,9 @@ fn range_line(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &Sta
     let step = ((to - from) as f64 / 100.0).max(1.0);
     let change = i128::from(stats.allocated) - i128::from(stats.freed);
     let words = format!(
-        "{} to {} ms: highest {}, lowest {}, {} on average; {} allocations of {}, {} frees of {}: {}",
-        milliseconds(from as f64, step),
-        milliseconds(to as f64, step),
+        "{} to {}: highest {}, lowest {}, {} on average; {} allocations of {}, {} frees of {}: {}",
+        moment(clock, from as f64, step),
+        moment(clock, to as f64, step),
         short(stats.highest),
         short(stats.lowest),
         short(stats.mean),

@@ -1,15 +1,17 @@
 //! Heap, stack and free memory over time, the peak and the capacity; fragmentation in a band of its own.
 
+use std::sync::Arc;
+
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 
-use super::{HEAP, Places, STACK, State, milliseconds};
+use super::{AT_ONCE, HEAP, Places, STACK, State, Worked, moment};
 use crate::analysis::runtime::AllocatorAnalysis;
-use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorActivity, AllocatorTrace, Bytes, UnitSystem};
-use crate::ui::session::ViewContext;
+use crate::ui::session::{Document, ViewContext, Window};
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::paint_peak;
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{Theme, mix, size};
 
 #[expect(clippy::too_many_arguments, reason = "what is drawn, where, and from what")]
@@ -21,43 +23,26 @@ pub fn show(
     places: &Places,
     trace: &AllocatorTrace,
     analysis: &AllocatorAnalysis,
-    curve: &RuntimeCurve,
+    worked: &Arc<Worked>,
 ) {
     let rect = places.curve;
+    let curve = &worked.curve;
     let shows_free = state.shows_free(curve, analysis.peak);
     let highest = if shows_free { curve.capacity.max(analysis.peak.0) } else { analysis.peak.0 };
     let y = Span::new(0.0, (highest.max(1) as f64) * 1.08);
-    let key = (state.of, [places.x.lo, places.x.hi, y.hi].map(f64::to_bits), theme.dark, shows_free);
+    let key = (state.of, theme.dark, shows_free);
     let event = |row: u32| trace.events.get(analysis.order.get(row as usize).copied().unwrap_or(0) as usize);
-    state.curve.show(ui, rect, "runtime curve", key, theme.panel, |raster| {
-        let (width, height) = (raster.width() as i64, raster.height() as i64);
-        let pixel = |value: f64| height - (y.share(value) * height as f64).round().clamp(0.0, height as f64) as i64;
-        let pale = mix(HEAP.color(), theme.panel, 0.45);
-        for column in 0..width {
-            let at = |column: i64| places.x.at(column as f64 / width as f64);
-            let (from, to) = (at(column).floor() as i64, at(column + 1).ceil() as i64);
-            let Some((used, row)) = curve.highest(from, to.max(from + 1)) else { continue };
-            let Some(stats) = event(row).map(|event| event.stats) else { continue };
-            let stack = pixel(stats.stack.max(0) as f64);
-            let top = pixel(used as f64);
-            if shows_free {
-                raster.fill(
-                    column,
-                    pixel((used as i64).saturating_add(stats.free.max(0)) as f64),
-                    column + 1,
-                    top,
-                    theme.inset,
-                );
-            }
-            raster.fill(column, stack, column + 1, height, STACK.color());
-            let low = curve.lowest(from, to.max(from + 1)).map_or(top, |low| pixel(low as f64)).min(stack);
-            raster.fill(column, top, column + 1, low, if low > top + 1 { pale } else { HEAP.color() });
-            raster.fill(column, low, column + 1, stack, HEAP.color());
-            // What is there is never drawn as nothing.
-            if used > 0 && top >= height {
-                raster.fill(column, height - 1, column + 1, height, HEAP.color());
-            }
-        }
+    let picture = Picture {
+        document: Arc::clone(context.document),
+        allocator: state.of.map_or(0, |(_, allocator)| allocator),
+        worked: Arc::clone(worked),
+        theme: *theme,
+        shows_free,
+        window: Window { rect, x: places.x, y },
+    };
+    let at_once = trace.events.len() < AT_ONCE;
+    state.curve.show(ui, context.work, picture.window, "runtime curve", key, theme.panel, at_once, move |raster| {
+        picture.paint(raster);
     });
     scale(ui, context, theme, rect, y);
     if shows_free && curve.capacity > 0 {
@@ -112,7 +97,7 @@ pub fn show(
         };
         let allocated = Bytes::from_wire(event.allocated);
         let mut words =
-            format!("since {} ms: {did} {}", milliseconds(event.time_ps as f64, 1e3), units.short(allocated));
+            format!("since {}: {did} {}", moment(trace.clock, event.time_ps as f64, 1e3), units.short(allocated));
         let op = trace.strings.get(event.op);
         if !op.is_empty() {
             words = format!("{words} for {op}");
@@ -123,6 +108,54 @@ pub fn show(
             ui.label(text(shape, size::SMALL, Weight::Mono, theme.text2));
         }
     });
+}
+
+/// The curve, as a worker draws it.
+struct Picture {
+    document: Arc<Document>,
+    allocator: usize,
+    worked: Arc<Worked>,
+    theme: Theme,
+    shows_free: bool,
+    window: Window,
+}
+
+impl Picture {
+    fn paint(&self, raster: &mut Raster) {
+        let runtime = (&self.document.profile.runtime, &self.document.analysis.runtime);
+        let Some((trace, analysis)) = runtime.0.get(self.allocator).zip(runtime.1.get(self.allocator)) else { return };
+        let (curve, theme, x, y) = (&self.worked.curve, &self.theme, self.window.x, self.window.y);
+        let event = |row: u32| trace.events.get(*analysis.order.get(row as usize)? as usize);
+        let (width, height) = (raster.width() as i64, raster.height() as i64);
+        let pixel = |value: f64| height - (y.share(value) * height as f64).round().clamp(0.0, height as f64) as i64;
+        let pale = mix(HEAP.color(), theme.panel, 0.45);
+        for column in 0..width {
+            let (from, to) = times_of(x, column, width);
+            let Some((used, row)) = curve.highest(from, to) else { continue };
+            let Some(stats) = event(row).map(|event| event.stats) else { continue };
+            let stack = pixel(stats.stack.max(0) as f64);
+            let top = pixel(used as f64);
+            if self.shows_free {
+                let with_free = pixel((used as i64).saturating_add(stats.free.max(0)) as f64);
+                raster.fill(column, with_free, column + 1, top, theme.inset);
+            }
+            raster.fill(column, stack, column + 1, height, STACK.color());
+            let low = curve.lowest(from, to).map_or(top, |low| pixel(low as f64)).min(stack);
+            raster.fill(column, top, column + 1, low, if low > top + 1 { pale } else { HEAP.color() });
+            raster.fill(column, low, column + 1, stack, HEAP.color());
+            // What is there is never drawn as nothing.
+            if used > 0 && top >= height {
+                raster.fill(column, height - 1, column + 1, height, HEAP.color());
+            }
+        }
+    }
+}
+
+/// The time, in picoseconds, that a column of pixels shows: `from..to`, never empty.
+pub fn times_of(x: Span, column: i64, width: i64) -> (i64, i64) {
+    let at = |column: i64| x.at(column as f64 / width as f64);
+    let from = at(column).floor() as i64;
+    (from, (at(column + 1).ceil() as i64).max(from.saturating_add(1)))
 }
 
 fn scale(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, rect: Rect, y: Span) {
@@ -137,19 +170,28 @@ fn scale(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, rect: Rect, y: Span)
 }
 
 /// Fragmentation, 0 to 100 %, on an axis of its own.
-pub fn fragmentation(ui: &Ui, theme: &Theme, state: &mut State, places: &Places, curve: &RuntimeCurve) {
+pub fn fragmentation(
+    ui: &Ui,
+    context: &ViewContext<'_>,
+    theme: &Theme,
+    state: &mut State,
+    places: &Places,
+    worked: &Arc<Worked>,
+) {
     let rect = places.fragmentation;
+    let curve = &worked.curve;
     if rect.height() < 8.0 {
         return;
     }
-    let key = (state.of, [places.x.lo, places.x.hi].map(f64::to_bits), theme.dark);
-    state.fragmentation.show(ui, rect, "fragmentation", key, theme.panel, |raster| {
+    let key = (state.of, theme.dark);
+    let window = Window { rect, x: places.x, y: Span::new(0.0, 1.0) };
+    let (own, fill) = (Arc::clone(worked), mix(theme.panel, theme.text3, 0.55));
+    let at_once = curve.times.len() < AT_ONCE;
+    state.fragmentation.show(ui, context.work, window, "fragmentation", key, theme.panel, at_once, move |raster| {
         let (width, height) = (raster.width() as i64, raster.height() as i64);
-        let fill = mix(theme.panel, theme.text3, 0.55);
         for column in 0..width {
-            let at = |column: i64| places.x.at(column as f64 / width as f64);
-            let (from, to) = (at(column).floor() as i64, at(column + 1).ceil() as i64);
-            let Some(share) = curve.fragmentation(from, to.max(from + 1)) else { continue };
+            let (from, to) = times_of(window.x, column, width);
+            let Some(share) = own.curve.fragmentation(from, to) else { continue };
             let top = height - (share * height as f64).round() as i64;
             raster.fill(column, top.min(if share > 0.0 { height - 1 } else { height }), column + 1, height, fill);
         }

@@ -310,10 +310,18 @@ fn labels(
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
     let bounds = places.map;
-    for &row in named {
+    // Of buffers that share memory at one time the one drawn last is seen: only it is named there.
+    let shown: Vec<Rect> = named
+        .iter()
+        .map(|&row| data.map.boxes.get(row as usize).map_or(Rect::NOTHING, |item| box_rect(item).intersect(bounds)))
+        .collect();
+    for (at, &row) in named.iter().enumerate() {
         let Some(item) = data.map.boxes.get(row as usize) else { continue };
-        let rect = box_rect(item);
-        let shown = rect.intersect(bounds);
+        let (shown, above) = (shown[at], &shown[at + 1..]);
+        let begin = Pos2::new(shown.left() + 8.0, shown.center().y);
+        if above.iter().any(|other| other.height() >= LABEL.y && other.contains(begin)) {
+            continue;
+        }
         if shown.width() < LABEL.x || shown.height() < LABEL.y {
             continue;
         }

@@ -1,0 +1,143 @@
+//! What happens in a range of steps, as the timeline measures it.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::markdown::code;
+use super::text::buffers;
+use crate::analysis::map::{MemoryMap, TimeAxis};
+use crate::analysis::range_stats::range_stats;
+use crate::analysis::spread::{Grouping, Spread};
+use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
+use crate::model::{Bytes, Program, thousands};
+
+/// A measured range.
+#[derive(Debug, Serialize)]
+pub struct RangeReport {
+    /// First step.
+    pub from: u32,
+    /// Last step, included.
+    pub to: u32,
+    /// What a step is: `program_point`, or `heap_event` where a file has no program order.
+    pub steps: &'static str,
+    /// Sizes of the buffers that come after the first step.
+    pub allocated_bytes: u64,
+    /// How many they are.
+    pub allocations: usize,
+    /// Sizes of the buffers that are gone before the last step is over.
+    pub freed_bytes: u64,
+    /// How many they are.
+    pub frees: usize,
+    /// Live at the first step.
+    pub live_before_bytes: u64,
+    /// Live at the last step.
+    pub live_after_bytes: u64,
+    /// Highest inside.
+    pub peak_bytes: u64,
+    /// First step that reaches it.
+    pub peak_step: u32,
+    /// Who has more at that peak than at the first step, by each way to divide.
+    pub grew: Vec<GrewReport>,
+}
+
+/// Growth by one way to divide.
+#[derive(Debug, Serialize)]
+pub struct GrewReport {
+    /// `class`, `category`, `scope`, `op`, `dtype` or `source`.
+    pub by: &'static str,
+    /// Groups, the largest growth first.
+    pub groups: Vec<GroupReport>,
+}
+
+/// Growth of a group.
+#[derive(Debug, Serialize)]
+pub struct GroupReport {
+    /// Its name; `other` for the small ones together.
+    pub name: String,
+    /// More bytes.
+    pub bytes: u64,
+}
+
+/// Measures a range; `None` for a listing, which has no steps.
+pub fn report(
+    program: &Program,
+    analysis: &ProgramAnalysis,
+    space: &SpaceAnalysis,
+    map: &MemoryMap,
+    (from, to): (u32, u32),
+) -> Option<RangeReport> {
+    if program.is_listing {
+        return None;
+    }
+    let mut found: Option<RangeReport> = None;
+    for grouping in Grouping::ALL {
+        let spread = Spread::new(program, analysis, space, map, grouping);
+        let stats = range_stats(map, &spread.curves, &spread.pyramid, from, to);
+        let groups = stats.grew.iter().map(|&(group, bytes)| GroupReport {
+            name: spread.names.get(group).cloned().unwrap_or_default(),
+            bytes: bytes.0,
+        });
+        let grew = GrewReport { by: grouping.word(), groups: groups.collect() };
+        // However it is divided, the sums are the same.
+        let report = found.get_or_insert_with(|| RangeReport {
+            from: stats.from,
+            to: stats.to,
+            steps: if map.axis == TimeAxis::ProgramOrder { "program_point" } else { "heap_event" },
+            allocated_bytes: stats.allocated.0,
+            allocations: stats.allocations,
+            freed_bytes: stats.freed.0,
+            frees: stats.frees,
+            live_before_bytes: stats.before.0,
+            live_after_bytes: stats.after.0,
+            peak_bytes: stats.peak.0,
+            peak_step: stats.peak_point,
+            grew: Vec::new(),
+        });
+        report.grew.push(grew);
+    }
+    found
+}
+
+impl RangeReport {
+    /// A line for each figure.
+    pub fn write_text(&self, out: &mut String) {
+        let step = |step: u32| thousands(step.into());
+        let _ = writeln!(out, "    steps {} to {}", step(self.from), step(self.to));
+        let mut line = |label: &str, bytes: u64, rest: &str| {
+            let bytes = Bytes(bytes);
+            let text = format!("      {label:<15} {:>10}  {:>22}  {rest}", bytes.short(), bytes.exact());
+            let _ = writeln!(out, "{}", text.trim_end());
+        };
+        line("allocated", self.allocated_bytes, &buffers(self.allocations));
+        line("freed", self.freed_bytes, &buffers(self.frees));
+        line("live before", self.live_before_bytes, "");
+        line("live after", self.live_after_bytes, "");
+        line("peak inside", self.peak_bytes, &format!("at step {}", step(self.peak_step)));
+        for grew in &self.grew {
+            for group in &grew.groups {
+                line("grew", group.bytes, &format!("{} {}", grew.by, group.name));
+            }
+        }
+    }
+
+    /// The same as a table.
+    pub fn write_markdown(&self, out: &mut String) {
+        let _ = writeln!(out, "Steps {} to {}:\n", self.from, self.to);
+        let _ = writeln!(out, "| | bytes | |\n|---|---:|---|");
+        let mut row = |label: &str, bytes: u64, rest: &str| {
+            let _ = writeln!(out, "| {label} | {} | {rest} |", Bytes(bytes).exact());
+        };
+        row("allocated", self.allocated_bytes, &buffers(self.allocations));
+        row("freed", self.freed_bytes, &buffers(self.frees));
+        row("live before", self.live_before_bytes, "");
+        row("live after", self.live_after_bytes, "");
+        row("peak inside", self.peak_bytes, &format!("step {}", self.peak_step));
+        for grew in &self.grew {
+            for group in &grew.groups {
+                row("grew", group.bytes, &format!("{} {}", grew.by, code(&group.name)));
+            }
+        }
+        out.push('\n');
+    }
+}

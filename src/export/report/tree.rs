@@ -1,0 +1,144 @@
+//! What is live as a tree: the numbers of the treemap and the icicle, to a bounded depth.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::Options;
+use super::build::top;
+use super::markdown::code;
+use super::text::buffers;
+use crate::analysis::map::MemoryMap;
+use crate::analysis::tree::{Tree, TreeNode};
+use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
+use crate::model::{BufferId, Bytes, Program, percent, thousands};
+
+/// A tree of what is live.
+#[derive(Debug, Serialize)]
+pub struct TreeReport {
+    /// `scope`, `class`, `category`, `source`, `op`, `dtype`, `shape` or `sharding`.
+    pub by: &'static str,
+    /// The step; `null` for the peak.
+    pub step: Option<u32>,
+    /// Everything.
+    pub root: NodeReport,
+}
+
+/// A node with what is below it.
+#[derive(Debug, Serialize)]
+pub struct NodeReport {
+    /// Name; numbered scopes folded: `layer_*`.
+    pub name: String,
+    /// Bytes of all buffers below.
+    pub bytes: u64,
+    /// Their padding.
+    pub padding_bytes: u64,
+    /// How many they are.
+    pub buffers: usize,
+    /// How many different names were folded into this one.
+    pub folded: usize,
+    /// How many nodes are directly below.
+    pub child_count: usize,
+    /// Nodes below, the largest first: as many as `--top` and `--depth` say.
+    pub children: Vec<NodeReport>,
+}
+
+/// The trees that were asked for.
+pub fn reports(
+    program: &Program,
+    analysis: &ProgramAnalysis,
+    space: &SpaceAnalysis,
+    map: Option<&MemoryMap>,
+    options: &Options,
+) -> Vec<TreeReport> {
+    if options.trees.is_empty() {
+        return Vec::new();
+    }
+    let step = options.step.zip(map).map(|(step, map)| (step.min(map.points.saturating_sub(1)), map));
+    let live: Vec<BufferId> = match step {
+        Some((step, map)) => map.live_at(step).iter().map(|item| item.buffer).collect(),
+        None => space.at_peak.clone(),
+    };
+    let report = |&kind| {
+        let tree = Tree::new(program, analysis, &live, kind, !options.unfolded);
+        let depth = if options.depth == 0 { usize::MAX } else { options.depth };
+        let root = tree.nodes.first().map(|root| node(&tree, root, depth, top(options)))?;
+        Some(TreeReport { by: kind.word(), step: step.map(|(step, _)| step), root })
+    };
+    options.trees.iter().filter_map(report).collect()
+}
+
+/// A node and `depth` levels below. No deeper than [`Tree`] is, which cuts long paths off.
+fn node(tree: &Tree, of: &TreeNode, depth: usize, top: usize) -> NodeReport {
+    let below = of.children.iter().filter_map(|&child| tree.nodes.get(child));
+    let children = match depth.checked_sub(1) {
+        Some(depth) => below.take(top).map(|child| node(tree, child, depth, top)).collect(),
+        None => Vec::new(),
+    };
+    NodeReport {
+        name: of.name.clone(),
+        bytes: of.bytes.0,
+        padding_bytes: of.padding.0,
+        buffers: of.count,
+        folded: of.folded,
+        child_count: of.children.len(),
+        children,
+    }
+}
+
+impl TreeReport {
+    fn head(&self) -> String {
+        let when =
+            self.step.map_or_else(|| "at the peak".to_owned(), |step| format!("at step {}", thousands(step.into())));
+        format!("{when}, by {}", self.by)
+    }
+
+    /// A line for each node, those below further in.
+    pub fn write_text(&self, out: &mut String) {
+        let _ = writeln!(out, "    {}", self.head());
+        self.root.write(0, &mut |level, node, name| {
+            let indent = level * 2;
+            let Some(node) = node else {
+                let _ = writeln!(out, "      {:48}{:indent$}{name}", "", "");
+                return;
+            };
+            let padding = if node.padding_bytes == 0 { "no".to_owned() } else { Bytes(node.padding_bytes).short() };
+            let (bytes, count) = (Bytes(node.bytes).short(), buffers(node.buffers));
+            let _ = writeln!(out, "      {bytes:>10}  {padding:>9} padding  {count:>15}  {:indent$}{name}", "");
+        });
+    }
+
+    /// The same as a nested list.
+    pub fn write_markdown(&self, out: &mut String) {
+        let _ = writeln!(out, "Live {}:\n", self.head());
+        self.root.write(0, &mut |level, node, name| {
+            let indent = level * 2;
+            let Some(node) = node else {
+                let _ = writeln!(out, "{:indent$}- {name}", "");
+                return;
+            };
+            let (bytes, padding) = (Bytes(node.bytes), percent(node.padding_bytes, node.bytes));
+            let (name, count) = (code(name), buffers(node.buffers));
+            let _ = writeln!(out, "{:indent$}- {name} {} ({padding} padding, {count})", "", bytes.exact());
+        });
+        out.push('\n');
+    }
+}
+
+impl NodeReport {
+    /// Hands over every node with its level and its name in words; `None` for those that are left out.
+    fn write(&self, level: usize, line: &mut dyn FnMut(usize, Option<&Self>, &str)) {
+        let name = match self.folded {
+            0 | 1 => self.name.clone(),
+            folded => format!("{} \u{d7}{}", self.name, thousands(folded as u64)),
+        };
+        line(level, Some(self), &name);
+        for child in &self.children {
+            child.write(level + 1, line);
+        }
+        let left = self.child_count - self.children.len();
+        if left > 0 && !self.children.is_empty() {
+            line(level + 1, None, &format!("and {} more", thousands(left as u64)));
+        }
+    }
+}
