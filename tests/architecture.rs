@@ -167,3 +167,22 @@ fn files_have_one_subject_and_a_bounded_length() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn text_is_cut_in_one_place_which_shows_it_whole_on_hover() {
+    let only = "ui/widget/cut.rs";
+    let mut places = Vec::new();
+    for file in source_files(&root().join("src")) {
+        let name = relative(&file);
+        let text = fs::read_to_string(&file).expect("a source file");
+        for (i, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            // A label that cuts by itself, a layout that leaves words out.
+            let cuts = ["TextWrapping", "TextWrapMode::Truncate", "truncate_at_width", ".elided", ".truncate()"];
+            if name.starts_with("ui/") && name != only && cuts.iter().any(|cut| code.contains(cut)) {
+                places.push(format!("{name}:{}: {}", i + 1, code.trim()));
+            }
+        }
+    }
+    assert!(places.is_empty(), "text is cut outside of {only}: {places:#?}");
+}

@@ -3,6 +3,7 @@
 use egui::{Key, Modifiers};
 
 use crate::ui::session::ThemeChoice;
+use crate::ui::widget::keys;
 
 /// What can be done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +70,10 @@ pub enum Command {
     CopyPicture,
     /// Save a picture of the view.
     SavePicture,
+    /// Into the pictures and tables of the view, one after the other.
+    IntoView,
+    /// The menu of what is selected.
+    Menu,
     /// This sheet.
     Help,
 }
@@ -109,6 +114,8 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Close, "Close this file", Modifiers::COMMAND, Key::W, "Ctrl W"),
     entry(Command::NextFile, "Next file", Modifiers::COMMAND, Key::Tab, "Ctrl Tab"),
     entry(Command::Find, "Find buffers", Modifiers::COMMAND, Key::F, "Ctrl F"),
+    entry(Command::Menu, "Menu of what is selected", Modifiers::SHIFT, Key::F10, "Shift F10"),
+    entry(Command::IntoView, "Into the view's pictures and tables", Modifiers::NONE, Key::F6, "F6"),
     entry(Command::NextHit, "Find the next", Modifiers::NONE, Key::F3, "F3"),
     entry(Command::Link, "Copy the command line that leads here", Modifiers::COMMAND, Key::L, "Ctrl L"),
     entry(Command::Panel, "Show or hide details", Modifiers::COMMAND, Key::D, "Ctrl D"),
@@ -154,20 +161,21 @@ pub fn keys_of(command: Command) -> &'static str {
 /// The commands whose keys were pressed in this frame. Keys without modifiers belong to a text field while one has the
 /// focus; function keys and Esc never do.
 pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
-    let typing = ctx.egui_wants_keyboard_input();
+    let typing = !keys::are_free(ctx);
     let is_free = |entry: &&Entry| {
         !typing
             || entry.modifiers.command
             || entry.modifiers.alt
-            || matches!(entry.key, Some(Key::Escape | Key::F3 | Key::F5))
+            || matches!(entry.key, Some(Key::Escape | Key::F3 | Key::F5 | Key::F6))
     };
     ctx.input_mut(|input| {
-        COMMANDS
-            .iter()
-            .filter(is_free)
-            .filter(|entry| entry.key.is_some_and(|key| input.consume_key(entry.modifiers, key)))
-            .map(|entry| entry.command)
-            .collect()
+        let entries = COMMANDS.iter().filter(is_free);
+        let pressed = entries.filter(|entry| entry.key.is_some_and(|key| input.consume_key(entry.modifiers, key)));
+        let mut pressed: Vec<Command> = pressed.map(|entry| entry.command).collect();
+        if !typing && input.consume_key(Modifiers::NONE, Key::Menu) {
+            pressed.push(Command::Menu);
+        }
+        pressed
     })
 }
 

@@ -36,8 +36,8 @@ pub use window::{WindowError, run as run_window};
 
 use super::session::{Action, Options, PinOn, ThemeChoice, ViewContext, Work};
 use super::view;
-use super::widget::style;
 use super::widget::theme::{Look, Theme, space};
+use super::widget::{cut, keys, style};
 use crate::analysis::neutral::Names;
 use crate::model::UnitSystem;
 use dialog::{Dialog, Purpose};
@@ -227,6 +227,8 @@ impl App {
             open.remember(before);
         }
         self.overlays(ui, &theme);
+        keys::ring(ui, &theme);
+        cut::show(ui.ctx(), &theme);
         self.presenter_marks(ui, &theme);
         self.note_settings();
         if self.files.is_loading() {
@@ -385,6 +387,8 @@ impl App {
             Command::PreviousHit => self.next_hit(true),
             Command::CopyPicture => self.copy_picture(),
             Command::SavePicture => self.save_picture(),
+            Command::IntoView => keys::next_field(&self.ctx),
+            Command::Menu => keys::ask_for_menu(&self.ctx),
             Command::Help => self.help = !self.help,
             Command::Link => {
                 if let Some(link) = self.link() {
@@ -498,7 +502,7 @@ impl App {
             self.open(Source::Path(file.path().to_owned()));
         }
         // A text pasted into the window is opened, one pasted into a field is not.
-        if !ctx.egui_wants_keyboard_input() {
+        if !ctx.text_edit_focused() {
             let pasted: Vec<String> = ctx.input(|input| {
                 let pasted = input.events.iter().filter_map(|event| match event {
                     egui::Event::Paste(text) if !text.trim().is_empty() => Some(text.clone()),

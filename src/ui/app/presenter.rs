@@ -26,7 +26,7 @@ impl App {
         if !self.options.presenter {
             return;
         }
-        let typing = self.ctx.egui_wants_keyboard_input();
+        let typing = self.ctx.text_edit_focused();
         let (now, pressed) = self.ctx.input(|input| {
             let pressed = input.events.iter().filter_map(|event| match event {
                 Event::Key { key, pressed: true, repeat: false, modifiers, .. } => Some((*key, *modifiers)),

@@ -6,6 +6,7 @@ use crate::ui::session::{Locals, ViewContext};
 use crate::ui::view;
 use crate::ui::widget::controls::{hairline, vline};
 use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size, space};
 
 /// Which panel is shown, by name.
@@ -62,11 +63,16 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, rect: Rec
     let Some(panel) = shown.get(chosen) else { return toggled };
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt((panel.id, "panel")));
     child.set_clip_rect(body.intersect(ui.clip_rect()));
-    egui::ScrollArea::vertical().id_salt(panel.id).auto_shrink([false, false]).show(&mut child, |ui| {
-        egui::Frame::new().inner_margin(egui::Margin::symmetric(16, 14)).show(ui, |ui| {
-            ui.set_width(body.width() - 32.0);
-            (panel.show)(ui, context);
-        });
-    });
+    keys::scrolled(
+        egui::ScrollArea::vertical().id_salt(panel.id).auto_shrink([false, false]),
+        &mut child,
+        false,
+        |ui| {
+            egui::Frame::new().inner_margin(egui::Margin::symmetric(16, 14)).show(ui, |ui| {
+                ui.set_width(body.width() - 32.0);
+                (panel.show)(ui, context);
+            });
+        },
+    );
     toggled
 }

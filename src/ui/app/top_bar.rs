@@ -12,6 +12,7 @@ use crate::model::{Bytes, Capacity, DeviceKind, TPU_GENERATIONS, UnitSystem, par
 use crate::ui::session::ThemeChoice;
 use crate::ui::view;
 use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
+use crate::ui::widget::cut::Cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, mix, size, space};
 
@@ -267,10 +268,8 @@ fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: b
 /// A button that shows a choice and opens a menu.
 fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, width: f32) -> Response {
     let label = ui.painter().layout_no_wrap(name.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
-    let mut job = egui::text::LayoutJob::simple_singleline(value.to_owned(), Weight::Medium.at(size::BODY), theme.text);
-    job.wrap = egui::text::TextWrapping::truncate_at_width(width);
-    let galley = ui.painter().layout_job(job);
-    let size = Vec2::new(label.size().x + galley.size().x + 42.0, 28.0);
+    let shown = Cut::new(ui.painter(), value, Weight::Medium.at(size::BODY), theme.text, width);
+    let size = Vec2::new(label.size().x + shown.size().x + 42.0, 28.0);
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     let fill = if response.hovered() { theme.hover } else { theme.canvas };
     ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(theme.outline, theme.line2), StrokeKind::Inside);
@@ -280,7 +279,8 @@ fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, width: f32) -> Re
     let y = rect.center().y;
     ui.painter().galley(Pos2::new(rect.left() + 10.0, y - label.size().y / 2.0), label.clone(), theme.text2);
     let x = rect.left() + 18.0 + label.size().x;
-    ui.painter().galley(Pos2::new(x, y - galley.size().y / 2.0), galley, theme.text);
+    let at = Pos2::new(x, y - shown.size().y / 2.0);
+    shown.paint(ui.painter(), at);
     let tip = Pos2::new(rect.right() - 12.0, y + 2.5);
     let stroke = Stroke::new(1.5, theme.text2);
     ui.painter().line_segment([tip + Vec2::new(-4.0, -4.0), tip], stroke);

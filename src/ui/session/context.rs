@@ -145,6 +145,14 @@ impl<'a> ViewContext<'a> {
         self.shared.step.or_else(|| self.scene().map(|scene| scene.space.peak_point())).unwrap_or(0)
     }
 
+    /// Moves the chosen step by some steps, of `points` there are.
+    pub fn step_by(&mut self, by: i64, points: u32) {
+        if by != 0 {
+            let to = (i64::from(self.step()) + by).clamp(0, i64::from(points.max(1)) - 1);
+            self.shared.step = Some(to as u32);
+        }
+    }
+
     /// The instruction that runs at a step.
     #[must_use]
     pub fn instruction_at(&self, step: u32) -> Option<String> {

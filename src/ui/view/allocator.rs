@@ -2,6 +2,7 @@
 
 use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
+use super::menu::{self, Thing};
 use super::palette;
 use crate::analysis::live_set::{Group, HeapAnalysis, bins, smallest};
 use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveSet, StringId, UnitSystem, parse_size, percent, thousands};
@@ -9,10 +10,10 @@ use crate::ui::session::{Document, ViewContext};
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::{self, cut_label, legend, rule};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::pan;
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
+use crate::ui::widget::{keys, pan};
 
 /// Keys of this view, for the sheet.
 pub const KEYS: &[(&str, &str)] = &[("wheel, drag, W S A D", "Allocator: zoom and move the addresses")];
@@ -43,6 +44,8 @@ struct State {
     x: Option<Span>,
     strip: CachedRaster,
     hovered: Option<u32>,
+    /// The chunk that the arrows are at.
+    at: Option<u32>,
     request: String,
     ops: TableState,
     rows: TableState,
@@ -251,7 +254,7 @@ impl State {
 #[expect(clippy::too_many_arguments, reason = "what is drawn, where, and from what")]
 fn draw_strip(
     ui: &mut Ui,
-    context: &ViewContext<'_>,
+    context: &mut ViewContext<'_>,
     theme: &Theme,
     state: &mut State,
     set: &LiveSet,
@@ -266,14 +269,19 @@ fn draw_strip(
     let mut x = state.x.unwrap_or(whole);
     let response = ui.interact(rect, ui.scope_id().with("addresses"), Sense::click_and_drag());
     let spoken = format!("Chunks by address, {}", context.short(Bytes(state.total)));
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
+    let here = state.at.and_then(|row| heap.chunks.get(row as usize)).filter(|_| response.has_focus());
+    let here = here.map_or_else(String::new, |chunk| {
+        let what = if chunk.in_use { op_name(set, chunk) } else { "free" };
+        format!("; {what} {}, {}", context.short(chunk.size), chunk.size.exact())
+    });
+    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("{spoken}{here}")));
     if ui.rect_contains_pointer(rect) {
         pan::wheel(ui, rect, &mut x, whole, LEAST.min(whole.len()));
     }
     if response.dragged() {
         pan::drag(rect, &mut x, whole, response.drag_delta().x);
     }
-    if !ui.ctx().egui_wants_keyboard_input() {
+    if keys::are_free(ui.ctx()) {
         let pointer = response.hover_pos().map(|at| x.at(f64::from((at.x - rect.left()) / rect.width())));
         let around = pointer.unwrap_or_else(|| f64::midpoint(x.lo, x.hi));
         pan::keys(ui, &mut x, whole, LEAST.min(whole.len()), around);
@@ -333,9 +341,32 @@ fn draw_strip(
             ui.painter().galley(Pos2::new(x, rect.bottom() + 4.0), galley, color);
         }
     }
+    let pressed = keys::field(ui, &response);
     state.hovered =
         response.hover_pos().and_then(|at| state.chunk_at(x.at(f64::from((at.x - rect.left()) / rect.width()))));
-    let Some(row) = state.hovered else { return };
+    let under = state.hovered;
+    let mut focused = None;
+    if pressed.has_focus && !heap.chunks.is_empty() {
+        // The arrows go from chunk to chunk; the one they are at stays in view.
+        let last = heap.chunks.len() as u32 - 1;
+        let moved = state.at.unwrap_or(0).saturating_add_signed(pressed.by.x as i32 + pressed.pages as i32 * 16);
+        let row = match (pressed.first, pressed.last) {
+            (true, _) => 0,
+            (_, true) => last,
+            _ => moved.min(last),
+        };
+        state.at = Some(row);
+        let middle = state.starts[row as usize] as f64 + heap.chunks[row as usize].size.0 as f64 / 2.0;
+        if pressed.moves() && !(x.lo..x.hi).contains(&middle) {
+            state.x = Some(x.moved(middle - f64::midpoint(x.lo, x.hi), whole));
+        }
+        keys::ring_at(&painter, place(row).intersect(rect), theme);
+        focused = Some((chunk_thing(set, &heap.chunks[row as usize]), place(row)));
+        state.hovered = Some(row);
+    }
+    let thing = under.map(|row| chunk_thing(set, &heap.chunks[row as usize]));
+    menu::of_thing(ui, context, rect, thing, focused);
+    let Some(row) = under else { return };
     painter.rect_stroke(place(row).intersect(rect), 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
     let chunk = heap.chunks[row as usize];
     response.on_hover_ui_at_pointer(|ui| {
@@ -352,6 +383,13 @@ fn draw_strip(
     });
 }
 
+/// What the menu of a chunk is about.
+fn chunk_thing(set: &LiveSet, chunk: &Chunk) -> Thing {
+    let name = if chunk.in_use { op_name(set, chunk).to_owned() } else { "free".to_owned() };
+    let thing = Thing::named(name).copies("Copy address", format!("{:#x}", chunk.address));
+    thing.copies("Copy bytes", chunk.size.0.to_string()).shown_in("live")
+}
+
 fn op_name<'a>(set: &'a LiveSet, chunk: &Chunk) -> &'a str {
     match set.strings.get(chunk.op) {
         "" => "in use, no op name",
@@ -359,7 +397,7 @@ fn op_name<'a>(set: &'a LiveSet, chunk: &Chunk) -> &'a str {
     }
 }
 
-fn ops(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, kinds: &[Group], total: Bytes) {
+fn ops(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, kinds: &[Group], total: Bytes) {
     let unit = context.options.units.unit_for(Bytes(kinds.first().map_or(0, |group| group.bytes.0) / 64));
     let columns = [
         Column::text("In use by", 120.0, 1.0).fixed(),
@@ -377,7 +415,7 @@ fn ops(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, kinds: &[Group
         keys: false,
     };
     let slot = |rank: usize| palette::slot_of_group(rank, "");
-    table.show(
+    let response = table.show(
         ui,
         &mut state.ops,
         |row| format!("{} {}", kinds[row].key, context.short(kinds[row].bytes)),
@@ -392,9 +430,12 @@ fn ops(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, kinds: &[Group
             }
         },
     );
+    menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+        Thing::named(kinds[row].key.clone()).copies("Copy bytes", kinds[row].bytes.0.to_string()).shown_in("live")
+    });
 }
 
-fn bin_table(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, request: Option<Bytes>) {
+fn bin_table(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, request: Option<Bytes>) {
     let columns = [
         Column::text("Bin, from", 90.0, 1.0).fixed(),
         Column::number("In use", 70.0).fixed(),
@@ -415,7 +456,7 @@ fn bin_table(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, request:
         keys: false,
     };
     let free = |bin: &Bin| bin.bytes.saturating_sub(bin.bytes_in_use);
-    table.show(
+    let response = table.show(
         ui,
         &mut state.rows,
         |row| format!("bin {}: {} free", from(&bins[row]).short(), context.short(free(&bins[row]))),
@@ -432,6 +473,9 @@ fn bin_table(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, request:
             }
         },
     );
+    menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+        Thing::named(format!("bin {}", from(&bins[row]).short())).copies("Copy bytes", free(&bins[row]).0.to_string())
+    });
 }
 
 /// Details: the chunk under the pointer, the largest free blocks.

@@ -43,7 +43,7 @@ pub fn mark(ui: &mut Ui, theme: &Theme) {
     guess(ui, WHY, theme);
 }
 
-/// Class of a buffer, marked where it is a guess, and its category where that says something else.
+/// Class of a buffer, marked where it is a guess.
 pub fn words(ui: &mut Ui, theme: &Theme, scene: Scene<'_>, buffer: BufferId) {
     let category = crate::analysis::category(scene.program, buffer).name();
     let class = scene.analysis.class_now(scene.program, buffer).name();
@@ -51,8 +51,5 @@ pub fn words(ui: &mut Ui, theme: &Theme, scene: Scene<'_>, buffer: BufferId) {
     let reason = scene.analysis.known_classes().map(|classes| classes.reason(buffer));
     if let Some(reason) = reason.filter(|reason| reason.is_guess()) {
         guess(ui, &format!("Guess: {}. The compiler says {}.", reason.words(), category.to_lowercase()), theme);
-    }
-    if category != class {
-        ui.label(text(category, size::SMALL, Weight::Regular, theme.text3));
     }
 }

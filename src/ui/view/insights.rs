@@ -3,6 +3,7 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
+use super::menu::{self, Thing};
 use super::palette;
 use crate::advisor::{Finding, Severity, advise};
 use crate::analysis::Verdict;
@@ -11,6 +12,7 @@ use crate::model::{Bytes, TileMemory, percent, thousands};
 use crate::ui::session::ViewContext;
 use crate::ui::widget::controls::{self, legend, link, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
 
@@ -40,7 +42,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             ..State::default()
         };
     }
-    egui::ScrollArea::vertical().id_salt("insights").auto_shrink([false, false]).show(ui, |ui| {
+    keys::scrolled(egui::ScrollArea::vertical().id_salt("insights").auto_shrink([false, false]), ui, true, |ui| {
         let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
         egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
             ui.set_width(ui.available_width());
@@ -91,7 +93,8 @@ fn verdict(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileM
             });
             ui.label(text(worst, size::LEAD, Weight::Medium, theme.text));
             if let Some(words) = evidence {
-                ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).truncate());
+                let room = ui.available_width();
+                controls::cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text3, room);
             }
         });
     });
@@ -361,7 +364,7 @@ fn whole_table(ui: &mut Ui, rows: usize, name: &str, show: impl FnOnce(&mut Ui))
     ui.add_space(12.0);
 }
 
-fn ipus(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, state: &mut TableState) {
+fn ipus(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, state: &mut TableState) {
     ui.label(text("By IPU", size::BODY, Weight::SemiBold, theme.text));
     let columns = [
         Column::number("IPU", 60.0).fixed(),
@@ -384,7 +387,7 @@ fn ipus(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnaly
             name: "ipus",
             keys: false,
         };
-        table.show(
+        let response = table.show(
             ui,
             state,
             |row| format!("IPU {row}"),
@@ -403,10 +406,14 @@ fn ipus(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnaly
                 }
             },
         );
+        menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+            let ipu = &tiles.ipus[row];
+            Thing::named(format!("IPU {row}")).copies("Copy bytes", ipu.bytes.to_string()).on_tile(ipu.max.0)
+        });
     });
 }
 
-fn categories(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, state: &mut TableState) {
+fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, state: &mut TableState) {
     let mut rows: Vec<_> =
         tiles.categories.iter().filter(|row| row.bytes > 0 || row.overlapped.unwrap_or(0) > 0).collect();
     if rows.is_empty() {
@@ -433,7 +440,7 @@ fn categories(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &Til
             name: "categories",
             keys: false,
         };
-        table.show(
+        let response = table.show(
             ui,
             state,
             |row| palette::words(&rows[row].name),
@@ -451,5 +458,11 @@ fn categories(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &Til
                 }
             },
         );
+        menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+            Thing::named(palette::words(&rows[row].name))
+                .copies("Copy bytes", rows[row].bytes.to_string())
+                .shown_in("tiles")
+                .shown_in("memory")
+        });
     });
 }

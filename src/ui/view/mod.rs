@@ -85,8 +85,16 @@ pub const INPUTS: &[&str] = &[
 pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports, folders, archives), XSpace traces, memory.prof, XProf JSON, Poplar reports (profile.pop, graph.json), logs and pasted texts with an out-of-memory message.";
 
 /// Keys of single views, for the sheet.
-pub const KEYS: &[&[(&str, &str)]] =
-    &[timeline::KEYS, heat::KEYS, tiles::KEYS, liveness::KEYS, runtime::KEYS, live::KEYS, allocator::KEYS];
+pub const KEYS: &[&[(&str, &str)]] = &[
+    super::widget::keys::KEYS,
+    timeline::KEYS,
+    heat::KEYS,
+    tiles::KEYS,
+    liveness::KEYS,
+    runtime::KEYS,
+    live::KEYS,
+    allocator::KEYS,
+];
 
 fn always(_: &Document) -> bool {
     true

@@ -9,6 +9,7 @@ use crate::export::report;
 use crate::ui::session::{Action, Document, Job, ViewContext};
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
 
 /// Rows of its lists.
@@ -56,7 +57,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         });
         ui.add_space(6.0);
         let Some(words) = words else { return };
-        egui::ScrollArea::both().id_salt("report").auto_shrink([false, false]).show(ui, |ui| {
+        keys::scrolled(egui::ScrollArea::both().id_salt("report").auto_shrink([false, false]), ui, true, |ui| {
             let label = egui::Label::new(text(words.as_ref(), size::SMALL, Weight::Mono, theme.text));
             ui.add(label.selectable(true).extend());
         });

@@ -327,9 +327,6 @@ pub fn line(ui: &mut Ui, theme: &Theme, name: &str, value: &str) {
     let name = if name.is_empty() { "unnamed" } else { name };
     let at = rect.left_center();
     let font = Weight::Mono.at(size::SMALL);
-    let (_, cut) = controls::paint_cut(ui.painter(), at, Align2::LEFT_CENTER, name, font, theme.text2, room);
+    controls::paint_cut(ui.painter(), at, Align2::LEFT_CENTER, name, font, theme.text2, room);
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("{name} {value}")));
-    if cut {
-        response.on_hover_text(name);
-    }
 }

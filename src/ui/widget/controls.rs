@@ -4,6 +4,7 @@ use egui::{
     Align2, Color32, CursorIcon, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
 };
 
+pub use super::cut::{cut_label, paint_cut};
 use super::fonts::Weight;
 use super::theme::{Look, Slot, Theme, size, space};
 
@@ -245,39 +246,6 @@ pub fn paint_gauge(painter: &egui::Painter, rect: Rect, used: f64, limit: Option
     }
     let mark = Rect::from_min_max(Pos2::new(tick - 1.0, rect.top() - 3.0), Pos2::new(tick + 1.0, rect.bottom() + 3.0));
     painter.rect_filled(mark, 0.0, theme.ink);
-}
-
-/// Paints text cut to a width with an ellipsis; returns where it stands and whether something was cut.
-#[expect(clippy::must_use_candidate, reason = "painting is the point; where it stands is a bonus")]
-pub fn paint_cut(
-    painter: &egui::Painter,
-    at: Pos2,
-    align: Align2,
-    words: &str,
-    font: egui::FontId,
-    color: Color32,
-    width: f32,
-) -> (Rect, bool) {
-    let mut job = egui::text::LayoutJob::simple_singleline(words.to_owned(), font, color);
-    job.wrap = egui::text::TextWrapping::truncate_at_width(width.max(8.0));
-    let galley = painter.layout_job(job);
-    let rect = align.anchor_size(at, galley.size());
-    let cut = galley.elided;
-    painter.galley(rect.min, galley, color);
-    (rect, cut)
-}
-
-/// A label whose text is cut to the width there is, and shows itself whole on hover.
-pub fn cut_label(ui: &mut Ui, words: &str, font: egui::FontId, color: Color32, width: f32) -> Response {
-    let height = ui.fonts_mut(|fonts| fonts.row_height(&font));
-    let mut job = egui::text::LayoutJob::simple_singleline(words.to_owned(), font, color);
-    job.wrap = egui::text::TextWrapping::truncate_at_width(width.max(8.0));
-    let galley = ui.painter().layout_job(job);
-    let (rect, response) = ui.allocate_exact_size(Vec2::new(galley.size().x.min(width), height), Sense::hover());
-    let cut = galley.elided;
-    ui.painter().galley(rect.min, galley, color);
-    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, words));
-    if cut { response.on_hover_text(words) } else { response }
 }
 
 /// A row of a menu: words, whether it is on, the keys that do the same.

@@ -5,6 +5,7 @@ use egui::{Align2, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Ve
 
 use super::controls::{link_sized, paint_cut};
 use super::fonts::{Weight, text};
+use super::keys;
 use super::raster::{CachedRaster, Hatch};
 use super::stack::dimmed;
 use super::theme::{Slot, Theme, size};
@@ -69,6 +70,8 @@ pub struct IcicleState {
     pub root: usize,
     /// First visible row, in points from the top.
     top: f32,
+    /// The node that the arrows are at.
+    at: Option<usize>,
     placed: Vec<Placed>,
     rows: u32,
     key: Option<(u64, usize, u32)>,
@@ -103,22 +106,30 @@ pub struct IcicleResponse {
     pub hovered: Option<usize>,
     /// How many nodes are put together under the pointer.
     pub rest: u32,
-    /// A click went to another node.
+    /// A click or a key went to another node.
     pub went: bool,
+    /// The node that the keyboard is at, and where it stands: for its menu.
+    pub focused: Option<(usize, Rect)>,
     /// What the pointer is over: for a tooltip.
     pub response: Response,
 }
 
 impl Icicle<'_> {
-    /// Shows the icicle: a click goes in, a right click or Backspace out, the wheel scrolls where rows are below.
+    /// Shows the icicle: a click or Enter goes in, Backspace out, the wheel scrolls where rows are below.
     pub fn show(&self, ui: &Ui, state: &mut IcicleState, rect: Rect) -> IcicleResponse {
         let theme = Theme::of(ui.ctx());
         let ground = ui.interact(rect, ui.scope_id().with((self.name, "icicle")), Sense::click());
         let whole = (self.words)(self.tree.bytes(state.root));
-        ground.widget_info(|| {
-            WidgetInfo::labeled(Role::Image, true, format!("{}: {}, {whole}", self.name, self.tree.name(state.root)))
-        });
         self.place(state, rect.width());
+        let pressed = keys::field(ui, &ground);
+        self.move_by(state, &pressed, rect.height());
+        let here = state.at.filter(|_| pressed.has_focus).map_or_else(String::new, |node| {
+            format!("; {} {}", self.tree.name(node), (self.words)(self.tree.bytes(node)))
+        });
+        ground.widget_info(|| {
+            let spoken = format!("{}: {}, {whole}{here}", self.name, self.tree.name(state.root));
+            WidgetInfo::labeled(Role::Image, true, spoken)
+        });
         let below = (state.rows as f32 * ROW - rect.height()).max(0.0);
         if ui.rect_contains_pointer(rect) {
             state.top -= ui.input(|i| i.smooth_scroll_delta().y);
@@ -128,8 +139,8 @@ impl Icicle<'_> {
         let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
         let pointer =
             ui.input(|i| i.pointer.hover_pos()).filter(|at| ui.rect_contains_pointer(rect) && rect.contains(*at));
-        let mut out = IcicleResponse { hovered: None, rest: 0, went: false, response: ground };
-        let mut to = None;
+        let mut out = IcicleResponse { hovered: None, rest: 0, went: false, focused: None, response: ground };
+        let mut to = state.at.filter(|_| pressed.enter);
         for (i, placed) in state.placed.iter().enumerate() {
             let place = Self::rect_of(placed, state, rect);
             if place.bottom() <= rect.top() || place.top() >= rect.bottom() {
@@ -140,14 +151,11 @@ impl Icicle<'_> {
             if place.width() >= WORDS && placed.rest == 0 {
                 self.caption(&painter, placed, place);
                 let id = ui.scope_id().with((self.name, i));
-                let response = ui.interact(seen, id, Sense::click());
+                let response = ui.interact(seen, id, Sense::CLICK);
                 response.widget_info(|| {
                     let bytes = (self.words)(self.tree.bytes(placed.node));
                     WidgetInfo::labeled(Role::TreeItem, true, format!("{} {bytes}", self.tree.name(placed.node)))
                 });
-                if response.has_focus() {
-                    painter.rect_stroke(place, 0.0, Stroke::new(2.0, theme.accent), StrokeKind::Inside);
-                }
                 if response.clicked() {
                     to = Some(placed.node);
                 }
@@ -159,16 +167,24 @@ impl Icicle<'_> {
                 (out.hovered, out.rest) = (Some(placed.node), placed.rest);
                 painter.rect_stroke(place, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
             }
+            if pressed.has_focus && placed.rest == 0 && state.at == Some(placed.node) {
+                out.focused = Some((placed.node, seen));
+            }
         }
-        if out.response.clicked() {
+        if let Some((_, place)) = out.focused {
+            keys::ring_at(&painter, place, &theme);
+        }
+        if out.response.clicked_by(egui::PointerButton::Primary) {
             to = out.hovered;
         }
-        let back = out.response.secondary_clicked()
-            || (!ui.ctx().egui_wants_keyboard_input() && ui.input(|i| i.key_pressed(egui::Key::Backspace)));
-        if back {
+        if pressed.back || (keys::are_free(ui.ctx()) && ui.input(|i| i.key_pressed(egui::Key::Backspace))) {
             to = Some(self.tree.parent(state.root));
+            state.at = Some(state.root);
         }
         if let Some(node) = to.filter(|node| *node != state.root) {
+            if pressed.enter {
+                state.at = self.tree.children(node).first().copied().or(Some(node));
+            }
             state.go(node);
             out.went = true;
         }
@@ -176,6 +192,31 @@ impl Icicle<'_> {
             Self::bar(&painter, state, rect, below, &theme);
         }
         out
+    }
+
+    /// The arrows go from box to box; the one they come to is scrolled into view.
+    fn move_by(&self, state: &mut IcicleState, pressed: &keys::Pressed, height: f32) {
+        if !pressed.has_focus || (state.at.is_some() && !pressed.moves()) {
+            return;
+        }
+        let zero = Rect::from_min_size(Pos2::ZERO, Vec2::ZERO);
+        let boxes: Vec<&Placed> = state.placed.iter().filter(|placed| placed.rest == 0).collect();
+        let first = self.tree.children(state.root).first().copied().unwrap_or(state.root);
+        let at = state.at.and_then(|node| boxes.iter().position(|placed| placed.node == node));
+        let to = match at {
+            None => Some(first),
+            Some(_) if pressed.first => Some(state.root),
+            Some(_) if pressed.last => boxes.iter().max_by_key(|placed| placed.row).map(|placed| placed.node),
+            Some(at) => {
+                let places: Vec<Rect> = boxes.iter().map(|placed| Self::rect_of(placed, state, zero)).collect();
+                keys::neighbour(&places, at, pressed.by).map(|to| boxes[to].node)
+            }
+        };
+        let row = to.and_then(|to| boxes.iter().find(|placed| placed.node == to)).map(|placed| placed.row as f32 * ROW);
+        state.at = to.or(state.at);
+        if let Some(top) = row {
+            state.top = state.top.max((top + ROW - height).max(0.0)).min(top.max(0.0));
+        }
     }
 
     /// Height of all rows below what fills the width.
@@ -194,6 +235,9 @@ impl Icicle<'_> {
         let key = (self.version, state.root, width.to_bits());
         if state.key == Some(key) {
             return;
+        }
+        if state.key.is_some_and(|known| known.0 != key.0) {
+            state.at = None;
         }
         state.key = Some(key);
         state.placed.clear();

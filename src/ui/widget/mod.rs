@@ -2,10 +2,12 @@
 
 pub mod axis;
 pub mod controls;
+pub mod cut;
 pub mod fonts;
 pub mod heat_legend;
 pub mod heat_map;
 pub mod icicle;
+pub mod keys;
 pub mod pan;
 pub mod raster;
 pub mod soft_painter;

@@ -3,6 +3,7 @@
 use egui::{Key, Rect, Ui};
 
 use super::axis::Span;
+use super::keys;
 
 /// Wheel and pinch over a plot: zoom at the pointer, a sideways wheel moves. Does nothing while Alt is held.
 pub fn wheel(ui: &Ui, plot: Rect, x: &mut Span, whole: Span, least: f64) {
@@ -27,16 +28,18 @@ pub fn drag(plot: Rect, x: &mut Span, whole: Span, points: f32) {
 }
 
 /// Keys: W and S (or up and down) zoom around a place, A and D (or left and right) move, 0 shows all. Returns whether 0
-/// was pressed.
+/// was pressed. The arrows are left to whatever has the focus.
 pub fn keys(ui: &Ui, x: &mut Span, whole: Span, least: f64, around: f64) -> bool {
+    let arrows = keys::arrows_are_free(ui.ctx());
     let (zoom, by, all) = ui.input(|i| {
         if i.modifiers.any() {
             return (0.0, 0.0, false);
         }
         let pressed = |key| f64::from(u8::from(i.key_pressed(key)));
+        let arrow = |key| if arrows { pressed(key) } else { 0.0 };
         (
-            pressed(Key::S) + pressed(Key::ArrowDown) - pressed(Key::W) - pressed(Key::ArrowUp),
-            pressed(Key::D) + pressed(Key::ArrowRight) - pressed(Key::A) - pressed(Key::ArrowLeft),
+            pressed(Key::S) + arrow(Key::ArrowDown) - pressed(Key::W) - arrow(Key::ArrowUp),
+            pressed(Key::D) + arrow(Key::ArrowRight) - pressed(Key::A) - arrow(Key::ArrowLeft),
             i.key_pressed(Key::Num0),
         )
     });

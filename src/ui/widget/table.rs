@@ -4,6 +4,7 @@ use egui::{Align2, Key, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, W
 
 use super::controls::{hairline, paint_cut, paint_swatch};
 use super::fonts::Weight;
+use super::keys;
 use super::theme::{Slot, Theme, size, space};
 
 /// A column.
@@ -108,6 +109,10 @@ pub struct TableState {
     pub top: f64,
     /// The row that must be visible in the next frame.
     pub reveal: Option<usize>,
+    /// The row that the arrows are at: the chosen one, or one that cannot be chosen.
+    at: Option<usize>,
+    /// What was chosen in the last frame.
+    was: Option<usize>,
 }
 
 /// What happened in a table.
@@ -115,9 +120,13 @@ pub struct TableState {
 pub struct TableResponse {
     /// The row that was clicked, or reached by key.
     pub chosen: Option<usize>,
+    /// It was reached by an arrow on the way to another: what folds must not fold.
+    pub passed: bool,
     /// The row under the pointer.
     pub hovered: Option<usize>,
-    /// The row that was clicked twice.
+    /// The row that the keyboard is at, and where it stands: for its menu.
+    pub focused: Option<(usize, Rect)>,
+    /// The row that was clicked twice, or on which Enter was pressed.
     pub opened: Option<usize>,
     /// The column whose head was clicked.
     pub sorted: Option<usize>,
@@ -168,7 +177,12 @@ impl Table<'_> {
         let edges = self.edges(outer.left(), inner_width);
         let mut response = TableResponse::default();
         self.head(ui, &theme, outer, &edges, &mut response);
-        self.scroll(ui, state, body, visible, &mut response);
+        let field = ui.interact(body, ui.scope_id().with((self.name, "rows")), Sense::FOCUSABLE);
+        self.scroll(ui, state, body, visible, &field, &mut response);
+        let at = state.at.filter(|row| *row < self.rows);
+        let here = at.filter(|_| field.has_focus()).map_or_else(String::new, |row| format!("; {}", label(row)));
+        let spoken = format!("Table of {}, {} rows{here}", self.name, self.rows);
+        field.widget_info(|| WidgetInfo::labeled(Role::Table, true, &spoken));
         let painter = ui.painter().with_clip_rect(body.intersect(ui.clip_rect()));
         let first = state.top.floor() as usize;
         let offset = (state.top.fract() * f64::from(space::ROW)) as f32;
@@ -181,11 +195,13 @@ impl Table<'_> {
             if sensed.height() < 1.0 {
                 continue;
             }
-            let click = ui.interact(sensed, ui.scope_id().with((self.name, row)), Sense::click());
+            // The arrows go from row to row: none of them is a stop of its own.
+            let click = ui.interact(sensed, ui.scope_id().with((self.name, row)), Sense::CLICK);
             let selected = self.selected == Some(row);
             click.widget_info(|| WidgetInfo::selected(Role::Row, true, selected, label(row)));
             if click.clicked() {
                 response.chosen = Some(row);
+                state.at = Some(row);
             }
             if click.double_clicked() {
                 response.opened = Some(row);
@@ -199,14 +215,16 @@ impl Table<'_> {
             } else if click.hovered() || self.lit == Some(row) {
                 painter.rect_filled(rect, 0.0, theme.hover);
             }
+            if at == Some(row) && field.has_focus() {
+                response.focused = Some((row, sensed));
+                if !selected {
+                    painter.rect_stroke(rect, 0.0, Stroke::new(1.5, theme.accent), StrokeKind::Inside);
+                }
+            }
             for (column, &(left, right)) in edges.iter().enumerate() {
                 let content = cell(row, column);
                 let area = Rect::from_min_max(Pos2::new(left, rect.top()), Pos2::new(right, rect.bottom()));
-                let cut = paint_cell(&painter, &theme, area, &self.columns[column], &content);
-                let over_cell = click.hovered() && ui.rect_contains_pointer(area);
-                if cut && over_cell {
-                    click.clone().on_hover_text_at_pointer(content.text);
-                }
+                paint_cell(&painter, &theme, area, &self.columns[column], &content);
             }
             hairline(ui, rect.intersect(body), theme.line.gamma_multiply(0.6));
         }
@@ -285,26 +303,46 @@ impl Table<'_> {
         }
     }
 
-    fn scroll(&self, ui: &Ui, state: &mut TableState, body: Rect, visible: f64, response: &mut TableResponse) {
+    fn scroll(
+        &self,
+        ui: &Ui,
+        state: &mut TableState,
+        body: Rect,
+        visible: f64,
+        field: &egui::Response,
+        response: &mut TableResponse,
+    ) {
         let last = (self.rows as f64 - visible.floor()).max(0.0);
         if ui.rect_contains_pointer(body) {
             let delta = ui.input(|i| i.smooth_scroll_delta().y);
             state.top -= f64::from(delta / space::ROW);
         }
-        if self.keys && self.rows > 0 && !ui.ctx().egui_wants_keyboard_input() {
-            let page = visible.floor() as i64;
-            let by = ui.input(|i| {
+        let pressed = keys::field(ui, field);
+        let page = visible.floor() as i64;
+        let mut by = pressed.by.y as i64
+            + page * pressed.pages as i64
+            + self.rows as i64 * (i64::from(pressed.last) - i64::from(pressed.first));
+        if self.keys && keys::arrows_are_free(ui.ctx()) {
+            by = ui.input(|i| {
                 let pressed = |key| i64::from(i.key_pressed(key));
                 pressed(Key::ArrowDown) - pressed(Key::ArrowUp)
                     + page * (pressed(Key::PageDown) - pressed(Key::PageUp))
                     + self.rows as i64 * (pressed(Key::End) - pressed(Key::Home))
             });
-            if by != 0 {
-                let from = self.selected.map_or(if by > 0 { -1 } else { self.rows as i64 }, |row| row as i64);
-                let to = (from + by).clamp(0, self.rows as i64 - 1) as usize;
-                response.chosen = Some(to);
-                state.reveal = Some(to);
-            }
+        }
+        if self.selected != state.was {
+            (state.was, state.at) = (self.selected, self.selected);
+        }
+        let now = state.at.filter(|row| *row < self.rows);
+        if by != 0 && self.rows > 0 {
+            let from = now.map_or(if by > 0 { -1 } else { self.rows as i64 }, |row| row as i64);
+            let to = (from + by).clamp(0, self.rows as i64 - 1) as usize;
+            state.at = Some(to);
+            (response.chosen, response.passed) = (Some(to), true);
+            state.reveal = Some(to);
+        }
+        if pressed.enter {
+            (response.chosen, response.opened) = (now, now);
         }
         if let Some(row) = state.reveal.take() {
             let row = row as f64;
@@ -339,8 +377,8 @@ impl Table<'_> {
     }
 }
 
-/// Paints a cell; returns whether its text was cut.
-fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Column, cell: &Cell) -> bool {
+/// Paints a cell.
+fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Column, cell: &Cell) {
     let color = if cell.quiet { theme.text3 } else { theme.text };
     let weight = match (cell.mono, cell.strong) {
         (true, false) => Weight::Mono,
@@ -374,6 +412,5 @@ fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Colum
     } else {
         (Pos2::new(left, y), Align2::LEFT_CENTER)
     };
-    let (_, cut) = paint_cut(painter, at, align, &cell.text, weight.at(size::SMALL), color, right - left);
-    cut
+    paint_cut(painter, at, align, &cell.text, weight.at(size::SMALL), color, right - left);
 }

@@ -12,6 +12,7 @@ use crate::model::BufferId;
 use crate::ui::session::{Action, Document, ViewContext};
 use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
 
 /// Which findings are unfolded.
@@ -35,7 +36,7 @@ pub fn has(document: &Document) -> bool {
 
 /// Draws the findings over the whole view.
 pub fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    egui::ScrollArea::vertical().id_salt("advisor page").auto_shrink([false, false]).show(ui, |ui| {
+    keys::scrolled(egui::ScrollArea::vertical().id_salt("advisor page").auto_shrink([false, false]), ui, true, |ui| {
         egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
             ui.set_width(ui.available_width().min(760.0));
             show(ui, context);

@@ -167,6 +167,7 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, theme: &T
                 state.last_selected = Some(buffer);
                 state.selected_line = Some(line);
             }
+            Line::Group(_) if response.passed => state.selected_line = Some(line),
             Line::Group(group) => {
                 let name = &shown.groups[group as usize].name;
                 if !state.order.open.remove(name) {
@@ -184,6 +185,11 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, theme: &T
         Line::Row(row) => Some(table.buffers[row as usize]),
         Line::Group(_) => None,
     });
+    if let Some((line, place)) = response.focused
+        && let Line::Row(row) = shown.lines[line]
+    {
+        super::menu::aim(context, Some(table.buffers[row as usize]), place);
+    }
     super::menu::show(ui, context, ui.max_rect(), under);
     if let Some(line) = response.opened
         && matches!(shown.lines[line], Line::Row(_))

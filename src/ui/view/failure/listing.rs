@@ -2,6 +2,7 @@
 
 use egui::{Sense, Ui, Vec2};
 
+use super::super::menu::{self, Thing};
 use super::section;
 use crate::analysis::failure::Explanation;
 use crate::model::{Bytes, Failure, UnitSystem, percent, thousands};
@@ -66,7 +67,7 @@ pub fn show(
     let table = Table { columns: &columns, rows, selected: None, lit: None, sort: None, name: "listing", keys: false };
     let units = context.options.units;
     let share = |bytes: u64| (bytes as f64 / largest as f64) as f32;
-    table.show(
+    let response = table.show(
         &mut child,
         state,
         |row| match groups.get(row) {
@@ -102,6 +103,14 @@ pub fn show(
             }
         },
     );
+    menu::of_rows(ui, context, rect, &response, |row| {
+        let Some(group) = groups.get(row) else { return Thing::named("not listed") };
+        Thing::named(group.name.clone())
+            .copies("Copy operation", group.op_name.clone().unwrap_or_default())
+            .copies("Copy shape", group.shape.clone().unwrap_or_default())
+            .copies("Copy bytes", group.bytes.0.to_string())
+            .shown_in("buffers")
+    });
     if let Some(nodes) = failure.count("remaining_nodes") {
         let rest = failure.bytes("remaining").map(|bytes| context.short(bytes)).unwrap_or_default();
         let words = format!("{} more operations hold {rest} together", thousands(u64::try_from(nodes).unwrap_or(0)));

@@ -15,6 +15,7 @@ use crate::model::Failure;
 use crate::ui::session::{Document, ViewContext};
 use crate::ui::widget::controls::{button, segmented};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Theme, size, space};
@@ -59,26 +60,31 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             explained
         }
     };
-    egui::ScrollArea::vertical().id_salt(("failure", state.chosen)).auto_shrink([false, false]).show(ui, |ui| {
-        let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
-        egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
-            ui.set_width(ui.available_width());
-            if failures.len() > 1 {
-                choose(ui, failures, &mut state.chosen, &theme);
-                ui.add_space(12.0);
-            }
-            head::show(ui, context, &theme, failure, &explained);
-            ui.add_space(16.0);
-            bar::show(ui, context, &theme, failure, &explained, &mut state.over);
-            bar::sizes(ui, context, &theme, failure);
-            ui.add_space(16.0);
-            listing::show(ui, context, &theme, failure, &explained, &mut state.table);
-            allocator::show(ui, context, &theme, failure, &mut state.map);
-            words::next(ui, context, &theme, &explained);
-            words::advice(ui, &theme, failure, &explained);
-            words::printed(ui, context, &theme, failure);
-        });
-    });
+    keys::scrolled(
+        egui::ScrollArea::vertical().id_salt(("failure", state.chosen)).auto_shrink([false, false]),
+        ui,
+        true,
+        |ui| {
+            let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
+            egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
+                ui.set_width(ui.available_width());
+                if failures.len() > 1 {
+                    choose(ui, failures, &mut state.chosen, &theme);
+                    ui.add_space(12.0);
+                }
+                head::show(ui, context, &theme, failure, &explained);
+                ui.add_space(16.0);
+                bar::show(ui, context, &theme, failure, &explained, &mut state.over);
+                bar::sizes(ui, context, &theme, failure);
+                ui.add_space(16.0);
+                listing::show(ui, context, &theme, failure, &explained, &mut state.table);
+                allocator::show(ui, context, &theme, failure, &mut state.map);
+                words::next(ui, context, &theme, &explained);
+                words::advice(ui, &theme, failure, &explained);
+                words::printed(ui, context, &theme, failure);
+            });
+        },
+    );
     context.locals.put(state);
 }
 

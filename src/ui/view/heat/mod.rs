@@ -1,6 +1,7 @@
 //! Heat map: every memory space of a program as addresses over time, coloured by how full a cell is, how much of it is
 //! padding, or how long it has been there; the spaces side by side, or one of them alone.
 
+mod by_keys;
 mod legend;
 mod metric;
 mod panel;
@@ -27,6 +28,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("Alt wheel", "Heat map: zoom the addresses"),
     ("click", "Heat map: pin the step, select the buffer"),
     ("double click", "Heat map: one memory space alone, then all of it"),
+    ("Shift \u{2190} \u{2192}", "Timeline, heat map: the step before, the next"),
 ];
 
 /// Memory spaces side by side at most: those with the most bytes.
@@ -94,7 +96,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let places = heat_map::panels(room, shown.len(), TITLE, |panel| (panel.x / 1.9).min(panel.y));
     let keys = shown.iter().find(|space| space.0 == context.shared.color).or(shown.first()).map(|space| space.0);
     let mut totals = Totals::new();
-    let (mut zoom, mut under) = (None, None);
+    let (mut zoom, mut under, mut aimed) = (None, None, None);
     for ((color, name), rect) in shown.iter().map(|space| (space.0, &space.1)).zip(places) {
         let (program, document) = (context.shared.program, context.document);
         let Some(data) = context.derived.space(context.work, document, program, color) else {
@@ -125,6 +127,10 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
             zoom = Some(color);
         }
         under = under.or(outcome.under);
+        aimed = aimed.or(outcome.aimed);
+    }
+    if let Some((buffer, place)) = aimed {
+        super::menu::aim(context, buffer, place);
     }
     super::menu::show(ui, context, room, under.filter(|_| context.shared.hovered == under));
     if let Some(color) = zoom {

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
+use super::by_keys;
 use super::metric::Metric;
 use super::picture::{Picture, Shown};
+use crate::analysis::heat::HeatGrid;
 use crate::analysis::map::{MapBox, MemoryMap};
 use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
 use crate::ui::session::{Job, LaterRaster, Lit, SpaceData, ViewContext, Window};
@@ -13,8 +15,8 @@ use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
 use crate::ui::widget::controls::{self, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::heat_map;
-use crate::ui::widget::pan;
 use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::{keys, pan};
 
 /// Room for the addresses, left of the cells.
 const GUTTER: f32 = 62.0;
@@ -33,6 +35,8 @@ const AT_ONCE: usize = 3000;
 pub struct State {
     /// Visible addresses; `None` for all.
     pub addresses: Option<Span>,
+    /// The place that the arrows are at.
+    at: Option<by_keys::At>,
     picture: LaterRaster<Arc<Shown>>,
     at_step: Option<(u32, Job<AtStep>)>,
 }
@@ -67,6 +71,8 @@ pub struct Outcome {
     pub zoom: bool,
     /// The buffer under the pointer.
     pub under: Option<BufferId>,
+    /// The buffer that the keyboard is at, and the place of its cell.
+    pub aimed: Option<(Option<BufferId>, Rect)>,
 }
 
 /// Bytes of the space: those chosen in the window, else the document's.
@@ -142,7 +148,10 @@ impl Panel<'_> {
         view.capacity_line(ui, context, capacity);
         view.steps(ui, context);
         self.selection(ui, context, &view);
-        let spoken = self.spoken(context, outcome.shown.as_deref());
+        let mut spoken = self.spoken(context, outcome.shown.as_deref());
+        if let Some(shown) = &outcome.shown {
+            outcome.aimed = self.keyed(ui, context, state, &view, &shown.grid, &response, &mut spoken);
+        }
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
         if response.double_clicked() {
             if self.is_only {
@@ -189,11 +198,7 @@ impl Panel<'_> {
             let at = Pos2::new(response.rect.right() + 10.0, response.rect.bottom());
             let room = self.rect.right() - at.x;
             let font = Weight::Regular.at(size::SMALL);
-            let (drawn, cut) = paint_cut(ui.painter(), at, Align2::LEFT_BOTTOM, &words, font, theme.text2, room);
-            if cut {
-                let id = ui.scope_id().with(("heat step", self.color));
-                ui.interact(drawn, id, Sense::hover()).on_hover_text(words);
-            }
+            paint_cut(ui.painter(), at, Align2::LEFT_BOTTOM, &words, font, theme.text2, room);
         }
         response.clicked()
     }
@@ -203,7 +208,7 @@ impl Panel<'_> {
     fn take_input(
         &self,
         ui: &Ui,
-        context: &ViewContext<'_>,
+        context: &mut ViewContext<'_>,
         plot: Rect,
         response: &egui::Response,
         (x, whole): (&mut Span, Span),
@@ -226,10 +231,11 @@ impl Panel<'_> {
             *y = y.moved(f64::from(delta.y / plot.height()) * y.len(), whole_y);
         }
         let mut all = wants_all;
-        if self.has_keys && !ui.ctx().egui_wants_keyboard_input() {
+        if self.has_keys && keys::are_free(ui.ctx()) {
             let step = (f64::from(context.step()) + 0.5).max(x.lo).min(x.hi);
             let around = over.map_or(step, |at| x.at(f64::from((at.x - plot.left()) / plot.width())));
             all |= pan::keys(ui, x, whole, LEAST, around);
+            context.step_by(keys::steps(ui), self.data.map.points);
             let fits = ui.input(|input| !input.modifiers.any() && input.key_pressed(egui::Key::F));
             if let Some(item) = self.selected(context).filter(|_| fits) {
                 *x = Span::around(f64::from(item.start), f64::from(item.end) + 1.0, 0.25, whole, 8.0);
@@ -267,12 +273,60 @@ impl Panel<'_> {
         format!("Heat map of {}, {}: {used} at {unit} {}{cells}", self.name, self.metric.name(), thousands(step.into()))
     }
 
+    /// The cell that the keyboard is at: its buffer and its place. What it is is added to what is said of the map.
+    #[expect(clippy::too_many_arguments, reason = "everything a cell depends on")]
+    fn keyed(
+        &self,
+        ui: &Ui,
+        context: &mut ViewContext<'_>,
+        state: &mut State,
+        view: &View<'_>,
+        grid: &HeatGrid,
+        response: &egui::Response,
+        spoken: &mut String,
+    ) -> Option<(Option<BufferId>, Rect)> {
+        let first = (context.step(), self.selected(context).map_or(0, |item| item.address));
+        let keyed = by_keys::take(ui, &mut state.at, grid, response, first)?;
+        let (low, high) = grid.addresses_of(keyed.row);
+        let (from, to) = grid.points_of(keyed.column);
+        let stands = grid.points[keyed.column];
+        let largest = self.data.map.largest_in(stands, low, high).copied();
+        let buffer = largest.map(|item| item.buffer);
+        if keyed.enter {
+            context.shared.choose(context.shared.program, self.color);
+            context.shared.step = Some(stands);
+            context.shared.selected = buffer;
+        }
+        context.shared.cursor = Some(stands);
+        if context.shared.color == self.color {
+            context.shared.hovered = buffer;
+        }
+        let units = context.options.units;
+        let cell = grid.cell(keyed.column, keyed.row);
+        let unit = self.data.map.axis.unit();
+        let filled = percent(cell.occupied, grid.row_bytes);
+        *spoken = format!(
+            "{spoken}; {unit} {}, {} from {}, {filled} filled, {}",
+            thousands(stands.into()),
+            units.capacity(Bytes(grid.row_bytes)),
+            units.short(Bytes(low)),
+            units.short(Bytes(cell.occupied))
+        );
+        if let (Some(item), Some((program, _))) = (largest, context.document.program(context.shared.program)) {
+            *spoken = format!("{spoken}; {} {}", program.buffer_name(item.buffer), units.short(Bytes(item.size)));
+        }
+        let place = view.frame((from, to), (low, high));
+        let painter = ui.painter().with_clip_rect(view.plot.intersect(ui.clip_rect()));
+        keys::ring_at(&painter, place.expand(3.0), view.theme);
+        Some((buffer, place))
+    }
+
     fn hover(
         &self,
         ui: &Ui,
         context: &mut ViewContext<'_>,
         view: &View<'_>,
-        grid: &crate::analysis::heat::HeatGrid,
+        grid: &HeatGrid,
         response: egui::Response,
         at: Pos2,
     ) -> Option<BufferId> {
@@ -285,7 +339,7 @@ impl Panel<'_> {
         let (from, to) = grid.points_of(column);
         let stands = grid.points[column];
         let largest = self.data.map.largest_in(stands, low, high).copied();
-        if response.clicked() {
+        if response.clicked_by(egui::PointerButton::Primary) {
             // Another space than the chosen one becomes the one that every view shows.
             context.shared.choose(context.shared.program, self.color);
             context.shared.step = Some(stands);
@@ -302,10 +356,7 @@ impl Panel<'_> {
             return under;
         }
         let painter = ui.painter().with_clip_rect(view.plot.intersect(ui.clip_rect()));
-        let frame = Rect::from_min_max(
-            Pos2::new(view.x_of(f64::from(from)), view.y_of(high as f64)),
-            Pos2::new(view.x_of(f64::from(to)), view.y_of(low as f64)),
-        );
+        let frame = view.frame((from, to), (low, high));
         painter.rect_stroke(frame, 0.0, Stroke::new(1.5, view.theme.ink), StrokeKind::Outside);
         let (theme, units) = (view.theme, context.options.units);
         let unit = self.data.map.axis.unit();
@@ -359,6 +410,14 @@ impl View<'_> {
     fn point_at(&self, x: f32, points: u32) -> u32 {
         let point = self.x.at(f64::from((x - self.plot.left()) / self.plot.width()));
         (point.floor().max(0.0) as u32).min(points.saturating_sub(1))
+    }
+
+    /// The place of a cell: points from and to, addresses from and to.
+    fn frame(&self, points: (u32, u32), addresses: (u64, u64)) -> Rect {
+        Rect::from_min_max(
+            Pos2::new(self.x_of(f64::from(points.0)), self.y_of(addresses.1 as f64)),
+            Pos2::new(self.x_of(f64::from(points.1)), self.y_of(addresses.0 as f64)),
+        )
     }
 
     fn rect_of(&self, item: &MapBox) -> Rect {

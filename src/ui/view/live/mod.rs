@@ -5,6 +5,7 @@ mod rows;
 
 use egui::{Key, Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 
+use super::menu::{self, Thing};
 use super::palette;
 use crate::analysis::live_set::{GroupBy, is_library};
 use crate::analysis::stack_tree::StackTree;
@@ -19,8 +20,7 @@ pub use card::show as card;
 
 /// Keys of this view, for the sheet.
 pub const KEYS: &[(&str, &str)] = &[
-    ("click, right click", "Live arrays: into a frame, and out again"),
-    ("Backspace", "Live arrays: out by one frame"),
+    ("click, Backspace", "Live arrays: into a frame, out by one frame"),
     ("Ctrl F", "Live arrays: search functions and files"),
 ];
 
@@ -275,7 +275,7 @@ fn icicle_height(state: &mut State, width: f32) -> f32 {
     shown.height(&mut state.icicle, width)
 }
 
-fn icicle(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut State, plot: Rect) {
+fn icicle(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, plot: Rect) {
     let units = context.options.units;
     let tree = Colored(&state.tree, &state.slots);
     let lit = |node: usize| state.lit.get(node) == Some(&true);
@@ -293,6 +293,22 @@ fn icicle(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut Sta
     };
     let out = shown.show(ui, &mut state.icicle, plot);
     state.hovered = out.hovered;
+    let thing = |node: usize| {
+        let at = &state.tree.nodes[node];
+        let thing = Thing::named(at.name.clone()).copies("Copy place", at.place.clone());
+        let thing = thing.copies("Copy bytes", at.bytes.0.to_string()).does("Search for this");
+        if state.icicle.root == 0 { thing } else { thing.does("Go out") }
+    };
+    let under = out.hovered.filter(|_| out.rest == 0).map(thing);
+    let focused = out.focused.map(|(node, place)| (thing(node), place));
+    if let Some((thing, command)) = menu::of_thing(ui, context, plot, under, focused) {
+        if command == 0 {
+            state.search = thing.name;
+        } else {
+            state.icicle.go(state.tree.nodes[state.icicle.root].parent);
+        }
+        return;
+    }
     let Some(node) = out.hovered else { return };
     let whole = state.tree.nodes[0].bytes;
     let at = &state.tree.nodes[node];
@@ -302,7 +318,7 @@ fn icicle(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut Sta
             ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
             return;
         }
-        ui.label(text(&at.name, size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text(&at.label, size::BODY, Weight::SemiBold, theme.text));
         if !at.place.is_empty() {
             ui.label(text(&at.place, size::SMALL, Weight::Mono, theme.text2));
         }
@@ -313,6 +329,11 @@ fn icicle(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut Sta
             words = format!("{words}, {} made right here", units.short(at.own));
         }
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
-        ui.label(text("click goes in, right click out", size::SMALL, Weight::Regular, theme.text3));
+        ui.label(text(
+            "click goes in, Backspace out, right click opens a menu",
+            size::SMALL,
+            Weight::Regular,
+            theme.text3,
+        ));
     });
 }

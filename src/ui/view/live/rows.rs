@@ -2,6 +2,7 @@
 
 use egui::Ui;
 
+use super::super::menu::{self, Thing};
 use super::State as View;
 use crate::analysis::live_set::{Group, groups_of, is_library};
 use crate::model::{Bytes, LiveEntry, LiveSet, UnitSystem, percent, thousands};
@@ -37,7 +38,7 @@ fn in_unit(bytes: Bytes, unit: u64) -> String {
     }
 }
 
-pub fn show(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet, view: &mut View) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, set: &LiveSet, view: &mut View) {
     let of = (view.version, view.icicle.root);
     if view.rows.of != Some(of) {
         let mut rows = view.tree.entries_below(view.icicle.root);
@@ -51,7 +52,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet, view: &mut Vi
     if view.by.is_some() { groups(ui, context, view) } else { entries(ui, context, set, view) }
 }
 
-fn groups(ui: &mut Ui, context: &ViewContext<'_>, view: &mut View) {
+fn groups(ui: &mut Ui, context: &mut ViewContext<'_>, view: &mut View) {
     let whole = view.tree.nodes[view.icicle.root].bytes;
     let unit = context.options.units.unit_for(Bytes(whole.0 / 64));
     let title = view.by.map_or("", crate::analysis::live_set::GroupBy::name);
@@ -93,7 +94,11 @@ fn groups(ui: &mut Ui, context: &ViewContext<'_>, view: &mut View) {
             }
         },
     );
-    if let Some(row) = response.chosen {
+    let asked = menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+        Thing::named(name(row)).copies("Copy bytes", groups[row].bytes.0.to_string()).does("Search for this")
+    });
+    let search = asked.map(|(thing, _)| thing.name);
+    if let Some(row) = response.chosen.filter(|_| !response.passed) {
         let key = name(row);
         let nodes = &view.tree.nodes;
         if let Some(&node) = nodes[0].children.iter().find(|&&node| nodes[node].name == key)
@@ -102,9 +107,12 @@ fn groups(ui: &mut Ui, context: &ViewContext<'_>, view: &mut View) {
             view.icicle.go(node);
         }
     }
+    if let Some(name) = search {
+        view.search = name;
+    }
 }
 
-fn entries(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet, view: &mut View) {
+fn entries(ui: &mut Ui, context: &mut ViewContext<'_>, set: &LiveSet, view: &mut View) {
     let whole = view.tree.nodes[view.icicle.root].bytes;
     let unit = context.options.units.unit_for(Bytes(whole.0 / 64));
     let columns = [
@@ -157,8 +165,23 @@ fn entries(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet, view: &mut Vie
             }
         },
     );
-    if let Some(row) = response.chosen {
-        view.rows.chosen = Some(rows[row]);
+    let asked = menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+        let entry = &set.entries[rows[row] as usize];
+        let own = frame(entry);
+        let stack: Vec<String> =
+            set.stack(entry).map(|frame| format!("{}:{} {}", frame.file, frame.line, frame.function)).collect();
+        Thing::named(own.function.clone())
+            .copies("Copy file and line", format!("{}:{}", own.file, own.line))
+            .copies("Copy stack", stack.join("\n"))
+            .copies("Copy bytes", entry.bytes.0.to_string())
+            .does("Search for this")
+    });
+    let chosen = response.chosen.map(|row| rows[row]);
+    if chosen.is_some() {
+        view.rows.chosen = chosen;
+    }
+    if let Some((thing, _)) = asked {
+        view.search = thing.name;
     }
 }
 

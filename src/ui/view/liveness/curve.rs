@@ -9,9 +9,9 @@ use crate::ui::session::ViewContext;
 use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
 use crate::ui::widget::controls::{self, legend, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::pan;
 use crate::ui::widget::stack::Stack;
 use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::{keys, pan};
 
 /// Fewest steps that fill the width.
 const LEAST: f64 = 4.0;
@@ -43,7 +43,7 @@ pub fn show(
     if ui.rect_contains_pointer(plot) {
         pan::wheel(ui, plot, &mut x, whole, LEAST);
     }
-    if !ui.ctx().egui_wants_keyboard_input() {
+    if keys::are_free(ui.ctx()) {
         pan::keys(ui, &mut x, whole, LEAST, around);
     }
     let response = ui.interact(plot, ui.scope_id().with("liveness"), Sense::click_and_drag());

@@ -2,6 +2,7 @@
 
 use egui::{Role, Ui, WidgetInfo};
 
+use super::super::menu::{self, Thing};
 use super::{REST, State, choose, program};
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::{Bytes, TileMemory, percent, thousands};
@@ -87,6 +88,12 @@ pub fn steps(
     if let Some(row) = response.chosen {
         choose(ui, context, rows[row]);
     }
+    menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+        let step = rows[row];
+        let here = state.bytes.get(step as usize).copied().unwrap_or(0);
+        let thing = Thing::named(memory.step_name(step as usize)).copies("Copy step", step.to_string());
+        thing.copies("Copy bytes", here.to_string()).shown_in("insights")
+    });
     state.rows = rows;
 }
 
@@ -151,10 +158,16 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, memory: &
             _ => Cell::text(percent(most_below(shown[row]), peak)).quiet(),
         },
     );
+    menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+        let bytes = most_below(shown[row]).to_string();
+        Thing::named(words(shown[row]).trim().to_owned()).copies("Copy bytes", bytes)
+    });
     if let Some(row) = response.chosen {
         let node = shown[row];
         if liveness.nodes[node as usize].below > 0 {
-            if !state.folded.remove(&node) {
+            if response.passed {
+                // The arrows go on to what is below.
+            } else if !state.folded.remove(&node) {
                 state.folded.insert(node);
             }
         } else if let Ok(step) = liveness.steps.binary_search(&node) {

@@ -98,6 +98,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Sp
         },
     );
     let under = response.hovered.and_then(|row| items[row].buffers.first().copied());
+    if let Some((row, place)) = response.focused {
+        menu::aim(context, items[row].buffers.first().copied(), place);
+    }
     menu::show(ui, context, rect, under);
     if let Some(row) = response.chosen {
         context.shared.selected = items[row].buffers.first().copied();

@@ -20,6 +20,7 @@ use crate::ui::session::{SpaceData, ViewContext};
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{self, link, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::stack::Stack;
 use crate::ui::widget::theme::{Theme, size, space};
@@ -43,7 +44,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     }
     let mut state = context.locals.take::<State>();
     let data = context.data();
-    egui::ScrollArea::vertical().id_salt("overview").auto_shrink([false, false]).show(ui, |ui| {
+    keys::scrolled(egui::ScrollArea::vertical().id_salt("overview").auto_shrink([false, false]), ui, true, |ui| {
         let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
         egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
             ui.set_width(ui.available_width());

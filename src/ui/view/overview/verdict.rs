@@ -4,6 +4,7 @@ use egui::{Rect, Sense, Ui, Vec2};
 
 use crate::analysis::Verdict;
 use crate::ui::session::ViewContext;
+use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
@@ -49,7 +50,8 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
             });
             ui.label(text(sentence, size::LEAD, Weight::Medium, theme.text));
             if let Some(words) = evidence {
-                ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).truncate());
+                let room = ui.available_width();
+                cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text3, room);
             }
         });
     });

@@ -197,6 +197,6 @@ fn other_forms(
         let response = ui.interact(row, ui.scope_id().with(("form", i)), Sense::hover());
         let spoken = format!("{}: {}, peak {words}", form.words, form.effect);
         response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &spoken));
-        response.on_hover_text(format!("{} each, {}", form.each.exact(), form.effect));
+        response.on_hover_text(format!("{}\n{} each, {}", form.words, form.each.exact(), form.effect));
     }
 }

@@ -13,7 +13,7 @@ use crate::analysis::alternatives::Form;
 use crate::analysis::shape_groups::{ShapeGroup, rank, shape_groups};
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::session::{FindKey, Job, Scene, ViewContext};
-use crate::ui::widget::controls::{link, segmented};
+use crate::ui::widget::controls::{cut_label, link, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
 use crate::ui::widget::table::TableState;
@@ -206,7 +206,8 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
             thousands(found.most.1.into())
         ),
     };
-    ui.add(egui::Label::new(text(sentence, size::LEAD, Weight::Regular, theme.text2)).truncate());
+    let room = ui.available_width();
+    cut_label(ui, &sentence, Weight::Regular.at(size::LEAD), theme.text2, room);
     ui.add_space(6.0);
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 16.0), Sense::hover());
     let useful = rect.width() * (1.0 - (waste.0 as f64 / whole.0.max(1) as f64).clamp(0.0, 1.0)) as f32;

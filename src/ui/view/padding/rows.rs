@@ -118,6 +118,9 @@ pub fn show(
         },
     );
     let under = response.hovered.and_then(|row| groups[row].buffers.first().copied());
+    if let Some((row, place)) = response.focused {
+        menu::aim(context, groups[row].buffers.first().copied(), place);
+    }
     menu::show(ui, context, ui.max_rect(), under);
     if let Some(row) = response.hovered {
         context.shared.hovered = groups[row].buffers.first().copied();

@@ -3,7 +3,7 @@
 use egui::{PointerButton, Ui};
 
 use super::{Places, State};
-use crate::ui::widget::pan;
+use crate::ui::widget::{keys, pan};
 
 /// Shortest time that fills the width, in picoseconds.
 pub const LEAST: f64 = 1000.0;
@@ -49,7 +49,7 @@ pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
         }
         state.from = None;
     }
-    if !ui.ctx().egui_wants_keyboard_input() {
+    if keys::are_free(ui.ctx()) {
         let around = state.cursor.map_or_else(|| f64::midpoint(x.lo, x.hi), |cursor| cursor as f64);
         pan::keys(ui, &mut x, places.whole, places.least, around);
     }

@@ -18,6 +18,7 @@ use crate::ui::session::{Document, Job, LaterRaster, Locals, ViewContext, Work};
 use crate::ui::widget::axis::{Span, decimal_ticks};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Slot, Theme, size};
 
@@ -285,7 +286,7 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
             let shown = names.get(chosen).copied().unwrap_or_default();
             let response = controls::button(ui, shown, "\u{2193}", false, theme);
             egui::Popup::menu(&response).show(|ui| {
-                egui::ScrollArea::vertical().max_height(480.0).show(ui, |ui| {
+                keys::scrolled(egui::ScrollArea::vertical().max_height(480.0), ui, false, |ui| {
                     for (i, name) in names.iter().enumerate() {
                         let peak = document.analysis.runtime.get(i).map_or(Bytes::ZERO, |a| a.peak);
                         if ui.selectable_label(i == chosen, format!("{name}   {}", peak.short())).clicked() {

@@ -2,6 +2,7 @@
 
 use egui::Ui;
 
+use super::super::menu::{self, Thing};
 use super::{HEAP, STACK};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, Origin};
@@ -22,7 +23,7 @@ const fn slot(origin: Origin) -> Slot {
 
 pub fn show(
     ui: &mut Ui,
-    context: &ViewContext<'_>,
+    context: &mut ViewContext<'_>,
     state: &mut TableState,
     rows: &[BreakdownRow],
     analysis: &AllocatorAnalysis,
@@ -57,7 +58,7 @@ pub fn show(
         _ if rows[row].allocation.op.is_empty() => "no op name",
         _ => rows[row].allocation.op.as_str(),
     };
-    table.show(
+    let response = table.show(
         ui,
         state,
         |row| format!("{} {}", name(row), context.short(total(row))),
@@ -90,6 +91,11 @@ pub fn show(
             }
         },
     );
+    menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+        let shape = rows[row].allocation.shape.clone();
+        let thing = Thing::named(name(row)).copies("Copy shape", shape);
+        thing.copies("Copy region", rows[row].allocation.region.clone()).copies("Copy bytes", total(row).0.to_string())
+    });
 }
 
 /// One decimal; what is there is never "0.0".

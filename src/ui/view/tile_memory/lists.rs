@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use egui::{Pos2, Rect, Ui, Vec2};
 
+use super::super::menu::{self, Thing};
 use super::super::palette;
 use super::variables::{address_maps, stored, variables};
 use super::{LIST, Part, State};
@@ -20,7 +21,7 @@ const TILE_COLUMNS: usize = 3;
 
 pub fn show(
     ui: &mut Ui,
-    context: &ViewContext<'_>,
+    context: &mut ViewContext<'_>,
     theme: &Theme,
     memory: &TileMemory,
     state: &mut State,
@@ -67,11 +68,11 @@ pub fn show(
     match part {
         Part::Vertices => {
             let rows = rows_of(reports, |report| &report.vertex_types);
-            table(&mut child, &mut state.below, &memory.vertex_types, &rows, chosen, "Vertex type");
+            table(&mut child, context, &mut state.below, &memory.vertex_types, &rows, chosen, "Vertex type");
         }
         Part::Exchanges => {
             let rows = rows_of(reports, |report| &report.exchanges);
-            table(&mut child, &mut state.below, &memory.exchanges, &rows, chosen, "Exchange");
+            table(&mut child, context, &mut state.below, &memory.exchanges, &rows, chosen, "Exchange");
         }
         Part::ComputeSets => {
             let mut rows = rows_of(reports, |report| &report.compute_sets);
@@ -79,9 +80,9 @@ pub fn show(
             let all = 0..memory.compute_sets.rows.len() as u32;
             let rest = all.filter(|row| !known.contains(row)).map(|row| Listed { row, ..Listed::default() });
             rows.extend(rest.take(LIST));
-            table(&mut child, &mut state.below, &memory.compute_sets, &rows, chosen, "Compute set");
+            table(&mut child, context, &mut state.below, &memory.compute_sets, &rows, chosen, "Compute set");
         }
-        Part::Variables if state.stored.is_some() => stored(&mut child, theme, state),
+        Part::Variables if state.stored.is_some() => stored(&mut child, context, theme, state),
         Part::Variables => {
             let rows: Vec<u32> =
                 state.reports.iter().skip(1).flat_map(|report| report.variables.iter().copied()).collect();
@@ -93,7 +94,7 @@ pub fn show(
             }
             let below = Rect::from_min_max(Pos2::new(body.left(), body.top() + height + 4.0), body.max);
             let mut child = ui.new_child(egui::UiBuilder::new().max_rect(below).id_salt("memory variables"));
-            variables(&mut child, &mut state.below, memory, &rows, state.lit);
+            variables(&mut child, context, &mut state.below, memory, &rows, state.lit);
         }
     }
 }
@@ -118,7 +119,15 @@ fn rows_of(reports: &[MemoryReport], of: impl Fn(&MemoryReport) -> &Vec<Named>) 
     rows
 }
 
-fn table(ui: &mut Ui, state: &mut TableState, of: &TileRows, rows: &[Listed], chosen: &[u32], title: &str) {
+fn table(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut TableState,
+    of: &TileRows,
+    rows: &[Listed],
+    chosen: &[u32],
+    title: &str,
+) {
     let parts: Vec<&'static str> = of
         .rows
         .iter()
@@ -148,7 +157,7 @@ fn table(ui: &mut Ui, state: &mut TableState, of: &TileRows, rows: &[Listed], ch
         Table { columns: &columns, rows: rows.len(), selected: None, lit: None, sort: None, name: title, keys: false };
     let row_of = |row: usize| &of.rows[rows[row].row as usize];
     let unknown = || Cell::text("\u{2013}").quiet();
-    table.show(
+    let response = table.show(
         ui,
         state,
         |row| row_of(row).name.clone(),
@@ -179,4 +188,9 @@ fn table(ui: &mut Ui, state: &mut TableState, of: &TileRows, rows: &[Listed], ch
             }
         },
     );
+    menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+        let row = row_of(row);
+        let thing = Thing::named(row.name.clone());
+        if row.bytes > 0 { thing.copies("Copy bytes", row.bytes.to_string()).on_tile(row.max.0) } else { thing }
+    });
 }

@@ -6,6 +6,7 @@ mod variables;
 
 use egui::{Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 
+use super::menu::{self, Thing};
 use super::palette;
 use crate::analysis::tiles::{
     CategoryBytes, FloorPlan, MemoryReport, Selection, TileAnalysis, parse_tiles, tiles_text,
@@ -128,7 +129,7 @@ fn draw(
         name: "memory",
         keys: false,
     };
-    table.show(
+    let response = table.show(
         &mut child,
         &mut state.above,
         |row| {
@@ -155,6 +156,10 @@ fn draw(
             if line.strong && column != 2 { cell.strong() } else { cell }
         },
     );
+    menu::of_rows(ui, context, above, &response, |row| {
+        let bytes = lines[row].bytes[0].map(|bytes| bytes.to_string());
+        Thing::named(lines[row].words.clone()).copies("Copy bytes", bytes.unwrap_or_default()).shown_in("insights")
+    });
     let below = Rect::from_min_max(Pos2::new(full.left(), above.bottom() + 12.0), full.max);
     if below.height() > 90.0 {
         variables::read_variables(context, memory, state, chosen);

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 
+use super::super::menu::{self, Thing};
 use super::super::palette;
 use super::{LIST, Part, State};
 use crate::decode::poplar::variables_of_tile;
@@ -42,7 +43,7 @@ fn is_pop(path: &Path) -> bool {
 }
 
 /// The variables of a tile, as they were read.
-pub fn stored(ui: &mut Ui, theme: &Theme, state: &mut State) {
+pub fn stored(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
     let Some((tile, job)) = &mut state.stored else { return };
     let rows = match job.poll() {
         Some(Ok(rows)) => rows,
@@ -67,7 +68,7 @@ pub fn stored(ui: &mut Ui, theme: &Theme, state: &mut State) {
         name: "stored",
         keys: false,
     };
-    table.show(
+    let response = table.show(
         ui,
         &mut state.below,
         |row| rows[row].name.clone(),
@@ -78,6 +79,10 @@ pub fn stored(ui: &mut Ui, theme: &Theme, state: &mut State) {
             _ => Cell::text(palette::words(&rows[row].category)).swatch(palette::tile_slot(&rows[row].category)),
         },
     );
+    let tile = *tile;
+    menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
+        Thing::named(rows[row].name.clone()).copies("Copy bytes", rows[row].bytes.to_string()).on_tile(tile)
+    });
 }
 
 /// The addresses of the chosen tiles as strips: variables where they lie, the interleaved region and the end of the
@@ -141,7 +146,7 @@ pub fn address_maps(
         }
         let Some((index, row, part)) = hit else { continue };
         painter.rect_stroke(part, 0.0, Stroke::new(1.5, theme.ink), egui::StrokeKind::Outside);
-        if response.clicked() {
+        if response.clicked_by(egui::PointerButton::Primary) {
             clicked = Some(index);
         }
         response.on_hover_ui_at_pointer(|ui| {
@@ -185,7 +190,14 @@ fn flags(flags: u8) -> String {
 }
 
 /// The table of the variables.
-pub fn variables(ui: &mut Ui, state: &mut TableState, memory: &TileMemory, rows: &[u32], lit: Option<usize>) {
+pub fn variables(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut TableState,
+    memory: &TileMemory,
+    rows: &[u32],
+    lit: Option<usize>,
+) {
     let columns = [
         Column::number("Tile", 70.0).fixed(),
         Column::number("Offset", 100.0).fixed(),
@@ -197,7 +209,7 @@ pub fn variables(ui: &mut Ui, state: &mut TableState, memory: &TileMemory, rows:
     let own = &memory.variables;
     let table =
         Table { columns: &columns, rows: rows.len(), selected: None, lit, sort: None, name: "variables", keys: false };
-    table.show(
+    let response = table.show(
         ui,
         state,
         |row| own.strings.get(own.name[rows[row] as usize]).to_owned(),
@@ -218,4 +230,14 @@ pub fn variables(ui: &mut Ui, state: &mut TableState, memory: &TileMemory, rows:
             }
         },
     );
+    menu::of_rows(ui, context, ui.max_rect(), &response, |row| thing(memory, rows[row]));
+}
+
+/// What the menu of a variable is about.
+fn thing(memory: &TileMemory, row: u32) -> Thing {
+    let (own, row) = (&memory.variables, row as usize);
+    let thing = Thing::named(own.strings.get(own.name[row])).copies("Copy bytes", own.bytes[row].to_string());
+    let offset = own.offset[row];
+    let address = if offset == u64::MAX { String::new() } else { format!("0x{offset:05X}") };
+    thing.copies("Copy address", address).on_tile(own.tile[row])
 }

@@ -2,12 +2,14 @@
 
 use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
+use super::super::menu::{self, Thing};
 use super::State;
 use crate::analysis::tiles::FloorPlan;
 use crate::model::{Bytes, TileMemory, thousands};
 use crate::ui::session::ViewContext;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::heat_map;
+use crate::ui::widget::keys;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{Theme, heat, mix, size};
 
@@ -122,14 +124,31 @@ pub fn show(
     raster.show(ui, room, "tile map", key, theme.canvas, |raster| paint(raster, room, &layout, state, theme, &chosen));
     state.map = raster;
     let response = ui.interact(room, ui.scope_id().with("tile map"), Sense::click_and_drag());
-    let spoken = format!("{} of {} tiles", state.metric.name(memory), thousands(memory.tile_count() as u64));
+    let mut spoken = format!("{} of {} tiles", state.metric.name(memory), thousands(memory.tile_count() as u64));
+    let focused = by_keys(ui, context, state, &layout, &response);
+    if let Some((tile, place)) = focused {
+        let value = Bytes(state.values.get(tile).copied().unwrap_or(0));
+        let (short, exact) = (context.short(value), value.exact());
+        spoken = format!("{spoken}; tile {} {short}, {exact}", thousands(tile as u64));
+        keys::ring_at(ui.painter(), place.expand(3.0), theme);
+        context.shared.tile_hovered = Some(tile as u32);
+    }
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     take_input(ui, context, state, &layout, &response, theme);
     titles(ui, context, theme, &layout);
     outlines(ui, context, &layout, theme);
-    let Some(tile) = response.hover_pos().and_then(|at| layout.tile_at(at)).filter(|_| !response.dragged()) else {
-        return;
+    let under = response.hover_pos().and_then(|at| layout.tile_at(at)).filter(|_| !response.dragged());
+    let thing = |tile: usize| {
+        let bytes = state.values.get(tile).copied().unwrap_or(0).to_string();
+        Thing::named(format!("tile {tile}")).copies("Copy bytes", bytes).does("Choose").does("Add").on_tile(tile as u32)
     };
+    let focused = focused.map(|(tile, place)| (thing(tile), place));
+    if let Some((thing, command)) = menu::of_thing(ui, context, room, under.map(thing), focused)
+        && let Some(tile) = thing.shows.iter().find_map(|show| show.tile)
+    {
+        choose(&mut context.shared.tiles, tile, command == 1);
+    }
+    let Some(tile) = under else { return };
     context.shared.tile_hovered = Some(tile as u32);
     response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, memory, state, &layout, tile));
 }
@@ -147,6 +166,61 @@ fn titles(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, layout: &Layout
             }
             context.shared.tiles.extend((ipu * layout.per_ipu..(ipu + 1) * layout.per_ipu).map(|tile| tile as u32));
         }
+    }
+}
+
+/// The arrows go from tile to tile, Enter chooses one; with Shift it is added. Returns the tile and its place.
+fn by_keys(
+    ui: &Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut State,
+    layout: &Layout,
+    response: &egui::Response,
+) -> Option<(usize, Rect)> {
+    let pressed = keys::field(ui, response);
+    if !pressed.has_focus {
+        return None;
+    }
+    let tiles: Vec<usize> = layout.tiles().filter(|&tile| layout.rect(tile).is_some()).collect();
+    let known = |tile: usize| tiles.iter().position(|&other| other == tile);
+    let chosen = context.shared.tiles.last().map(|&tile| tile as usize);
+    let from = state.at.or(chosen).and_then(known).unwrap_or(0);
+    let to = if pressed.first {
+        0
+    } else if pressed.last {
+        tiles.len().saturating_sub(1)
+    } else if pressed.by == Vec2::ZERO {
+        from
+    } else {
+        // The cells of a map lie in rows and columns: the next one is a cell's size away, over any gap.
+        let start = tiles.get(from).and_then(|&tile| layout.rect(tile))?.center();
+        let step = pressed.by * layout.cell;
+        let ahead = (1..=3).map(|far| start + step * far as f32).find_map(|at| layout.tile_at(at));
+        let beside = || {
+            let places: Vec<Rect> = layout.panels.iter().map(|(_, panel)| *panel).collect();
+            let own = layout.panels.iter().position(|(_, panel)| panel.contains(start))?;
+            let (ipu, panel) = layout.panels[keys::neighbour(&places, own, pressed.by)?];
+            let at = start.clamp(panel.min + layout.cell / 2.0, panel.max - layout.cell / 2.0);
+            layout.tile_at(at).or(Some(ipu * layout.per_ipu))
+        };
+        ahead.or_else(beside).and_then(known).unwrap_or(from)
+    };
+    let tile = *tiles.get(to)?;
+    state.at = Some(tile);
+    if pressed.enter {
+        choose(&mut context.shared.tiles, tile as u32, pressed.adds);
+    }
+    Some((tile, layout.rect(tile)?))
+}
+
+/// Chooses a tile alone, or adds it; added once more it goes.
+fn choose(chosen: &mut Vec<u32>, tile: u32, adds: bool) {
+    match chosen.iter().position(|&other| other == tile).filter(|_| adds) {
+        Some(at) => {
+            chosen.remove(at);
+        }
+        None if adds => chosen.push(tile),
+        None => *chosen = vec![tile],
     }
 }
 
@@ -237,14 +311,8 @@ fn take_input(
             _ => None,
         };
     } else if response.clicked() {
-        match tile.map(|tile| tile as u32) {
-            Some(tile) if adds => match chosen.iter().position(|&other| other == tile) {
-                Some(at) => {
-                    chosen.remove(at);
-                }
-                None => chosen.push(tile),
-            },
-            Some(tile) => *chosen = vec![tile],
+        match tile {
+            Some(tile) => choose(chosen, tile as u32, adds),
             None => chosen.clear(),
         }
     }

@@ -23,6 +23,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("click, shift click", "Tiles: choose a tile, add one"),
     ("drag", "Tiles: choose many"),
     ("double click", "Tiles: one IPU, or all of them"),
+    ("Enter, Shift Enter", "Tiles: choose the tile that the arrows are at, add it"),
 ];
 
 /// IPUs in the list to choose from.
@@ -45,6 +46,8 @@ struct State {
     groups: Vec<profile::Group>,
     groups_of: Option<Breakdown>,
     drag_from: Option<Pos2>,
+    /// The tile that the arrows are at.
+    at: Option<usize>,
     map: CachedRaster,
     curve: CachedRaster,
     limit: Option<u64>,
@@ -134,6 +137,9 @@ pub fn headline(
         }
         (None, _) => (Mark::Unknown, theme.text, format!("{count} tiles"), "bytes by tile are not known".to_owned()),
     };
+    let spoken = format!("{answer}, {more}");
+    let said = ui.interact(rect, ui.scope_id().with("headline"), egui::Sense::hover());
+    said.widget_info(|| WidgetInfo::labeled(Role::Label, true, &spoken));
     let y = rect.top() + 14.0;
     paint_mark(ui.painter(), Pos2::new(rect.left() + 7.0, y), mark, theme);
     let at = Pos2::new(rect.left() + 22.0, y);

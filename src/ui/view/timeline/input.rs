@@ -5,7 +5,7 @@ use egui::{Key, PointerButton, Ui};
 use super::{Asked, Places, State, map};
 use crate::ui::session::{SpaceData, ViewContext};
 use crate::ui::widget::axis::Span;
-use crate::ui::widget::pan;
+use crate::ui::widget::{keys, pan};
 
 /// Fewest points that fill the width.
 const LEAST: f64 = 4.0;
@@ -20,7 +20,7 @@ pub fn take(
 ) {
     let mut x = places.x;
     pointer(ui, context, state, data, places, &mut x);
-    if !ui.ctx().egui_wants_keyboard_input() {
+    if keys::are_free(ui.ctx()) {
         keys(ui, context, state, data, places, &mut x);
     }
     match asked {
@@ -92,6 +92,14 @@ fn keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
     }
     if fit {
         focus(context, state, data, places, x);
+    }
+    context.step_by(keys::steps(ui), data.map.points);
+    // The brackets are the ends of what is measured.
+    let (from, to) = ui.input(|i| (i.key_pressed(Key::OpenBracket), i.key_pressed(Key::CloseBracket)));
+    if from || to {
+        let step = context.step();
+        let (low, high) = context.shared.measured.unwrap_or((step, step));
+        context.shared.measured = Some(if from { (step, high.max(step)) } else { (low.min(step), step) });
     }
     if next != 0 {
         step_to_allocation(context, data, next);

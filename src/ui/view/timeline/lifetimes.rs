@@ -6,6 +6,7 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 use rayon::slice::ParallelSliceMut as _;
 
+use super::super::menu;
 use super::{AT_ONCE, Groups, Places, map};
 use crate::analysis::contributors::contributors;
 use crate::analysis::pyramid::MaxPyramid;
@@ -15,6 +16,7 @@ use crate::ui::session::{Document, Job, LaterRaster, Lit, RowScope, Scene, Space
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::{self, paint_cut, segmented};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Slot, Theme, mix, size};
 
@@ -116,6 +118,7 @@ pub fn show(
     let rows = Arc::clone(&state.shown);
     let count = rows.lines.len();
     let visible = f64::from(rect.height() / ROW);
+    by_keys(ui, context, state, data, rect, visible);
     scroll(ui, context, state, data, rect, count, visible);
     let y = Span::new(-(state.top + visible), -state.top);
     let key = (
@@ -382,7 +385,7 @@ fn one(
     let size_at = Pos2::new(line.left() - 10.0, y);
     painter.text(size_at, Align2::RIGHT_CENTER, context.short(Bytes(bytes)), small.clone(), theme.text2);
     let selected = context.shared.selected == Some(buffer);
-    let response = ui.interact(sensed, ui.scope_id().with(("lifetime", row)), Sense::click());
+    let response = ui.interact(sensed, ui.scope_id().with(("lifetime", row)), Sense::CLICK);
     let spoken = format!(
         "{name} {}, steps {} to {}",
         context.short(Bytes(bytes)),
@@ -419,7 +422,7 @@ fn one(
         let at = Pos2::new((left - 6.0 - galley.size().x).max(line.left() + 4.0), y - galley.size().y / 2.0);
         painter.galley(at, galley, theme.text);
     }
-    if selected || response.hovered() || response.has_focus() {
+    if selected || response.hovered() {
         let outline = Rect::from_min_max(
             Pos2::new(left, line.top() + 1.0),
             Pos2::new(right.max(left + 2.0), line.bottom() - 1.0),
@@ -462,6 +465,47 @@ fn one(
             map::tooltip(ui, context, theme, scene, &item);
         }
     });
+}
+
+/// The arrows choose the row above or below, Enter shows it in full.
+fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, rect: Rect, visible: f64) {
+    let rows = Arc::clone(&state.shown);
+    let count = rows.lines.len();
+    let field = ui.interact(rect, ui.scope_id().with("lifetimes"), Sense::FOCUSABLE);
+    field.widget_info(|| WidgetInfo::labeled(Role::Table, true, format!("Lifetimes of {count} rows")));
+    let pressed = keys::field(ui, &field);
+    if pressed.has_focus {
+        let selected = context.shared.selected;
+        menu::aim(context, selected, rect);
+    }
+    if count == 0 || !(pressed.moves() || pressed.enter) {
+        return;
+    }
+    let buffer_of = |line: u32| {
+        let group = rows.groups.get(line as usize).map(|group| group.largest);
+        group.or_else(|| data.map.boxes.get(line as usize).map(|item| item.buffer))
+    };
+    let selected = context.shared.selected;
+    let own = selected.and_then(|buffer| data.row_of.get(buffer.index()).copied());
+    let now = match (rows.groups.is_empty(), own) {
+        (true, Some(own)) => rows.lines.iter().position(|line| *line == own),
+        _ => rows.lines.iter().position(|line| selected.is_some() && buffer_of(*line) == selected),
+    };
+    let to = match now {
+        _ if pressed.first => 0,
+        _ if pressed.last => count - 1,
+        None => 0,
+        Some(now) => {
+            let by = pressed.by.y as isize + (f64::from(pressed.pages) * visible.floor()) as isize;
+            now.saturating_add_signed(by).min(count - 1)
+        }
+    };
+    context.shared.selected = rows.lines.get(to).and_then(|line| buffer_of(*line)).or(selected);
+    if pressed.enter
+        && let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer))
+    {
+        context.shared.range = Some(map::fit_time(item, Span::new(0.0, f64::from(data.map.points.max(1)))));
+    }
 }
 
 /// Wheel and selection move the rows.

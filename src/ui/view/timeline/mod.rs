@@ -35,6 +35,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("click above", "Pin a step for every view"),
     ("drag on the axis", "Measure a range of steps"),
     ("Shift drag", "Measure a range of steps"),
+    ("[ ]", "Measure from the chosen step, up to it"),
     ("wheel over lifetimes", "Scroll the rows; with Ctrl zoom"),
 ];
 

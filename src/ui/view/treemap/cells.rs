@@ -23,6 +23,8 @@ pub struct Cell {
     pub class: Class,
     /// Filled, not a frame.
     pub leaf: bool,
+    /// How many frames it lies in.
+    pub depth: u32,
     /// Bytes.
     pub bytes: Bytes,
     /// Share of padding.
@@ -73,11 +75,11 @@ impl Place<'_> {
         if self.tree.nodes.get(root).is_none() {
             return cells;
         }
-        self.divide(root, rect, &mut cells);
+        self.divide(root, rect, 0, &mut cells);
         cells
     }
 
-    fn divide(&self, at: usize, rect: Rect, cells: &mut Vec<Cell>) {
+    fn divide(&self, at: usize, rect: Rect, depth: u32, cells: &mut Vec<Cell>) {
         let node = &self.tree.nodes[at];
         // Parts: the nodes below, and buffers that end here.
         let mut parts: Vec<(u64, Option<usize>, Option<BufferId>)> =
@@ -101,6 +103,7 @@ impl Place<'_> {
                 rect: place,
                 class,
                 leaf: true,
+                depth,
                 bytes: Bytes(value),
                 padding_share: 0.0,
             };
@@ -123,7 +126,7 @@ impl Place<'_> {
             cells.push(Cell { node: inmost, buffer, leaf, padding_share, ..whole });
             if !leaf {
                 let inner = Rect::from_min_max(place.min + Vec2::new(2.0, HEAD), place.max - Vec2::splat(3.0));
-                self.divide(inmost, inner, cells);
+                self.divide(inmost, inner, depth + 1, cells);
             }
         }
     }

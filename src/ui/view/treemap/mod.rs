@@ -1,6 +1,7 @@
 //! Treemap and icicle of what lives at the step: area is bytes, the hatched part of each cell is padding, layers are
 //! folded.
 
+mod by_keys;
 mod cells;
 mod forest;
 mod list;
@@ -18,6 +19,7 @@ use crate::ui::session::{FindKey, Job, Scene, ViewContext};
 use crate::ui::widget::controls::{self, paint_cut, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::icicle::{Icicle, IcicleState};
+use crate::ui::widget::keys;
 use crate::ui::widget::raster::{CachedRaster, Hatch};
 use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
 use cells::{Cell, Place};
@@ -36,6 +38,9 @@ enum Form {
     Icicle,
 }
 
+/// Parts of what fills the view that are named for those who do not see them; the rest is smaller.
+const SPOKEN: usize = 60;
+
 struct State {
     form: Form,
     fold: bool,
@@ -49,6 +54,8 @@ struct State {
     names: Vec<String>,
     /// The node that fills the view.
     root: usize,
+    /// The part of it that the arrows are at.
+    at: Option<by_keys::At>,
     /// What is placed, and for which tree, node and rectangle.
     placed: Vec<Cell>,
     placed_for: Option<(u64, usize, [u32; 4])>,
@@ -74,6 +81,7 @@ impl Default for State {
             classes: [0; Class::ALL.len()],
             names: Vec::new(),
             root: 0,
+            at: None,
             placed: Vec::new(),
             placed_for: None,
             raster: CachedRaster::default(),
@@ -148,6 +156,7 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
         for node in state.tree.nodes.iter().filter(|node| !node.buffers.is_empty()) {
             state.classes[node.class as usize] += node.bytes.0;
         }
+        state.at = None;
         state.names = (0..tree.nodes.len()).map(|node| cells::name_of(tree, node)).collect();
         if let Some(name) = state.names.first_mut() {
             "everything".clone_into(name);
@@ -281,9 +290,10 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_
     state.lit.1 = found;
     let target = answer.hovered.filter(|_| answer.rest == 0).and_then(|node| tree.largest(scene.program, node));
     let out: &[&str] = if state.root == 0 { &[] } else { &["Go out"] };
+    let (node, place) = answer.focused.map_or((None, plot), |(node, place)| (Some(node), place));
+    menu::aim(context, node.and_then(|node| tree.largest(scene.program, node)), place);
     if menu::show_with(ui, context, plot, target, out).is_some() {
-        let parent = tree.nodes[state.root].parent;
-        go(context, state, parent);
+        go(context, state, by_keys::outside(&tree, state.root));
         return;
     }
     if let Some(node) = answer.hovered.filter(|_| answer.rest == 0) {
@@ -319,6 +329,7 @@ fn cell_of(tree: &Tree, node: usize, rect: Rect) -> Cell {
         buffer,
         rect,
         class: own.class,
+        depth: 0,
         leaf: own.children.is_empty(),
         bytes: own.bytes,
         padding_share,
@@ -365,8 +376,19 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, 
         caption(&painter, context, theme, scene, state, cell);
     }
     let response = ui.interact(plot, ui.scope_id().with("treemap"), Sense::click());
-    let spoken =
+    let keyed = by_keys::take(ui, state, &response, &placed, context.shared.selected);
+    let whole = state.tree.nodes.first().map_or(Bytes::ZERO, |node| node.bytes);
+    let mut spoken =
         format!("Treemap of {} buffers", thousands(state.tree.nodes.first().map_or(0, |node| node.count as u64)));
+    for (i, cell) in placed.iter().enumerate().filter(|(_, cell)| cell.depth == 0).take(SPOKEN) {
+        let part = ui.interact(cell.rect, ui.scope_id().with(("part", i)), Sense::hover());
+        part.widget_info(|| WidgetInfo::labeled(Role::TreeItem, true, words_of(context, scene, state, cell, whole)));
+    }
+    if let Some(cell) = &keyed.cell {
+        spoken = format!("{spoken}; {}", words_of(context, scene, state, cell, whole));
+        keys::ring_at(&painter, cell.rect, theme);
+        context.shared.hovered = cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node));
+    }
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     if let Some(selected) = context.shared.selected
         && let Some(cell) = placed.iter().filter(|cell| cell.leaf).find(|cell| holds(state, cell, selected))
@@ -377,10 +399,16 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, 
     state.placed = placed;
     let target = under.as_ref().and_then(|cell| cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
     let out: &[&str] = if state.root == 0 { &[] } else { &["Go out"] };
-    if menu::show_with(ui, context, plot, target, out).is_some() {
-        let parent = state.tree.nodes[state.root].parent;
-        go(context, state, parent);
+    let aimed = keyed.cell.and_then(|cell| cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
+    menu::aim(context, aimed, keyed.cell.map_or(plot, |cell| cell.rect));
+    if menu::show_with(ui, context, plot, target, out).is_some() || (keyed.back && state.root != 0) {
+        let (left, to) = (state.root, by_keys::outside(&state.tree, state.root));
+        state.at = Some((left, None));
+        go(context, state, to);
         return;
+    }
+    if let Some(cell) = keyed.cell.filter(|_| keyed.enter) {
+        return enter(context, scene, state, &cell);
     }
     let Some(cell) = under else { return };
     painter.rect_stroke(cell.rect, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
@@ -391,16 +419,31 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, 
             context.shared.selected = Some(buffer);
             context.go("timeline");
         }
-    } else if response.clicked() {
-        if cell.buffer.is_some() || state.tree.nodes[cell.node].children.is_empty() && state.root == cell.node {
-            context.shared.selected = largest;
-        } else {
-            go(context, state, cell.node);
-            context.shared.selected = None;
-        }
+    } else if response.clicked_by(egui::PointerButton::Primary) {
+        enter(context, scene, state, &cell);
     }
-    let whole = state.tree.nodes.first().map_or(Bytes::ZERO, |node| node.bytes);
     response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, scene, state, &cell, whole));
+}
+
+/// Goes into a part, or selects the buffer that it is.
+fn enter(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, cell: &Cell) {
+    if cell.buffer.is_some() || state.tree.nodes[cell.node].children.is_empty() && state.root == cell.node {
+        context.shared.selected = cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node));
+    } else {
+        state.at = None;
+        go(context, state, cell.node);
+        context.shared.selected = None;
+    }
+}
+
+/// What a part is called by those who do not see it: name, bytes, share, how many buffers.
+fn words_of(context: &ViewContext<'_>, scene: Scene<'_>, state: &State, cell: &Cell, whole: Bytes) -> String {
+    let count = match cell.buffer {
+        Some(_) => "a buffer".to_owned(),
+        None => format!("{} buffers", thousands(state.tree.nodes[cell.node].count as u64)),
+    };
+    let (short, exact) = (context.short(cell.bytes), cell.bytes.exact());
+    format!("{} {short}, {exact}, {}, {count}", name_of(scene, state, cell), percent(cell.bytes.0, whole.0))
 }
 
 fn holds(state: &State, cell: &Cell, buffer: BufferId) -> bool {
@@ -456,8 +499,15 @@ fn tooltip(
 ) {
     let names: Vec<&str> =
         state.tree.trail(cell.node).into_iter().skip(1).map(|n| state.tree.nodes[n].name.as_str()).collect();
-    let title = if names.is_empty() { "everything".to_owned() } else { names.join("/") };
-    ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
+    let whole_name = if names.is_empty() { "everything".to_owned() } else { names.join("/") };
+    // What stands on it comes first, whole; then where it is in the tree.
+    let title = name_of(scene, state, cell);
+    if title != whole_name {
+        ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text(whole_name, size::SMALL, Weight::Regular, theme.text2));
+    } else {
+        ui.label(text(whole_name, size::BODY, Weight::SemiBold, theme.text));
+    }
     if let Some(buffer) = cell.buffer {
         ui.label(text(scene.program.buffer_name(buffer), size::SMALL, Weight::Mono, theme.text2));
     }

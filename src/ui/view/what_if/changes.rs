@@ -8,6 +8,7 @@ use crate::model::{Bytes, UnitSystem};
 use crate::ui::session::{Action, Tried, ViewContext};
 use crate::ui::widget::controls::{button, cut_label, hairline, link, paint_gauge, toggle};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
 
 use super::{sets, standing};
@@ -29,7 +30,7 @@ pub fn show(
     advice: Option<&Advice>,
     tried: Option<&Tried>,
 ) {
-    egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]).show(ui, |ui| {
+    keys::scrolled(egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]), ui, true, |ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 8 }).show(ui, |ui| {
             ui.horizontal(|ui| {
@@ -147,7 +148,7 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
         .hint_text(text(hint, size::SMALL, Weight::Mono, theme.text3))
         .desired_width(f32::INFINITY)
         .margin(Margin::symmetric(8, 5));
-    let response = ui.add(edit);
+    let response = ui.add(edit).on_hover_text(hint);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Your own change"));
     if response.changed() {
         state.error = None;

@@ -13,7 +13,7 @@ use egui::{Pos2, Rect, Sense, Ui, Vec2};
 use crate::model::{Bytes, thousands};
 use crate::ui::session::{Tried, ViewContext};
 use crate::ui::widget::axis::{Span, byte_ticks};
-use crate::ui::widget::controls::{hairline, vline};
+use crate::ui::widget::controls::{cut_label, hairline, vline};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Theme, size, space};
@@ -157,8 +157,8 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
         ui.horizontal(|ui| {
             let (mark, _) = ui.allocate_exact_size(Vec2::new(3.0, 15.0), Sense::hover());
             ui.painter().rect_filled(mark, 0.0, theme.warn);
-            let label = egui::Label::new(text(warning, size::SMALL, Weight::Regular, theme.warn)).truncate();
-            ui.add(label).on_hover_text(warning);
+            let room = ui.available_width();
+            cut_label(ui, warning, Weight::Regular.at(size::SMALL), theme.warn, room);
         });
     }
 }

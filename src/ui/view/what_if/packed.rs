@@ -10,6 +10,7 @@ use crate::analysis::packing::Packer;
 use crate::model::{BufferId, Bytes};
 use crate::ui::session::{Tried, ViewContext};
 use crate::ui::widget::axis::Span;
+use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
 use crate::ui::widget::theme::{Theme, size};
@@ -96,7 +97,8 @@ pub fn show(
         units.short(live),
         units.short(lost)
     );
-    child.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).truncate());
+    let room = child.available_width();
+    cut_label(&mut child, &words, Weight::Regular.at(size::SMALL), theme.text2, room);
     let plot = plot_in(rect);
     let limit = tried.memory.capacity;
     let y = Span::new(0.0, (tried.after.expected().0.max(limit.unwrap_or(0)) as f64).max(1.0) * 1.06);

@@ -32,16 +32,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tried: &T
         let name = if row.count > 1 { format!("{}  \u{d7}{}", row.name, row.count) } else { row.name.clone() };
         let at = Pos2::new(rect.left() + 17.0, rect.center().y);
         let room = drawn.left() - at.x - 8.0;
-        let (_, cut) = paint_cut(ui.painter(), at, Align2::LEFT_CENTER, &name, font.clone(), theme.text, room);
+        paint_cut(ui.painter(), at, Align2::LEFT_CENTER, &name, font.clone(), theme.text, room);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("At the peak: {name} {bytes}")));
         if response.hovered() {
             context.shared.hovered = Some(row.buffer);
         }
         if response.clicked() {
             context.select(row.buffer);
-        }
-        if cut {
-            response.on_hover_text(name);
         }
     }
     if tried.standing.len() > ROWS {

@@ -1,0 +1,139 @@
+//! The life of a buffer: its steps, its address, who makes and who reads it.
+
+use egui::{Align, Layout, Pos2, Rect, Sense, Ui, Vec2};
+
+use super::links::{self, To};
+use super::{fact, palette, title};
+use crate::analysis::LifetimeFrom;
+use crate::model::{BufferId, InstructionId, thousands};
+use crate::ui::session::{Scene, SpaceData, ViewContext};
+use crate::ui::widget::controls::{cut_label, link};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size};
+
+/// Readers that are listed before the last.
+const READERS: usize = 3;
+/// The same where all are asked for.
+const MOST_READERS: usize = 60;
+
+/// From when to when it lives, where it lies, who makes and reads it.
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    theme: &Theme,
+    scene: Scene<'_>,
+    data: Option<&SpaceData>,
+    buffer: BufferId,
+) {
+    let Scene { program, analysis, space } = scene;
+    let place = data.and_then(|data| data.box_of(buffer));
+    let unit = data.map_or("step", |data| data.map.axis.unit());
+    ui.horizontal(|ui| {
+        title(ui, theme, "Lifetime");
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            ui.spacing_mut().item_spacing.x = 4.0;
+            let Some(place) = place else {
+                ui.label(text("not known", size::SMALL, Weight::Medium, theme.text));
+                return;
+            };
+            let plain = |ui: &mut Ui, words: &str| {
+                ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
+            };
+            links::number(ui, context, theme, "Last", &thousands(place.end.into()), 90.0, To::Step(place.end));
+            plain(ui, "to");
+            links::number(ui, context, theme, "First", &thousands(place.start.into()), 90.0, To::Step(place.start));
+            plain(ui, &format!("{unit}s"));
+        });
+    });
+    if let (Some(data), Some(place)) = (data, place) {
+        let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 14.0), Sense::hover());
+        let points = f64::from(data.map.points.max(1));
+        let x = |point: f64| rect.left() + rect.width() * (point / points) as f32;
+        ui.painter().rect_filled(rect, 0.0, theme.inset);
+        let end = x(f64::from(place.end) + 1.0).max(x(f64::from(place.start)) + 1.5);
+        let life = Rect::from_min_max(Pos2::new(x(f64::from(place.start)), rect.top()), Pos2::new(end, rect.bottom()));
+        ui.painter().rect_filled(life, 0.0, palette::slot_of_class(analysis.class_now(program, buffer)).color());
+        let peak = x(f64::from(space.peak_point()) + 0.5);
+        ui.painter().vline(peak, rect.y_range(), egui::Stroke::new(1.5, theme.ink));
+        ui.add_space(4.0);
+        let alive = place.end - place.start + 1;
+        let across = if (place.start..=place.end).contains(&space.peak_point()) { ", across the peak" } else { "" };
+        let words = format!("{} of {} {unit}s{across}", thousands(alive.into()), thousands(data.map.points.into()));
+        links::fact(ui, context, theme, "Alive for", &words, To::Life(place.start, place.end));
+        let region = &data.map.regions[place.region as usize];
+        let allocation = &program.allocations[region.allocation.index()];
+        let values = [
+            (format!("0x{:09X}", place.address - region.base), Some(To::View("heatmap"))),
+            ("in allocation".to_owned(), None),
+            (allocation.index.to_string(), Some(To::Filter(format!("allocation={}", allocation.index)))),
+        ];
+        links::facts(ui, context, theme, "Address", &values);
+    }
+    let from = match analysis.lifetime_from(program, space, buffer) {
+        Some(LifetimeFrom::LiveRange) => "program order",
+        Some(LifetimeFrom::HeapTrace) => "the heap trace",
+        Some(LifetimeFrom::WholeProgram) => "lives throughout",
+        None if program.is_listing => "a message, which does not say",
+        None => "inside a called computation",
+    };
+    fact(ui, theme, "Known from", from);
+    if let Some((first, last)) = space.span(buffer) {
+        let words = format!("{} to {}", thousands(first.into()), thousands(last.into()));
+        match place {
+            Some(place) => {
+                links::fact(ui, context, theme, "Heap events", &words, To::Life(place.start, place.end));
+            }
+            None => fact(ui, theme, "Heap events", &words),
+        }
+    }
+    if let Some(instruction) = program.buffers.instruction_of(buffer) {
+        let point = analysis.live.as_ref().and_then(|live| live.point_of(instruction.0));
+        place_link(ui, context, theme, "Made by", &program.text.instruction_name(instruction), point);
+    }
+    let Some(around) = context.around_buffer(buffer) else { return };
+    let readers = &around.uses.readers;
+    let all = ui.data(|data| data.get_temp::<BufferId>(unfolded())) == Some(buffer);
+    let shown = if all { MOST_READERS } else { READERS };
+    for (i, &(point, row)) in readers.iter().enumerate().take(shown) {
+        let name = program.text.instruction_name(InstructionId(row));
+        place_link(ui, context, theme, if i == 0 { "Read by" } else { "" }, &name, Some(point));
+    }
+    if let Some(&(point, row)) = readers.last().filter(|_| readers.len() > shown) {
+        let between = readers.len() - shown - 1;
+        if between > 0 {
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                let words = format!("{} more", thousands(between as u64));
+                if all {
+                    ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+                } else if link(ui, &words, theme).on_hover_text("List them here").clicked() {
+                    ui.data_mut(|data| data.insert_temp(unfolded(), buffer));
+                }
+            });
+        }
+        let name = program.text.instruction_name(InstructionId(row));
+        place_link(ui, context, theme, "Last read by", &name, Some(point));
+    }
+}
+
+/// Where it is remembered whose readers are all listed.
+fn unfolded() -> egui::Id {
+    egui::Id::unique("all readers are listed")
+}
+
+/// An instruction; a click goes to its step.
+fn place_link(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, words: &str, name: &str, point: Option<u32>) {
+    ui.horizontal(|ui| {
+        let width = ui.available_width();
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let Some(point) = point else {
+                cut_label(ui, name, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
+                return;
+            };
+            if link(ui, &thousands(point.into()), theme).on_hover_text("Go to this step").clicked() {
+                context.shared.step = Some(point);
+            }
+            cut_label(ui, name, Weight::Medium.at(size::SMALL), theme.text, width * 0.56);
+        });
+    });
+}

@@ -1,0 +1,105 @@
+//! The chosen step: how much is live, the holes in it, the largest of it.
+
+use egui::{Align, Layout, Ui};
+
+use super::around::buffer_row;
+use super::links::{self, To};
+use super::{ROWS, readout, title};
+use crate::analysis::scope;
+use crate::model::{BufferId, Bytes, percent, thousands};
+use crate::ui::session::{RowScope, Scene, SpaceData, ViewContext};
+use crate::ui::widget::controls::{cut_label, link, rule};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size};
+
+/// The chosen step: what runs, what is live, the largest of it.
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, data: Option<&SpaceData>) {
+    let step = context.step();
+    let at_peak = context.shared.step.is_none();
+    let unit = data.map_or("step", |data| data.map.axis.unit());
+    let words = if at_peak {
+        format!("The peak, {unit} {}", thousands(step.into()))
+    } else {
+        format!("{unit} {}", thousands(step.into()))
+    };
+    let words = words[..1].to_uppercase() + &words[1..];
+    let is_listing = scene.program.is_listing;
+    let words = if is_listing { "Listed in the message".to_owned() } else { words };
+    ui.horizontal(|ui| {
+        ui.label(text(words, size::LEAD, Weight::SemiBold, theme.text));
+        if !is_listing {
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                let room = ui.available_width();
+                links::number(ui, context, theme, "Step", "in Timeline", room, To::View("timeline"));
+            });
+        }
+    });
+    if let Some(name) = context.instruction_at(step) {
+        let width = ui.available_width();
+        cut_label(ui, &name, Weight::Mono.at(size::SMALL), theme.text2, width);
+    }
+    let live = scene.space.occupancy.as_ref().map_or(scene.space.peak(), |o| Bytes(o.reserved.at(step)));
+    let remark = if is_listing {
+        "together".to_owned()
+    } else if at_peak {
+        "the highest".to_owned()
+    } else {
+        format!("{} of the peak", percent(live.0, scene.space.peak().0))
+    };
+    let to_peak = (!at_peak && !is_listing).then(|| To::Step(scene.space.peak_point()));
+    let rows = if at_peak { RowScope::Peak } else { RowScope::Step };
+    readout(ui, context, theme, live, (&remark, to_peak), To::Rows(rows));
+    rule(ui, theme);
+    let Some(data) = data else { return };
+    let around = context.around_step();
+    let hole = around.as_ref().and_then(|around| around.largest_hole);
+    let largest_hole = hole.filter(|_| !is_listing && data.map.height > data.map.heap_base);
+    if let Some((_, hole)) = largest_hole {
+        links::fact(ui, context, theme, "Largest hole in the heap", &context.short(hole), To::View("heatmap"));
+    }
+    if at_peak {
+        let padding = context.short(scene.space.padding_at_peak);
+        links::fact(ui, context, theme, "Padding", &padding, To::View("padding"));
+        // What a message counts beyond its list may be anything.
+        let rest = if is_listing { "Not listed" } else { "Fragmentation" };
+        let lost = context.short(scene.space.fragmentation());
+        links::fact(ui, context, theme, rest, &lost, To::View(if is_listing { "failure" } else { "heatmap" }));
+    }
+    ui.add_space(6.0);
+    let shown = ROWS * 2;
+    let (count, rows): (usize, Vec<(BufferId, Bytes)>) = if at_peak {
+        let at_peak = &scene.space.at_peak;
+        (at_peak.len(), at_peak.iter().take(shown).map(|&b| (b, scene.program.buffers.size_of(b))).collect())
+    } else {
+        let Some(around) = &around else { return };
+        (around.live, around.largest.iter().take(shown).map(|item| (item.buffer, Bytes(item.size))).collect())
+    };
+    ui.horizontal(|ui| {
+        title(
+            ui,
+            theme,
+            if is_listing {
+                "Largest"
+            } else if at_peak {
+                "Largest at the peak"
+            } else {
+                "Largest at this step"
+            },
+        );
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if link(ui, &format!("all {}", thousands(count as u64)), theme).clicked() {
+                context.shared.rows = if at_peak { RowScope::Peak } else { RowScope::Step };
+                context.go("buffers");
+            }
+        });
+    });
+    for (buffer, bytes) in rows {
+        let op =
+            scene.program.buffers.instruction_of(buffer).map(|i| scene.program.text.op_name(i)).unwrap_or_default();
+        let name = if op.is_empty() { scene.program.buffer_name(buffer) } else { scope::short(&op, 3) };
+        // Some traces leave the names out.
+        let name =
+            if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };
+        buffer_row(ui, context, theme, scene, buffer, &name, bytes);
+    }
+}

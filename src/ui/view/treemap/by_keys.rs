@@ -1,0 +1,64 @@
+//! The treemap by keyboard: the arrows go from part to part of what fills the view, Enter goes in, Backspace out.
+
+use egui::{Rect, Response, Ui};
+
+use super::State;
+use super::cells::Cell;
+use crate::analysis::tree::Tree;
+use crate::model::BufferId;
+use crate::ui::widget::keys;
+
+/// What the arrows are at: a node, or a buffer that lies in it.
+pub type At = (usize, Option<BufferId>);
+
+/// What the keyboard asks for.
+#[derive(Default)]
+pub struct Keyed {
+    /// The part that the arrows are at.
+    pub cell: Option<Cell>,
+    /// Enter was pressed on it.
+    pub enter: bool,
+    /// Backspace was pressed.
+    pub back: bool,
+}
+
+/// Takes the keys of this frame.
+pub fn take(ui: &Ui, state: &mut State, response: &Response, placed: &[Cell], selected: Option<BufferId>) -> Keyed {
+    let pressed = keys::field(ui, response);
+    let free = keys::are_free(ui.ctx()) && !pressed.has_focus;
+    let back = pressed.back || (free && ui.input(|input| input.key_pressed(egui::Key::Backspace)));
+    if !pressed.has_focus {
+        return Keyed { back, ..Keyed::default() };
+    }
+    let parts: Vec<&Cell> = placed.iter().filter(|cell| cell.depth == 0).collect();
+    let is_at = |cell: &&Cell, at: At| (cell.node, cell.buffer) == at;
+    let encloses = |cell: &&Cell, node: usize| state.tree.trail(node).contains(&cell.node);
+    let known = state.at.and_then(|at| {
+        let exactly = parts.iter().position(|cell| is_at(cell, at));
+        exactly.or_else(|| parts.iter().position(|cell| cell.buffer.is_none() && encloses(cell, at.0)))
+    });
+    let chosen = || selected.and_then(|buffer| parts.iter().position(|cell| cell.buffer == Some(buffer)));
+    let from = known.or_else(chosen).unwrap_or(0);
+    let to = if pressed.first {
+        0
+    } else if pressed.last {
+        parts.len().saturating_sub(1)
+    } else if known.is_some() && pressed.moves() {
+        let places: Vec<Rect> = parts.iter().map(|cell| cell.rect).collect();
+        keys::neighbour(&places, from, pressed.by).unwrap_or(from)
+    } else {
+        from
+    };
+    let cell = parts.get(to).map(|cell| **cell);
+    state.at = cell.map(|cell| (cell.node, cell.buffer));
+    Keyed { cell, enter: pressed.enter, back }
+}
+
+/// The node to go out to: nodes that hold nothing but one other are passed over.
+pub fn outside(tree: &Tree, node: usize) -> usize {
+    let mut at = tree.nodes.get(node).map_or(0, |node| node.parent);
+    while at != 0 && tree.nodes[at].children.len() == 1 && tree.nodes[at].buffers.is_empty() {
+        at = tree.nodes[at].parent;
+    }
+    at
+}
