@@ -54,7 +54,7 @@ fn overview() {
     walk.key(Key::ArrowDown);
     walk.key(Key::Escape);
     assert!(!walk.says("Copy name"), "Esc closes the menu");
-    walk.tab_to(Role::Link, "all ");
+    walk.tab_to(Role::Link, "open Buffers");
     walk.key(Key::Enter);
     assert_eq!(walk.view(), "buffers");
 }
@@ -69,7 +69,7 @@ fn failure() {
     assert_eq!(walk.view(), "overview");
 
     let mut walk = open("failure");
-    walk.tab_to(Role::Button, "Copy");
+    walk.tab_to(Role::Button, "Copy.");
     walk.press(Modifiers::NONE, Key::Enter);
     assert!(walk.copied().contains("Ran out of memory on HBM"), "the message is copied as it was");
 }
@@ -170,7 +170,8 @@ fn treemap_and_icicle() {
         walk.menu();
         assert_eq!(walk.focused(), "Copy name", "{form}");
         walk.key(Key::Escape);
-        assert!(walk.focused().starts_with(if form == "Treemap" { "Treemap of " } else { "Icicle of " }));
+        let back = if form == "Treemap" { "Treemap of " } else { "Icicle of " };
+        assert!(walk.focused().starts_with(back), "{form}: closing gives the focus back: {}", walk.focused());
     }
 }
 
@@ -301,7 +302,7 @@ fn report() {
     assert!(walk.copied().contains("GiB"));
 
     let mut walk = open("report");
-    walk.tab_to(Role::Button, "Copy");
+    walk.tab_to(Role::Button, "Copy.");
     walk.press(Modifiers::NONE, Key::Enter);
     assert!(walk.copied().contains("GiB"));
     walk.key(Key::Escape);
@@ -318,7 +319,7 @@ fn tiles() {
     walk.click_at(&map, 0.31, 0.42);
     let chosen = walk.shared().tiles.clone();
     assert_eq!(chosen.len(), 1);
-    walk.right_click(Role::Image, &map);
+    walk.right_click_at(&map, 0.31, 0.42);
     walk.click(Role::MenuItem, "Show in Memory");
     assert_eq!(walk.view(), "memory");
     assert_eq!(walk.shared().tiles, chosen);

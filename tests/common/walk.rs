@@ -106,6 +106,13 @@ impl Walk {
         self.click_pos(at, PointerButton::Secondary);
     }
 
+    /// Opens the menu at a place of a picture, in shares of its width and height.
+    pub fn right_click_at(&mut self, label: &str, x: f32, y: f32) {
+        let rect = self.rect(label);
+        let at = Pos2::new(rect.left() + rect.width() * x, rect.top() + rect.height() * y);
+        self.click_pos(at, PointerButton::Secondary);
+    }
+
     /// Clicks at a place of a picture, in shares of its width and height.
     pub fn click_at(&mut self, label: &str, x: f32, y: f32) {
         let rect = self.rect(label);
@@ -189,7 +196,7 @@ impl Walk {
         node.and_then(|node| node.accesskit_node().label()).unwrap_or_default()
     }
 
-    /// Presses Tab until something of a role has the focus whose name begins with some words.
+    /// Presses Tab until something of a role has the focus whose name begins with some words, or is those before a stop.
     pub fn tab_to(&mut self, role: Role, start: &str) {
         let mut seen = Vec::new();
         for _ in 0..400 {
@@ -199,7 +206,10 @@ impl Walk {
                 let focused = all.find(|node| node.accesskit_node().is_focused());
                 focused.is_some_and(|node| {
                     let node = node.accesskit_node();
-                    node.role() == role && node.label().is_some_and(|label| label.starts_with(start))
+                    // A name that ends with a stop is meant whole.
+                    let is_meant =
+                        |label: &str| start.strip_suffix('.').map_or(label.starts_with(start), |whole| label == whole);
+                    node.role() == role && node.label().is_some_and(|label| is_meant(&label))
                 })
             };
             if found {

@@ -212,13 +212,13 @@ fn popup(
         Some(at) => menu.at_position(at),
         None => menu.at_pointer_fixed(),
     };
-    let was_open = menu.is_open();
     let shown = menu.show(|ui| {
         ui.set_min_width(240.0);
         let theme = Theme::of(ui.ctx());
         rows(ui, context, &theme)
     });
-    if was_open && !Popup::is_id_open(ui.ctx(), ui.scope_id().with("buffer menu")) {
+    // It may have been closed before this was called, by Esc for instance.
+    if context.locals.get::<Target>().back.is_some() && !opened && !Popup::is_any_open(ui.ctx()) {
         give_back(ui.ctx(), context);
     }
     shown.and_then(|shown| shown.inner)

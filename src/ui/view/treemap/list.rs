@@ -163,6 +163,9 @@ pub fn show(
         },
     );
     let at = |row: usize| buffers.get(row).copied();
+    if let Some((row, cell)) = answer.focused {
+        menu::aim(context, at(row), cell);
+    }
     menu::show(&ui, context, place, answer.hovered.and_then(at));
     if let Some(buffer) = answer.hovered.and_then(at) {
         context.shared.hovered = Some(buffer);
