@@ -44,7 +44,7 @@ fn overview() {
     assert_eq!(walk.view(), "timeline");
 
     let mut walk = open("overview");
-    let table = walk.into_field("Table of largest");
+    let table = walk.go_to_field("Table of largest");
     assert!(!table.contains(';'), "no row has it yet: {table}");
     walk.key(Key::ArrowDown);
     assert!(walk.focused().contains(&row), "{} says {row}", walk.focused());
@@ -109,7 +109,7 @@ fn timeline() {
     assert_eq!(walk.shared().range, None);
     walk.tab_to(Role::RadioButton, "Lifetimes");
     walk.key(Key::Enter);
-    walk.into_field("Lifetimes of ");
+    walk.go_to_field("Lifetimes of ");
     walk.key(Key::Home);
     let largest = walk.selected();
     walk.key(Key::ArrowDown);
@@ -139,7 +139,7 @@ fn treemap_and_icicle() {
         let mut walk = open("treemap");
         walk.tab_to(Role::RadioButton, form);
         walk.key(Key::Enter);
-        let at = walk.into_field(if form == "Treemap" { "Treemap of " } else { "Icicle of " });
+        let at = walk.go_to_field(if form == "Treemap" { "Treemap of " } else { "Icicle of " });
         let said = at.split("; ").nth(1).expect("the box that has the focus").to_owned();
         assert!(said.contains("GiB"), "{said}");
         let mut seen = vec![said];
@@ -183,7 +183,7 @@ fn heat_map() {
     assert!(walk.step().is_some() && walk.selected().is_some());
 
     let mut walk = open("heatmap");
-    let at = walk.into_field("Heat map of HBM");
+    let at = walk.go_to_field("Heat map of HBM");
     assert!(at.contains("% filled"), "{at}");
     walk.key(Key::ArrowLeft);
     let beside = walk.focused();
@@ -218,7 +218,7 @@ fn padding() {
     let before = walk.words();
     walk.key(Key::ArrowDown);
     assert_ne!(walk.words(), before, "another shape has the card");
-    walk.into_field("Table of shapes");
+    walk.go_to_field("Table of shapes");
     walk.key(Key::End);
     let last = walk.focused();
     walk.key(Key::Home);
@@ -243,7 +243,7 @@ fn buffers() {
     assert!(walk.says("show 1 hidden"));
 
     let mut walk = open("buffers");
-    walk.into_field("Table of buffers");
+    walk.go_to_field("Table of buffers");
     walk.key(Key::ArrowDown);
     assert_eq!(walk.selected(), Some(by_mouse), "the first row");
     walk.key(Key::PageDown);
@@ -256,7 +256,7 @@ fn buffers() {
     walk.modified(Modifiers::COMMAND, Key::F);
     walk.type_text("Filter buffers", "category:param");
     walk.key(Key::Escape);
-    walk.into_field("Table of buffers");
+    walk.go_to_field("Table of buffers");
     walk.key(Key::Home);
     walk.key(Key::Enter);
     assert_eq!(walk.view(), "timeline", "Enter shows it in time");
@@ -269,7 +269,7 @@ fn what_if() {
     let before = walk.words();
     walk.click(Role::Switch, &switch);
     assert_ne!(walk.words(), before);
-    assert_eq!(walk.shared().changes.on.is_empty(), false);
+    assert!(!walk.shared().changes.on.is_empty());
 
     let mut walk = open("whatif");
     walk.tab_to(Role::Switch, &switch);
@@ -325,7 +325,7 @@ fn tiles() {
     assert_eq!(walk.shared().tiles, chosen);
 
     let mut walk = ipu("tiles");
-    let at = walk.into_field("Total with gaps of");
+    let at = walk.go_to_field("Total with gaps of");
     assert!(at.contains("; tile "), "{at}");
     walk.key(Key::ArrowRight);
     walk.key(Key::ArrowDown);
@@ -352,7 +352,7 @@ fn tile_memory() {
     assert!(row.starts_with(&walk.copied()));
 
     let mut walk = ipu("memory");
-    let first = walk.into_field("Table of ");
+    let first = walk.go_to_field("Table of ");
     walk.key(Key::ArrowDown);
     assert!(walk.focused().len() > first.len(), "the row is said: {}", walk.focused());
     walk.key(Key::F6);
@@ -378,7 +378,7 @@ fn liveness() {
     let step = walk.step().expect("the arrows choose a step");
     walk.key(Key::ArrowDown);
     assert_ne!(walk.step(), Some(step));
-    walk.into_field("Table of program tree");
+    walk.go_to_field("Table of program tree");
     walk.key(Key::Home);
     let folded = walk.words().len();
     walk.key(Key::Enter);
@@ -394,7 +394,7 @@ fn insights() {
     assert!(walk.says("Copy name") && walk.says("Show in Tiles"), "{:?}", walk.words());
 
     let mut walk = ipu("insights");
-    walk.into_field("Table of ");
+    walk.go_to_field("Table of ");
     walk.key(Key::ArrowDown);
     walk.menu();
     assert_eq!(walk.focused(), "Copy name");
@@ -414,7 +414,7 @@ fn runtime() {
     assert!(row.starts_with(&walk.copied()));
 
     let mut walk = made("gpu_training.xplane.pb", "runtime");
-    walk.into_field("Table of in use at the peak");
+    walk.go_to_field("Table of in use at the peak");
     walk.key(Key::ArrowDown);
     assert!(walk.focused().contains(&row), "{}", walk.focused());
     walk.menu();
@@ -431,7 +431,7 @@ fn live_arrays() {
     assert!(walk.says("frames, "), "{:?}", walk.words());
 
     let mut walk = made("tpu_training.prof", "live");
-    let whole = walk.into_field("Stacks of what is alive");
+    let whole = walk.go_to_field("Stacks of what is alive");
     assert!(whole.contains("; "), "{whole}");
     walk.key(Key::Enter);
     assert_ne!(walk.focused().split(',').next(), whole.split(',').next(), "into a frame");
@@ -450,7 +450,7 @@ fn allocator() {
     assert!(walk.copied().parse::<u64>().is_ok());
 
     let mut walk = made("gpu_0_bfc.memory_dump", "allocator");
-    let at = walk.into_field("Chunks by address");
+    let at = walk.go_to_field("Chunks by address");
     walk.key(Key::ArrowRight);
     assert_ne!(walk.focused(), at, "the arrows go from chunk to chunk");
     assert!(walk.focused().contains(" B"), "{}", walk.focused());

@@ -221,7 +221,7 @@ impl Walk {
     }
 
     /// Presses F6 until a picture or table has the focus whose name begins with some words; returns what is said of it.
-    pub fn into_field(&mut self, start: &str) -> String {
+    pub fn go_to_field(&mut self, start: &str) -> String {
         let mut seen = Vec::new();
         for _ in 0..12 {
             self.key(Key::F6);

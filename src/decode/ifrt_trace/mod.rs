@@ -313,7 +313,9 @@ mod tests {
             number(&mut event, 4, *size);
             if packed {
                 let mut list = Vec::new();
-                devices.iter().for_each(|&device| varint(&mut list, device));
+                for &device in devices {
+                    varint(&mut list, device);
+                }
                 bytes(&mut event, 5, &list);
             } else {
                 for &device in devices {

@@ -53,7 +53,7 @@ impl App {
                     commands.push(Command::HideNames);
                 }
                 if self.files.current().is_some() {
-                    self.quick(ui, theme, &mut commands);
+                    Self::quick(ui, theme, &mut commands);
                 }
             });
         });
@@ -63,7 +63,7 @@ impl App {
     }
 
     /// What is wanted often, where there is room for it.
-    fn quick(&self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
+    fn quick(ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
         for (words, command, room) in
             [("Copy picture", Command::CopyPicture, 480.0), ("Find buffer, op, scope", Command::Find, 260.0)]
         {

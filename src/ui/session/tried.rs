@@ -112,7 +112,9 @@ impl Tried {
             .zip(&base_by_class)
             .map(|(class, &throughout)| {
                 let mut curve = memory.curve_of(&after, |family| class_of.get(family) == Some(class));
-                curve.iter_mut().for_each(|bytes| *bytes = bytes.saturating_add(throughout));
+                for bytes in &mut curve {
+                    *bytes = bytes.saturating_add(throughout);
+                }
                 curve
             })
             .collect();

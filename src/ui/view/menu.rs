@@ -33,6 +33,7 @@ impl Thing {
     }
 
     /// With something else to copy; nothing where it is empty.
+    #[must_use]
     pub fn copies(mut self, words: &'static str, what: impl Into<String>) -> Self {
         let what = what.into();
         if !what.is_empty() && what != self.name {
@@ -42,24 +43,28 @@ impl Thing {
     }
 
     /// With a command of its view.
+    #[must_use]
     pub fn does(mut self, words: &'static str) -> Self {
         self.own.push(words);
         self
     }
 
     /// With a view that shows it.
+    #[must_use]
     pub fn shown_in(mut self, view: &'static str) -> Self {
         self.shows.push(Show { view, tile: None, step: None });
         self
     }
 
     /// With the views that show a tile.
+    #[must_use]
     pub fn on_tile(mut self, tile: u32) -> Self {
         self.shows.extend(["tiles", "memory", "liveness"].map(|view| Show { view, tile: Some(tile), step: None }));
         self
     }
 
     /// With the view that shows a step.
+    #[must_use]
     pub fn at_step(mut self, step: u32) -> Self {
         self.shows.push(Show { view: "liveness", tile: None, step: Some(step) });
         self

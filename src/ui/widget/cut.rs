@@ -39,6 +39,7 @@ impl<'a> Cut<'a> {
     }
 
     /// Paints it at its upper left corner; returns whether something is left out.
+    #[expect(clippy::must_use_candidate, reason = "painting is the point; whether it is cut is a bonus")]
     pub fn paint(self, painter: &Painter, at: Pos2) -> bool {
         let cut = self.galley.elided;
         if cut {

@@ -75,6 +75,7 @@ impl Pressed {
 }
 
 /// Makes a picture or table one that can have the focus and then takes the arrows, Home, End, Enter and Backspace.
+#[must_use]
 pub fn field(ui: &Ui, response: &Response) -> Pressed {
     fields(ui.ctx(), |fields| fields.now.push(response.id));
     if !response.has_focus() || Popup::is_any_open(ui.ctx()) {

@@ -96,7 +96,7 @@ fn buffer_card(
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let opcode = instruction.map(|i| program.opcode_name(i)).unwrap_or_default();
             if !opcode.is_empty() {
-                links::number(ui, context, theme, "Instruction", &opcode, room, To::words("kind", &opcode));
+                links::number(ui, context, theme, "Instruction", opcode, room, To::words("kind", opcode));
             }
         });
     });
