@@ -258,9 +258,6 @@ fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: b
     }
     let color = if enabled { theme.text } else { mix(theme.text, theme.chrome, 0.7) };
     ui.painter().text(rect.center(), egui::Align2::CENTER_CENTER, arrow, Weight::Medium.at(size::HEADLINE), color);
-    if response.has_focus() {
-        ui.painter().rect_stroke(rect, space::RADIUS, controls::focus(theme), StrokeKind::Inside);
-    }
     response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, words));
     response
 }
@@ -273,9 +270,6 @@ fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, width: f32) -> Re
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
     let fill = if response.hovered() { theme.hover } else { theme.canvas };
     ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(theme.outline, theme.line2), StrokeKind::Inside);
-    if response.has_focus() {
-        ui.painter().rect_stroke(rect, space::RADIUS, controls::focus(theme), StrokeKind::Inside);
-    }
     let y = rect.center().y;
     ui.painter().galley(Pos2::new(rect.left() + 10.0, y - label.size().y / 2.0), label.clone(), theme.text2);
     let x = rect.left() + 18.0 + label.size().x;

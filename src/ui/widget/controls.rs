@@ -123,9 +123,6 @@ pub fn button(ui: &mut Ui, words: &str, key: &str, lit: bool, theme: &Theme) -> 
         (theme.canvas, theme.line2)
     };
     ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(theme.outline, edge), StrokeKind::Inside);
-    if response.has_focus() {
-        ui.painter().rect_stroke(rect, space::RADIUS, focus(theme), StrokeKind::Inside);
-    }
     let y = rect.center().y;
     let at = Pos2::new(rect.left() + 9.0, y - label.size().y / 2.0);
     let key_at = Pos2::new(rect.right() - 9.0 - key_label.size().x, y - key_label.size().y / 2.0);
@@ -143,9 +140,6 @@ pub fn toggle(ui: &mut Ui, on: bool, words: &str, theme: &Theme) -> bool {
     ui.painter().rect(rect, 9.0, fill, Stroke::new(theme.outline, edge), StrokeKind::Inside);
     let x = if on { rect.right() - 9.0 } else { rect.left() + 9.0 };
     ui.painter().circle_filled(Pos2::new(x, rect.center().y), 6.0, knob);
-    if response.has_focus() {
-        ui.painter().rect_stroke(rect.expand(2.0), 9.0, focus(theme), StrokeKind::Outside);
-    }
     response.widget_info(|| WidgetInfo::selected(Role::Switch, true, on, words));
     response.clicked()
 }
@@ -178,9 +172,6 @@ pub fn segmented(ui: &mut Ui, words: &[&str], chosen: usize, theme: &Theme) -> O
             );
         } else if response.hovered() {
             ui.painter().rect_filled(cell.shrink(1.0), space::RADIUS, theme.hover);
-        }
-        if response.has_focus() {
-            ui.painter().rect_stroke(cell, space::RADIUS, focus(theme), StrokeKind::Inside);
         }
         let at = cell.center() - galley.size() / 2.0;
         ui.painter().galley(at, galley, theme.text);
@@ -257,9 +248,6 @@ pub fn menu_row(ui: &mut Ui, words: &str, keys: &str, on: bool, theme: &Theme) -
     let (rect, response) = ui.allocate_exact_size(Vec2::new(width, space::CONTROL), Sense::click());
     if response.hovered() || response.has_focus() {
         ui.painter().rect_filled(rect, space::RADIUS, theme.hover);
-    }
-    if response.has_focus() {
-        ui.painter().rect_stroke(rect, space::RADIUS, focus(theme), StrokeKind::Inside);
     }
     let y = rect.center().y;
     if on {

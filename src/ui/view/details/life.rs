@@ -101,7 +101,8 @@ pub fn show(
     if let Some(&(point, row)) = readers.last().filter(|_| readers.len() > shown) {
         let between = readers.len() - shown - 1;
         if between > 0 {
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            let line = egui::vec2(ui.available_width(), ui.spacing().interact_size.y.min(18.0));
+            ui.allocate_ui_with_layout(line, Layout::right_to_left(Align::Center), |ui| {
                 let words = format!("{} more", thousands(between as u64));
                 if all {
                     ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));

@@ -26,12 +26,22 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
     if let Some(layout) = &node.layout {
         let words = layout.text(node.dimensions.len());
         if !words.is_empty() {
+            let meaning = layout_words(node);
+            let wide = |words: &str, weight: Weight| {
+                ui.painter().layout_no_wrap(words.to_owned(), weight.at(size::SMALL), theme.text2).size().x
+            };
+            let beside = wide(&words, Weight::Mono) + wide(&meaning, Weight::Regular) + 12.0 < width;
             ui.horizontal(|ui| {
-                cut_label(ui, &words, Weight::Mono.at(size::SMALL), theme.text2, width * 0.55);
-                ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                    ui.label(text(layout_words(node), size::SMALL, Weight::Regular, theme.text2));
-                });
+                cut_label(ui, &words, Weight::Mono.at(size::SMALL), theme.text2, width);
+                if beside {
+                    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                        ui.label(text(&meaning, size::SMALL, Weight::Regular, theme.text2));
+                    });
+                }
             });
+            if !beside {
+                ui.label(text(&meaning, size::SMALL, Weight::Regular, theme.text2));
+            }
         }
     }
     let rows = by_dimension(node);
