@@ -85,25 +85,19 @@ fn best_layout(node: &ShapeNode) -> Option<Alternative> {
     if !(2..=8).contains(&rank) {
         return None;
     }
-    let mut best: Option<(Bytes, Vec<u32>, ShapeNode)> = None;
-    for minor in 0..rank as u32 {
-        for second in (0..rank as u32).filter(|&second| second != minor) {
-            let mut order = vec![minor, second];
-            order.extend((0..rank as u32).rev().filter(|d| *d != minor && *d != second));
-            let mut other = node.clone();
-            if let Some(layout) = &mut other.layout {
-                layout.minor_to_major.clone_from(&order);
-            }
-            retile(&mut other);
-            let Some(each) = other.padded_size() else { continue };
-            if best.as_ref().is_none_or(|(least, ..)| each < *least) {
-                best = Some((each, order, other));
-            }
+    let count = rank as u32;
+    let pairs = (0..count).flat_map(|minor| (0..count).map(move |second| (minor, second)));
+    let laid_out = pairs.filter(|(minor, second)| minor != second).filter_map(|(minor, second)| {
+        let mut other = node.clone();
+        if let Some(layout) = &mut other.layout {
+            layout.minor_to_major = vec![minor, second];
+            layout.minor_to_major.extend((0..count).rev().filter(|d| *d != minor && *d != second));
         }
-    }
-    let (_, _, other) = best?;
-    let layout = other.layout.as_ref().map(|layout| layout.text(rank)).unwrap_or_default();
-    Alternative::new(format!("layout {layout}"), "same data", true, other)
+        retile(&mut other);
+        let layout = other.layout.as_ref().map(|layout| layout.text(rank)).unwrap_or_default();
+        Alternative::new(format!("layout {layout}"), "same data", true, other)
+    });
+    laid_out.min_by_key(|other| other.each)
 }
 
 /// The two fastest varying dimensions as one.

@@ -83,6 +83,16 @@ pub struct MemoryMap {
 }
 
 impl MemoryMap {
+    /// Row of [`Self::boxes`] by buffer, `u32::MAX` for none; `buffers` is how many the program has.
+    #[must_use]
+    pub fn rows_by_buffer(&self, buffers: usize) -> Vec<u32> {
+        let mut rows = vec![u32::MAX; buffers];
+        for (row, item) in self.boxes.iter().enumerate() {
+            rows[item.buffer.index()] = row as u32;
+        }
+        rows
+    }
+
     /// Lays out a space.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis) -> Self {

@@ -256,10 +256,7 @@ impl BufferTable {
     /// Reads the buffers of a space.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis, map: &MemoryMap) -> Self {
-        let mut place = vec![u32::MAX; program.buffers.len()];
-        for (row, item) in map.boxes.iter().enumerate() {
-            place[item.buffer.index()] = row as u32;
-        }
+        let place = map.rows_by_buffer(program.buffers.len());
         let mut table = Self { buffers: space.buffers.clone(), ..Self::default() };
         table.buffers.sort_unstable();
         table.buffers.dedup();

@@ -166,9 +166,11 @@ fn space_report(
         Some(program.text.instruction_name(InstructionId(row)))
     });
     let (what_if, what_if_sets) = what_if::what_if(program, analysis, space, device, options);
-    // Laid out only for those who ask.
+    // Laid out only for those who ask, and once for all of them.
+    let laid_out = std::cell::OnceCell::new();
+    let map_of = || laid_out.get_or_init(|| MemoryMap::new(program, analysis, space));
     let needs_map = options.range.is_some() || (!options.trees.is_empty() && options.step.is_some());
-    let map = needs_map.then(|| MemoryMap::new(program, analysis, space));
+    let map = needs_map.then(map_of);
     let mut notes = xprof.inconsistencies.clone();
     notes.extend(space.peak_difference(program, analysis.live.as_ref()));
     SpaceReport {
@@ -209,16 +211,16 @@ fn space_report(
             .into_iter()
             .map(|(class, bytes, buffers)| ClassReport { class: class.name(), bytes: bytes.0, buffers })
             .collect(),
-        padding_by_shape: super::padding::padding(program, analysis, space, top),
+        padding_by_shape: super::padding::padding(program, analysis, space, map_of, top),
         packing: super::what_if::packing(program, space),
         what_if,
         what_if_sets,
         other_chips: super::what_if::other_chips(space),
         range: options
             .range
-            .zip(map.as_ref())
+            .zip(map)
             .and_then(|(range, map)| super::range::report(program, analysis, space, map, range)),
-        trees: super::tree::reports(program, analysis, space, map.as_ref(), options),
+        trees: super::tree::reports(program, analysis, space, map, options),
         curve: options.curve.then(|| {
             xprof.curve.iter().enumerate().map(|(event, &(bytes, unpadded))| (event, bytes, unpadded)).collect()
         }),

@@ -50,21 +50,25 @@ pub struct FormReport {
     pub peak_after_bytes: u64,
 }
 
-/// The shapes at the peak that waste something, those first that would save most.
-pub fn padding(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis, top: usize) -> Vec<PaddingReport> {
+/// The shapes at the peak that waste something, those first that would save most. `map` is asked for only where one
+/// does.
+pub fn padding<'a>(
+    program: &Program,
+    analysis: &ProgramAnalysis,
+    space: &SpaceAnalysis,
+    map: impl FnOnce() -> &'a MemoryMap,
+    top: usize,
+) -> Vec<PaddingReport> {
     let mut groups = shape_groups(program, analysis, &space.at_peak);
     if groups.iter().all(|group| group.waste() == Bytes::ZERO) {
         return Vec::new();
     }
-    let map = MemoryMap::new(program, analysis, space);
-    let total = GroupedCurves::new(program, analysis, space, &map, 1, &|_| 0).total;
-    let mut row_of = vec![u32::MAX; program.buffers.len()];
-    for (row, item) in map.boxes.iter().enumerate() {
-        row_of[item.buffer.index()] = row as u32;
-    }
+    let map = map();
+    let total = GroupedCurves::new(program, analysis, space, map, 1, &|_| 0).total;
+    let row_of = map.rows_by_buffer(program.buffers.len());
     let box_of = |buffer: crate::model::BufferId| map.boxes.get(*row_of.get(buffer.index())? as usize);
     let all = shape_groups(program, analysis, &space.buffers);
-    rank(&mut groups, &all, &map, &total, box_of);
+    rank(&mut groups, &all, map, &total, box_of);
     groups.retain(|group| group.waste() > Bytes::ZERO);
     groups
         .iter()
@@ -79,7 +83,7 @@ pub fn padding(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnaly
             useful_bytes: group.useful.0,
             waste_bytes: group.waste().0,
             saves_at_peak_bytes: group.saves.0,
-            other_forms: if row < WITH_FORMS { forms(group, &map, &total, box_of) } else { Vec::new() }
+            other_forms: if row < WITH_FORMS { forms(group, map, &total, box_of) } else { Vec::new() }
                 .into_iter()
                 .map(|form| FormReport {
                     change: form.what.words,

@@ -35,10 +35,7 @@ impl SpaceData {
         let (model, analysis) = document.program(program)?;
         let space = analysis.space(color)?;
         let map = MemoryMap::new(model, analysis, space);
-        let mut row_of = vec![u32::MAX; model.buffers.len()];
-        for (row, item) in map.boxes.iter().enumerate() {
-            row_of[item.buffer.index()] = row as u32;
-        }
+        let row_of = map.rows_by_buffer(model.buffers.len());
         let by_class = Spread::new(model, analysis, space, &map, Grouping::Class);
         let contributors = contributors(model, analysis, &space.at_peak);
         Some(Self { map, row_of, by_class, contributors })

@@ -236,8 +236,7 @@ fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: 
         return;
     }
     for &buffer in finding.buffers.iter().take(EVIDENCE).filter(|b| b.index() < program.buffers.len()) {
-        let op_name = program.buffers.instruction_of(buffer).map(|i| program.text.op_name(i)).unwrap_or_default();
-        let name = if op_name.is_empty() { program.buffer_name(buffer) } else { scope::short(&op_name, 3) };
+        let name = scope::name_of(program, buffer);
         let bytes = context.short(program.buffers.size_of(buffer));
         let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0), Sense::click());
         if response.hovered() || response.has_focus() {

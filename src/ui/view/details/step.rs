@@ -94,9 +94,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
         });
     });
     for (buffer, bytes) in rows {
-        let op =
-            scene.program.buffers.instruction_of(buffer).map(|i| scene.program.text.op_name(i)).unwrap_or_default();
-        let name = if op.is_empty() { scene.program.buffer_name(buffer) } else { scope::short(&op, 3) };
+        let name = scope::name_of(scene.program, buffer);
         // Some traces leave the names out.
         let name =
             if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };

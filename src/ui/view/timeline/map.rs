@@ -7,7 +7,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 use super::{AT_ONCE, Groups, Places, State, curve};
 use crate::analysis::map::MapBox;
 use crate::analysis::{category, scope, unpadded};
-use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
+use crate::model::{Bytes, UnitSystem, percent, thousands};
 use crate::ui::session::{Document, Lit, Scene, SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{self, paint_cut};
@@ -325,7 +325,7 @@ fn labels(
         if shown.width() < LABEL.x || shown.height() < LABEL.y {
             continue;
         }
-        let name = state.labels.entry(item.buffer).or_insert_with(|| name_of(scene, item.buffer));
+        let name = state.labels.entry(item.buffer).or_insert_with(|| scope::name_of(scene.program, item.buffer));
         let slot = groups.slot_of(item.buffer);
         let bytes = Bytes(item.size).short();
         let y = shown.center().y.round();
@@ -338,13 +338,6 @@ fn labels(
         let at = Pos2::new(shown.left() + 6.0, y);
         paint_cut(painter, at, Align2::LEFT_CENTER, name, Weight::Medium.at(size::SMALL), slot.text(), room);
     }
-}
-
-/// The framework's name where there is one, else the instruction's.
-pub fn name_of(scene: Scene<'_>, buffer: BufferId) -> String {
-    let instruction = scene.program.buffers.instruction_of(buffer);
-    let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
-    if op.is_empty() { scene.program.buffer_name(buffer) } else { scope::short(&op, 3) }
 }
 
 fn axis(

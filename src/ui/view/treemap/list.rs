@@ -128,7 +128,7 @@ pub fn show(
     let answer = table.show(
         &mut ui,
         &mut state.table,
-        |row| format!("{} {}", name_of(scene.program, buffers[row]), units.short(size_of(buffers[row]))),
+        |row| format!("{} {}", scope::name_of(scene.program, buffers[row]), units.short(size_of(buffers[row]))),
         |row, column| {
             let buffer = buffers[row];
             let bytes = size_of(buffer);
@@ -136,9 +136,9 @@ pub fn show(
             let is_lit = !context.is_finding() || context.matches(buffer);
             let point = |point: Option<u32>| point.map_or_else(|| "\u{2013}".to_owned(), |p| thousands(p.into()));
             match column {
-                0 if !is_lit => Cell::text(name_of(scene.program, buffer)).quiet(),
+                0 if !is_lit => Cell::text(scope::name_of(scene.program, buffer)).quiet(),
                 2 if !is_lit => Cell::text(UnitSystem::in_unit(bytes, unit)).quiet(),
-                0 => Cell::text(name_of(scene.program, buffer)).swatch(slot),
+                0 => Cell::text(scope::name_of(scene.program, buffer)).swatch(slot),
                 1 => {
                     let shape = scene.program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node));
                     Cell::mono(shape.unwrap_or_default()).quiet()
@@ -178,12 +178,6 @@ pub fn show(
         context.shared.selected = Some(buffer);
         context.go("timeline");
     }
-}
-
-/// The end of the framework's name, or the buffer's own.
-fn name_of(program: &Program, buffer: BufferId) -> String {
-    let op = program.buffers.instruction_of(buffer).map(|i| program.text.op_name(i)).unwrap_or_default();
-    if op.is_empty() { program.buffer_name(buffer) } else { scope::short(&op, 3) }
 }
 
 /// `file:line` of a buffer's innermost frame.
