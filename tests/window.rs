@@ -12,7 +12,7 @@ use egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use gui::{says, words};
-use highwater::analysis::neutral::is_common;
+use highwater::analysis::names::hide::is_common;
 use highwater::decode;
 use highwater::model::InstructionId;
 use highwater::source::Progress;

@@ -200,7 +200,7 @@ impl<'a> Case<'a> {
     /// Framework's name of a temporary.
     #[must_use]
     pub fn name(&self, family: usize) -> &str {
-        self.memory.names.of(family)
+        self.memory.family_name(family)
     }
 
     /// The array a buffer holds.

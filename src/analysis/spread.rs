@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use super::class::Class;
 use super::grouping::GroupedCurves;
 use super::map::MemoryMap;
+use super::names::scope;
 use super::program::{ProgramAnalysis, SpaceAnalysis, category};
 use super::pyramid::MaxPyramid;
-use super::scope;
 use crate::model::{BufferId, Category, Program};
 
 /// By what stacked areas are divided.

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::batch::{self, DataArgument};
-use super::names::{Names, argument_paths};
+use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name};
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{AllocationId, BufferId, Device, InstructionId, NO_ROW, Opcode, Program, TpuGeneration};
@@ -87,9 +87,9 @@ pub struct Memory {
     pub vmem: u64,
     /// Arguments that hold a batch.
     pub data: Vec<DataArgument>,
-    /// Framework's names of the families' operations.
-    pub names: Names,
-    /// Families whose names say that the compiler rematerialised them.
+    /// Framework's name of the operation that makes each family's root, by family.
+    family_names: Vec<String>,
+    /// Families that the compiler made by rematerialising, as their names tell.
     pub rematerialised: usize,
     /// Program point by event, where the program has a schedule.
     pub points: Vec<u32>,
@@ -124,8 +124,9 @@ impl Memory {
         items.append(&mut members);
         let live = crate::analysis::packing::most_live(&families.blocks()).0;
         let always: u64 = base.iter().fold(0, |sum, b| sum.saturating_add(b.size));
-        let names = Names::new(program, &families);
-        let rematerialised = names.rematerialised(program, &families);
+        let roots = || families.list.iter().map(|family| program.buffers.instruction_of(family.root));
+        let family_names = roots().map(|root| root.map_or_else(String::new, |i| op_name(program, i))).collect();
+        let rematerialised = roots().flatten().filter(|&root| is_rematerialised(program, root)).count();
         let donors = program
             .donors
             .iter()
@@ -153,7 +154,7 @@ impl Memory {
             capacity: space.capacity.as_ref().map(|c| c.bytes.0),
             vmem,
             data,
-            names,
+            family_names,
             rematerialised,
             points: space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default(),
             donors,
@@ -162,6 +163,12 @@ impl Memory {
             families,
             items,
         }
+    }
+
+    /// Framework's name of the operation that makes a family's root; empty where there is none.
+    #[must_use]
+    pub fn family_name(&self, family: usize) -> &str {
+        self.family_names.get(family).map_or("", String::as_str)
     }
 
     /// Bytes that live throughout.

@@ -38,7 +38,7 @@ use super::session::{Action, Options, PinOn, ThemeChoice, ViewContext, Work};
 use super::view;
 use super::widget::theme::{Look, Theme, space};
 use super::widget::{cut, keys, style};
-use crate::analysis::neutral::Names;
+use crate::analysis::names::hide::Aliases;
 use crate::model::UnitSystem;
 use dialog::{Dialog, Purpose};
 use writing::Writing;
@@ -58,7 +58,7 @@ pub struct App {
     palette: Option<palette::Palette>,
     keeper: Keeper,
     keys: presenter::Keys,
-    names: Arc<Names>,
+    aliases: Arc<Aliases>,
     /// Whether the field to find something is to get the focus.
     focus_find: bool,
     /// Room of the view in the last frame.
@@ -97,7 +97,7 @@ impl App {
             palette: None,
             keeper: Keeper::default(),
             keys: presenter::Keys::default(),
-            names: Arc::default(),
+            aliases: Arc::default(),
             focus_find: false,
             view_size: Vec2::ZERO,
             canvas: 0,

@@ -47,7 +47,9 @@ impl App {
                 self.open_menu(ui, theme, &mut commands);
                 if self.options.names_hidden
                     && controls::button(ui, "Names hidden", "", true, theme)
-                        .on_hover_text("Scopes, operations, files and modules have neutral names. Click to show them")
+                        .on_hover_text(
+                            "Scopes, operations, files and modules are shown under aliases. Click to show them",
+                        )
                         .clicked()
                 {
                     commands.push(Command::HideNames);

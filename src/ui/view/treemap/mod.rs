@@ -12,7 +12,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 
 use super::{menu, palette};
 use crate::analysis::class::Class;
-use crate::analysis::scope;
+use crate::analysis::names::scope;
 use crate::analysis::tree::{Tree, TreeKind};
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::session::{FindKey, Job, Scene, ViewContext};
