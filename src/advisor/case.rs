@@ -215,12 +215,7 @@ impl<'a> Case<'a> {
         let shape =
             self.program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
         let name = self.program.buffer_name(buffer);
-        let op = match self.memory.families.of(buffer) {
-            Some(family) => self.name(family).to_owned(),
-            None => {
-                self.program.buffers.instruction_of(buffer).map(|i| self.program.text.op_name(i)).unwrap_or_default()
-            }
-        };
+        let op = self.analysis.labels(self.program).op_name(self.program, buffer);
         if op.is_empty() { format!("{shape} `{name}`") } else { format!("{shape} `{op}`") }
     }
 

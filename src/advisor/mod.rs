@@ -2,6 +2,7 @@
 
 mod activations;
 mod arguments;
+mod attention;
 pub mod batch_size;
 mod case;
 pub mod chips;
@@ -13,6 +14,8 @@ mod finding;
 mod fragmentation;
 pub mod ipu;
 mod layout_copy;
+mod library;
+mod logits;
 mod offload;
 mod oversized;
 mod padding;
@@ -65,6 +68,8 @@ pub const PROGRAM_RULES: &[ProgramRule] = &[
     ProgramRule { name: replicated::NAME, run: replicated::run },
     ProgramRule { name: unsharded_activations::NAME, run: unsharded_activations::run },
     ProgramRule { name: oversized::NAME, run: oversized::run },
+    ProgramRule { name: logits::NAME, run: logits::run },
+    ProgramRule { name: attention::NAME, run: attention::run },
     ProgramRule { name: duplicate::NAME, run: duplicate::run },
     ProgramRule { name: padding::NAME, run: padding::run },
     ProgramRule { name: donation::NAME, run: donation::run },

@@ -29,7 +29,10 @@ pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, Poin
 pub use lazy::{Glance, LazyProgram, ProgramSource};
 pub use live_set::{Bin, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet};
 pub use opcode::{Opcode, OpcodeTable};
-pub use profile::{Capacity, Device, DeviceKind, Fact, LiveRangeTable, MemorySpace, Note, NoteLevel, Profile, SourceInfo, Topology, space_name};
+pub use profile::{
+    Capacity, Device, DeviceKind, Fact, LiveRangeTable, MemorySpace, Note, NoteLevel, Profile, SourceInfo, Topology,
+    space_name,
+};
 pub use program::{
     BufferDonor, Computation, InputOutputAlias, Instructions, Metadata, Operands, OutputOperandAlias, Program,
     ProgramText, ProgramTextHandle, ScopedMemory, Sharding, ShardingKind, SourceLine, SparseLists,

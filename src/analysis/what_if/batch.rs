@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::memory::{Base, Role};
+use crate::analysis::class::{Class, Classes};
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::model::{Program, ShapeNode};
 
@@ -34,14 +35,15 @@ fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
 /// Finds the arguments that hold a batch: by their names, else those that no result equals and whose leading
 /// dimension is divided over devices.
 #[must_use]
-pub fn data_arguments(program: &Program, bases: &[Base]) -> Vec<DataArgument> {
+pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> Vec<DataArgument> {
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
         let mut found = Vec::new();
         for (i, base) in bases.iter().enumerate() {
             let (Role::Argument { number, path, .. }, Some(node)) = (&base.role, node_of(program, base)) else {
                 continue;
             };
-            if node.dimensions.is_empty() || !node.element_type.is_array() {
+            let is_kept = matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer);
+            if node.dimensions.is_empty() || !node.element_type.is_array() || is_kept {
                 continue;
             }
             let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
@@ -68,9 +70,10 @@ pub fn data_arguments(program: &Program, bases: &[Base]) -> Vec<DataArgument> {
             false,
         );
     }
-    // One batch: that of the largest of them.
-    let Some(batch) = data.iter().max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
-        return data;
+    // One batch: that of the largest of them. A list of numbers alone may count anything: tokens of all samples, pages.
+    let samples = data.iter().filter(|d| d.dimensions.len() > 1);
+    let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
+        return Vec::new();
     };
     data.retain(|d| d.batch() == batch);
     let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);

@@ -5,15 +5,17 @@
 
 pub mod batch;
 mod edit;
+pub mod kept;
 mod memory;
 mod outcome;
+mod recompute;
 mod resize;
 mod sets;
 mod state;
 
-pub use edit::{Arguments, Edit, EditError};
+pub use edit::{Arguments, Edit, EditError, LOGITS, SCAN};
 pub use memory::{Base, Item, Memory, Owner, Role};
-pub use outcome::{Depth, Outcome};
+pub use outcome::{Depth, Outcome, TryVerdict};
 pub use resize::set_dimension;
 pub use sets::{EditSet, SetsError};
 pub use state::Sizes;

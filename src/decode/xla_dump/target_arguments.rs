@@ -17,14 +17,8 @@ const MAX_BINARY: u64 = 4096;
 const TOPOLOGY: (u32, u32) = (6, LEN);
 
 /// `TPU_VERSION_…` by its number in the binary form.
-const VERSIONS: &[(i64, &str)] = &[
-    (1, "JELLYFISH"),
-    (2, "DRAGONFISH"),
-    (3, "PUFFERFISH"),
-    (4, "VIPERFISH"),
-    (5, "GHOSTLITE"),
-    (6, "6acc60406"),
-];
+const VERSIONS: &[(i64, &str)] =
+    &[(1, "JELLYFISH"), (2, "DRAGONFISH"), (3, "PUFFERFISH"), (4, "VIPERFISH"), (5, "GHOSTLITE"), (6, "6acc60406")];
 
 /// What the file says.
 #[derive(Debug, Default, PartialEq)]
@@ -51,7 +45,8 @@ impl Decoder for TargetArgumentsDecoder {
     fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
         let bytes = input.load(context.progress)?;
         let target = if is_binary(&bytes) {
-            of_binary(&bytes).map_err(|WireError { offset, what }| DecodeError::Damaged { what: what.into(), offset })?
+            of_binary(&bytes)
+                .map_err(|WireError { offset, what }| DecodeError::Damaged { what: what.into(), offset })?
         } else {
             of_text(&String::from_utf8_lossy(&bytes))
         };
