@@ -136,7 +136,7 @@ fn every_sample_can_be_cut_anywhere() {
     for (name, bytes) in samples() {
         let mut read = 0;
         for i in 0..CUTS {
-            // Spread over the file, with the first bytes and the last in it.
+            // StackedCurves over the file, with the first bytes and the last in it.
             let len = if i < 20 { i } else { bytes.len() - 1 - (CUTS - 1 - i) * (bytes.len() - 21) / (CUTS - 20) };
             let what = format!("{name} cut to {len} bytes");
             let outcome = worker.run(&what, bytes[..len].to_vec());

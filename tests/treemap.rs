@@ -12,7 +12,7 @@ use gui::{says, words};
 use highwater::analysis::ProgramAnalysis;
 use highwater::analysis::tree::{Tree, TreeKind};
 use highwater::model::{Bytes, Device};
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 fn open(sample: &str, size: [f32; 2], theme: ThemeChoice) -> Harness<'static, App> {
@@ -20,8 +20,8 @@ fn open(sample: &str, size: [f32; 2], theme: ThemeChoice) -> Harness<'static, Ap
         .into_iter()
         .find(|path| path.to_string_lossy().contains(sample))
         .expect("a sample of that name");
-    let place = Place { view: Some("treemap".to_owned()), ..Place::default() };
-    gui::window(&[&path], size, theme, place)
+    let link = DeepLink { view: Some("treemap".to_owned()), ..DeepLink::default() };
+    gui::window(&[&path], size, theme, link)
 }
 
 fn path(harness: &Harness<'_, App>) -> Vec<String> {
