@@ -7,7 +7,7 @@ use super::finding::{Finding, Severity};
 use crate::analysis::packing::FALLBACK_SHARE;
 use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{BufferId, Bytes, Device, Program, ShapeNode, percent, thousands};
+use crate::model::{BufferId, Bytes, Device, MemorySpace, Program, ShapeNode, percent, thousands};
 
 /// The page most rules rest on.
 pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/xla/errors/error_1000";
@@ -59,7 +59,7 @@ impl<'a> Case<'a> {
         device: &'a Device,
         capacity: Option<Bytes>,
     ) -> Option<Self> {
-        let space = analysis.space(0)?;
+        let space = analysis.space(MemorySpace::HBM)?;
         let mut memory = Memory::new(program, analysis, space, device);
         if let Some(bytes) = capacity {
             memory.capacity = Some(bytes.0);

@@ -2,7 +2,7 @@
 
 use super::finding::{ChangesResults, Finding, Severity};
 use super::{Rule, Subject};
-use crate::model::{Bytes, Failure};
+use crate::model::{Bytes, Failure, MemorySpace};
 
 /// The rules.
 pub const RULES: &[Rule] = &[
@@ -139,7 +139,7 @@ fn cores(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 fn scoped_vmem(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for failure in errors(subject, &["tpu_scoped_vmem"]) {
         let mut finding = critical("scoped_vmem", ERROR_1001);
-        finding.color = 1;
+        finding.color = MemorySpace::VMEM;
         let (used, limit) = (failure.bytes("used"), failure.bytes("capacity"));
         finding.title = match (used, limit) {
             (Some(used), Some(limit)) => {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::analysis::what_if::Edit;
-use crate::model::{BufferId, Bytes};
+use crate::model::{BufferId, Bytes, MemorySpace};
 
 /// Something to change, or to know.
 #[derive(Debug, Clone, Default)]
@@ -33,7 +33,7 @@ pub struct Finding {
     /// Program of the profile it is about; `None` for the profile as a whole.
     pub program: Option<usize>,
     /// Memory space it is about (colour).
-    pub color: i64,
+    pub color: MemorySpace,
     /// The evidence: buffers of that program, largest first.
     pub buffers: Vec<BufferId>,
     /// The evidence on an IPU: tiles.

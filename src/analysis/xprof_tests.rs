@@ -1,7 +1,9 @@
 //! Sharing and re-use, against the numbers that xprof 2.24.2 gave for the same hand-made protos.
 
 use super::*;
-use crate::model::{Allocation, Assigned, Buffers, HeapEvent, HeapTrace, Instructions, Opcode, Shape, ShapeId};
+use crate::model::{
+    Allocation, Assigned, Buffers, HeapEvent, HeapTrace, Instructions, MemorySpace, Opcode, Shape, ShapeId,
+};
 
 /// A program of 1 MiB buffers `a`, `b`, … in one allocation, with a trace such as `A a; F a; S b a`.
 fn program(trace: &str) -> Program {
@@ -31,7 +33,7 @@ fn program(trace: &str) -> Program {
             size: vec![Bytes(1 << 20); rows],
             instruction: (0..rows as u32).collect(),
             node: vec![0; rows],
-            color: vec![0; rows],
+            color: vec![MemorySpace::HBM; rows],
             allocation: vec![0; rows],
             offset: vec![0; rows],
             odd_index: Vec::new(),

@@ -30,7 +30,7 @@ pub use lazy::{Glance, LazyProgram, ProgramSource};
 pub use live_set::{Bin, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet};
 pub use opcode::{Opcode, OpcodeTable};
 pub use profile::{
-    Capacity, Device, DeviceKind, Fact, LiveRangeTable, MemorySpace, Note, NoteLevel, Profile, SourceInfo, space_name,
+    Capacity, Device, DeviceKind, Fact, LiveRangeTable, MemorySpace, Note, NoteLevel, Profile, SourceInfo,
 };
 pub use program::{
     BufferDonor, Computation, InputOutputAlias, Instructions, Metadata, Operands, OutputOperandAlias, Program,

@@ -7,7 +7,9 @@ use super::batch::{self, DataArgument};
 use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name};
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{AllocationId, BufferId, Device, InstructionId, NO_ROW, Opcode, Program, TpuGeneration};
+use crate::model::{
+    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, TpuGeneration,
+};
 
 /// An allocation that lives throughout.
 #[derive(Debug, Clone)]
@@ -64,7 +66,7 @@ pub enum Owner {
 #[derive(Debug)]
 pub struct Memory {
     /// Colour.
-    pub color: i64,
+    pub color: MemorySpace,
     /// What lives throughout.
     pub base: Vec<Base>,
     /// Temporaries with heap events.
@@ -205,7 +207,7 @@ impl Memory {
 }
 
 /// Allocations of a space that live throughout.
-fn bases(program: &Program, analysis: &ProgramAnalysis, color: i64) -> Vec<Base> {
+fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> Vec<Base> {
     let paths = argument_paths(program);
     // The result each allocation holds.
     let mut results: HashMap<u32, (Vec<i64>, BufferId)> = HashMap::new();

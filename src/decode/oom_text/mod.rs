@@ -26,7 +26,7 @@ pub use scan::NEEDLES;
 use scan::{Excerpt, scan};
 
 use super::decoder::{Context, DecodeError, Decoder};
-use crate::model::{Capacity, Device, DeviceKind, Failure, Profile};
+use crate::model::{Capacity, Device, DeviceKind, Failure, MemorySpace, Profile};
 use crate::source::{Input, Packing, Stage};
 
 /// More messages than this are counted, not kept.
@@ -226,12 +226,12 @@ fn device_of(failures: &[Failure], file: &str) -> Device {
 
 /// The memory space whose capacity a message gives, and its key. `None` where the limit is not the device's: what is
 /// left for a program beside its arguments, a share that a process may use.
-fn capacity_key(failure: &Failure) -> Option<(i64, &'static str)> {
+fn capacity_key(failure: &Failure) -> Option<(MemorySpace, &'static str)> {
     let color = match failure.text("space") {
-        None | Some("hbm") => 0,
-        Some("vmem") => 1,
-        Some("cmem") => 3,
-        Some("smem") => 4,
+        None | Some("hbm") => MemorySpace::HBM,
+        Some("vmem") => MemorySpace::VMEM,
+        Some("cmem") => MemorySpace::CMEM,
+        Some("smem") => MemorySpace::SMEM,
         Some(_) => return None,
     };
     match failure.kind {
@@ -253,7 +253,7 @@ fn capacity_key(failure: &Failure) -> Option<(i64, &'static str)> {
         | "torch_hip"
         | "torch_xpu"
         | "torch_allowed_memory" => Some((color, "capacity")),
-        "bfc_dump" | "bfc_stats" | "bfc_oom" => Some((0, "limit")),
+        "bfc_dump" | "bfc_stats" | "bfc_oom" => Some((MemorySpace::HBM, "limit")),
         _ => None,
     }
 }

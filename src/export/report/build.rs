@@ -7,7 +7,7 @@ use super::{Options, findings, runtime, what_if};
 use crate::analysis::class::Reason;
 use crate::analysis::map::MemoryMap;
 use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};
-use crate::model::{BufferId, Device, InstructionId, MemorySpace, Profile, Program, SourceInfo};
+use crate::model::{BufferId, Device, InstructionId, Profile, Program, SourceInfo};
 
 /// A report that grows profile by profile, so that no more than one needs to be decoded at a time.
 #[derive(Debug)]
@@ -128,9 +128,8 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
 }
 
 fn program_report(program: &Program, analysis: &ProgramAnalysis, device: &Device, options: &Options) -> ProgramReport {
-    let wanted = |space: &&SpaceAnalysis| {
-        options.space.as_ref().is_none_or(|text| MemorySpace(space.color).is_named(text, device.kind))
-    };
+    let wanted =
+        |space: &&SpaceAnalysis| options.space.as_ref().is_none_or(|text| space.color.is_named(text, device.kind));
     ProgramReport {
         name: program.name.clone(),
         id: program.id.clone(),
@@ -174,7 +173,7 @@ fn space_report(
     let mut notes = xprof.inconsistencies.clone();
     notes.extend(space.peak_difference(program, analysis.live.as_ref()));
     SpaceReport {
-        color: space.color,
+        color: space.color.0,
         name: space.name.clone(),
         capacity_bytes: space.capacity.as_ref().map(|c| c.bytes.0),
         capacity_evidence: space.capacity.as_ref().map(|c| c.evidence.clone()),

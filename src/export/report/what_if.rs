@@ -7,7 +7,7 @@ use crate::advisor::chips;
 use crate::analysis::packing;
 use crate::analysis::what_if::{Depth, Edit, Memory};
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{Bytes, Device, Program};
+use crate::model::{Bytes, Device, MemorySpace, Program};
 
 /// How the compiler's own packing is reproduced.
 #[derive(Debug, Serialize)]
@@ -76,12 +76,10 @@ pub struct ChipReport {
     pub basis: &'static str,
 }
 
-/// Only the heap of HBM is packed by known rules.
-const HBM: i64 = 0;
-
-/// How the packing of a space is reproduced; `None` for spaces without a heap, or with rules that are not known.
+/// How the packing of a space is reproduced; `None` for spaces without a heap, and for all but HBM, whose packing alone
+/// is known.
 pub fn packing(program: &Program, space: &SpaceAnalysis) -> Option<PackingReport> {
-    if space.color != HBM {
+    if space.color != MemorySpace::HBM {
         return None;
     }
     let found = packing::reproduce(program, space)?;
@@ -102,7 +100,7 @@ pub fn what_if(
     device: &Device,
     options: &Options,
 ) -> (Option<WhatIfReport>, Vec<SetReport>) {
-    if (options.edits.is_empty() && options.sets.is_empty()) || space.color != HBM {
+    if (options.edits.is_empty() && options.sets.is_empty()) || space.color != MemorySpace::HBM {
         return (None, Vec::new());
     }
     let memory = Memory::new(program, analysis, space, device);
@@ -133,7 +131,7 @@ fn tried(program: &Program, memory: &Memory, edits: &[Edit]) -> WhatIfReport {
 
 /// Whether the program would fit other chips.
 pub fn other_chips(space: &SpaceAnalysis) -> Option<Vec<ChipReport>> {
-    if space.color != HBM {
+    if space.color != MemorySpace::HBM {
         return None;
     }
     let row = |chip: chips::ChipFit| ChipReport {

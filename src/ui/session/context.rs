@@ -17,7 +17,7 @@ use super::tried::Tried;
 use crate::advisor::Advice;
 use crate::analysis::table::BufferTable;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis, Verdict};
-use crate::model::{BufferId, Bytes, Capacity, InstructionId, Program};
+use crate::model::{BufferId, Bytes, Capacity, InstructionId, MemorySpace, Program};
 
 /// What a view wants done outside of itself.
 #[derive(Debug, Clone)]
@@ -99,13 +99,13 @@ impl<'a> ViewContext<'a> {
 
     /// What the advisor says, once it is there.
     pub fn advice(&mut self) -> Option<Arc<Advice>> {
-        let capacity = self.shared.capacity.get(&0).map(|c| c.bytes.0);
+        let capacity = self.shared.capacity.get(&MemorySpace::HBM).map(|c| c.bytes.0);
         self.derived.advice(self.work, self.document, capacity)
     }
 
     /// What the changes that are on come to, once it is there.
     pub fn tried(&mut self) -> Option<Arc<Tried>> {
-        let capacity = self.shared.capacity.get(&0).map(|c| c.bytes.0);
+        let capacity = self.shared.capacity.get(&MemorySpace::HBM).map(|c| c.bytes.0);
         let (program, edits) = (self.shared.program, self.shared.changes.on.clone());
         self.derived.tried(self.work, self.document, program, capacity, &edits)
     }

@@ -14,7 +14,7 @@ use crate::analysis::map::MemoryMap;
 use crate::analysis::spread::{Grouping, Spread};
 use crate::analysis::table::BufferTable;
 use crate::analysis::what_if::{Edit, Memory};
-use crate::model::{BufferId, Bytes};
+use crate::model::{BufferId, Bytes, MemorySpace};
 
 /// What is computed for a memory space.
 pub struct SpaceData {
@@ -31,7 +31,7 @@ pub struct SpaceData {
 impl SpaceData {
     /// Computes everything for a memory space; `None` where the document has no such space.
     #[must_use]
-    pub fn new(document: &Document, program: usize, color: i64) -> Option<Self> {
+    pub fn new(document: &Document, program: usize, color: MemorySpace) -> Option<Self> {
         let (model, analysis) = document.program(program)?;
         let space = analysis.space(color)?;
         let map = MemoryMap::new(model, analysis, space);
@@ -55,7 +55,7 @@ type Kept<T> = Job<Option<Arc<T>>>;
 type TriedKey = (usize, Option<u64>, Vec<Edit>);
 
 /// What was looked for: program, memory space, words.
-type FoundOf = (usize, i64, String);
+type FoundOf = (usize, MemorySpace, String);
 
 /// Results by what they belong to.
 #[derive(Default)]
@@ -70,9 +70,9 @@ pub struct Derived {
     trying: Option<(TriedKey, Job<Option<Arc<Tried>>>)>,
     /// The last outcome: shown until the next is there.
     tried: Option<(usize, Arc<Tried>)>,
-    spaces: HashMap<(usize, i64), Kept<SpaceData>>,
-    spreads: HashMap<(usize, i64, Grouping), Kept<Spread>>,
-    tables: HashMap<(usize, i64), Kept<BufferTable>>,
+    spaces: HashMap<(usize, MemorySpace), Kept<SpaceData>>,
+    spreads: HashMap<(usize, MemorySpace, Grouping), Kept<Spread>>,
+    tables: HashMap<(usize, MemorySpace), Kept<BufferTable>>,
 }
 
 impl Derived {
@@ -82,7 +82,7 @@ impl Derived {
         work: &Work,
         document: &Arc<Document>,
         program: usize,
-        color: i64,
+        color: MemorySpace,
         words: &str,
     ) -> Option<Arc<Hits>> {
         let words = words.trim();
@@ -136,7 +136,7 @@ impl Derived {
             let document = Arc::clone(document);
             Job::start(work, "what if", move || {
                 let (model, analysis) = document.program(program)?;
-                let space = analysis.space(0)?;
+                let space = analysis.space(MemorySpace::HBM)?;
                 let mut memory = Memory::new(model, analysis, space, &document.profile.device);
                 memory.capacity = capacity.or(memory.capacity);
                 Some(Arc::new(memory))
@@ -163,7 +163,7 @@ impl Derived {
         work: &Work,
         document: &Arc<Document>,
         program: usize,
-        color: i64,
+        color: MemorySpace,
     ) -> Option<Arc<SpaceData>> {
         let job = self.spaces.entry((program, color)).or_insert_with(|| {
             let document = Arc::clone(document);
@@ -179,7 +179,7 @@ impl Derived {
         document: &Arc<Document>,
         data: &Arc<SpaceData>,
         program: usize,
-        color: i64,
+        color: MemorySpace,
     ) -> Option<Arc<BufferTable>> {
         let job = self.tables.entry((program, color)).or_insert_with(|| {
             let (document, data) = (Arc::clone(document), Arc::clone(data));
@@ -199,7 +199,7 @@ impl Derived {
         document: &Arc<Document>,
         data: &Arc<SpaceData>,
         program: usize,
-        color: i64,
+        color: MemorySpace,
         grouping: Grouping,
     ) -> Option<Arc<Spread>> {
         let job = self.spreads.entry((program, color, grouping)).or_insert_with(|| {

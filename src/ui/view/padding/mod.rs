@@ -11,7 +11,7 @@ use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
 use crate::analysis::alternatives::Form;
 use crate::analysis::shape_groups::{ShapeGroup, rank, shape_groups};
-use crate::model::{BufferId, Bytes, percent, thousands};
+use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
 use crate::ui::session::{FindKey, Job, Scene, ViewContext};
 use crate::ui::widget::controls::{cut_label, link, segmented};
 use crate::ui::widget::fonts::{Weight, text};
@@ -33,7 +33,7 @@ enum Which {
 }
 
 /// Program, space, step, and which buffers.
-type Of = (usize, i64, Option<u32>, Which);
+type Of = (usize, MemorySpace, Option<u32>, Which);
 
 /// What was found about them.
 #[derive(Default)]

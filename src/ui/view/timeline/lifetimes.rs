@@ -12,7 +12,7 @@ use crate::analysis::contributors::contributors;
 use crate::analysis::names::lookup;
 use crate::analysis::pyramid::MaxPyramid;
 use crate::analysis::steps::Steps;
-use crate::model::{BufferId, Bytes, thousands};
+use crate::model::{BufferId, Bytes, MemorySpace, thousands};
 use crate::ui::session::{Document, Job, LaterRaster, Lit, RowScope, Scene, SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::{self, paint_cut, segmented};
@@ -70,7 +70,7 @@ struct Rows {
 /// What the rows depend on.
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
-    of: (usize, i64),
+    of: (usize, MemorySpace),
     scope: RowScope,
     step: u32,
     sort: Sort,
