@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis};
 use highwater::decode;
-use highwater::model::{Allocation, BufferId, Bytes, Profile, Program};
+use highwater::model::{Allocation, BufferId, Bytes, MemorySpace, Profile, Program};
 use highwater::source::{Input, Progress};
 
 /// Opens a file alone, without what lies beside it.
@@ -33,7 +33,7 @@ fn pairs(ends: &[&str]) -> Vec<(PathBuf, PathBuf)> {
     pairs
 }
 
-fn space(analysis: &ProgramAnalysis, color: i64) -> &SpaceAnalysis {
+fn space(analysis: &ProgramAnalysis, color: MemorySpace) -> &SpaceAnalysis {
     analysis.space(color).unwrap_or_else(|| panic!("no memory space {color}"))
 }
 
@@ -173,7 +173,7 @@ fn buffer_assignment_with_live_ranges_has_the_peak() {
 }
 
 /// Bytes of all allocations of a memory space, thread-local ones too.
-fn total(program: &Program, color: i64) -> Bytes {
+fn total(program: &Program, color: MemorySpace) -> Bytes {
     program.allocations.iter().filter(|a| a.color == color).map(|a| a.size).sum()
 }
 
@@ -189,7 +189,8 @@ fn memory_usage_protobuf() {
         for space in &theirs.reported {
             assert_eq!(space.allocated, Some(total(&ours, space.color)), "{name}: memory space {}", space.color);
         }
-        let sizes: HashMap<i64, (Bytes, i64)> = ours.allocations.iter().map(|a| (a.index, (a.size, a.color))).collect();
+        let sizes: HashMap<i64, (Bytes, MemorySpace)> =
+            ours.allocations.iter().map(|a| (a.index, (a.size, a.color))).collect();
         for allocation in &theirs.allocations {
             assert_eq!(sizes.get(&allocation.index), Some(&(allocation.size, allocation.color)), "{name}");
         }

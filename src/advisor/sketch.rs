@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::advisor::{Case, Finding};
-use crate::analysis::ProgramAnalysis;
 use crate::analysis::packing::{Families, online};
+use crate::analysis::{ProgramAnalysis, ProgramParts};
 use crate::model::{
     Allocation, Assigned, BufferId, Bytes, Capacity, Computation, ComputationId, Device, ElementType, EventKind,
     HeapEvent, HeapTrace, InstructionId, Layout, MemorySpace, Metadata, NO_ROW, Opcode, Program, ProgramText,
@@ -142,11 +142,16 @@ impl Sketch {
         self.program.has_buffer_assignment = true;
         self.program.text = ProgramTextHandle(Arc::new(self.words));
         let space = |color, bytes| Capacity { color, bytes: Bytes(bytes), evidence: "of the test".to_owned() };
-        let device = Device { capacities: vec![space(0, capacity), space(1, 128 << 20)], ..Device::default() };
+        let device = Device {
+            capacities: vec![space(MemorySpace::HBM, capacity), space(MemorySpace::VMEM, 128 << 20)],
+            ..Device::default()
+        };
         let analysis = ProgramAnalysis::new(&self.program, &device);
         let mut findings = Vec::new();
-        if let Some(case) = Case::new(0, &self.program, &analysis, &device, None) {
-            rule(&case, &mut findings);
+        let parts = ProgramParts::new(&analysis);
+        if let Some(scene) = parts.scenes(&self.program, &analysis, &device).find(|s| s.space.color == MemorySpace::HBM)
+        {
+            rule(&Case::new(0, scene, None), &mut findings);
         }
         findings
     }

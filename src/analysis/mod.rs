@@ -22,6 +22,7 @@ pub mod range_stats;
 pub mod runtime;
 pub mod runtime_breakdown;
 pub mod runtime_curve;
+pub mod scene;
 pub mod shape_groups;
 pub mod span_index;
 pub mod spread;
@@ -35,3 +36,4 @@ pub mod xprof;
 
 pub use profile::ProfileAnalysis;
 pub use program::{LifetimeFrom, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};
+pub use scene::{ProgramParts, Scene};

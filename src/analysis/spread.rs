@@ -64,6 +64,7 @@ impl Grouping {
 const MAX_GROUPS: usize = 8;
 
 /// Stacked curves with the names of their groups.
+#[derive(Debug)]
 pub struct Spread {
     /// Names, in the order in which they are stacked; the last may be "other".
     pub names: Vec<String>,

@@ -143,7 +143,7 @@ fn existing(program: &Program, row: u32) -> Option<BufferId> {
 
 /// Colours of the memory spaces that have an allocation, ascending.
 #[must_use]
-pub fn colors(program: &Program) -> Vec<i64> {
+pub fn colors(program: &Program) -> Vec<MemorySpace> {
     let mut colors: Vec<MemorySpace> = program.allocations.iter().map(|allocation| allocation.color).collect();
     colors.sort_unstable();
     colors.dedup();

@@ -54,7 +54,7 @@ struct Expect {
 
 fn check(trace: &str, expect: &Expect) {
     let program = program(trace);
-    let space = space(&program, &Traces::new(&program), 0);
+    let space = space(&program, &Traces::new(&program), MemorySpace::HBM);
     let heap: Vec<u64> = space.curve.iter().map(|&(bytes, _)| bytes >> 20).collect();
     assert_eq!(heap, expect.heap, "{trace}");
     assert_eq!((space.peak.0 >> 20, space.peak_event), expect.peak, "{trace}");
@@ -108,10 +108,10 @@ fn taking_over_memory_that_was_free() {
 #[test]
 fn inconsistent_traces_are_shown_as_far_as_they_go() {
     let broken = program("A a; F a; F a; A b");
-    let result = space(&broken, &Traces::new(&broken), 0);
+    let result = space(&broken, &Traces::new(&broken), MemorySpace::HBM);
     assert_eq!(result.peak, Bytes(1 << 20));
     assert_eq!(result.inconsistencies.len(), 1, "{:?}", result.inconsistencies);
     let circle = program("A a; S b a; S a b; F a; F b");
-    let result = space(&circle, &Traces::new(&circle), 0);
+    let result = space(&circle, &Traces::new(&circle), MemorySpace::HBM);
     assert_eq!(result.inconsistencies.len(), 1, "{:?}", result.inconsistencies);
 }

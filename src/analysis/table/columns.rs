@@ -256,14 +256,13 @@ impl BufferTable {
     /// Reads the buffers of a space.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis, map: &MemoryMap) -> Self {
-        let place = map.rows_by_buffer(program.buffers.len());
         let mut table = Self { buffers: space.buffers.clone(), ..Self::default() };
         table.buffers.sort_unstable();
         table.buffers.dedup();
         let classes = analysis.classes(program);
         for &buffer in &table.buffers {
             let size = program.buffers.size_of(buffer).0;
-            let item = map.boxes.get(place.get(buffer.index()).copied().unwrap_or(u32::MAX) as usize);
+            let item = map.box_of(buffer);
             let allocation = program.buffers.allocation_of(buffer).map(|id| &program.allocations[id.index()]);
             table.size.push(size);
             table.padding.push(size as i64 - unpadded(program, &analysis.traces, buffer).0 as i64);

@@ -63,7 +63,7 @@ pub enum Owner {
 }
 
 /// One memory space of a program, ready for changes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Memory {
     /// Colour.
     pub color: MemorySpace,

@@ -296,10 +296,10 @@ mod tests {
 
     #[test]
     fn the_memory_space_stands_in_the_name() {
-        assert_eq!(color_of("x.memory_viewer.ms3.json"), (3, true));
-        assert_eq!(color_of("x.memory_viewer.json"), (0, true));
-        assert_eq!(color_of("data?tag=memory_viewer&memory_space=1"), (1, true));
-        assert_eq!(color_of("unknown.bin"), (0, false));
+        assert_eq!(color_of("x.memory_viewer.ms3.json"), (MemorySpace::CMEM, true));
+        assert_eq!(color_of("x.memory_viewer.json"), (MemorySpace::HBM, true));
+        assert_eq!(color_of("data?tag=memory_viewer&memory_space=1"), (MemorySpace::VMEM, true));
+        assert_eq!(color_of("unknown.bin"), (MemorySpace::HBM, false));
     }
 
     #[test]

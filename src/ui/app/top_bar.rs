@@ -358,7 +358,8 @@ fn capacity_choice(
             _ => {}
         }
     });
-    if chosen.contains_key(&0) && controls::link(ui, "Back to the capacity of the dump", theme).clicked() {
-        chosen.remove(&0);
+    if chosen.contains_key(&MemorySpace::HBM) && controls::link(ui, "Back to the capacity of the dump", theme).clicked()
+    {
+        chosen.remove(&MemorySpace::HBM);
     }
 }

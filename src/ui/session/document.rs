@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict};
+use crate::analysis::{ProfileAnalysis, ProgramAnalysis, Scene, SpaceAnalysis, Verdict};
 use crate::model::{Bytes, MemorySpace, Profile, Program};
 
 /// A profile that was read and analysed.
@@ -34,6 +34,12 @@ impl Document {
     #[must_use]
     pub fn space(&self, program: usize, color: MemorySpace) -> Option<&SpaceAnalysis> {
         self.program(program)?.1.space(color)
+    }
+
+    /// A memory space of a program with what is worked out about it on demand.
+    #[must_use]
+    pub fn scene(&self, program: usize, color: MemorySpace) -> Option<Scene<'_>> {
+        self.analysis.scene(&self.profile, program, color)
     }
 
     /// The program and space to show first: the worst.

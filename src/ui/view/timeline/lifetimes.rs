@@ -216,7 +216,7 @@ fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_pe
     let Some((program, analysis)) = document.program(key.of.0) else { return Rows::default() };
     let boxes = &data.map.boxes;
     let mut lines: Vec<u32> = match key.scope {
-        RowScope::Peak => at_peak.iter().filter_map(|b| data.row_of.get(b.index()).copied()).collect(),
+        RowScope::Peak => at_peak.iter().filter_map(|b| data.map.row_of(*b)).collect(),
         RowScope::Step => data.map.rows_in(key.step, key.step, 1),
         RowScope::All => (0..boxes.len() as u32).collect(),
     };
@@ -487,7 +487,7 @@ fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &Spa
         group.or_else(|| data.map.boxes.get(line as usize).map(|item| item.buffer))
     };
     let selected = context.shared.selected;
-    let own = selected.and_then(|buffer| data.row_of.get(buffer.index()).copied());
+    let own = selected.and_then(|buffer| data.map.row_of(buffer));
     let now = match (rows.groups.is_empty(), own) {
         (true, Some(own)) => rows.lines.iter().position(|line| *line == own),
         _ => rows.lines.iter().position(|line| selected.is_some() && buffer_of(*line) == selected),
@@ -528,7 +528,7 @@ fn scroll(
     if context.shared.selected != state.last_selected {
         state.last_selected = context.shared.selected;
         let row = context.shared.selected.and_then(|buffer| {
-            let own = data.row_of.get(buffer.index()).copied()?;
+            let own = data.map.row_of(buffer)?;
             if state.shown.groups.is_empty() {
                 state.shown.lines.iter().position(|&line| line == own)
             } else {

@@ -152,7 +152,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         None
     } else {
         let (program, color) = (context.shared.program, context.shared.color);
-        context.derived.spread(context.work, context.document, &data, program, color, state.grouping)
+        context.derived.spread(context.work, context.document, program, color, state.grouping)
     };
     let groups = Groups::new(&data, spread, state.grouping);
     let legend_rect =
