@@ -126,7 +126,7 @@ fn buffer_assignment_text() {
                     let shape = program.buffer_shape(b).map(|(shape, node)| shape.text_of(node));
                     let values = &program.buffers;
                     let name = program.buffer_name(b);
-                    (values.number[row], (values.size[row].0, values.offset[row], values.color[row], name, shape))
+                    (values.number[row], (values.size[row].0, values.offset[row], values.color[row].0, name, shape))
                 })
                 .collect()
         };
@@ -258,8 +258,16 @@ fn traces() {
             if json.exists() {
                 let theirs = alone(&json);
                 let theirs = analysed(&theirs.programs[0]);
-                assert_eq!(space(&analysis, 0).xprof.peak, space(&theirs, 0).xprof.peak, "{name}");
-                assert_eq!(space(&analysis, 0).xprof.curve, space(&theirs, 0).xprof.curve, "{name}");
+                assert_eq!(
+                    space(&analysis, MemorySpace::HBM).xprof.peak,
+                    space(&theirs, MemorySpace::HBM).xprof.peak,
+                    "{name}"
+                );
+                assert_eq!(
+                    space(&analysis, MemorySpace::HBM).xprof.curve,
+                    space(&theirs, MemorySpace::HBM).xprof.curve,
+                    "{name}"
+                );
             }
             compared += 1;
         }

@@ -136,7 +136,7 @@ fn check(program: &Program, traces: &Traces, color: MemorySpace, json: &Value) -
 }
 
 /// `X.hlo.pb` with the JSON files beside it: (colour, path).
-fn jsons(proto: &Path) -> Vec<(i64, PathBuf)> {
+fn jsons(proto: &Path) -> Vec<(MemorySpace, PathBuf)> {
     let stem = proto.to_string_lossy();
     let stem = stem.strip_suffix(".gz").unwrap_or(&stem);
     let stem = stem.strip_suffix(".hlo.pb").unwrap_or(stem);
