@@ -32,6 +32,8 @@ pub struct Finding {
     pub changes_results: ChangesResults,
     /// Program of the profile it is about; `None` for the profile as a whole.
     pub program: Option<usize>,
+    /// Out-of-memory message of the profile it is about; its remedies are [`Self::advice`].
+    pub failure: Option<usize>,
     /// Memory space it is about (colour).
     pub color: MemorySpace,
     /// The evidence: buffers of that program, largest first.
@@ -87,6 +89,16 @@ pub enum ChangesResults {
 }
 
 impl ChangesResults {
+    /// In words, beside a remedy.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::No => "results stay the same",
+            Self::Maybe => "may change results",
+            Self::Yes => "changes results",
+        }
+    }
+
     /// The word in the report.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -18,6 +18,7 @@ mod oversized;
 mod padding;
 pub mod plan;
 mod precision;
+pub mod remedies;
 mod replicated;
 mod scoped_vmem;
 #[cfg(test)]

@@ -186,15 +186,37 @@ pub enum NoteLevel {
     Error,
 }
 
+/// What a [`Note`] is about, where the program acts on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NoteCode {
+    /// For people only.
+    #[default]
+    Other,
+    /// A Poplar file that has no bytes by tile; another file of the same report may have them.
+    NoTileBytes,
+    /// A text was searched for out-of-memory messages and has none.
+    NoFailureFound,
+}
+
 /// Something a person should know about what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
+    /// What it is about.
+    pub code: NoteCode,
     /// How grave it is.
     pub level: NoteLevel,
     /// One sentence, without a full stop.
     pub text: String,
     /// Byte offset in the file, where there is one.
     pub offset: Option<u64>,
+}
+
+impl Note {
+    /// A note about the file as a whole.
+    #[must_use]
+    pub fn new(level: NoteLevel, text: impl Into<String>) -> Self {
+        Self { code: NoteCode::Other, level, text: text.into(), offset: None }
+    }
 }
 
 impl fmt::Display for Note {

@@ -361,8 +361,8 @@ fn others_note<'a>(names: impl Iterator<Item = &'a str>) -> Option<Note> {
     Some(info(format!("The program that needs most is shown; also here: {named}{more}")))
 }
 
-const fn info(text: String) -> Note {
-    Note { level: NoteLevel::Info, text, offset: None }
+fn info(text: String) -> Note {
+    Note::new(NoteLevel::Info, text)
 }
 
 impl Entry {

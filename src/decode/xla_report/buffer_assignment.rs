@@ -2,7 +2,7 @@
 
 use super::assemble::{Assembler, Named, lines, module_name};
 use super::values;
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{Allocation, Bytes, MemorySpace, Profile, Program, ReportedSpace, Shape};
 use crate::source::Input;
 
@@ -14,6 +14,14 @@ const HEAD: &[u8] = b"BufferAssignment:";
 impl Decoder for BufferAssignmentDecoder {
     fn format(&self) -> &'static str {
         "XLA buffer-assignment report"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            family: Family::XlaDump,
+            words: "XLA's buffer assignment, as text",
+            patterns: &["*buffer-assignment.txt"],
+        }
     }
 
     fn recognises(&self, input: &Input) -> bool {

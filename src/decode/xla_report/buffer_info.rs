@@ -1,7 +1,7 @@
 //! `*-buffer-info.csv`: buffers of one heap with offset, size, definition and end.
 
 use super::assemble::{Assembler, Named, lines, module_name};
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{Allocation, Bytes, MemorySpace, NO_ROW, Profile, ReportedRanges, ReportedSpace, ReportedUse};
 use crate::source::Input;
 
@@ -16,6 +16,10 @@ const MAX_POINTS: u32 = 50_000_000;
 impl Decoder for BufferInfoDecoder {
     fn format(&self) -> &'static str {
         "XLA buffer table (CSV)"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { family: Family::XlaDump, words: "XLA's table of buffers", patterns: &["*-buffer-info.csv"] }
     }
 
     fn recognises(&self, input: &Input) -> bool {

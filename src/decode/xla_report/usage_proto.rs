@@ -2,7 +2,7 @@
 
 use super::assemble::{Assembler, Named, lines, module_name};
 use super::usage_table::{add_rows, row};
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{FIXED64, LEN, Reader, Result as WireResult, VARINT, field, text};
 use crate::model::{Allocation, Bytes, MemorySpace, Profile, ReportedSpace};
@@ -14,6 +14,10 @@ pub struct UsageProtoDecoder;
 impl Decoder for UsageProtoDecoder {
     fn format(&self) -> &'static str {
         "XLA memory-usage report (protobuf)"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { family: Family::XlaDump, words: "XLA's memory usage report", patterns: &["*-memory-usage-report.pb"] }
     }
 
     fn recognises(&self, input: &Input) -> bool {

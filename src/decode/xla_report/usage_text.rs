@@ -4,7 +4,7 @@
 use super::assemble::{Assembler, lines, module_name};
 use super::buffer_assignment::allocation as allocation_line;
 use super::usage_table::{TableRow, add_rows, row};
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{Allocation, Bytes, MemorySpace, Profile, Program, ReportedSpace};
 use crate::source::Input;
 
@@ -14,6 +14,14 @@ pub struct UsageTextDecoder;
 impl Decoder for UsageTextDecoder {
     fn format(&self) -> &'static str {
         "XLA memory-usage report (text)"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            family: Family::XlaDump,
+            words: "XLA's memory usage report, as text",
+            patterns: &["*-memory-usage-report.txt"],
+        }
     }
 
     fn recognises(&self, input: &Input) -> bool {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::assemble::{Assembler, Named, lines, module_name};
 use super::buffer_assignment::value_head;
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{BufferId, Bytes, MemorySpace, Metadata, Profile, Program, ReportedUse, Shape, SourceLine};
 use crate::source::Input;
 
@@ -31,6 +31,14 @@ pub struct ValueUses {
 impl Decoder for ValuesDecoder {
     fn format(&self) -> &'static str {
         "XLA report of values and uses"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            family: Family::XlaDump,
+            words: "XLA's values and their uses, as text",
+            patterns: &["*buffer-assignment-values.txt"],
+        }
     }
 
     fn recognises(&self, input: &Input) -> bool {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::value::{self, double, get, int, list, mib, text};
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::decode::xla_report::assemble::{Assembler, Named};
 use crate::model::{
     Allocation, BufferId, Bytes, Category, MemorySpace, Metadata, Profile, ReportedPeak, ReportedSpace, Shape,
@@ -22,6 +22,10 @@ const MAX_FRAMES: usize = 128;
 impl Decoder for MemoryViewerDecoder {
     fn format(&self) -> &'static str {
         "XProf memory viewer (JSON)"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { family: Family::Run, words: "XProf's memory viewer", patterns: &["*memory_viewer*.json"] }
     }
 
     fn recognises(&self, input: &Input) -> bool {

@@ -106,10 +106,7 @@ pub fn read_host(plane: &Plane<'_>, profile: &mut Profile) {
         .map(|(name, value)| format!("{} {}", name.trim_end_matches("_version"), plane.text_of(value)))
         .collect();
     if !versions.is_empty() {
-        profile.notes.push(crate::model::Note {
-            level: crate::model::NoteLevel::Info,
-            text: format!("Traced with {}", versions.join(", ")),
-            offset: None,
-        });
+        let text = format!("Traced with {}", versions.join(", "));
+        profile.notes.push(crate::model::Note::new(crate::model::NoteLevel::Info, text));
     }
 }

@@ -36,8 +36,8 @@ impl App {
         }
         ui.label(text("Drop a memory profile here", size::VERDICT, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        for line in view::INPUTS {
-            ui.label(text(*line, size::LEAD, Weight::Regular, theme.text2));
+        for line in crate::decode::inputs() {
+            ui.label(text(line, size::LEAD, Weight::Regular, theme.text2));
         }
         ui.add_space(14.0);
         ui.horizontal(|ui| {
@@ -126,7 +126,8 @@ impl App {
                             let title = format!("Could not read {name}");
                             ui.label(text(title, size::LEAD, Weight::SemiBold, theme.text));
                             ui.label(text(&error, size::BODY, Weight::Regular, theme.text2));
-                            ui.label(text(view::INPUTS_SHORT, size::SMALL, Weight::Regular, theme.text3));
+                            let words = format!("What can be opened. {}", crate::decode::inputs().join(". "));
+                            ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
                             ui.add_space(4.0);
                             ui.horizontal(|ui| {
                                 if controls::button(ui, "Copy details", "", false, theme).clicked() {

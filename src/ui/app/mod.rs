@@ -160,12 +160,12 @@ impl App {
         self.errors.extend(self.files.take_errors());
         for index in (0..self.files.entries.len()).rev() {
             let entry = &self.files.entries[index];
-            if let FileState::Failed(error) = &entry.state {
-                if *error != crate::source::Cancelled.to_string() {
-                    self.errors.push((entry.name.clone(), error.clone()));
-                }
-                self.files.close(index);
+            match &entry.state {
+                FileState::Failed(error) => self.errors.push((entry.name.clone(), error.clone())),
+                FileState::Cancelled => {}
+                _ => continue,
             }
+            self.files.close(index);
         }
         self.recall();
         if before.is_none() && self.files.current.is_some() {

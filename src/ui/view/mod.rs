@@ -74,17 +74,6 @@ pub const PANELS: &[View] = &[
 /// The view a document begins with.
 pub const FIRST: &str = "overview";
 
-/// What can be opened, for the empty window.
-pub const INPUTS: &[&str] = &[
-    "An XLA dump: *after_optimizations.hlo.pb from --xla_dump_to, also gzipped.",
-    "A folder or archive of dumps, an XSpace trace, memory.prof, XProf's JSON, XLA's text reports.",
-    "A Poplar report of an IPU: profile.pop, graph.json, graph.cbor or vars.json, or the folder they lie in.",
-    "Any text with an out-of-memory message: a log, a traceback, or the clipboard with Ctrl V.",
-];
-
-/// The same in one line.
-pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports, folders, archives), XSpace traces, memory.prof, XProf JSON, Poplar reports (profile.pop, graph.json), logs and pasted texts with an out-of-memory message.";
-
 /// Keys of single views, for the sheet.
 pub const KEYS: &[&[(&str, &str)]] = &[
     super::widget::keys::KEYS,
