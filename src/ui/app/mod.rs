@@ -25,7 +25,7 @@ use super::view;
 use super::widget::theme::{Look, Theme, space};
 use super::widget::{cut, keys, style};
 use super::work::Work;
-use crate::analysis::neutral::Names;
+use crate::analysis::names::hide::Aliases;
 use crate::model::UnitSystem;
 use chrome::{command_palette, side_panel};
 use files::dialog::{Dialog, Purpose};
@@ -47,7 +47,7 @@ pub struct App {
     palette: Option<command_palette::CommandPalette>,
     settings_store: SettingsStore,
     keys: presenter::Keys,
-    names: Arc<Names>,
+    aliases: Arc<Aliases>,
     /// Whether the field to find something is to get the focus.
     focus_find: bool,
     /// Room of the view in the last frame.
@@ -86,7 +86,7 @@ impl App {
             palette: None,
             settings_store: SettingsStore::default(),
             keys: presenter::Keys::default(),
-            names: Arc::default(),
+            aliases: Arc::default(),
             focus_find: false,
             view_size: Vec2::ZERO,
             canvas: 0,

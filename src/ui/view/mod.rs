@@ -24,6 +24,7 @@ use egui::Ui;
 
 use super::part::ViewContext;
 use super::session::Document;
+use crate::model::MemorySpace;
 
 /// A view of a document.
 pub struct View {
@@ -96,7 +97,11 @@ fn has_times(document: &Document) -> bool {
 
 /// Changes are tried out on the HBM of a program with a heap trace.
 fn has_hbm(document: &Document) -> bool {
-    document.analysis.programs.iter().any(|program| program.space(0).is_some_and(|space| space.xprof.trace.is_some()))
+    document
+        .analysis
+        .programs
+        .iter()
+        .any(|program| program.space(MemorySpace::HBM).is_some_and(|space| space.xprof.trace.is_some()))
 }
 
 fn has_tiles(document: &Document) -> bool {

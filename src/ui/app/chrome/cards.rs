@@ -91,7 +91,7 @@ impl App {
     pub(in crate::ui::app) fn words_of_path(&self, path: &std::path::Path) -> (String, String) {
         let whole = path.display().to_string();
         if self.options.names_hidden {
-            let name = self.names.file(&whole);
+            let name = self.aliases.file(&whole);
             return (name.clone(), name);
         }
         let name = path.file_name().map_or_else(|| whole.clone(), |name| name.to_string_lossy().into_owned());
@@ -119,7 +119,7 @@ impl App {
                         .show(ui, |ui| {
                             ui.set_width(width - 34.0);
                             let (name, error) = if self.options.names_hidden {
-                                (self.names.file(name), self.names.sentence(error))
+                                (self.aliases.file(name), self.aliases.sentence(error))
                             } else {
                                 (name.clone(), error.clone())
                             };

@@ -93,7 +93,7 @@ pub struct OpenFile {
     pub begun: bool,
     /// The document with its real names, while they are hidden.
     pub named: Option<Arc<Document>>,
-    /// The document with neutral names, while it is made.
+    /// The document with aliases, while it is made.
     pub hiding: Option<Job<Arc<Document>>>,
 }
 
