@@ -20,21 +20,27 @@ const SHARE: f64 = 0.30;
 /// Looks for temporaries of the forward pass at the peak.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
-    let is_stack = |t: &&AtPeak| kept.stacks.iter().any(|stack| stack.family as usize == t.family);
-    let held: Vec<&AtPeak> = case.peak.iter().filter(|t| is_stack(t) || is_activation(case.name(t.family))).collect();
+    let is_stack = |t: &&AtPeak| kept.is_stack(t.family);
+    // Logits and attention scores are activations as well, with rules of their own.
+    let held: Vec<&AtPeak> = case
+        .peak
+        .iter()
+        .filter(|t| is_stack(t) || is_activation(case.name(t.family)))
+        .filter(|t| !kept.has_own_remedy(t.family))
+        .collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_share(bytes, SHARE) {
         return;
     }
     let mut finding = case.finding(NAME);
     let saved_by_scans: u64 = held.iter().copied().filter(is_stack).map(|t| t.size).total();
-    if saved_by_scans.saturating_mul(2) > bytes {
-        scans(case, &mut finding, saved_by_scans);
+    let is_open = if saved_by_scans.saturating_mul(2) > bytes {
+        scans(case, &mut finding, saved_by_scans)
     } else {
-        layers(case, &mut finding, &held, bytes);
-    }
+        layers(case, &mut finding, &held, bytes)
+    };
     finding.at_stake_bytes = Some(Bytes(bytes));
-    advise(case, &mut finding);
+    advise(case, &mut finding, is_open);
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
@@ -45,8 +51,8 @@ fn is_activation(name: &str) -> bool {
     jvp_scope(name).is_some_and(|pass| !pass.is_backward)
 }
 
-/// What scans over layers save.
-fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) {
+/// What scans over layers save; returns whether there is something left to recompute.
+fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) -> bool {
     let kept = &case.memory.kept;
     let layers = kept.stacks.iter().map(|stack| stack.layers).max().unwrap_or(0);
     let mut stacks: Vec<(u64, String)> = kept
@@ -72,14 +78,15 @@ fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) {
     );
     if kept.stacks.iter().all(|stack| stack.is_input) {
         finding.advice.push("what each layer begins with is all that is saved: the body is checkpointed already. Keep it on the host (`jax.checkpoint_policies.save_and_offload_only_these_names`), divide it over more devices along the sequence, or checkpoint groups of layers instead of each".to_owned());
-        return;
+        return false;
     }
     case.fill(finding, vec![Edit::Remat(SCAN.to_owned())]);
     finding.advice.push(Library::of(case).remat(None));
+    true
 }
 
-/// What unrolled layers keep.
-fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) {
+/// What unrolled layers keep; returns whether there is something left to recompute.
+fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) -> bool {
     let scopes = by_scope(case, held);
     let listed: Vec<String> = scopes
         .iter()
@@ -105,11 +112,11 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
     let checkpointed = held.iter().filter(|t| Kept::is_checkpointed(case.name(t.family))).map(|t| t.size).total();
     if checkpointed.saturating_mul(2) > bytes {
         finding.advice.push("the layers are checkpointed already, as the names of their operations tell; what is left is what they begin with and what lies between them".to_owned());
-        return;
+        return false;
     }
     let Some(pattern) = pattern else {
         finding.advice.push("`jax.checkpoint` around each layer, not around the whole model, which saves nothing: the layers have no names of their own here (a `jax.named_scope` for each would show what it saves)".to_owned());
-        return;
+        return true;
     };
     let edits = vec![Edit::Remat(pattern.clone())];
     let saved = case.saved(&case.try_out(&edits));
@@ -117,6 +124,7 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
         case.fill(finding, edits);
         finding.advice.push(Library::of(case).remat(Some(&pattern)));
     }
+    true
 }
 
 fn by_scope(case: &Case<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
@@ -145,10 +153,12 @@ fn pattern(case: &Case<'_>, held: &[&AtPeak]) -> Option<String> {
     stems.into_iter().max_by_key(|row| row.1).map(|row| format!("{}*", row.0))
 }
 
-fn advise(case: &Case<'_>, finding: &mut Finding) {
-    finding.advice.push(
-        "keep the cheap half: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes all but matrix products".to_owned(),
-    );
+fn advise(case: &Case<'_>, finding: &mut Finding, is_open: bool) {
+    if is_open {
+        finding.advice.push(
+            "keep the cheap half: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes all but matrix products".to_owned(),
+        );
+    }
     if !case.memory.data.is_empty() {
         finding.advice.push(
             "micro-batches: run the step on parts of the batch and add up the gradients; results stay the same"

@@ -1,6 +1,6 @@
 //! Rule `attention_scores`: attention whose scores for all pairs of positions stand in memory.
 
-use super::case::{AtPeak, Case, Total};
+use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use crate::analysis::what_if::Edit;
@@ -31,8 +31,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "{} temporaries at the peak hold a number for each pair of {sequence} positions, the largest {}. They grow with the square of the sequence; attention computed block by block never has them whole.",
-        held.len(),
+        "{} at the peak hold a number for each pair of {sequence} positions, the largest {}. They grow with the square of the sequence; attention computed block by block never has them whole.",
+        counted(held.len(), "temporary", "temporaries"),
         held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
     );
     finding.advice.push(Library::of(case).blockwise_attention().to_owned());

@@ -1,12 +1,12 @@
 //! What rules about one program look at: its memory ready for changes, what stands at the peak, and helpers that fill
 //! a finding with recomputed numbers.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::finding::{Finding, Severity};
 use crate::analysis::packing::FALLBACK_SHARE;
 use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
-use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
+use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis};
 use crate::model::{BufferId, Bytes, Device, Program, ShapeNode, percent, thousands};
 
 /// The page most rules rest on.
@@ -28,13 +28,13 @@ pub struct Case<'a> {
     /// The device.
     pub device: &'a Device,
     /// The space, ready for changes.
-    pub memory: Memory,
+    pub memory: Arc<Memory>,
     /// The unchanged program.
     pub before: Outcome,
     /// Temporaries at the peak, largest first.
     pub peak: Vec<AtPeak>,
     /// The largest batch that fits, once somebody asked.
-    pub(super) largest_batch: OnceLock<Option<(i64, i64)>>,
+    pub(super) largest_batch: OnceLock<Option<i64>>,
 }
 
 /// A temporary at the peak.
@@ -49,21 +49,11 @@ pub struct AtPeak {
 }
 
 impl<'a> Case<'a> {
-    /// Prepares the HBM of a program, against another capacity than the device's where one is given; `None` where it
-    /// has none.
+    /// Prepares the HBM of a program, against another capacity than the device's where one is given.
     #[must_use]
-    pub fn new(
-        row: usize,
-        program: &'a Program,
-        analysis: &'a ProgramAnalysis,
-        device: &'a Device,
-        capacity: Option<Bytes>,
-    ) -> Option<Self> {
-        let space = analysis.space(0)?;
-        let mut memory = Memory::new(program, analysis, space, device);
-        if let Some(bytes) = capacity {
-            memory.capacity = Some(bytes.0);
-        }
+    pub fn new(row: usize, scene: Scene<'a>, capacity: Option<Bytes>) -> Self {
+        let Scene { program, analysis, space, device, .. } = scene;
+        let memory = scene.memory_against(capacity);
         let before = memory.evaluate(program, &[], Depth::Verdict);
         let at = before.peak_event;
         let mut peak: Vec<AtPeak> = memory
@@ -75,7 +65,7 @@ impl<'a> Case<'a> {
             .map(|(i, family)| AtPeak { family: i, buffer: family.root, size: family.size })
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
-        Some(Self { row, program, analysis, space, device, memory, before, peak, largest_batch: OnceLock::new() })
+        Self { row, program, analysis, space, device, memory, before, peak, largest_batch: OnceLock::new() }
     }
 
     /// Allocated bytes.
@@ -197,6 +187,17 @@ impl<'a> Case<'a> {
         finding.band = Some(band.to_owned());
     }
 
+    /// Everything that stands at the peak: what shares are of.
+    #[must_use]
+    pub fn at_peak(&self) -> u64 {
+        self.memory.always_live().saturating_add(self.peak.iter().map(|t| t.size).total()).max(1)
+    }
+
+    /// Fills a finding with bytes at the peak that no change of this program's own takes away for sure.
+    pub fn stake(&self, finding: &mut Finding, bytes: u64) {
+        finding.at_stake_bytes = Some(Bytes(bytes));
+    }
+
     /// Framework's name of a temporary.
     #[must_use]
     pub fn name(&self, family: usize) -> &str {
@@ -265,6 +266,12 @@ pub fn short_names<'a>(meant: &[&'a str], others: &[&'a str]) -> Vec<String> {
         }
     }
     names
+}
+
+/// A count with its noun: `1 temporary`, `3 temporaries`.
+#[must_use]
+pub fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// A list in words, cut after some.

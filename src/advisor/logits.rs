@@ -1,6 +1,6 @@
 //! Rule `logits`: the scores over a large vocabulary, and their gradient, whole for all tokens at once.
 
-use super::case::{AtPeak, Case, Total};
+use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use crate::analysis::what_if::{Edit, LOGITS};
@@ -34,8 +34,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "{} temporaries at the peak have the vocabulary as a dimension, for all tokens at once, the largest {}. The loss needs one number for each token; logits and their gradient are there only on the way.",
-        held.len(),
+        "{} at the peak have the vocabulary as a dimension, for all tokens at once, the largest {}. The loss needs one number for each token; logits and their gradient are there only on the way.",
+        counted(held.len(), "temporary", "temporaries"),
         held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
     );
     finding.advice.push(Library::of(case).chunked_loss(PARTS));

@@ -21,6 +21,7 @@ mod oversized;
 mod padding;
 pub mod plan;
 mod precision;
+pub mod remedies;
 mod replicated;
 mod scoped_vmem;
 #[cfg(test)]
@@ -33,7 +34,7 @@ pub use finding::{ChangesResults, Finding, Severity};
 pub use plan::Plan;
 
 use crate::analysis::ProfileAnalysis;
-use crate::model::{Bytes, Profile};
+use crate::model::{Bytes, MemorySpace, Profile};
 
 /// What a rule about a whole profile looks at: a profile and its analysis.
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +106,8 @@ pub struct BatchFit {
     pub now: i64,
     /// The largest on each device that fits, to within a 64th; 0 where not even one sample does.
     pub largest: i64,
+    /// The largest that may fit when the compiler recomputes what it can; at least [`Self::largest`].
+    pub may_fit: i64,
     /// Whether which arguments hold the batch is known from their names alone.
     pub is_guess: bool,
 }
@@ -124,9 +127,8 @@ pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: O
     for rule in RULES.iter().copied().flatten() {
         (rule.run)(&subject, &mut findings);
     }
-    let programs = profile.programs.iter().zip(&analysis.programs).enumerate();
-    let cases: Vec<Case<'_>> = programs
-        .filter_map(|(row, (program, analysis))| Case::new(row, program, analysis, &profile.device, capacity))
+    let cases: Vec<Case<'_>> = (0..profile.programs.len())
+        .filter_map(|row| Some(Case::new(row, analysis.scene(profile, row, MemorySpace::HBM)?, capacity)))
         .collect();
     for case in &cases {
         let found: Vec<Vec<Finding>> = PROGRAM_RULES
@@ -150,7 +152,8 @@ pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: O
 fn batch_fit(case: &Case<'_>) -> Option<BatchFit> {
     let (largest, now) = batch_size::largest(case)?;
     let is_guess = case.memory.data.first().is_some_and(|data| data.by_name);
-    Some(BatchFit { program: case.row, now, largest, is_guess })
+    let may_fit = batch_size::largest_maybe(case)?.max(largest);
+    Some(BatchFit { program: case.row, now, largest, may_fit, is_guess })
 }
 
 /// Sorts findings: by bytes saved; of two within 10 % of each other, the one that cannot change results first.

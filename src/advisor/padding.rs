@@ -56,7 +56,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.title = format!(
         "{} of what stands at the peak is padding ({})",
         Bytes(total).short(),
-        percent(total, case.memory.peak.max(1))
+        percent(total, case.at_peak())
     );
     let mut worst: Vec<(u64, Waste)> = by_size.into_iter().collect();
     worst.sort_by_key(|row| std::cmp::Reverse(row.1.bytes));

@@ -23,10 +23,11 @@ pub mod range_stats;
 pub mod runtime;
 pub mod runtime_breakdown;
 pub mod runtime_curve;
+pub mod scene;
 pub mod shape_groups;
 pub mod span_index;
-pub mod spread;
 pub mod stack_tree;
+pub mod stacked_curves;
 pub mod steps;
 pub mod table;
 pub mod tiles;
@@ -36,3 +37,4 @@ pub mod xprof;
 
 pub use profile::ProfileAnalysis;
 pub use program::{LifetimeFrom, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};
+pub use scene::{ProgramParts, Scene};

@@ -2,7 +2,7 @@
 //! made from, a copy by what it copies, a product by the weight in it.
 
 use super::loops::{Loops, Part, Role, computation_of};
-use super::{Value, handed_on, node_at, opcode, operand, root};
+use super::{Value, handed_on, node_at, opcode, operand};
 use crate::analysis::names::{lookup, scope};
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
 
@@ -118,6 +118,12 @@ impl Labels {
             return label.text;
         }
         program.buffers.instruction_of(buffer).map(|at| lookup::op_name(program, at)).unwrap_or_default()
+    }
+
+    /// What a person calls a buffer: its label, else the end of the framework's name, else the instruction's name.
+    #[must_use]
+    pub fn buffer_name(&self, program: &Program, buffer: BufferId) -> String {
+        self.of(program, buffer).map_or_else(|| lookup::buffer_name(program, buffer), |label| label.text)
     }
 
     /// The role a buffer plays in a loop over layers.
@@ -313,9 +319,7 @@ impl Labels {
                 Opcode::WHILE if self.loops.part(at, &value.index).is_some_and(|p| p.role == Role::Unchanged) => {
                     value.at = operand(program, at, 0)?;
                 }
-                Opcode::FUSION if is_move(program, at, with_parts) => {
-                    value = Value::whole(operand(program, at, 0)?);
-                }
+                Opcode::FUSION => value = Value::whole(moved_by(program, at, with_parts)?),
                 Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => {
                     value = Value::whole(operand(program, at, 0)?);
                 }
@@ -416,18 +420,19 @@ fn is_product(program: &Program, at: InstructionId) -> bool {
             }))
 }
 
-/// Whether a fusion only moves, casts and (with `with_parts`) cuts what its first operand holds.
-fn is_move(program: &Program, at: InstructionId, with_parts: bool) -> bool {
-    let [called] = program.instructions.called_by(at) else { return false };
-    let Some(computation) = program.computations.get(called.index()) else { return false };
-    let moves = (computation.start..computation.end).all(|row| {
-        let name = program.opcode_name(InstructionId(row));
+/// The operand that a fusion only moves, casts and (with `with_parts`) cuts: its largest; `None` where it computes.
+/// Scalars in it are places.
+fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<InstructionId> {
+    let [called] = program.instructions.called_by(at) else { return None };
+    let computation = program.computations.get(called.index())?;
+    let size = |at: InstructionId| program.shape_of(at).map_or(0, |shape| shape.root().element_count());
+    let moves = (computation.start..computation.end).map(InstructionId).all(|inner| {
+        let name = program.opcode_name(inner);
         matches!(name, "parameter" | "convert" | "bitcast" | "copy" | "transpose" | "reshape" | "constant")
-            || (with_parts && matches!(name, "dynamic-slice" | "slice" | "fusion" | "clamp"))
+            || (with_parts && (matches!(name, "dynamic-slice" | "slice") || size(inner) <= 1))
     });
-    // The first operand is what is moved; the others are places.
-    moves
-        && root(program, *called)
-            .and_then(|root| super::beginning(program, Value::whole(root), 0))
-            .is_none_or(|begun| program.instructions.argument.get(begun.parameter.index()) == Some(&0))
+    let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
+    let largest = operands.map(|&row| InstructionId(row)).max_by_key(|&row| (size(row), std::cmp::Reverse(row)))?;
+    let is_whole = with_parts || size(largest) == size(at);
+    (moves && is_whole).then_some(largest)
 }

@@ -86,7 +86,7 @@ pub fn handed_on(program: &Program, value: &Value) -> Option<Value> {
         Opcode::COPY | Opcode::COPY_DONE | Opcode::BITCAST => to(&[]),
         Opcode::ASYNC_UPDATE => to(index),
         _ => match program.opcode_name(at) {
-            "convert" | "reshape" | "transpose" | "bitcast-convert" => to(&[]),
+            "convert" | "reshape" | "transpose" | "bitcast-convert" | "reduce-precision" => to(&[]),
             _ => None,
         },
     }

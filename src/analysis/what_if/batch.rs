@@ -119,6 +119,27 @@ pub fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) -> Hash
         .collect()
 }
 
+/// Sizes that dimensions of arguments have on one device because they are divided, and that no argument has whole.
+fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> HashSet<i64> {
+    let (mut divided, mut whole) = (HashSet::new(), HashSet::new());
+    for (i, base) in bases.iter().enumerate() {
+        let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
+        if data.iter().any(|d| d.base as usize == i) {
+            continue;
+        }
+        let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
+        for (d, &size) in node.dimensions.iter().enumerate() {
+            let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.get(d)).copied().unwrap_or(1);
+            if parts > 1 { divided.insert(size) } else { whole.insert(size) };
+        }
+    }
+    divided.retain(|size| *size >= LEAST_DIVIDED && !whole.contains(size));
+    divided
+}
+
+/// Smaller sizes of divided dimensions are too common to tell anything.
+const LEAST_DIVIDED: i64 = 1024;
+
 /// What tells buffers that hold the batch of all devices.
 #[derive(Debug, Clone)]
 pub struct GlobalBatch {
@@ -131,6 +152,8 @@ pub struct GlobalBatch {
     /// Sizes of dimensions of weights.
     weight_sizes: HashSet<i64>,
     weights: HashSet<Vec<i64>>,
+    /// Sizes that a dimension of an argument has on one device because it is divided: what else a buffer is divided by.
+    divided: HashSet<i64>,
     batch: i64,
 }
 
@@ -155,6 +178,7 @@ impl GlobalBatch {
             local: products(&divided, 1),
             weight_sizes,
             weights: weights(program, bases, data),
+            divided: divided_sizes(program, bases, data),
             batch,
         })
     }
@@ -167,6 +191,10 @@ impl GlobalBatch {
         }
         // A buffer that also has the batch of one device is divided already; its other size is a coincidence.
         if node.dimensions.contains(&self.batch) {
+            return None;
+        }
+        // One that is divided by another dimension already, such as logits by the vocabulary, is not whole.
+        if node.dimensions.iter().any(|d| self.divided.contains(d)) {
             return None;
         }
         let whole = self.batch.saturating_mul(self.parts);
@@ -200,10 +228,12 @@ mod tests {
             local: vec![4, 2048],
             weight_sizes: [512, 8192].into(),
             weights: [vec![16, 512]].into(),
+            divided: [32016].into(),
             batch: 4,
         };
         let dimension = |dims: &[i64]| batch.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
         assert_eq!(dimension(&[16, 512, 64]), Some(0));
+        assert_eq!(dimension(&[16, 512, 32016]), None);
         assert_eq!(dimension(&[4, 16, 512, 512]), None);
         assert_eq!(dimension(&[16, 512]), None);
         assert_eq!(dimension(&[8192, 512]), None);

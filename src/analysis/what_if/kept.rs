@@ -94,7 +94,11 @@ impl Kept {
             let is_stack = kept.stacks.iter().any(|stack| stack.family as usize == family);
             if kept.vocabulary.is_some_and(|vocabulary| !is_stack && weights.are_logits(node, vocabulary)) {
                 kept.logits.push(family as u32);
-            } else if kept.sequence.is_some_and(|sequence| weights.are_scores(node, sequence)) {
+            } else if kept.sequence.is_some_and(|sequence| {
+                // A stack has the layers in front of what each of them keeps.
+                let dimensions = if is_stack { node.dimensions.get(1..).unwrap_or_default() } else { &node.dimensions };
+                weights.are_scores(dimensions, sequence)
+            }) {
                 kept.scores.push(family as u32);
             }
         }
@@ -118,6 +122,18 @@ impl Kept {
                 _ => {}
             }
         }
+    }
+
+    /// Whether a family holds logits or attention scores, which have causes and remedies of their own.
+    #[must_use]
+    pub fn has_own_remedy(&self, family: usize) -> bool {
+        u32::try_from(family).is_ok_and(|family| self.logits.contains(&family) || self.scores.contains(&family))
+    }
+
+    /// Whether a family is a stack that a scan saves.
+    #[must_use]
+    pub fn is_stack(&self, family: usize) -> bool {
+        self.stacks.iter().any(|stack| stack.family as usize == family)
     }
 
     /// Whether the layers of a program are checkpointed already, as the names of their operations tell.
@@ -177,12 +193,12 @@ impl Weights {
         rest >= LEAST_TOKENS && !is_weight
     }
 
-    fn are_scores(&self, node: &ShapeNode, sequence: i64) -> bool {
-        if sequence < LEAST_SEQUENCE || self.outlines.contains(&outline(&node.dimensions)) {
+    fn are_scores(&self, dimensions: &[i64], sequence: i64) -> bool {
+        if sequence < LEAST_SEQUENCE || self.outlines.contains(&outline(dimensions)) {
             return false;
         }
-        let of_positions = node.dimensions.iter().filter(|&&d| d == sequence).count();
-        let others = node.dimensions.iter().filter(|&&d| d > 1 && d != sequence).count();
+        let of_positions = dimensions.iter().filter(|&&d| d == sequence).count();
+        let others = dimensions.iter().filter(|&&d| d > 1 && d != sequence).count();
         // A width that equals the sequence looks alike; samples and heads beside both positions do not.
         of_positions >= 2 && (others >= 2 || (others >= 1 && !self.sizes.contains(&sequence)))
     }

@@ -9,7 +9,13 @@ use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name};
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
+<<<<<<< HEAD
 use crate::model::{AllocationId, BufferId, Device, InstructionId, NO_ROW, Opcode, Program, ShapeNode, TpuGeneration};
+=======
+use crate::model::{
+    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, TpuGeneration,
+};
+>>>>>>> main
 
 /// An allocation that lives throughout.
 #[derive(Debug, Clone)]
@@ -65,10 +71,10 @@ pub enum Owner {
 }
 
 /// One memory space of a program, ready for changes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Memory {
     /// Colour.
-    pub color: i64,
+    pub color: MemorySpace,
     /// What lives throughout.
     pub base: Vec<Base>,
     /// Temporaries with heap events.
@@ -214,7 +220,7 @@ impl Memory {
 }
 
 /// Allocations of a space that live throughout.
-fn bases(program: &Program, analysis: &ProgramAnalysis, color: i64) -> Vec<Base> {
+fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> Vec<Base> {
     let paths = argument_paths(program);
     // The result each allocation holds.
     let mut results: HashMap<u32, (Vec<i64>, BufferId)> = HashMap::new();

@@ -49,6 +49,9 @@ impl TryVerdict {
 /// The compiler recomputes until a program takes about this share of what is available, at least.
 const RECOMPUTED_TO: f64 = 0.80;
 
+/// The lower end of a range is at least this share of the upper end, where the compiler decides between them.
+const NARROWEST: f64 = 0.64;
+
 /// A program that the compiler could not make fit takes about this share at most, as far as recomputation reaches.
 const RECOMPUTED_FROM: f64 = 1.25;
 
@@ -235,7 +238,7 @@ impl Memory {
         let share = |bytes: u64, share: f64| (bytes as f64 * share) as u64;
         let kinds = state.kinds;
         let band = if kinds.constrain || kinds.compute || kinds.sharding || kinds.parts {
-            0.24
+            0.22
         } else if kinds.remat {
             0.15
         } else {
@@ -251,7 +254,6 @@ impl Memory {
         // Room that a change makes is used for what was recomputed, up to the share at which recomputation begins.
         if self.rematerialised > 0 && expected < limit {
             high = high.max(share(brought_back, 1.0 + band).min(share(limit, 1.05)).min(self.allocated.max(expected)));
-            low = low.max(share(high, 0.63).min(expected));
         }
         if expected > limit {
             let recomputable = state.recomputable(sizes);
@@ -260,6 +262,10 @@ impl Memory {
                 low = low.min(share(capacity, RECOMPUTED_TO)).max(floor.min(expected));
                 high = high.min(share(capacity, RECOMPUTED_FROM)).max(low);
             }
+        }
+        // What the compiler does with room lies nearer to the upper end.
+        if kinds.compute || kinds.constrain || self.rematerialised > 0 {
+            low = low.max(share(high, NARROWEST));
         }
         (Bytes(low.min(high)), Bytes(high))
     }

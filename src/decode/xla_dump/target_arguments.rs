@@ -2,9 +2,14 @@
 //! written under `--xla_dump_hlo_as_text`, the binary form under `--xla_dump_hlo_as_proto`.
 
 use super::tpu;
+<<<<<<< HEAD
 use crate::decode::decoder::{Context, DecodeError, Decoder};
 use crate::decode::wire::{LEN, Reader, Result as WireResult, VARINT, WireError, field, text};
 use crate::model::{Device, Profile, Topology, TpuGeneration};
+=======
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
+use crate::model::{Device, Profile, TpuGeneration};
+>>>>>>> main
 use crate::source::Input;
 
 /// Target arguments of libtpu.
@@ -33,6 +38,14 @@ struct Target {
 impl Decoder for TargetArgumentsDecoder {
     fn format(&self) -> &'static str {
         "XLA target arguments"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            family: Family::XlaDump,
+            words: "the device that a dump was compiled for",
+            patterns: &["*.target_arguments.txt"],
+        }
     }
 
     fn recognises(&self, input: &Input) -> bool {

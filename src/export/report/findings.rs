@@ -48,6 +48,16 @@ pub struct FindingReport {
     pub edits: Vec<String>,
     /// Page.
     pub reference: &'static str,
+    /// Whether its advice stands with an out-of-memory message already, where the text formats print it.
+    #[serde(skip)]
+    is_of_failure: bool,
+}
+
+impl FindingReport {
+    /// The advice that the text formats have not printed yet.
+    fn printed_advice(&self) -> &[String] {
+        if self.is_of_failure { &[] } else { &self.advice }
+    }
 }
 
 /// A plan.
@@ -82,6 +92,8 @@ pub struct BatchReport {
     pub per_device: i64,
     /// The largest that fits.
     pub largest_that_fits: i64,
+    /// The largest that may fit when the compiler recomputes what it can.
+    pub largest_that_may_fit: i64,
     /// Whether which arguments hold the batch is known from their names alone.
     pub is_guess: bool,
 }
@@ -114,6 +126,7 @@ fn row(profile: &Profile, finding: &Finding, top: usize) -> FindingReport {
         is_guess: finding.is_guess,
         edits: finding.edits.iter().map(ToString::to_string).collect(),
         reference: finding.reference,
+        is_of_failure: finding.failure.is_some(),
     }
 }
 
@@ -143,6 +156,7 @@ pub fn batches(profile: &Profile, advice: &Advice) -> Vec<BatchReport> {
             program: profile.programs.get(fit.program).map(|p| p.name.clone()).unwrap_or_default(),
             per_device: fit.now,
             largest_that_fits: fit.largest,
+            largest_that_may_fit: fit.may_fit,
             is_guess: fit.is_guess,
         })
         .collect()
@@ -171,10 +185,19 @@ fn results(plan: &PlanReport) -> &'static str {
 /// A sentence about the largest batch.
 fn sentence(batch: &BatchReport) -> String {
     let guess = if batch.is_guess { " (which arguments hold it is a guess from their names)" } else { "" };
+    let maybe = if batch.largest_that_may_fit > batch.largest_that_fits {
+        format!("; up to about {} may fit, the compiler can still recompute", batch.largest_that_may_fit)
+    } else {
+        String::new()
+    };
     match batch.largest_that_fits {
+        0 if batch.largest_that_may_fit > 0 => format!(
+            "No batch fits for sure{maybe}; it is {} on each device now{guess}",
+            batch.per_device
+        ),
         0 => format!("Not even a batch of 1 on each device fits; it is {} now{guess}", batch.per_device),
         largest => format!(
-            "The largest batch on each device that fits is about {largest}; it is {} now{guess}",
+            "The largest batch on each device that surely fits is about {largest}{maybe}; it is {} now{guess}",
             batch.per_device
         ),
     }
@@ -194,7 +217,7 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
         if let Some(effect) = effect(finding) {
             let _ = writeln!(out, "    {effect}");
         }
-        for advice in &finding.advice {
+        for advice in finding.printed_advice() {
             let _ = writeln!(out, "    - {advice}");
         }
         if let Some(band) = &finding.band {
@@ -231,7 +254,7 @@ pub fn write_markdown(
             let _ = writeln!(out, "  *{effect}*");
         }
         // Advice holds code in backquotes, which stays code.
-        for advice in &finding.advice {
+        for advice in finding.printed_advice() {
             let _ = writeln!(out, "  * {advice}");
         }
         for warning in &finding.warnings {

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::pins::{MAX_PINS, Pin, PinOn};
 use crate::analysis::tree::TreeKind;
 use crate::analysis::what_if::{Edit, EditSet};
-use crate::model::{BufferId, Capacity};
+use crate::model::{BufferId, Capacity, MemorySpace};
 
 /// Which buffers a table lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -26,7 +26,7 @@ impl RowScope {
 
 /// Where one is in the tree of what lives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TreePlace {
+pub struct TreePosition {
     /// By what it divides.
     pub kind: TreeKind,
     /// Names that lead from the root to what fills the view.
@@ -35,19 +35,19 @@ pub struct TreePlace {
 
 /// A place to go back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct Location {
     /// View.
     pub view: &'static str,
     /// Program.
     pub program: usize,
     /// Memory space.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Selection.
     pub selected: Option<BufferId>,
     /// Pinned step.
     pub step: Option<u32>,
     /// Place in the tree.
-    pub tree: TreePlace,
+    pub tree: TreePosition,
 }
 
 /// State shared by the views of a document.
@@ -58,7 +58,7 @@ pub struct Shared {
     /// Chosen program.
     pub program: usize,
     /// Chosen memory space, by colour.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Selected buffer.
     pub selected: Option<BufferId>,
     /// Buffer under the pointer, in whichever view.
@@ -88,13 +88,13 @@ pub struct Shared {
     /// Pins, in the order of setting; the first is number 1.
     pub pins: Vec<Pin>,
     /// Capacities chosen in the window, by colour.
-    pub capacity: HashMap<i64, Capacity>,
+    pub capacity: HashMap<MemorySpace, Capacity>,
     /// Changes to try out.
     pub changes: Changes,
     /// A finding of the advisor to unfold.
     pub to_finding: Option<usize>,
     /// Place in the tree of what lives.
-    pub tree: TreePlace,
+    pub tree: TreePosition,
 }
 
 /// Changes to try out: what the what-if view and the advisor share.
@@ -143,7 +143,7 @@ impl Changes {
 impl Shared {
     /// Begins at a program and memory space.
     #[must_use]
-    pub fn new(view: &'static str, program: usize, color: i64) -> Self {
+    pub fn new(view: &'static str, program: usize, color: MemorySpace) -> Self {
         Self {
             view,
             program,
@@ -165,12 +165,12 @@ impl Shared {
             capacity: HashMap::new(),
             changes: Changes::default(),
             to_finding: None,
-            tree: TreePlace::default(),
+            tree: TreePosition::default(),
         }
     }
 
     /// Chooses another program or memory space: what belongs to the old one goes.
-    pub fn choose(&mut self, program: usize, color: i64) {
+    pub fn choose(&mut self, program: usize, color: MemorySpace) {
         if (program, color) == (self.program, self.color) {
             return;
         }
@@ -203,8 +203,8 @@ impl Shared {
 
     /// Where one is.
     #[must_use]
-    pub fn spot(&self) -> Spot {
-        Spot {
+    pub fn location(&self) -> Location {
+        Location {
             view: self.view,
             program: self.program,
             color: self.color,
@@ -215,11 +215,11 @@ impl Shared {
     }
 
     /// Goes to a place.
-    pub fn go(&mut self, spot: &Spot) {
-        self.choose(spot.program, spot.color);
-        self.view = spot.view;
-        self.selected = spot.selected;
-        self.step = spot.step;
-        self.tree.clone_from(&spot.tree);
+    pub fn go(&mut self, location: &Location) {
+        self.choose(location.program, location.color);
+        self.view = location.view;
+        self.selected = location.selected;
+        self.step = location.step;
+        self.tree.clone_from(&location.tree);
     }
 }

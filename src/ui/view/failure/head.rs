@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 
 use egui::{Rect, Ui, Vec2};
 
-use crate::analysis::failure::{Cause, Explanation, page};
-use crate::model::Failure;
-use crate::ui::session::{Action, ViewContext};
+use crate::analysis::failure::{Cause, Explanation};
+use crate::model::{Failure, error_page};
+use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::link;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Failure, explained: &Explanation) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure, explained: &Explanation) {
+    let theme = context.theme;
     let color = if failure.is_error { theme.danger } else { theme.warn };
     let left = ui.cursor().min;
     let block = ui.horizontal(|ui| {
@@ -39,19 +40,20 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: 
                 ui.add(egui::Label::new(text(format!("{sentence}."), points, weight, color)).wrap().selectable(true));
             }
             if explained.sentences.is_empty() {
-                ui.label(text(format!("{}.", failure.describe().title), size::LEAD, Weight::Medium, theme.text));
+                ui.label(text(format!("{}.", failure.kind.title()), size::LEAD, Weight::Medium, theme.text));
             }
             ui.add_space(2.0);
-            place(ui, context, theme, failure);
+            place(ui, context, failure);
         });
     });
     let bar = Rect::from_min_size(left, Vec2::new(3.0, block.response.rect.height()));
     ui.painter().rect_filled(bar, 0.0, color);
 }
 
-fn place(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Failure) {
+fn place(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
+    let theme = context.theme;
     ui.horizontal_wrapped(|ui| {
-        let mut words = failure.describe().title.to_owned();
+        let mut words = failure.kind.title().to_owned();
         if !failure.source.is_empty() {
             let _ = write!(words, "; {}, line {}", failure.source, failure.line);
         }
@@ -62,7 +64,7 @@ fn place(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Fa
         let Some(code) = &failure.error_code else { return };
         let how = if failure.error_code_printed { "" } else { "described as " };
         ui.label(text(format!("{how}{code}"), size::SMALL, Weight::Medium, theme.text2));
-        if let Some(page) = page(code) {
+        if let Some(page) = error_page(code) {
             let words = page.trim_start_matches("https://");
             if link(ui, words, theme).on_hover_text("Copy the address of its page").clicked() {
                 context.actions.push(Action::Copy(page.to_owned()));

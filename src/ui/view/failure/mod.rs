@@ -10,9 +10,11 @@ use std::sync::Arc;
 
 use egui::{Sense, Ui, Vec2};
 
+use crate::advisor::remedies::{Remedies, remedies};
 use crate::analysis::failure::{Explanation, explain};
-use crate::model::Failure;
-use crate::ui::session::{Document, ViewContext};
+use crate::model::{Failure, NoteCode};
+use crate::ui::part::ViewContext;
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{button, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
@@ -26,7 +28,7 @@ const BUTTONS: usize = 12;
 #[derive(Default)]
 struct State {
     chosen: usize,
-    explained: Option<(usize, Arc<Explanation>)>,
+    explained: Option<(usize, Arc<(Explanation, Remedies)>)>,
     table: TableState,
     map: CachedRaster,
     over: CachedRaster,
@@ -43,11 +45,11 @@ pub fn has(document: &Document) -> bool {
 
 /// Draws the view.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+    let theme = context.theme;
     let document = context.document.clone();
     let failures = &document.profile.failures;
     if failures.is_empty() {
-        return nothing(ui, context, &theme);
+        return nothing(ui, context);
     }
     let mut state = context.locals.take::<State>();
     state.chosen = state.chosen.min(failures.len() - 1);
@@ -55,11 +57,12 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let explained = match &state.explained {
         Some((index, explained)) if *index == state.chosen => explained.clone(),
         _ => {
-            let explained = Arc::new(explain(failure, &document.profile));
+            let explained = Arc::new((explain(failure), remedies(failure, &document.profile)));
             state.explained = Some((state.chosen, explained.clone()));
             explained
         }
     };
+    let (explained, remedies) = &*explained;
     keys::scrolled(
         egui::ScrollArea::vertical().id_salt(("failure", state.chosen)).auto_shrink([false, false]),
         ui,
@@ -69,19 +72,19 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
                 ui.set_width(ui.available_width());
                 if failures.len() > 1 {
-                    choose(ui, failures, &mut state.chosen, &theme);
+                    choose(ui, failures, &mut state.chosen, theme);
                     ui.add_space(12.0);
                 }
-                head::show(ui, context, &theme, failure, &explained);
+                head::show(ui, context, failure, explained);
                 ui.add_space(16.0);
-                bar::show(ui, context, &theme, failure, &explained, &mut state.over);
-                bar::sizes(ui, context, &theme, failure);
+                bar::show(ui, context, failure, explained, &mut state.over);
+                bar::sizes(ui, context, failure);
                 ui.add_space(16.0);
-                listing::show(ui, context, &theme, failure, &explained, &mut state.table);
-                allocator::show(ui, context, &theme, failure, &mut state.map);
-                words::next(ui, context, &theme, &explained);
-                words::advice(ui, &theme, failure, &explained);
-                words::printed(ui, context, &theme, failure);
+                listing::show(ui, context, failure, explained, &mut state.table);
+                allocator::show(ui, context, failure, &mut state.map);
+                words::learn(ui, context, &remedies.learn);
+                words::change(ui, theme, failure, &remedies.change);
+                words::printed(ui, context, failure);
             });
         },
     );
@@ -126,7 +129,8 @@ fn section(ui: &mut Ui, theme: &Theme, title: &str, remark: &str) {
 }
 
 /// A text without a message is an answer too.
-fn nothing(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
+fn nothing(ui: &mut Ui, context: &ViewContext<'_>) {
+    let theme = context.theme;
     egui::Frame::new().inner_margin(24).show(ui, |ui| {
         ui.horizontal(|ui| {
             let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 36.0), Sense::hover());
@@ -136,10 +140,9 @@ fn nothing(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
         });
         ui.add_space(8.0);
         for note in &context.document.profile.notes {
-            // The title says the first words.
-            let words =
-                note.text.trim_start_matches("no out-of-memory message in this text (").replace(" bytes);", " bytes;");
-            let label = egui::Label::new(text(format!("{words}."), size::LEAD, Weight::Regular, theme.text2));
+            let is_result = note.code == NoteCode::NoFailureFound;
+            let words = if is_result { format!("{}.", note.text) } else { format!("{note}.") };
+            let label = egui::Label::new(text(words, size::LEAD, Weight::Regular, theme.text2));
             ui.add(label.wrap().selectable(true));
         }
     });
