@@ -130,7 +130,11 @@ fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> Ha
         let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
         for (d, &size) in node.dimensions.iter().enumerate() {
             let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.get(d)).copied().unwrap_or(1);
-            if parts > 1 { divided.insert(size) } else { whole.insert(size) };
+            if parts > 1 {
+                divided.insert(size)
+            } else {
+                whole.insert(size)
+            };
         }
     }
     divided.retain(|size| *size >= LEAST_DIVIDED && !whole.contains(size));

@@ -9,13 +9,9 @@ use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name};
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-<<<<<<< HEAD
-use crate::model::{AllocationId, BufferId, Device, InstructionId, NO_ROW, Opcode, Program, ShapeNode, TpuGeneration};
-=======
 use crate::model::{
-    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, TpuGeneration,
+    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, ShapeNode, TpuGeneration,
 };
->>>>>>> main
 
 /// An allocation that lives throughout.
 #[derive(Debug, Clone)]

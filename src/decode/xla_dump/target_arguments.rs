@@ -2,14 +2,9 @@
 //! written under `--xla_dump_hlo_as_text`, the binary form under `--xla_dump_hlo_as_proto`.
 
 use super::tpu;
-<<<<<<< HEAD
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::decode::wire::{LEN, Reader, Result as WireResult, VARINT, WireError, field, text};
 use crate::model::{Device, Profile, Topology, TpuGeneration};
-=======
-use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use crate::model::{Device, Profile, TpuGeneration};
->>>>>>> main
 use crate::source::Input;
 
 /// Target arguments of libtpu.
@@ -44,7 +39,7 @@ impl Decoder for TargetArgumentsDecoder {
         Reads {
             family: Family::XlaDump,
             words: "the device that a dump was compiled for",
-            patterns: &["*.target_arguments.txt"],
+            patterns: &["*.target_arguments.txt", "*.target_arguments.pb"],
         }
     }
 

@@ -375,7 +375,11 @@ fn one(
     let name = match group {
         Some(group) if group.count == 1 => group.name.clone(),
         Some(group) => format!("{} \u{d7} {}", group.name, thousands(group.count as u64)),
-        None => state.names.entry(buffer).or_insert_with(|| scene.analysis.labels(scene.program).buffer_name(scene.program, buffer)).clone(),
+        None => state
+            .names
+            .entry(buffer)
+            .or_insert_with(|| scene.analysis.labels(scene.program).buffer_name(scene.program, buffer))
+            .clone(),
     };
     let painter = ui.painter().with_clip_rect(
         Rect::everything_above(line.bottom())
