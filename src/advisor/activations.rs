@@ -17,6 +17,9 @@ pub const NAME: &str = "activations";
 /// Share of what is allocated from which activations are a cause.
 const SHARE: f64 = 0.30;
 
+/// Share of what is allocated that activations without a rule of their own have at least.
+const OWN_SHARE: f64 = 0.10;
+
 /// Looks for temporaries of the forward pass at the peak.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
@@ -29,7 +32,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .filter(|t| !kept.has_own_remedy(t.family))
         .collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
-    if !case.is_share(bytes, SHARE) {
+    let all = case.peak.iter().filter(|t| is_stack(t) || is_activation(case.name(t.family)));
+    if !case.is_share(all.map(|t| t.size).total(), SHARE) || !case.is_share(bytes, OWN_SHARE) {
         return;
     }
     let mut finding = case.finding(NAME);

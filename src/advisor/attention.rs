@@ -31,7 +31,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "{} at the peak hold a number for each pair of {sequence} positions, the largest {}. They grow with the square of the sequence; attention computed block by block never has them whole.",
+        "At the peak stand {} with a number for each pair of {sequence} positions, the largest {}. They grow with the square of the sequence; attention computed block by block never has them whole.",
         counted(held.len(), "temporary", "temporaries"),
         held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
     );

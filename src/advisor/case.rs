@@ -178,12 +178,11 @@ impl<'a> Case<'a> {
 
     /// Fills a finding with a gain that is no promise: that the program would fit is not said, that it would not is.
     pub fn fill_most(&self, finding: &mut Finding, most: &Outcome, band: &str) {
+        // No change can be named that does just this, so it is at stake and no saving.
         let saved = self.saved(most);
-        finding.saves_bytes = (saved > 0).then_some(Bytes(saved));
-        finding.peak_after_bytes = (saved > 0).then_some(most.peak);
-        finding.allocated_after_bytes = (saved > 0).then_some(most.allocated);
+        finding.at_stake_bytes = finding.at_stake_bytes.or((saved > 0).then_some(Bytes(saved)));
         let was_over = self.memory.pressure().is_some_and(|p| p > 1.0);
-        finding.fits_after = most.fits.filter(|fits| !fits || !was_over);
+        finding.fits_after = most.fits.filter(|fits| !fits && was_over);
         finding.band = Some(band.to_owned());
     }
 

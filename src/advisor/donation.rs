@@ -32,7 +32,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let edit = if names.is_empty() { Arguments::all() } else { Arguments(names.clone()) };
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Donate(edit)]);
-    let pairs = outcome.pairs.len();
+    let rows: Vec<usize> = rows.iter().copied().filter(|&row| counts(row)).collect();
+    let pairs = rows.len();
     finding.title = format!("Donate {}: {} less at the peak", listed(&names, 4), Bytes(saved).short());
     finding.why = format!(
         "{pairs} {} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. Donated, the result is written where the argument was.",

@@ -34,7 +34,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "{} at the peak have the vocabulary as a dimension, for all tokens at once, the largest {}. The loss needs one number for each token; logits and their gradient are there only on the way.",
+        "At the peak stand {} with the vocabulary as a dimension, for all tokens at once, the largest {}. The loss needs one number for each token; logits and their gradient are there only on the way.",
         counted(held.len(), "temporary", "temporaries"),
         held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
     );

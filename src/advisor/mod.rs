@@ -12,6 +12,7 @@ mod duplicate;
 mod failure_text;
 mod finding;
 mod fragmentation;
+mod gradients;
 pub mod ipu;
 mod layout_copy;
 mod library;
@@ -71,6 +72,7 @@ pub const PROGRAM_RULES: &[ProgramRule] = &[
     ProgramRule { name: oversized::NAME, run: oversized::run },
     ProgramRule { name: logits::NAME, run: logits::run },
     ProgramRule { name: attention::NAME, run: attention::run },
+    ProgramRule { name: gradients::NAME, run: gradients::run },
     ProgramRule { name: duplicate::NAME, run: duplicate::run },
     ProgramRule { name: padding::NAME, run: padding::run },
     ProgramRule { name: donation::NAME, run: donation::run },

@@ -27,8 +27,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
     let mut finding = case.remedy(NAME);
-    finding.saves_bytes = Some(Bytes(bytes));
-    finding.peak_after_bytes = Some(case.before.peak.saturating_sub(Bytes(bytes)));
+    finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!("Keep {} on the host: at most {} less", listed(&names, 3), Bytes(bytes).short());
     finding.why = format!(
         "{} arguments of an optimizer's state take {}, and are needed only when the parameters are updated.",
@@ -38,6 +37,13 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.is_guess = true;
     finding.band = Some("at most: what is on its way to the device or back takes room".to_owned());
     finding.advice.push("place it with `NamedSharding(mesh, spec, memory_kind=\"pinned_host\")` and move it with `jax.device_put` around the update".to_owned());
+    if let Some(topology) = case.device.topology {
+        finding.advice.push(format!(
+            "the {} chips of a host need {} of its memory for it",
+            topology.chips_per_host,
+            Bytes(bytes.saturating_mul(topology.chips_per_host)).short()
+        ));
+    }
     finding.advice.push("for activations: `jax.checkpoint` with `save_and_offload_only_these_names`".to_owned());
     finding.warnings.push("each step moves it over the host's bus twice; expect slower steps".to_owned());
     finding.changes_results = ChangesResults::No;

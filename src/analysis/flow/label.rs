@@ -102,6 +102,9 @@ impl Labels {
             return (program.text.op_name(at).is_empty()).then(|| Label::plain(scope::short(&own, 3)));
         }
         let made_from = self.made_from(program, &value)?;
+        if let Some((_, _)) = scope::argument(&own) {
+            return Some(Label::plain(format!("made from {made_from}")));
+        }
         let operation = scope::path(&own).last().map(|&last| last.to_owned()).unwrap_or_default();
         let text = if operation.is_empty() || is_number_of(&operation) {
             format!("made from {made_from}")
@@ -263,17 +266,18 @@ impl Labels {
                 }
                 continue;
             }
-            let arguments: Vec<String> = operands
+            let arguments: Vec<(u32, String)> = operands
                 .iter()
                 .filter(|&&row| row != NO_ROW)
-                .filter_map(|&row| self.argument(program, &Value::whole(InstructionId(row))))
+                .filter_map(|&row| Some((row, self.argument(program, &Value::whole(InstructionId(row)))?)))
                 .collect();
-            if is_product(program, value.at)
-                && let Some(found) = arguments.first()
-            {
-                return Some(found.clone());
+            // Of several the largest is the matrix; the others scale or shift.
+            let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
+            let largest = arguments.into_iter().max_by_key(|found| size(found.0)).map(|found| found.1);
+            if is_product(program, value.at) && largest.is_some() {
+                return largest;
             }
-            nearest = nearest.or_else(|| arguments.into_iter().next());
+            nearest = nearest.or(largest);
             waiting.extend(operands.iter().filter(|&&row| row != NO_ROW).map(|&row| Value::whole(InstructionId(row))));
         }
         nearest

@@ -119,9 +119,10 @@ pub fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) -> Hash
         .collect()
 }
 
-/// Sizes that dimensions of arguments have on one device because they are divided, and that no argument has whole.
+/// Sizes that dimensions of arguments have on one device because they are divided. One that another argument has whole
+/// counts as well: whether a buffer is divided by it cannot be told then.
 fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> HashSet<i64> {
-    let (mut divided, mut whole) = (HashSet::new(), HashSet::new());
+    let mut divided = HashSet::new();
     for (i, base) in bases.iter().enumerate() {
         let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
         if data.iter().any(|d| d.base as usize == i) {
@@ -131,13 +132,11 @@ fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> Ha
         for (d, &size) in node.dimensions.iter().enumerate() {
             let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.get(d)).copied().unwrap_or(1);
             if parts > 1 {
-                divided.insert(size)
-            } else {
-                whole.insert(size)
-            };
+                divided.insert(size);
+            }
         }
     }
-    divided.retain(|size| *size >= LEAST_DIVIDED && !whole.contains(size));
+    divided.retain(|size| *size >= LEAST_DIVIDED);
     divided
 }
 

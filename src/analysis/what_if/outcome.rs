@@ -49,6 +49,13 @@ impl TryVerdict {
 /// The compiler recomputes until a program takes about this share of what is available, at least.
 const RECOMPUTED_TO: f64 = 0.80;
 
+/// Share of what the forward pass keeps that the compiler recomputes at most: from a batch of 8 to one of 48 it made a
+/// program of unrolled layers fit that would have taken 2.4 times what there is.
+const REACH: f64 = 0.70;
+
+/// The same for a program in which it recomputes already.
+const REACH_AGAIN: f64 = 0.35;
+
 /// The lower end of a range is at least this share of the upper end, where the compiler decides between them.
 const NARROWEST: f64 = 0.64;
 
@@ -256,7 +263,8 @@ impl Memory {
             high = high.max(share(brought_back, 1.0 + band).min(share(limit, 1.05)).min(self.allocated.max(expected)));
         }
         if expected > limit {
-            let recomputable = state.recomputable(sizes);
+            let reach = if self.rematerialised > 0 { REACH_AGAIN } else { REACH };
+            let recomputable = share(state.recomputable(sizes), reach);
             let floor = least.saturating_sub(recomputable);
             if floor <= capacity && recomputable > 0 {
                 low = low.min(share(capacity, RECOMPUTED_TO)).max(floor.min(expected));
