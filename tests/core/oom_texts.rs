@@ -1,6 +1,7 @@
 //! Out-of-memory texts: every key of the expected files is in the report, in every wrapping, and a cut text gives no
 //! wrong number.
 
+use highwater::model::MemorySpace;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -285,7 +286,7 @@ fn a_message_beside_a_dump_is_the_best_evidence() {
     let profile =
         decode::open_path(&common::sample_program("v5e_pad_cloud_oom"), &Progress::default()).expect("a dump");
     assert_eq!(profile.failures.len(), 1);
-    let capacity = profile.device.capacity(0).expect("a capacity");
+    let capacity = profile.device.capacity(MemorySpace::HBM).expect("a capacity");
     assert!(capacity.evidence.contains("out-of-memory message"), "{}", capacity.evidence);
     assert_eq!(capacity.bytes.0, 16_911_433_728);
 }

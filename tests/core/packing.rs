@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use highwater::analysis::ProgramAnalysis;
 use highwater::analysis::packing::{self, Packer};
-use highwater::model::Device;
+use highwater::model::{Device, MemorySpace};
 
 use crate::common::{self, Files};
 
@@ -19,7 +19,7 @@ pub fn pack_again(files: &Files) -> (usize, usize) {
         if program.name.is_empty() || path.to_string_lossy().contains("cpu") {
             continue;
         }
-        let Some(space) = analysis.space(0) else { continue };
+        let Some(space) = analysis.space(MemorySpace::HBM) else { continue };
         let start = Instant::now();
         let Some(packed) = packing::reproduce(&program, space) else { continue };
         let took = start.elapsed();

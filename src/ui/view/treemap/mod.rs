@@ -12,9 +12,9 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 
 use super::{menu, palette};
 use crate::analysis::class::Class;
-use crate::analysis::scope;
+use crate::analysis::names::scope;
 use crate::analysis::tree::{Tree, TreeKind};
-use crate::model::{BufferId, Bytes, percent, thousands};
+use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
 use crate::ui::session::{FindKey, Job, Scene, ViewContext};
 use crate::ui::widget::controls::{self, paint_cut, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
@@ -26,7 +26,7 @@ use cells::{Cell, Place};
 use forest::Forest;
 
 /// What a tree is of: program, space, step, division, whether names are folded.
-type Of = (usize, i64, Option<u32>, TreeKind, bool);
+type Of = (usize, MemorySpace, Option<u32>, TreeKind, bool);
 
 /// How the tree is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
