@@ -26,6 +26,11 @@ impl Files {
         Self(vec![asked_for("HIGHWATER_PROFILES")])
     }
 
+    /// Those in the folder of this name.
+    pub fn below(&self, folder: &str) -> Self {
+        Self(self.0.iter().map(|root| root.join(folder)).collect())
+    }
+
     /// Every file whose name the filter accepts, sorted.
     pub fn named(&self, accept: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         let mut found = Vec::new();

@@ -71,13 +71,6 @@ const SILENT: &[(&str, &str)] = &[
     ("scoped_vmem", "v5e_gpt_m_oom"),
 ];
 
-/// As [`FIRES`], with programs of the shared collection alone.
-const FIRES_ON_OTHERS: &[(&str, &str, u64)] =
-    &[("unsharded_activations", "v5p_gpt_l_fsdp", 0), ("donation", "v5e_decode_nodonate", 0)];
-
-/// As [`SILENT`], with programs of the shared collection alone.
-const SILENT_ON_OTHERS: &[(&str, &str)] = &[("replicated", "v5p_gpt_l_fsdp"), ("unsharded_activations", "v6e_gpt_m")];
-
 fn rules_of(path: &Path, capacity_mib: u64) -> Vec<&'static str> {
     let mut profile = open_path(path, &Progress::default()).expect("opens");
     if capacity_mib > 0 {
@@ -89,7 +82,8 @@ fn rules_of(path: &Path, capacity_mib: u64) -> Vec<&'static str> {
     advise(&profile, &analysis).findings.into_iter().map(|f| f.rule).collect()
 }
 
-fn check_rules(files: &Files, fires: &[(&str, &str, u64)], silent: &[(&str, &str)]) {
+/// Rules fire in the first programs, and are silent in the second.
+pub fn check_rules(files: &Files, fires: &[(&str, &str, u64)], silent: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for &(rule, case, capacity) in fires {
         let rules = rules_of(&files.case(case), capacity);
@@ -109,11 +103,6 @@ fn check_rules(files: &Files, fires: &[(&str, &str, u64)], silent: &[(&str, &str
 #[test]
 fn rules_fire_on_evidence_and_are_silent_without() {
     check_rules(&Files::of_project(), FIRES, SILENT);
-}
-
-/// The rules on the programs of the collection.
-pub fn rules_on_others(files: &Files) {
-    check_rules(files, FIRES_ON_OTHERS, SILENT_ON_OTHERS);
 }
 
 /// The first two findings of every program name the known cause; returns how many causes were looked for.

@@ -13,7 +13,7 @@ use crate::common::{self, Files};
 use crate::xla_made;
 
 /// Opens a file alone, without what lies beside it.
-fn alone(path: &Path) -> Profile {
+pub fn alone(path: &Path) -> Profile {
     let input = Input::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     decode::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
@@ -325,21 +325,6 @@ fn modules_of_a_trace_equal_their_dumps() {
     }
 }
 
-/// The modules of a trace that another program wrapped, `SYNTHETIC_3_tpu_modules.xplane.pb`, are dumps byte for byte.
-pub fn modules_of_the_wrapped_trace(files: &Files) {
-    let trace = files.ending("SYNTHETIC_3_tpu_modules.xplane.pb");
-    let profile = alone(&trace);
-    let read = |path: &PathBuf| fs::read(path).expect("readable");
-    let dumps: Vec<Vec<u8>> = files.programs().iter().map(read).collect();
-    let bytes = fs::read(&trace).expect("readable");
-    assert_eq!(profile.modules.len(), 3);
-    for module in &profile.modules {
-        let mut same = dumps.iter().filter(|dump| dump.len() as u64 == module.bytes);
-        let found = same.any(|dump| memchr::memmem::find(&bytes, dump).is_some());
-        assert!(found, "{}: no dump of {} bytes", module.name, module.bytes);
-    }
-}
-
 /// Reports beside a dump do not disagree with it; returns how many dumps were opened.
 pub fn compare_reports_beside(files: &Files) -> usize {
     let mut opened = 0;
@@ -361,6 +346,7 @@ fn reports_beside_their_proto_agree_with_it() {
 
 #[test]
 fn a_disagreement_is_shown() {
+    let (proto, text) = pairs(&Files::of_project(), &["-buffer-assignment.txt"]).swap_remove(0);
     let folder = std::env::temp_dir().join(format!("highwater-forms-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let name = |path: &Path| path.file_name().map(|n| folder.join(n)).expect("a name");

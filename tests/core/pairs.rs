@@ -1,8 +1,6 @@
 //! Predictions against the compiler: pairs of real programs that differ by one change, predicted from the first and
 //! compared with the second.
 
-use std::path::PathBuf;
-
 use highwater::analysis::what_if::{Depth, Edit, Memory, Outcome};
 use highwater::analysis::{ProgramAnalysis, SpaceAnalysis};
 use highwater::model::{Capacity, Device, MemorySpace, Program, TpuGeneration};
@@ -11,14 +9,14 @@ use crate::common::{self, Files};
 
 /// How far a prediction may be off.
 #[derive(Clone, Copy)]
-enum Allowed {
+pub enum Allowed {
     /// A share of the real value.
     Share(f64),
     /// A share, or the VMEM, whichever is more.
     ShareOrVmem(f64),
 }
 
-struct Pair {
+pub struct Pair {
     name: &'static str,
     generation: &'static str,
     edits: &'static [&'static str],
@@ -28,7 +26,7 @@ struct Pair {
     exact_base: bool,
 }
 
-const fn pair(
+pub const fn pair(
     name: &'static str,
     generation: &'static str,
     edits: &'static [&'static str],
@@ -38,22 +36,9 @@ const fn pair(
     Pair { name, generation, edits, allowed, exact_base }
 }
 
-/// Of these the dumps lie in the project.
-const OWN: &[Pair] = &[
+const PAIRS: &[Pair] = &[
     pair("donate_mlp_v4", "v4", &["donate params"], Allowed::Share(0.03), true),
     pair("bf16_mlp_v5p", "v5p", &["dtype * bf16"], Allowed::ShareOrVmem(0.10), true),
-];
-
-/// Of these in the shared collection alone.
-const OTHERS: &[Pair] = &[
-    pair("donate_gpt_v6e", "v6e", &["donate params,opt_state"], Allowed::Share(0.03), true),
-    pair("donate_decode_v5e", "v5e", &["donate cache"], Allowed::Share(0.03), true),
-    pair("shard_cache_decode_v6e", "v6e", &["shard cache 4"], Allowed::Share(0.03), true),
-    pair("shard_state_v5e", "v5e", &["shard table,stats 4"], Allowed::Share(0.03), true),
-    pair("pad_2050_v5e", "v5e", &["dim 2050 2048"], Allowed::Share(0.03), true),
-    pair("batch_scan_gpt_v5e", "v5e", &["batch 0.5"], Allowed::ShareOrVmem(0.10), true),
-    pair("batch_resnet_v5e", "v5e", &["batch 0.5"], Allowed::ShareOrVmem(0.10), true),
-    pair("remat_gpt_v5p", "v5p", &["remat layer_*"], Allowed::Share(0.15), true),
 ];
 
 fn device(generation: &str) -> Device {
@@ -85,7 +70,8 @@ fn error(predicted: u64, real: u64) -> f64 {
     (predicted as f64 - real as f64) / real as f64
 }
 
-fn compare_predictions(files: &Files, pairs: &[Pair]) {
+/// What was predicted from the first program of each pair against the second.
+pub fn compare_predictions(files: &Files, pairs: &[Pair]) {
     let mut wrong = Vec::new();
     for pair in pairs {
         let file = |which: &str| files.ending(&format!("pairs/{}/{which}.hlo.pb", pair.name));
@@ -137,12 +123,7 @@ fn compare_predictions(files: &Files, pairs: &[Pair]) {
 
 #[test]
 fn predictions_are_as_good_as_promised() {
-    compare_predictions(&Files::of_project(), OWN);
-}
-
-/// As promised, for the pairs of the collection.
-pub fn other_predictions(files: &Files) {
-    compare_predictions(files, OTHERS);
+    compare_predictions(&Files::of_project(), PAIRS);
 }
 
 /// What-if without a change gives the numbers of the program itself; returns for how many programs.

@@ -9,10 +9,9 @@ use highwater::model::{BufferId, Device, MemorySpace, Program};
 use crate::common::{self, Files};
 
 /// Case, points, allocated, baseline, XProf's peak, reserved peak and its point, content peak and its point (HBM).
-type Golden = (&'static str, u32, u64, u64, u64, (u64, u32), (u64, u32));
+pub type Golden = (&'static str, u32, u64, u64, u64, (u64, u32), (u64, u32));
 
-/// Of these the dumps lie in the project.
-const OWN: &[Golden] = &[
+const GOLDEN: &[Golden] = &[
     ("v2_mlp_f32", 40, 286103552, 163779584, 269196288, (269196288, 23), (230886400, 38)),
     ("v4_mlp_f32", 104, 1637321728, 1132923392, 1602685440, (1602685440, 93), (1401358336, 101)),
     ("v5e_mlp_f32", 118, 311142400, 209790464, 310454784, (310462976, 86), (276898816, 115)),
@@ -21,16 +20,8 @@ const OWN: &[Golden] = &[
     ("v7x_decode_fp8kv", 385, 1295289984, 1283722848, 1292635744, (1292898016, 109), (1292895872, 109)),
 ];
 
-/// Of these in the shared collection alone.
-const OTHERS: &[Golden] = &[
-    ("v5e_gpt_s", 2548, 413723136, 204548096, 396374016, (396378624, 627), (396375552, 627)),
-    ("v5e_gpt_s_remat", 1809, 301197824, 204548096, 273285120, (273324544, 972), (263324160, 640)),
-    ("v5e_resnet18", 1831, 1065217024, 138783232, 1053714432, (1053721088, 702), (1053720064, 702)),
-    ("v5e_gpt_offload_opt", 4064, 1815486976, 435232768, 1576083968, (1576097792, 3418), (1500597248, 3418)),
-    ("v6e_gpt_m", 4394, 9195430304, 1492263328, 9111982496, (9112048288, 1158), (9112044800, 1158)),
-];
-
-fn compare_peaks(files: &Files, golden: &[Golden]) {
+/// Peaks of these programs.
+pub fn compare_peaks(files: &Files, golden: &[Golden]) {
     for &(case, points, allocated, baseline, xprof, reserved, content) in golden {
         let program = common::program(&files.case(case));
         let analysis = ProgramAnalysis::new(&program, &Device::default());
@@ -51,12 +42,7 @@ fn compare_peaks(files: &Files, golden: &[Golden]) {
 
 #[test]
 fn peaks_by_address_union_are_the_known_ones() {
-    compare_peaks(&Files::of_project(), OWN);
-}
-
-/// The known ones of the collection.
-pub fn other_peaks(files: &Files) {
-    compare_peaks(files, OTHERS);
+    compare_peaks(&Files::of_project(), GOLDEN);
 }
 
 /// Heap events of every program lie on program order without running backwards; returns how many events.
