@@ -137,7 +137,7 @@ fn trees_are_the_treemaps_to_the_depth_asked_for() {
         assert_eq!(trees.len(), TreeKind::ALL.len());
         for (reported, kind) in trees.iter().zip(TreeKind::ALL) {
             assert_eq!(reported["by"], kind.word());
-            let tree = Tree::new(program, own, &main.at_peak, kind, !unfolded);
+            let tree = Tree::new(program, own, &sized(program, &main.at_peak), kind, !unfolded);
             same(&reported["root"], &tree, 0, 2);
         }
     }
@@ -185,4 +185,9 @@ fn the_icicle_shows_the_bytes_of_the_report_at_the_peak_and_at_a_step() {
             assert!(items.iter().any(|item| item.starts_with(&spoken)), "no '{spoken}' in {items:?}");
         }
     }
+}
+
+/// Buffers with their sizes.
+fn sized(program: &Program, buffers: &[BufferId]) -> Vec<(BufferId, Bytes)> {
+    buffers.iter().map(|&buffer| (buffer, program.buffers.size_of(buffer))).collect()
 }

@@ -8,6 +8,7 @@ use super::Options;
 use super::build::top;
 use super::markdown::code;
 use super::text::buffers;
+use crate::analysis::live_at::live_at;
 use crate::analysis::map::MemoryMap;
 use crate::analysis::tree::{Tree, TreeNode};
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
@@ -55,9 +56,9 @@ pub fn reports(
         return Vec::new();
     }
     let step = options.step.zip(map).map(|(step, map)| (step.min(map.points.saturating_sub(1)), map));
-    let live: Vec<BufferId> = match step {
-        Some((step, map)) => map.live_at(step).iter().map(|item| item.buffer).collect(),
-        None => space.at_peak.clone(),
+    let live: Vec<(BufferId, Bytes)> = match step {
+        Some((step, map)) => live_at(program, space, map, step).iter().map(|live| (live.buffer, live.bytes)).collect(),
+        None => space.at_peak.iter().map(|&buffer| (buffer, program.buffers.size_of(buffer))).collect(),
     };
     let report = |&kind| {
         let tree = Tree::new(program, analysis, &live, kind, !options.unfolded);

@@ -12,6 +12,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 
 use super::{menu, palette};
 use crate::analysis::class::Class;
+use crate::analysis::live_at::live_at;
 use crate::analysis::scope;
 use crate::analysis::tree::{Tree, TreeKind};
 use crate::model::{BufferId, Bytes, percent, thousands};
@@ -99,7 +100,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = Theme::of(ui.ctx());
     let Some(scene) = context.scene() else { return super::empty::without_memory(ui, context, &theme) };
     let mut state = context.locals.take::<State>();
-    update(context, scene, &mut state);
+    update(context, &mut state);
     let full = ui.max_rect();
     let tools = Rect::from_min_size(full.min + Vec2::new(16.0, 9.0), Vec2::new(full.width() - 32.0, 26.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools).id_salt("tools"));
@@ -128,22 +129,31 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
 }
 
 /// Asks for the tree of what lives now, and takes it once it is built.
-fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
+fn update(context: &mut ViewContext<'_>, state: &mut State) {
     let (program, kind, fold) = (context.shared.program, context.shared.tree.kind, state.fold);
     let of: Of = (program, context.shared.color, context.shared.step, kind, fold);
     let is_wanted = state.of != Some(of) && state.building.as_ref().is_none_or(|(building, _)| *building != of);
     if is_wanted {
-        let buffers: Vec<BufferId> = match context.shared.step {
-            None => scene.space.at_peak.clone(),
-            Some(step) => {
-                let Some(data) = context.data() else { return };
-                data.map.live_at(step).iter().map(|item| item.buffer).collect()
-            }
-        };
+        let step = context.shared.step;
+        let data = if step.is_some() { context.data() } else { None };
+        if step.is_some() && data.is_none() {
+            return;
+        }
+        let color = context.shared.color;
         let document = Arc::clone(context.document);
         let job = Job::start(context.work, "tree", move || {
-            let found = document.program(program);
-            Arc::new(found.map(|(model, own)| Tree::new(model, own, &buffers, kind, fold)).unwrap_or_default())
+            let build = || {
+                let (model, own) = document.program(program)?;
+                let space = own.space(color)?;
+                let live: Vec<(BufferId, Bytes)> = match step.zip(data) {
+                    Some((step, data)) => {
+                        live_at(model, space, &data.map, step).iter().map(|live| (live.buffer, live.bytes)).collect()
+                    }
+                    None => space.at_peak.iter().map(|&buffer| (buffer, model.buffers.size_of(buffer))).collect(),
+                };
+                Some(Tree::new(model, own, &live, kind, fold))
+            };
+            Arc::new(build().unwrap_or_default())
         });
         state.building = Some((of, job));
     }
