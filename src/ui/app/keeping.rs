@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::files::FileState;
 use super::{App, sample};
+use crate::model::MemorySpace;
 use crate::ui::session::settings::{Recent, Settings, SettingsFile};
 use crate::ui::view;
 
@@ -73,7 +74,7 @@ impl App {
                 continue;
             }
             if is_sample {
-                open.shared.capacity.insert(0, sample::capacity());
+                open.shared.capacity.insert(MemorySpace::HBM, sample::capacity());
             }
             let Some(path) = entry.source.path() else { continue };
             if let Some(recent) = self.keeper.settings.recent_of(path) {

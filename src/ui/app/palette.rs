@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use super::commands::{COMMANDS, Command};
 use super::files::FileState;
 use super::{App, cards};
-use crate::model::BufferId;
+use crate::model::{BufferId, MemorySpace};
 use crate::ui::session::{Document, Job};
 use crate::ui::view;
 use crate::ui::widget::controls::paint_cut;
@@ -195,7 +195,7 @@ impl App {
                     Goal::View(id) => open.shared.view = id,
                     Goal::Program(index) => {
                         let main = open.document.program(*index).and_then(|(_, analysis)| analysis.main_space());
-                        open.shared.choose(*index, main.map_or(0, |space| space.color));
+                        open.shared.choose(*index, main.map_or(MemorySpace::HBM, |space| space.color));
                     }
                     Goal::Buffer(buffer) => {
                         open.shared.selected = Some(*buffer);

@@ -4,7 +4,7 @@
 use super::App;
 use super::files::FileEntry;
 use super::loading::Source;
-use crate::model::{Bytes, Capacity};
+use crate::model::{Bytes, Capacity, MemorySpace};
 
 /// What it is called.
 const NAME: &str = "sample: a training step.hlo.pb.gz";
@@ -37,5 +37,5 @@ pub(super) fn is_sample(entry: &FileEntry) -> bool {
 /// The device's memory, which the dump alone does not say.
 pub(super) fn capacity() -> Capacity {
     let evidence = "15.75G, from the compiler's out-of-memory message about this program".to_owned();
-    Capacity { color: 0, bytes: CAPACITY, evidence }
+    Capacity { color: MemorySpace::HBM, bytes: CAPACITY, evidence }
 }

@@ -8,7 +8,7 @@ use rayon::slice::ParallelSliceMut as _;
 
 use super::document::Document;
 use crate::analysis::table::{BufferTable, Filter};
-use crate::model::BufferId;
+use crate::model::{BufferId, MemorySpace};
 
 /// What was found.
 #[derive(Debug, Default)]
@@ -27,7 +27,13 @@ impl Hits {
     /// Looks through the buffers of a memory space; `None` where there is no such space, or where the words are a
     /// filter that cannot be read.
     #[must_use]
-    pub fn new(document: &Document, program: usize, color: i64, table: &BufferTable, words: &str) -> Option<Self> {
+    pub fn new(
+        document: &Document,
+        program: usize,
+        color: MemorySpace,
+        table: &BufferTable,
+        words: &str,
+    ) -> Option<Self> {
         let (model, analysis) = document.program(program)?;
         let space = analysis.space(color)?;
         let filter = Filter::parse(words).ok()?;

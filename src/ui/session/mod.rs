@@ -15,9 +15,10 @@ mod shared;
 mod text_file;
 mod tried;
 
+pub use crate::analysis::Scene;
 pub use crate::analysis::spread::{Grouping, Spread};
 pub use around::{Around, AroundBuffer, AroundStep};
-pub use context::{Action, FindKey, Scene, ViewContext};
+pub use context::{Action, FindKey, ViewContext};
 pub use derived::{Derived, SpaceData};
 pub use document::Document;
 pub use finding::{Hits, Lit};

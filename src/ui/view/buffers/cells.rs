@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::palette;
-use crate::analysis::scope;
+use crate::analysis::names::scope;
 use crate::analysis::table::{BufferTable, Column, GroupRow, Key, Line, Shown};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 use crate::ui::widget::table as widget;

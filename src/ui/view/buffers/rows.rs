@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::State;
 use crate::analysis::table::{BufferTable, Filter, Order, Shown, arrange};
-use crate::model::BufferId;
+use crate::model::{BufferId, MemorySpace};
 use crate::ui::session::{Job, RowScope, Scene, ViewContext};
 
 /// What the lines depend on.
 #[derive(Clone, PartialEq)]
 pub struct Wanted {
-    of: (usize, i64),
+    of: (usize, MemorySpace),
     scope: RowScope,
     step: u32,
     filter: String,

@@ -25,7 +25,7 @@ pub fn show(
     data: Option<&SpaceData>,
     buffer: BufferId,
 ) {
-    let Scene { program, analysis, space } = scene;
+    let Scene { program, analysis, space, .. } = scene;
     let place = data.and_then(|data| data.box_of(buffer));
     let unit = data.map_or("step", |data| data.map.axis.unit());
     ui.horizontal(|ui| {

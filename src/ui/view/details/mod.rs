@@ -73,7 +73,7 @@ fn buffer_card(
     data: Option<&SpaceData>,
     buffer: BufferId,
 ) {
-    let Scene { program, analysis, space } = scene;
+    let Scene { program, analysis, space, .. } = scene;
     let kind = category(program, buffer);
     let class = analysis.class_now(program, buffer);
     let name = program.buffer_name(buffer);

@@ -5,7 +5,7 @@ use egui::{Align, Layout, Ui};
 use super::around::buffer_row;
 use super::links::{self, To};
 use super::{ROWS, readout, title};
-use crate::analysis::scope;
+use crate::analysis::names::lookup;
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::session::{RowScope, Scene, SpaceData, ViewContext};
 use crate::ui::widget::controls::{cut_label, link, rule};
@@ -94,7 +94,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
         });
     });
     for (buffer, bytes) in rows {
-        let name = scope::name_of(scene.program, buffer);
+        let name = lookup::buffer_name(scene.program, buffer);
         // Some traces leave the names out.
         let name =
             if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };

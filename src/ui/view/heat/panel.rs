@@ -9,7 +9,7 @@ use super::metric::Metric;
 use super::picture::{Picture, Shown};
 use crate::analysis::heat::HeatGrid;
 use crate::analysis::map::{MapBox, MemoryMap};
-use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
+use crate::model::{BufferId, Bytes, MemorySpace, UnitSystem, percent, thousands};
 use crate::ui::session::{Job, LaterRaster, Lit, SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
 use crate::ui::widget::controls::{self, paint_cut};
@@ -50,7 +50,7 @@ struct AtStep {
 
 /// A memory space and its place.
 pub struct Panel<'a> {
-    pub color: i64,
+    pub color: MemorySpace,
     pub name: &'a str,
     pub data: &'a Arc<SpaceData>,
     pub metric: Metric,
@@ -76,7 +76,7 @@ pub struct Outcome {
 }
 
 /// Bytes of the space: those chosen in the window, else the document's.
-pub fn capacity(context: &ViewContext<'_>, color: i64) -> Option<u64> {
+pub fn capacity(context: &ViewContext<'_>, color: MemorySpace) -> Option<u64> {
     let chosen = context.shared.capacity.get(&color).map(|capacity| capacity.bytes.0);
     let space = || context.document.program(context.shared.program)?.1.space(color);
     chosen.or_else(|| space()?.capacity.as_ref().map(|capacity| capacity.bytes.0))

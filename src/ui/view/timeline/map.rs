@@ -6,7 +6,8 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 
 use super::{AT_ONCE, Groups, Places, State, curve};
 use crate::analysis::map::MapBox;
-use crate::analysis::{category, scope, unpadded};
+use crate::analysis::names::lookup;
+use crate::analysis::{category, unpadded};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 use crate::ui::session::{Document, Lit, Scene, SpaceData, ViewContext, Window};
 use crate::ui::widget::axis::{Span, byte_ticks};
@@ -325,7 +326,7 @@ fn labels(
         if shown.width() < LABEL.x || shown.height() < LABEL.y {
             continue;
         }
-        let name = state.labels.entry(item.buffer).or_insert_with(|| scope::name_of(scene.program, item.buffer));
+        let name = state.labels.entry(item.buffer).or_insert_with(|| lookup::buffer_name(scene.program, item.buffer));
         let slot = groups.slot_of(item.buffer);
         let bytes = Bytes(item.size).short();
         let y = shown.center().y.round();

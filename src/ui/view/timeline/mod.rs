@@ -16,7 +16,7 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 
 use self::groups::Groups;
-use crate::model::{BufferId, ComputationId, thousands};
+use crate::model::{BufferId, ComputationId, MemorySpace, thousands};
 use crate::ui::session::{Grouping, LaterRaster, SpaceData, Spread, ViewContext};
 use crate::ui::widget::axis::{Span, decimal_ticks};
 use crate::ui::widget::controls::{self, legend, segmented};
@@ -85,7 +85,7 @@ pub struct State {
     labels: HashMap<BufferId, String>,
     calls: Option<Arc<Calls>>,
     /// Program and memory space the rest belongs to.
-    of: Option<(usize, i64)>,
+    of: Option<(usize, MemorySpace)>,
     dragging_map: bool,
 }
 
@@ -152,7 +152,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         None
     } else {
         let (program, color) = (context.shared.program, context.shared.color);
-        context.derived.spread(context.work, context.document, &data, program, color, state.grouping)
+        context.derived.spread(context.work, context.document, program, color, state.grouping)
     };
     let groups = Groups::new(&data, spread, state.grouping);
     let legend_rect =

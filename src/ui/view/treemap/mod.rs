@@ -12,10 +12,9 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 
 use super::{menu, palette};
 use crate::analysis::class::Class;
-use crate::analysis::live_at::live_at;
-use crate::analysis::scope;
+use crate::analysis::names::scope;
 use crate::analysis::tree::{Tree, TreeKind};
-use crate::model::{BufferId, Bytes, percent, thousands};
+use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
 use crate::ui::session::{FindKey, Job, Scene, ViewContext};
 use crate::ui::widget::controls::{self, paint_cut, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
@@ -27,7 +26,7 @@ use cells::{Cell, Place};
 use forest::Forest;
 
 /// What a tree is of: program, space, step, division, whether names are folded.
-type Of = (usize, i64, Option<u32>, TreeKind, bool);
+type Of = (usize, MemorySpace, Option<u32>, TreeKind, bool);
 
 /// How the tree is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -134,26 +133,12 @@ fn update(context: &mut ViewContext<'_>, state: &mut State) {
     let of: Of = (program, context.shared.color, context.shared.step, kind, fold);
     let is_wanted = state.of != Some(of) && state.building.as_ref().is_none_or(|(building, _)| *building != of);
     if is_wanted {
-        let step = context.shared.step;
-        let data = if step.is_some() { context.data() } else { None };
-        if step.is_some() && data.is_none() {
-            return;
-        }
-        let color = context.shared.color;
+        let (color, step) = (context.shared.color, context.shared.step);
         let document = Arc::clone(context.document);
         let job = Job::start(context.work, "tree", move || {
-            let build = || {
-                let (model, own) = document.program(program)?;
-                let space = own.space(color)?;
-                let live: Vec<(BufferId, Bytes)> = match step.zip(data) {
-                    Some((step, data)) => {
-                        live_at(model, space, &data.map, step).iter().map(|live| (live.buffer, live.bytes)).collect()
-                    }
-                    None => space.at_peak.iter().map(|&buffer| (buffer, model.buffers.size_of(buffer))).collect(),
-                };
-                Some(Tree::new(model, own, &live, kind, fold))
-            };
-            Arc::new(build().unwrap_or_default())
+            let scene = document.scene(program, color);
+            let tree = scene.map(|scene| Tree::new(scene.program, scene.analysis, &scene.live(step), kind, fold));
+            Arc::new(tree.unwrap_or_default())
         });
         state.building = Some((of, job));
     }

@@ -139,7 +139,7 @@ pub fn show(
         let change = if now == was { String::new() } else { format!(", was {}", units.short(Bytes(was))) };
         ui.label(text(format!("{}{change}", units.short(Bytes(now))), size::BODY, Weight::Medium, theme.text));
         ui.label(text(Bytes(now).exact(), size::SMALL, Weight::Regular, theme.text2));
-        let name = tried.memory.names.of(family);
+        let name = tried.memory.family_name(family);
         if !name.is_empty() {
             ui.label(text(name, size::SMALL, Weight::Mono, theme.text2));
         }
@@ -176,7 +176,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
         }
         shown += 1;
         let family = tried.after.sizes.family[block] as usize;
-        let name = tried.memory.names.of(family);
+        let name = tried.memory.family_name(family);
         let path = name.split_once('/').map_or(name, |(_, rest)| rest);
         let short = path.replace("transpose(", "").replace("jvp(", "").replace(')', "");
         let at = Pos2::new(piece.rect.left().max(places.plot.left()) + 6.0, piece.rect.center().y);
