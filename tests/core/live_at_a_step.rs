@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::range_stats::range_stats;
-use highwater::analysis::spread::Grouping;
+use highwater::analysis::stacked_curves::Grouping;
 use highwater::decode;
 use highwater::model::Bytes;
 use highwater::source::Progress;
