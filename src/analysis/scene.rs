@@ -9,7 +9,7 @@ use super::map::MemoryMap;
 use super::packing::{Reproduction, reproduce};
 use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::shape_groups::{ShapeGroup, rank, shape_groups};
-use super::spread::{Grouping, Spread};
+use super::stacked_curves::{Grouping, StackedCurves};
 use super::table::BufferTable;
 use super::what_if::{Depth, Edit, Memory, Outcome};
 use crate::model::{BufferId, Bytes, Device, Program};
@@ -18,7 +18,7 @@ use crate::model::{BufferId, Bytes, Device, Program};
 #[derive(Debug, Default)]
 pub struct SceneParts {
     map: OnceLock<Arc<MemoryMap>>,
-    curves: [OnceLock<Arc<Spread>>; Grouping::ALL.len()],
+    curves: [OnceLock<Arc<StackedCurves>>; Grouping::ALL.len()],
     contributors: OnceLock<Arc<[Contributor]>>,
     table: OnceLock<Arc<BufferTable>>,
     shapes: OnceLock<Arc<[ShapeGroup]>>,
@@ -74,9 +74,9 @@ impl<'a> Scene<'a> {
 
     /// Bytes over time, divided into groups.
     #[must_use]
-    pub fn curves(self, grouping: Grouping) -> &'a Arc<Spread> {
+    pub fn curves(self, grouping: Grouping) -> &'a Arc<StackedCurves> {
         self.parts.curves[grouping as usize]
-            .get_or_init(|| Arc::new(Spread::new(self.program, self.analysis, self.space, self.map(), grouping)))
+            .get_or_init(|| Arc::new(StackedCurves::new(self.program, self.analysis, self.space, self.map(), grouping)))
     }
 
     /// What stands at the peak, equal things folded; most bytes first.

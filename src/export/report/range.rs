@@ -9,7 +9,7 @@ use super::text::buffers;
 use crate::analysis::Scene;
 use crate::analysis::map::TimeAxis;
 use crate::analysis::range_stats::range_stats;
-use crate::analysis::spread::Grouping;
+use crate::analysis::stacked_curves::Grouping;
 use crate::model::{Bytes, thousands};
 
 /// A measured range.

@@ -68,7 +68,7 @@ impl Span {
         Self::new(lo, lo + len)
     }
 
-    /// Around `lo..hi` with some air, inside `whole`.
+    /// Related `lo..hi` with some air, inside `whole`.
     #[must_use]
     pub fn around(lo: f64, hi: f64, air: f64, whole: Self, least: f64) -> Self {
         let middle = f64::midpoint(lo, hi);

@@ -323,9 +323,9 @@ pub mod space {
     /// Top bar.
     pub const TOP_BAR: f32 = 44.0;
     /// List of open files.
-    pub const SESSION_LIST: f32 = 236.0;
+    pub const PROGRAM_LIST: f32 = 236.0;
     /// The same, folded.
-    pub const SESSION_RAIL: f32 = 44.0;
+    pub const PROGRAM_RAIL: f32 = 44.0;
     /// Tabs.
     pub const TABS: f32 = 36.0;
     /// Panel on the right.

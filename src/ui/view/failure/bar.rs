@@ -5,12 +5,12 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 use super::section;
 use crate::analysis::failure::Explanation;
 use crate::model::{Bytes, Failure, FailureValue, UnitSystem, percent};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{hairline, legend, paint_cut, vline};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::raster::{CachedRaster, Hatch};
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{Slot, size};
 
 const HEIGHT: f32 = 40.0;
 
@@ -32,11 +32,11 @@ fn slot(part: &str) -> Option<Slot> {
 pub fn show(
     ui: &mut Ui,
     context: &ViewContext<'_>,
-    theme: &Theme,
     failure: &Failure,
     explained: &Explanation,
     hatch: &mut CachedRaster,
 ) {
+    let theme = context.theme;
     if explained.parts.is_empty() {
         return;
     }
@@ -92,7 +92,7 @@ pub fn show(
             Pos2::new(at(offset + part.bytes.0 as f64), row.bottom()),
         );
         offset += part.bytes.0 as f64;
-        segment(ui, context, theme, rect, part.name, part.bytes, sum);
+        segment(ui, context, rect, part.name, part.bytes, sum);
     }
     if let Some(requested) = requested {
         let top = row.bottom() + 6.0;
@@ -117,7 +117,7 @@ pub fn show(
     if let Some(capacity) = capacity {
         let place = limit_at.unwrap_or(capacity);
         let sum = if requested.is_some() { Bytes(sum.0.min(place.0)) } else { sum };
-        limit(ui, context, theme, explained, &Limit { capacity, place, sum, outer, row }, &at, hatch);
+        limit(ui, context, explained, &Limit { capacity, place, sum, outer, row }, &at, hatch);
     }
 }
 
@@ -133,12 +133,12 @@ struct Limit {
 fn limit(
     ui: &mut Ui,
     context: &ViewContext<'_>,
-    theme: &Theme,
     explained: &Explanation,
     limit: &Limit,
     at: &dyn Fn(f64) -> f32,
     hatch: &mut CachedRaster,
 ) {
+    let theme = context.theme;
     let (outer, row) = (limit.outer, limit.row);
     let place = at(limit.place.0 as f64).round();
     let y = outer.bottom() - 8.0;
@@ -176,7 +176,8 @@ fn limit(
     ui.painter().rect_filled(line, 0.0, theme.over);
 }
 
-fn segment(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, rect: Rect, name: &str, bytes: Bytes, sum: Bytes) {
+fn segment(ui: &mut Ui, context: &ViewContext<'_>, rect: Rect, name: &str, bytes: Bytes, sum: Bytes) {
+    let theme = context.theme;
     let gap = if rect.width() > 3.0 { 1.0 } else { 0.0 };
     let fill = Rect::from_min_max(rect.min, Pos2::new(rect.right() - gap, rect.bottom()));
     let slot = slot(name);
@@ -218,7 +219,8 @@ fn capital(words: &str) -> String {
 }
 
 /// Every size of the message, in the words of its keys.
-pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, failure: &Failure) {
+pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure) {
+    let theme = context.theme;
     let sizes: Vec<(String, Bytes, bool)> = failure
         .fields
         .iter()

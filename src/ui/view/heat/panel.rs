@@ -10,13 +10,13 @@ use super::picture::{Picture, Shown};
 use crate::analysis::heat::HeatGrid;
 use crate::analysis::map::{MapBox, MemoryMap};
 use crate::model::{BufferId, Bytes, MemorySpace, UnitSystem, percent, thousands};
-use crate::ui::session::{Job, LaterRaster, Lit, SpaceData, ViewContext, Window};
+use crate::ui::part::ViewContext;
 use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
 use crate::ui::widget::controls::{self, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::heat_map;
 use crate::ui::widget::theme::{Theme, size};
-use crate::ui::widget::{keys, pan};
+use crate::ui::widget::{heat_map, keys, pan};
+use crate::ui::work::{DeferredPicture, Job, Lit, SpaceData, Window};
 
 /// Room for the addresses, left of the cells.
 const GUTTER: f32 = 62.0;
@@ -37,7 +37,7 @@ pub struct State {
     pub addresses: Option<Span>,
     /// The place that the arrows are at.
     at: Option<by_keys::At>,
-    picture: LaterRaster<Arc<Shown>>,
+    picture: DeferredPicture<Arc<Shown>>,
     at_step: Option<(u32, Job<AtStep>)>,
 }
 
@@ -90,21 +90,15 @@ fn whole_addresses(map: &MemoryMap, capacity: Option<u64>) -> Span {
 }
 
 impl Panel<'_> {
-    pub fn show(
-        &self,
-        ui: &mut Ui,
-        context: &mut ViewContext<'_>,
-        theme: &Theme,
-        state: &mut State,
-        wants_all: bool,
-    ) -> Outcome {
+    pub fn show(&self, ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, wants_all: bool) -> Outcome {
+        let theme = context.theme;
         let mut outcome = Outcome::default();
         let map = &self.data.map;
         let plot = Rect::from_min_max(
             Pos2::new(self.rect.left() + GUTTER, self.rect.top()),
             Pos2::new(self.rect.right(), self.rect.bottom() - AXIS),
         );
-        outcome.zoom = self.title(ui, context, theme, state);
+        outcome.zoom = self.title(ui, context, state);
         if plot.width() < 30.0 || plot.height() < 20.0 {
             return outcome;
         }
@@ -167,7 +161,8 @@ impl Panel<'_> {
     }
 
     /// The name, and what is in use at the chosen step. Returns whether the name was clicked.
-    fn title(&self, ui: &Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut State) -> bool {
+    fn title(&self, ui: &Ui, context: &ViewContext<'_>, state: &mut State) -> bool {
+        let theme = context.theme;
         let step = context.step().min(self.data.map.points.saturating_sub(1));
         if state.at_step.as_ref().is_none_or(|(of, _)| *of != step) {
             let data = Arc::clone(self.data);

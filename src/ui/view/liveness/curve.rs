@@ -5,7 +5,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 use super::{ALWAYS, REST, State, choose};
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::{Bytes, TileMemory, UnitSystem, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
 use crate::ui::widget::controls::{self, legend, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
@@ -20,12 +20,12 @@ const LEAST: f64 = 4.0;
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     memory: &TileMemory,
     tiles: &TileAnalysis,
     state: &mut State,
     plot: Rect,
 ) {
+    let theme = context.theme;
     let always = if state.without_always { 0 } else { tiles.always_live.unwrap_or(0) };
     let bytes = std::mem::take(&mut state.bytes);
     let count = bytes.len() as u32;
@@ -65,7 +65,7 @@ pub fn show(
     };
     let key = (state.of, state.without_always, theme.dark, drawn, [x.lo, x.hi].map(f64::to_bits));
     state.curve.show(ui, plot, "liveness", key, theme.panel, |raster| stack.draw(raster, x, y, theme));
-    axes(ui, context, theme, plot, x, y);
+    axes(ui, context, plot, x, y);
     let x_of = |step: u32| plot.left() + (x.share(f64::from(step) + 0.5) * f64::from(plot.width())) as f32;
     let y_of = |bytes: u64| plot.bottom() - (y.share(bytes as f64) * f64::from(plot.height())) as f32;
     if let Some(capacity) = capacity {
@@ -131,7 +131,8 @@ fn marks(ui: &Ui, theme: &Theme, plot: Rect, rows: &[u32], x_of: &dyn Fn(u32) ->
     }
 }
 
-fn axes(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, plot: Rect, x: Span, y: Span) {
+fn axes(ui: &Ui, context: &ViewContext<'_>, plot: Rect, x: Span, y: Span) {
+    let theme = context.theme;
     let painter = ui.painter();
     let small = Weight::Regular.at(size::SMALL);
     let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };

@@ -2,16 +2,17 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
-use super::super::palette;
 use crate::analysis::SpaceAnalysis;
 use crate::analysis::class::Class;
 use crate::model::{Bytes, Category, UnitSystem, percent};
-use crate::ui::session::{RowScope, SpaceData, ViewContext};
+use crate::ui::part::{ViewContext, class_legend, colors};
+use crate::ui::session::RowScope;
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
 use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::work::SpaceData;
 
 /// The hatched parts beside the bar.
 #[derive(Default)]
@@ -22,14 +23,15 @@ struct Hatches {
 const UPPER: f32 = 30.0;
 const LOWER: f32 = 40.0;
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Option<&SpaceData>) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let space = scene.space;
     ui.horizontal(|ui| {
         ui.label(text("What stands at the peak", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
         if let Some(data) = data {
-            super::super::class::legends(ui, theme, &|class| {
+            class_legend::legends(ui, theme, &|class| {
                 data.contributors.iter().filter(|item| item.class == class).map(|item| item.bytes.0).sum()
             });
         }
@@ -69,7 +71,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
         );
         let words = format!("{}  {}", category.name(), context.short(bytes));
         let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.xprof.peak.0));
-        if segment(ui, theme, rect, palette::slot(category), &[&words], &hover).clicked() {
+        if segment(ui, theme, rect, colors::slot(category), &[&words], &hover).clicked() {
             context.shared.rows = RowScope::Peak;
             context.shared.filter = category.name().to_lowercase();
             context.go("buffers");
@@ -77,7 +79,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
         offset += bytes.0 as f64;
     }
     if let Some(data) = data {
-        lower_row(ui, context, theme, data, lower, &at);
+        lower_row(ui, context, data, lower, &at);
     }
     if let Some(capacity) = capacity {
         let place = at(capacity.0 as f64).round();
@@ -109,14 +111,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
     }
 }
 
-fn lower_row(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    data: &SpaceData,
-    row: Rect,
-    at: &dyn Fn(f64) -> f32,
-) {
+fn lower_row(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, row: Rect, at: &dyn Fn(f64) -> f32) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let mut offset = 0.0;
     for (category, _, _) in stacked(scene.space) {
@@ -140,7 +136,7 @@ fn lower_row(
                 item.shape
             );
             let first = format!("{name}{count}");
-            if segment(ui, theme, rect, palette::slot_of_class(item.class), &[&first, &size_words], &hover).clicked() {
+            if segment(ui, theme, rect, colors::slot_of_class(item.class), &[&first, &size_words], &hover).clicked() {
                 context.shared.selected = item.buffers.first().copied();
             }
         }

@@ -3,10 +3,10 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
-use super::super::palette;
+use crate::analysis::Scene;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, percent, thousands};
-use crate::ui::session::{Scene, ViewContext};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::hairline;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Slot, Theme, size};
@@ -64,11 +64,11 @@ impl Axes {
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     scene: Scene<'_>,
     groups: &[ShapeGroup],
     chosen: usize,
 ) -> Option<usize> {
+    let theme = context.theme;
     let outer = ui.available_rect_before_wrap();
     let painter = ui.painter().with_clip_rect(outer.intersect(ui.clip_rect()));
     let bold = Weight::SemiBold.at(size::BODY);
@@ -83,7 +83,7 @@ pub fn show(
     }
     let shown = groups.len().min(MOST);
     let axes = Axes::new(plot, &groups[..shown]);
-    grid(ui, context, theme, &axes);
+    grid(ui, context, &axes);
     let pointer = ui.input(|i| i.pointer.hover_pos()).filter(|at| ui.rect_contains_pointer(plot) && plot.contains(*at));
     let near = pointer.and_then(|pointer| {
         let far = |group: &ShapeGroup| axes.at(group).distance(pointer);
@@ -94,7 +94,7 @@ pub fn show(
         group
             .buffers
             .first()
-            .map_or(Slot::Temporary, |b| palette::slot_of_class(scene.analysis.class_now(scene.program, *b)))
+            .map_or(Slot::Temporary, |b| colors::slot_of_class(scene.analysis.class_now(scene.program, *b)))
     };
     // The most wasteful are drawn last, over the rest.
     for group in groups[..shown].iter().rev() {
@@ -176,7 +176,8 @@ fn tooltip(ui: &mut Ui, theme: &Theme, units: crate::model::UnitSystem, group: &
 }
 
 /// Lines of equal share, powers of 1024 (or 1000) on both axes.
-fn grid(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, axes: &Axes) {
+fn grid(ui: &Ui, context: &ViewContext<'_>, axes: &Axes) {
+    let theme = context.theme;
     let plot = axes.plot;
     let painter = ui.painter().with_clip_rect(plot.expand(1.0).intersect(ui.clip_rect()));
     let small = Weight::Regular.at(size::SMALL);

@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::super::palette;
 use super::plot::times_of;
 use super::{AT_ONCE, Places, State, milliseconds};
 use crate::model::{Execution, thousands};
-use crate::ui::session::{ViewContext, Window};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::Raster;
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{Slot, size};
+use crate::ui::work::Window;
 
 /// Height of a lane.
 const LANE: f32 = 18.0;
@@ -81,7 +81,7 @@ impl Lanes {
         order.sort_by_key(|&name| std::cmp::Reverse(time[name]));
         all.slots = vec![Slot::Temporary; time.len()];
         for (rank, name) in order.into_iter().enumerate() {
-            all.slots[name] = palette::slot_of_group(rank, "");
+            all.slots[name] = colors::slot_of_group(rank, "");
         }
         all
     }
@@ -129,14 +129,8 @@ fn run_at(runs: &[Run], from: i64, to: i64) -> Option<Run> {
     (last.end > from || last.start >= from).then_some(*last)
 }
 
-pub fn show(
-    ui: &mut Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    state: &mut State,
-    lanes: &Arc<Lanes>,
-    places: &Places,
-) {
+pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, lanes: &Arc<Lanes>, places: &Places) {
+    let theme = context.theme;
     let rect = places.runs;
     if rect.height() < 1.0 {
         return;

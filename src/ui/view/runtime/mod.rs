@@ -14,13 +14,15 @@ use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, Origin, breakdown, bytes_of};
 use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorTrace, Bytes, Clock, percent, thousands};
-use crate::ui::session::{Document, Job, LaterRaster, Locals, ViewContext, Work};
+use crate::ui::part::ViewContext;
+use crate::ui::session::{Document, Locals};
 use crate::ui::widget::axis::{Span, decimal_ticks};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::work::{DeferredPicture, Job, Work};
 
 pub use card::show as card;
 
@@ -68,9 +70,9 @@ struct State {
     from: Option<f64>,
     /// Time under the pointer.
     cursor: Option<i64>,
-    curve: LaterRaster<()>,
-    fragmentation: LaterRaster<()>,
-    runs: LaterRaster<()>,
+    curve: DeferredPicture<()>,
+    fragmentation: DeferredPicture<()>,
+    runs: DeferredPicture<()>,
     lanes: Option<Job<Arc<band::Lanes>>>,
     /// The document that the lanes are of.
     lanes_of: Option<usize>,
@@ -135,13 +137,13 @@ pub fn clear(locals: &mut Locals) -> bool {
 
 /// Draws the view.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
     let mut state = context.locals.take::<State>();
-    draw(ui, context, &theme, &mut state);
+    draw(ui, context, &mut state);
     context.locals.put(state);
 }
 
-fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     let document = context.document.clone();
     let full = ui.max_rect();
     let left = full.left() + 16.0;
@@ -160,10 +162,10 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let rises = history.is_some_and(|(_, analysis)| analysis.rising_floor().is_some());
     let head = line(full.top() + 54.0, if rises { 68.0 } else { 48.0 });
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("head"));
-    answer(&mut child, context, theme, history, worked.as_deref());
+    answer(&mut child, context, history, worked.as_deref());
     let legend_row = line(head.bottom() + 2.0, 20.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_row).id_salt("legend"));
-    legends(&mut child, context, theme, worked.as_deref(), shows_free.unwrap_or(false));
+    legends(&mut child, context, worked.as_deref(), shows_free.unwrap_or(false));
     let runs = lanes(context, state);
     let curve = worked.as_ref().map(|worked| &worked.curve);
     let span = whole_span(curve, &runs);
@@ -198,16 +200,16 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     x = places.x;
     state.x = (x != whole).then_some(x);
     if let (Some((trace, analysis)), Some(worked)) = (history, &worked) {
-        plot::show(ui, context, theme, state, &places, trace, analysis, worked);
-        plot::fragmentation(ui, context, theme, state, &places, worked);
+        plot::show(ui, context, state, &places, trace, analysis, worked);
+        plot::fragmentation(ui, context, state, &places, worked);
     }
-    band::show(ui, context, theme, state, &runs, &places);
+    band::show(ui, context, state, &runs, &places);
     axis(ui, theme, &places, clock);
     let below = band.bottom() + 24.0;
     marks(ui, theme, state, &places);
     let strip = line(below, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(strip).id_salt("range"));
-    range_line(&mut child, context, theme, state, worked.as_deref(), clock);
+    range_line(&mut child, context, state, worked.as_deref(), clock);
     if let (true, Some(worked), Some((_, analysis))) = (has_table, &worked, history) {
         let rect = Rect::from_min_max(
             Pos2::new(full.left() + 12.0, strip.bottom() + 6.0),
@@ -244,7 +246,7 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
         state.of = Some(of);
         (state.x, state.range, state.table) = (None, None, TableState::default());
         // The pictures of another allocator are not shown in this one's place.
-        (state.curve, state.fragmentation) = (LaterRaster::default(), LaterRaster::default());
+        (state.curve, state.fragmentation) = (DeferredPicture::default(), DeferredPicture::default());
     }
     state.job.as_mut()?.poll().cloned()
 }
@@ -259,7 +261,7 @@ fn lanes(context: &ViewContext<'_>, state: &mut State) -> Arc<band::Lanes> {
         let sort = move || Arc::new(band::Lanes::new(&document.profile.executions));
         state.lanes = Some(Job::start(&work, "runs of programs", sort));
         state.lanes_of = Some(of);
-        state.runs = LaterRaster::default();
+        state.runs = DeferredPicture::default();
     }
     state.lanes.as_mut().and_then(|job| job.poll().cloned()).unwrap_or_default()
 }
@@ -320,10 +322,10 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
 fn answer(
     ui: &mut Ui,
     context: &ViewContext<'_>,
-    theme: &Theme,
     history: Option<(&AllocatorTrace, &AllocatorAnalysis)>,
     worked: Option<&Worked>,
 ) {
+    let theme = context.theme;
     ui.spacing_mut().item_spacing.y = 2.0;
     let width = ui.available_width();
     let Some((trace, analysis)) = history else {
@@ -378,7 +380,8 @@ fn answer(
     }
 }
 
-fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, worked: Option<&Worked>, free: bool) {
+fn legends(ui: &mut Ui, context: &ViewContext<'_>, worked: Option<&Worked>, free: bool) {
+    let theme = context.theme;
     let Some(worked) = worked else { return };
     ui.horizontal(|ui| {
         ui.label(text("In use", size::SMALL, Weight::SemiBold, theme.text));
@@ -455,14 +458,8 @@ fn marks(ui: &Ui, theme: &Theme, state: &State, places: &Places) {
 }
 
 /// What happened in the chosen range, or how to choose one.
-fn range_line(
-    ui: &mut Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    state: &State,
-    worked: Option<&Worked>,
-    clock: Clock,
-) {
+fn range_line(ui: &mut Ui, context: &ViewContext<'_>, state: &State, worked: Option<&Worked>, clock: Clock) {
+    let theme = context.theme;
     let Some(worked) = worked else { return };
     let width = ui.available_width();
     let Some((from, to)) = state.range else {

@@ -7,24 +7,26 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 use super::{AT_ONCE, HEAP, Places, STACK, State, Worked, moment};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::model::{AllocatorActivity, AllocatorTrace, Bytes, UnitSystem};
-use crate::ui::session::{Document, ViewContext, Window};
+use crate::ui::part::ViewContext;
+use crate::ui::session::Document;
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::paint_peak;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{Theme, mix, size};
+use crate::ui::work::Window;
 
 #[expect(clippy::too_many_arguments, reason = "what is drawn, where, and from what")]
 pub fn show(
     ui: &mut Ui,
     context: &ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     places: &Places,
     trace: &AllocatorTrace,
     analysis: &AllocatorAnalysis,
     worked: &Arc<Worked>,
 ) {
+    let theme = context.theme;
     let rect = places.curve;
     let curve = &worked.curve;
     let shows_free = state.shows_free(curve, analysis.peak);
@@ -44,7 +46,7 @@ pub fn show(
     state.curve.show(ui, context.work, picture.window, "runtime curve", key, theme.panel, at_once, move |raster| {
         picture.paint(raster);
     });
-    scale(ui, context, theme, rect, y);
+    scale(ui, context, rect, y);
     if shows_free && curve.capacity > 0 {
         let at = (rect.bottom() - (y.share(curve.capacity as f64) * f64::from(rect.height())) as f32).round();
         ui.painter().hline(rect.x_range(), at, Stroke::new(2.0, theme.over));
@@ -158,7 +160,8 @@ pub fn times_of(x: Span, column: i64, width: i64) -> (i64, i64) {
     (from, (at(column + 1).ceil() as i64).max(from.saturating_add(1)))
 }
 
-fn scale(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, rect: Rect, y: Span) {
+fn scale(ui: &Ui, context: &ViewContext<'_>, rect: Rect, y: Span) {
+    let theme = context.theme;
     let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
     for tick in byte_ticks(y, (rect.height() / 44.0) as usize + 1, base) {
         let at = rect.bottom() - (y.share(tick) * f64::from(rect.height())) as f32;
@@ -170,14 +173,8 @@ fn scale(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, rect: Rect, y: Span)
 }
 
 /// Fragmentation, 0 to 100 %, on an axis of its own.
-pub fn fragmentation(
-    ui: &Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    state: &mut State,
-    places: &Places,
-    worked: &Arc<Worked>,
-) {
+pub fn fragmentation(ui: &Ui, context: &ViewContext<'_>, state: &mut State, places: &Places, worked: &Arc<Worked>) {
+    let theme = context.theme;
     let rect = places.fragmentation;
     let curve = &worked.curve;
     if rect.height() < 8.0 {

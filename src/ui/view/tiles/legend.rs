@@ -7,15 +7,15 @@ use super::map::scale_end;
 use super::metric::Metric;
 use crate::analysis::tiles::{TileAnalysis, histogram};
 use crate::model::{Bytes, UnitSystem, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::heat_legend::HeatLegend;
-use crate::ui::widget::theme::Theme;
 
 /// Bars up to the limit.
 const BARS: usize = 64;
 
-pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, state: &State, rect: Rect) {
+pub fn show(ui: &Ui, context: &ViewContext<'_>, tiles: &TileAnalysis, state: &State, rect: Rect) {
+    let theme = context.theme;
     let end = scale_end(state);
     let most = state.values.iter().max().copied().unwrap_or(0);
     let x = Span::new(0.0, end.max(most).max(1) as f64);

@@ -5,47 +5,48 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 use super::{AT_ONCE, Groups, Places, State};
 use crate::analysis::SpaceAnalysis;
 use crate::model::{Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::{SpaceData, ViewContext, Window};
+use crate::ui::part::ViewContext;
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{self, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::stack::Stack;
 use crate::ui::widget::theme::{Theme, size};
+use crate::ui::work::{SpaceData, Window};
 
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     groups: &Groups,
     data: &SpaceData,
     places: &Places,
 ) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let rect = places.curve;
     let limit = context.capacity().map(|c| c.bytes.0 as f64);
     let peak = scene.space.peak();
     let y = Span::new(0.0, (peak.0 as f64).max(limit.unwrap_or(0.0)).max(1.0) * 1.08);
     let y_of = |bytes: f64| rect.bottom() - (y.share(bytes) * f64::from(rect.height())) as f32;
-    let spread = groups.spread();
+    let stacked = groups.stacked();
     let shows_line = shows_line(scene.space);
     let key = (
         state.of,
         state.grouping,
         std::sync::Arc::as_ptr(context.document) as usize,
         limit.unwrap_or(-1.0).to_bits(),
-        (theme.dark, spread.names.len()),
+        (theme.dark, stacked.names.len()),
     );
     let (points, own, style) = (data.map.points, groups.clone(), *theme);
     let at_once = data.map.boxes.len() <= AT_ONCE;
     let window = Window { rect, x: places.x, y };
     state.curve.show(ui, context.work, window, "timeline curve", key, theme.panel, at_once, move |raster| {
-        let spread = own.spread();
-        let unpadded = |point: u32| spread.curves.unpadded.at(point);
+        let stacked = own.stacked();
+        let unpadded = |point: u32| stacked.curves.unpadded.at(point);
         let stack = Stack {
             points,
-            highest: &|from, to| spread.pyramid.max_in(&spread.curves.total, from, to),
-            group: &|group, point| spread.curves.groups[group].at(point),
+            highest: &|from, to| stacked.pyramid.max_in(&stacked.curves.total, from, to),
+            group: &|group, point| stacked.curves.groups[group].at(point),
             slots: own.slots(),
             line: shows_line.then_some(&unpadded as &dyn Fn(u32) -> u64),
             limit,
@@ -80,7 +81,7 @@ pub fn show(
         painter.text(Pos2::new(px + dx, py - 6.0), align, words, Weight::SemiBold.at(size::SMALL), theme.text);
     }
     controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.bottom() + 1.0)), theme.line2);
-    life(ui, context, theme, data, places);
+    life(ui, context, data, places);
     let response = ui.interact(rect, ui.scope_id().with("curve"), Sense::click_and_drag());
     let spoken = format!("Live bytes over the program, peak {}", context.short(peak));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
@@ -97,7 +98,7 @@ pub fn show(
         return;
     }
     let name = context.instruction_at(step);
-    let total = spread.curves.total.at(step);
+    let total = stacked.curves.total.at(step);
     response.on_hover_ui_at_pointer(|ui| {
         ui.label(text(
             format!("{} {}", data.map.axis.unit(), thousands(step.into())),
@@ -113,14 +114,14 @@ pub fn show(
             let over = format!("{} over", context.short(Bytes(total - limit as u64)));
             ui.label(text(over, size::SMALL, Weight::Medium, theme.danger));
         }
-        for (i, name) in spread.names.iter().enumerate() {
-            let bytes = spread.curves.groups[i].at(step);
+        for (i, name) in stacked.names.iter().enumerate() {
+            let bytes = stacked.curves.groups[i].at(step);
             if bytes > 0 {
                 let words = format!("{name}  {}  {}", context.short(Bytes(bytes)), percent(bytes, total));
                 controls::legend(ui, groups.slots()[i], &words, theme);
             }
         }
-        let padding = total.saturating_sub(spread.curves.unpadded.at(step));
+        let padding = total.saturating_sub(stacked.curves.unpadded.at(step));
         if padding > 0 {
             let words = format!("{} of it padding", context.short(Bytes(padding)));
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
@@ -134,7 +135,8 @@ pub fn shows_line(space: &SpaceAnalysis) -> bool {
 }
 
 /// The life of the hovered or selected buffer, under the curve.
-fn life(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceData, places: &Places) {
+fn life(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, places: &Places) {
+    let theme = context.theme;
     let Some(item) = context.shared.hovered.or(context.shared.selected).and_then(|b| data.box_of(b)) else { return };
     let rect = places.curve;
     let left = places.x_of(f64::from(item.start)).max(rect.left());

@@ -3,9 +3,10 @@
 use egui::{Key, PointerButton, Ui};
 
 use super::{Asked, Places, State, map};
-use crate::ui::session::{SpaceData, ViewContext};
+use crate::ui::part::ViewContext;
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::{keys, pan};
+use crate::ui::work::SpaceData;
 
 /// Fewest points that fill the width.
 const LEAST: f64 = 4.0;

@@ -7,14 +7,16 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 use super::{AT_ONCE, Groups, Places, State, curve};
 use crate::analysis::map::MapBox;
 use crate::analysis::names::lookup;
-use crate::analysis::{category, unpadded};
+use crate::analysis::{Scene, category, unpadded};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::{Document, Lit, Scene, SpaceData, ViewContext, Window};
+use crate::ui::part::ViewContext;
+use crate::ui::session::Document;
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{self, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{Hatch, Raster};
 use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
+use crate::ui::work::{Lit, SpaceData, Window};
 
 /// Least height and width of a box that carries its name.
 const LABEL: Vec2 = Vec2::new(90.0, 19.0);
@@ -33,12 +35,12 @@ pub fn whole_addresses(context: &ViewContext<'_>, data: &SpaceData) -> Span {
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     data: &Arc<SpaceData>,
     groups: &Groups,
     places: &Places,
 ) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let rect = places.map;
     let whole = whole_addresses(context, data);
@@ -49,7 +51,7 @@ pub fn show(
         state.grouping,
         Arc::as_ptr(context.document) as usize,
         limit.unwrap_or(-1.0).to_bits(),
-        (theme.dark, groups.spread().names.len(), state.show_padding),
+        (theme.dark, groups.stacked().names.len(), state.show_padding),
         context.find_key(),
     );
     let at_once = data.map.boxes.len() <= AT_ONCE;
@@ -78,7 +80,7 @@ pub fn show(
     };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
     labels(&painter, state, &named, scene, data, groups, places, &box_rect);
-    axis(ui, context, theme, data, y, rect, &y_of);
+    axis(ui, context, data, y, rect, &y_of);
     if let Some(limit) = limit.filter(|limit| *limit >= y.lo && *limit <= y.hi) {
         let at = y_of(limit).round();
         painter.hline(rect.x_range(), at, Stroke::new(2.0, theme.over));
@@ -93,8 +95,8 @@ pub fn show(
         painter.rect_stroke(outline.expand(2.5), 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
         painter.rect_stroke(outline, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Outside);
     }
-    neighbourhood(&painter, context, theme, data, places, &box_rect);
-    hole(&painter, context, theme, places, &y_of);
+    neighbourhood(&painter, context, data, places, &box_rect);
+    hole(&painter, context, places, &y_of);
     let response = ui.interact(rect, ui.scope_id().with("map"), Sense::click_and_drag());
     let spoken = format!("Memory map, {} buffers", thousands(data.map.boxes.len() as u64));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
@@ -128,23 +130,23 @@ pub fn show(
         return;
     }
     painter.rect_stroke(box_rect(&item), 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
-    response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, scene, &item));
+    response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, scene, &item));
 }
 
-/// Around the selected buffer: the others that share its memory are outlined, its definition and its readers are marked
+/// Related the selected buffer: the others that share its memory are outlined, its definition and its readers are marked
 /// on its lower edge.
 fn neighbourhood(
     painter: &egui::Painter,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     data: &SpaceData,
     places: &Places,
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
+    let theme = context.theme;
     let Some(buffer) = context.shared.selected else { return };
     let Some(item) = data.box_of(buffer).copied() else { return };
-    let Some(around) = context.around_buffer(buffer) else { return };
-    for (other, _) in around.sharing.iter().take(MAX_NAMES) {
+    let Some(related) = context.related_to_buffer(buffer) else { return };
+    for (other, _) in related.sharing.iter().take(MAX_NAMES) {
         let rect = box_rect(other);
         if rect.intersects(places.map) {
             let dashes = [rect.left_top(), rect.right_top(), rect.right_bottom(), rect.left_bottom(), rect.left_top()];
@@ -153,7 +155,7 @@ fn neighbourhood(
     }
     let y = box_rect(&item).bottom().clamp(places.map.top(), places.map.bottom() - 2.0);
     let mut last = f32::MIN;
-    for &(point, _) in &around.uses.readers {
+    for &(point, _) in &related.uses.readers {
         let x = places.x_of(f64::from(point) + 0.5);
         if places.map.x_range().contains(x) && x - last >= 3.0 {
             painter.vline(x, y - 6.0..=y + 5.0, Stroke::new(4.0, theme.halo));
@@ -168,15 +170,10 @@ fn neighbourhood(
 }
 
 /// The largest free stretch of the heap at the chosen step.
-fn hole(
-    painter: &egui::Painter,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    places: &Places,
-    y_of: &dyn Fn(f64) -> f32,
-) {
+fn hole(painter: &egui::Painter, context: &mut ViewContext<'_>, places: &Places, y_of: &dyn Fn(f64) -> f32) {
+    let theme = context.theme;
     let step = context.step();
-    let Some((address, bytes)) = context.around_step().and_then(|around| around.largest_hole) else { return };
+    let Some((address, bytes)) = context.related_to_step().and_then(|related| related.largest_hole) else { return };
     let x = places.x_of(f64::from(step) + 0.5);
     if !places.map.x_range().contains(x) {
         return;
@@ -341,15 +338,8 @@ fn labels(
     }
 }
 
-fn axis(
-    ui: &Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    data: &SpaceData,
-    y: Span,
-    rect: Rect,
-    y_of: &dyn Fn(f64) -> f32,
-) {
+fn axis(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, y: Span, rect: Rect, y_of: &dyn Fn(f64) -> f32) {
+    let theme = context.theme;
     let small = Weight::Regular.at(size::SMALL);
     let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
     for tick in byte_ticks(y, (rect.height() / 64.0) as usize + 1, base) {
@@ -382,7 +372,8 @@ fn axis(
 }
 
 /// What a buffer is, beside the pointer.
-pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, scene: Scene<'_>, item: &MapBox) {
+pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &MapBox) {
+    let theme = context.theme;
     let program = scene.program;
     let kind = category(program, item.buffer);
     let bytes = Bytes(item.size);

@@ -5,22 +5,23 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::{AT_ONCE, Places, State};
-use crate::ui::session::{SpaceData, ViewContext, Window};
+use crate::ui::part::ViewContext;
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::paint_peak;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::stack::Stack;
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+use crate::ui::work::{SpaceData, Window};
 
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     data: &Arc<SpaceData>,
     places: &Places,
     rect: Rect,
 ) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let limit = context.capacity().map(|c| c.bytes.0 as f64);
     let y = Span::new(0.0, (scene.space.peak().0 as f64).max(limit.unwrap_or(0.0)).max(1.0) * 1.1);
@@ -29,10 +30,10 @@ pub fn show(
     let at_once = data.map.boxes.len() <= AT_ONCE;
     let window = Window { rect, x: places.whole, y };
     state.mini.show(ui, context.work, window, "minimap", key, theme.panel, at_once, move |raster| {
-        let spread = &own.by_class;
+        let stacked = &own.by_class;
         let stack = Stack {
             points: own.map.points,
-            highest: &|from, to| spread.pyramid.max_in(&spread.curves.total, from, to),
+            highest: &|from, to| stacked.pyramid.max_in(&stacked.curves.total, from, to),
             group: &|_, _| 0,
             slots: &[],
             line: None,

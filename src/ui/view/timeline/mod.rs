@@ -16,12 +16,14 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 
 use self::groups::Groups;
+use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::model::{BufferId, ComputationId, MemorySpace, thousands};
-use crate::ui::session::{Grouping, LaterRaster, SpaceData, Spread, ViewContext};
+use crate::ui::part::{ViewContext, class_legend, empty, menu};
 use crate::ui::widget::axis::{Span, decimal_ticks};
 use crate::ui::widget::controls::{self, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
+use crate::ui::work::{DeferredPicture, SpaceData};
 
 /// Keys of this view, for the sheet.
 pub const KEYS: &[(&str, &str)] = &[
@@ -77,9 +79,9 @@ pub struct State {
     /// Visible addresses; `None` for all.
     addresses: Option<Span>,
     show_padding: bool,
-    curve: LaterRaster<()>,
-    map: LaterRaster<Vec<u32>>,
-    mini: LaterRaster<()>,
+    curve: DeferredPicture<()>,
+    map: DeferredPicture<Vec<u32>>,
+    mini: DeferredPicture<()>,
     lifetimes: lifetimes::State,
     measure: range::State,
     labels: HashMap<BufferId, String>,
@@ -122,9 +124,8 @@ impl Places {
 }
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
     if context.scene().is_none() {
-        return super::empty::without_memory(ui, context, &theme);
+        return empty::without_memory(ui, context);
     }
     let mut state = context.locals.take::<State>();
     let of = (context.shared.program, context.shared.color);
@@ -137,28 +138,29 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             ..State::default()
         };
     }
-    draw(ui, context, &theme, &mut state);
+    draw(ui, context, &mut state);
     context.locals.put(state);
 }
 
-fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     let full = ui.max_rect();
     let tools_rect = Rect::from_min_size(full.min + Vec2::new(16.0, 9.0), Vec2::new(full.width() - 32.0, 26.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools_rect).id_salt("tools"));
-    let asked = tools(&mut child, context, theme, state);
+    let asked = tools(&mut child, context, state);
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
     let Some(data) = context.data() else { return };
-    let spread: Option<Arc<Spread>> = if state.grouping == Grouping::Class {
+    let stacked: Option<Arc<StackedCurves>> = if state.grouping == Grouping::Class {
         None
     } else {
         let (program, color) = (context.shared.program, context.shared.color);
-        context.derived.spread(context.work, context.document, program, color, state.grouping)
+        context.derived.stacked_curves(context.work, context.document, program, color, state.grouping)
     };
-    let groups = Groups::new(&data, spread, state.grouping);
+    let groups = Groups::new(&data, stacked, state.grouping);
     let legend_rect =
         Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 48.0), Vec2::new(full.width() - 32.0, 20.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_rect).id_salt("legend"));
-    legends(&mut child, context, theme, &groups);
+    legends(&mut child, context, &groups);
     let whole = Span::new(0.0, f64::from(data.map.points.max(1)));
     let x = context.shared.range.map_or(whole, |(lo, hi)| Span::new(lo, hi).kept_in(whole));
     let left = full.left() + GUTTER;
@@ -183,27 +185,27 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let axis_rect = Rect::from_min_max(Pos2::new(left, axis_top), Pos2::new(right, axis_top + AXIS));
     let mut places = Places { curve: curve_rect, map: map_rect, lifetimes: lifetimes_rect, axis: axis_rect, x, whole };
     input::take(ui, context, state, &data, &mut places, asked);
-    curve::show(ui, context, theme, state, &groups, &data, &places);
-    program_band::show(ui, context, theme, &calls, &places, band_top);
+    curve::show(ui, context, state, &groups, &data, &places);
+    program_band::show(ui, context, &calls, &places, band_top);
     axis(ui, theme, &data, &places);
     if state.bands.has_map() {
         let how = "height is size, place is address: arguments, constants and results below, the heap above them";
         band_title(ui, theme, map_rect, "Memory map", how);
-        map::show(ui, context, theme, state, &data, &groups, &places);
+        map::show(ui, context, state, &data, &groups, &places);
     }
     if state.bands.has_lifetimes() {
-        lifetimes::show(ui, context, theme, &mut state.lifetimes, &data, &groups, &places);
+        lifetimes::show(ui, context, &mut state.lifetimes, &data, &groups, &places);
     }
-    range::show(ui, context, theme, state, &data, &groups, &places);
-    cursor(ui, context, theme, &data, &places);
+    range::show(ui, context, state, &data, &groups, &places);
+    cursor(ui, context, &data, &places);
     let whole_addresses = map::whole_addresses(context, &data);
     let addresses = state.addresses.map_or(whole_addresses, |span| span.kept_in(whole_addresses));
-    pins::show(ui, context, theme, &data, &places, addresses);
+    pins::show(ui, context, &data, &places, addresses);
     let plots = Rect::from_min_max(curve_rect.min, below.max);
-    super::menu::show(ui, context, plots, context.shared.hovered);
+    menu::show(ui, context, plots, context.shared.hovered);
     if mini_height > 0.0 {
         let rect = Rect::from_min_max(Pos2::new(left, bottom - mini_height), Pos2::new(right, bottom));
-        minimap::show(ui, context, theme, state, &data, &places, rect);
+        minimap::show(ui, context, state, &data, &places, rect);
     }
 }
 
@@ -244,7 +246,8 @@ enum Asked {
     Focus,
 }
 
-fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) -> Option<Asked> {
+fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Option<Asked> {
+    let theme = context.theme;
     let mut asked = None;
     ui.horizontal(|ui| {
         let words: Vec<&str> = Grouping::ALL.iter().map(|grouping| grouping.name()).collect();
@@ -276,18 +279,19 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut 
     asked
 }
 
-fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, groups: &Groups) {
+fn legends(ui: &mut Ui, context: &ViewContext<'_>, groups: &Groups) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         ui.label(text("Live bytes", size::SMALL, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        for (i, (name, slot)) in groups.spread().names.iter().zip(groups.slots()).enumerate() {
-            if groups.spread().present.get(i) == Some(&true) && ui.available_width() > 120.0 {
+        for (i, (name, slot)) in groups.stacked().names.iter().zip(groups.slots()).enumerate() {
+            if groups.stacked().present.get(i) == Some(&true) && ui.available_width() > 120.0 {
                 legend(ui, *slot, name, theme);
                 ui.add_space(6.0);
             }
         }
         if groups.are_classes() && ui.available_width() > 60.0 {
-            super::class::mark(ui, theme);
+            class_legend::mark(ui, theme);
             ui.add_space(6.0);
         }
         let has_line = context.scene().is_some_and(|scene| curve::shows_line(scene.space));
@@ -319,7 +323,8 @@ fn axis(ui: &Ui, theme: &Theme, data: &SpaceData, places: &Places) {
 }
 
 /// The chosen step and the one under the pointer, through all bands.
-fn cursor(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceData, places: &Places) {
+fn cursor(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, places: &Places) {
+    let theme = context.theme;
     let step = context.step();
     let line = |point: u32, width: f32, color: egui::Color32| {
         let x = places.x_of(f64::from(point) + 0.5);

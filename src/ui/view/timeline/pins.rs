@@ -3,14 +3,16 @@
 use egui::{Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::Places;
+use crate::ui::part::ViewContext;
+use crate::ui::session::PinOn;
 use crate::ui::session::pins::PinnedRows;
-use crate::ui::session::{PinOn, SpaceData, ViewContext};
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::paint_pin;
-use crate::ui::widget::theme::Theme;
+use crate::ui::work::SpaceData;
 
 /// Draws them; `addresses` is what the memory map shows.
-pub fn show(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &SpaceData, places: &Places, addresses: Span) {
+pub fn show(ui: &Ui, context: &mut ViewContext<'_>, data: &SpaceData, places: &Places, addresses: Span) {
+    let theme = context.theme;
     if context.shared.pins.is_empty() {
         return;
     }

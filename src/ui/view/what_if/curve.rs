@@ -2,41 +2,36 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::super::palette::slot_of_class;
 use super::{axes, plot_in};
 use crate::analysis::class::Class;
 use crate::model::{Bytes, thousands};
-use crate::ui::session::{Tried, ViewContext};
+use crate::ui::part::colors::slot_of_class;
+use crate::ui::part::{ViewContext, class_legend};
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::{legend, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
 use crate::ui::widget::theme::{Theme, mix, size};
+use crate::ui::work::WhatIfResult;
 
 /// Draws the curves into a rectangle.
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    raster: &mut CachedRaster,
-    tried: &Tried,
-    rect: Rect,
-) {
-    heading(ui, theme, tried, rect);
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaster, result: &WhatIfResult, rect: Rect) {
+    let theme = context.theme;
+    heading(ui, theme, result, rect);
     let plot = plot_in(rect);
-    let limit = tried.memory.capacity;
-    let highest = tried.before.peak.0.max(tried.after.peak.0).max(limit.unwrap_or(0));
+    let limit = result.memory.capacity;
+    let highest = result.before.peak.0.max(result.after.peak.0).max(limit.unwrap_or(0));
     let y = Span::new(0.0, (highest as f64).max(1.0) * 1.06);
-    let points = tried.curve_after.len();
+    let points = result.curve_after.len();
     let key = (
         context.shared.program,
-        std::ptr::from_ref(tried) as usize,
-        tried.after.peak.0,
-        tried.after.allocated.0,
+        std::ptr::from_ref(result) as usize,
+        result.after.peak.0,
+        result.after.allocated.0,
         (theme.dark, limit),
     );
-    raster.show(ui, plot, "what if curve", key, theme.panel, |raster| draw(raster, theme, tried, y));
-    axes(ui, context, theme, plot, y, points, limit);
+    raster.show(ui, plot, "what if curve", key, theme.panel, |raster| draw(raster, theme, result, y));
+    axes(ui, context, plot, y, points, limit);
     let x_of = |event: u32| plot.left() + (f64::from(event) + 0.5) as f32 / points.max(1) as f32 * plot.width();
     let y_of = |bytes: Bytes| plot.bottom() - (y.share(bytes.0 as f64) * f64::from(plot.height())) as f32;
     let painter = ui.painter();
@@ -50,34 +45,34 @@ pub fn show(
         painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel.gamma_multiply(0.85));
         painter.galley(place.min, galley, color);
     };
-    let changed = tried.change() != 0;
+    let changed = result.change() != 0;
     if changed {
-        let words = format!("{} before", context.options.units.short(tried.before.peak));
-        mark(tried.before.peak_event, tried.before.peak, theme.text2, words, Weight::Medium);
+        let words = format!("{} before", context.options.units.short(result.before.peak));
+        mark(result.before.peak_event, result.before.peak, theme.text2, words, Weight::Medium);
     }
     let words = format!(
         "{}{}, event {}",
-        context.options.units.short(tried.after.peak),
+        context.options.units.short(result.after.peak),
         if changed { " after" } else { "" },
-        thousands(tried.after.peak_event.into())
+        thousands(result.after.peak_event.into())
     );
-    mark(tried.after.peak_event, tried.after.peak, theme.text, words, Weight::SemiBold);
+    mark(result.after.peak_event, result.after.peak, theme.text, words, Weight::SemiBold);
     let response = ui.interact(plot, ui.scope_id().with("what if curve"), Sense::hover());
-    let spoken = format!("Live bytes, peak {}", context.short(tried.after.peak));
+    let spoken = format!("Live bytes, peak {}", context.short(result.after.peak));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     let Some(at) = response.hover_pos() else { return };
     ui.painter().vline(at.x, plot.y_range(), egui::Stroke::new(1.5, theme.ink));
     let event = (((at.x - plot.left()) / plot.width() * points as f32) as usize).min(points.saturating_sub(1));
-    if let Some(&point) = tried.memory.points.get(event) {
+    if let Some(&point) = result.memory.points.get(event) {
         context.shared.cursor = Some(point);
     }
     let value = |curve: &[u64]| curve.get(event).copied().unwrap_or(0);
     response.on_hover_ui_at_pointer(|ui| {
         ui.label(text(format!("event {}", thousands(event as u64)), size::BODY, Weight::SemiBold, theme.text));
         let line = |words: String, color| text(words, size::BODY, Weight::Regular, color);
-        ui.label(line(format!("{} with the changes", context.short(Bytes(value(&tried.curve_after)))), theme.text));
-        ui.label(line(format!("{} without", context.short(Bytes(value(&tried.curve_before)))), theme.text2));
-        for (class, curve) in Class::ALL.iter().zip(&tried.classes) {
+        ui.label(line(format!("{} with the changes", context.short(Bytes(value(&result.curve_after)))), theme.text));
+        ui.label(line(format!("{} without", context.short(Bytes(value(&result.curve_before)))), theme.text2));
+        for (class, curve) in Class::ALL.iter().zip(&result.classes) {
             let bytes = value(curve);
             if bytes > 0 {
                 legend(ui, slot_of_class(*class), &format!("{}  {}", class.name(), context.short(Bytes(bytes))), theme);
@@ -86,7 +81,7 @@ pub fn show(
     });
 }
 
-fn heading(ui: &mut Ui, theme: &Theme, tried: &Tried, rect: Rect) {
+fn heading(ui: &mut Ui, theme: &Theme, result: &WhatIfResult, rect: Rect) {
     let line = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
     let mut child = ui.new_child(
         egui::UiBuilder::new()
@@ -97,20 +92,20 @@ fn heading(ui: &mut Ui, theme: &Theme, tried: &Tried, rect: Rect) {
     child.label(text("Live bytes, before and after", size::BODY, Weight::SemiBold, theme.text));
     child.add_space(8.0);
     // What is too small to be seen needs no colour explained.
-    let seen = |most: u64| most.saturating_mul(200) > tried.after.peak.0;
-    let highest = |class: Class| tried.blocks.highest.get(class.place()).copied().filter(|&most| seen(most));
-    super::super::class::legends(&mut child, theme, &|class| highest(class).unwrap_or(0));
+    let seen = |most: u64| most.saturating_mul(200) > result.after.peak.0;
+    let highest = |class: Class| result.blocks.highest.get(class.place()).copied().filter(|&most| seen(most));
+    class_legend::legends(&mut child, theme, &|class| highest(class).unwrap_or(0));
 }
 
-fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
+fn draw(raster: &mut Raster, theme: &Theme, result: &WhatIfResult, y: Span) {
     let (width, height) = (raster.width() as i64, raster.height() as i64);
-    let points = tried.curve_after.len();
+    let points = result.curve_after.len();
     if points == 0 || width == 0 {
         return;
     }
     let pixel = |value: u64| height - (y.share(value as f64) * height as f64).round().clamp(0.0, height as f64) as i64;
     let ghost = mix(theme.panel, theme.text3, 0.22);
-    let limit = tried.memory.capacity.map(pixel);
+    let limit = result.memory.capacity.map(pixel);
     let thick = raster.scale().round().max(1.0) as i64;
     let mut before_at: Option<i64> = None;
     for column in 0..width {
@@ -125,15 +120,15 @@ fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
                 .max_by_key(|&(i, &v)| (v, std::cmp::Reverse(i)))
                 .map_or((from, 0), |(i, &v)| (from + i, v))
         };
-        let (_, was) = highest(&tried.curve_before);
-        let (event, now) = highest(&tried.curve_after);
+        let (_, was) = highest(&result.curve_before);
+        let (event, now) = highest(&result.curve_after);
         let (top_was, top_now) = (pixel(was), pixel(now));
         if top_was < top_now {
             raster.fill(column, top_was, column + 1, top_now, ghost);
         }
         let mut sum = 0u64;
         let mut bottom = height;
-        for (class, curve) in Class::ALL.iter().zip(&tried.classes) {
+        for (class, curve) in Class::ALL.iter().zip(&result.classes) {
             sum = sum.saturating_add(curve.get(event).copied().unwrap_or(0));
             let edge = pixel(sum).min(bottom);
             if edge < bottom {
