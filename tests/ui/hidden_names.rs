@@ -11,7 +11,7 @@ use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::DeepLink;
 use highwater::ui::session::{Options, ThemeChoice};
-use highwater::ui::view::shown_for;
+use highwater::ui::view::VIEWS;
 
 use crate::common;
 use crate::gui;
@@ -69,7 +69,7 @@ fn check(path: &Path) {
     let mut harness = gui::window_with(&[path], [1600.0, 1000.0], options, DeepLink::default());
     let views: Vec<&str> = {
         let open = harness.state().files.current().expect("open");
-        shown_for(&open.document).map(|view| view.title).collect()
+        VIEWS.shown_for(&open.document).map(|view| view.title).collect()
     };
     let mut leaked = BTreeSet::new();
     for view in views {

@@ -13,7 +13,7 @@ use highwater::source::Progress;
 use highwater::ui::app::{App, COMMANDS, DeepLink, SettingsStore};
 use highwater::ui::session::settings::SettingsFile;
 use highwater::ui::session::{Options, Pin, PinOn, Settings, ThemeChoice};
-use highwater::ui::view::{PANELS, shown_for};
+use highwater::ui::view::{PANELS, VIEWS};
 
 use crate::common;
 use crate::gui::{self, says, words};
@@ -180,7 +180,7 @@ fn with_names_hidden_nothing_on_the_screen_names_what_is_the_authors() {
         key(&mut harness, SHIFT, Key::H);
         let views: Vec<&str> = {
             let document = &harness.state().files.current().expect("open").document;
-            shown_for(document).map(|view| view.title).collect()
+            VIEWS.shown_for(document).map(|view| view.title).collect()
         };
         assert!(words(&harness).contains(&peak), "numbers stay");
         let mut all = std::collections::BTreeSet::new();
@@ -188,7 +188,7 @@ fn with_names_hidden_nothing_on_the_screen_names_what_is_the_authors() {
             // A panel may have the name of a view; the view's tab comes first.
             harness.get_all_by_role_and_label(Role::Tab, view).next().expect("its tab").click();
             harness.run_ok();
-            for panel in PANELS {
+            for panel in PANELS.0 {
                 let tabs: Vec<_> = harness.get_all_by_role(Role::Tab).collect();
                 if let Some(tab) =
                     tabs.into_iter().filter(|tab| tab.accesskit_node().label().as_deref() == Some(panel.title)).last()

@@ -260,8 +260,7 @@ impl App {
         let options = self.options.clone();
         let kept = &mut self.settings_store.settings.kept;
         let Some(open) = self.files.current_mut() else { return };
-        let entry = view::by_id(open.shared.view).filter(|entry| (entry.has)(&open.document));
-        let entry = entry.unwrap_or_else(|| view::first_for(&open.document));
+        let entry = view::VIEWS.shown_or_first(open.shared.view, &open.document);
         let hovered_before = open.shared.hovered;
         open.shared.hovered = None;
         open.shared.tile_hovered = None;
@@ -271,6 +270,7 @@ impl App {
         let mut context = ViewContext {
             document: &open.document.clone(),
             theme,
+            views: view::VIEWS,
             shared: &mut open.shared,
             locals: &mut open.locals,
             derived: &mut open.derived,
@@ -434,7 +434,7 @@ impl App {
             Command::Back => return open.go_back(),
             Command::Forward => return open.go_forward(),
             Command::View(number) => {
-                if let Some(entry) = view::shown_for(&open.document).nth(number) {
+                if let Some(entry) = view::VIEWS.shown_for(&open.document).nth(number) {
                     open.shared.view = entry.id;
                 }
             }
@@ -454,7 +454,8 @@ impl App {
             }
             Command::ShowHidden => open.shared.hidden.clear(),
             Command::Peak => open.shared.step = None,
-            Command::Clear if open.shared.view == "runtime" && view::runtime::clear(&mut open.locals) => {}
+            Command::Clear
+                if (view::VIEWS.shown_or_first(open.shared.view, &open.document).clear)(&mut open.locals) => {}
             Command::Clear => {
                 let shared = &mut open.shared;
                 if shared.measured.is_some() {

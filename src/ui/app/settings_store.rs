@@ -7,7 +7,7 @@ use crate::model::MemorySpace;
 use crate::ui::app::App;
 use crate::ui::app::files::sample;
 use crate::ui::session::settings::{Recent, Settings, SettingsFile};
-use crate::ui::view;
+use crate::ui::view::VIEWS;
 
 /// Seconds between two writings.
 const EVERY: f64 = 2.0;
@@ -80,7 +80,7 @@ impl App {
             let Some(path) = entry.target.path() else { continue };
             if let Some(recent) = self.settings_store.settings.recent_of(path) {
                 open.shared.pins.clone_from(&recent.pins);
-                if let Some(known) = view::by_id(&recent.view).filter(|known| (known.has)(&open.document)) {
+                if let Some(known) = VIEWS.shown(&recent.view, &open.document) {
                     open.shared.view = known.id;
                 }
             }

@@ -16,7 +16,8 @@ use crate::advisor::Advice;
 use crate::analysis::Verdict;
 use crate::analysis::class::Class;
 use crate::model::{MemorySpace, Note, NoteLevel, thousands};
-use crate::ui::part::{ViewContext, colors, empty};
+use crate::ui::part::{Find, View, ViewContext, colors, empty};
+use crate::ui::session::Document;
 use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{self, link, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
@@ -25,6 +26,14 @@ use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::stack::Stack;
 use crate::ui::widget::theme::{size, space};
 use crate::ui::work::SpaceData;
+
+/// The view.
+pub const VIEW: View =
+    View { applies, find: Find::Dim, shows_buffers: true, ..View::new("overview", "Overview", show) };
+
+fn applies(document: &Document) -> bool {
+    document.has_times() || document.profile.tiles.is_some() || !document.profile.facts.is_empty()
+}
 
 /// Notes that are shown; the rest is counted.
 const SHOWN_NOTES: usize = 8;
@@ -35,9 +44,9 @@ struct State {
     largest: largest::State,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() && context.document.profile.tiles.is_some() {
-        return crate::ui::view::overview::tiles::show(ui, context);
+        return tiles::show(ui, context);
     }
     if context.scene().is_none() {
         return empty::without_memory(ui, context);
