@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::range_stats::range_stats;
 use highwater::analysis::stacked_curves::Grouping;
-use highwater::decode;
 use highwater::model::Bytes;
+use highwater::open;
 use highwater::source::Progress;
 
 use crate::common;
@@ -17,7 +17,7 @@ fn buffers_curve_range_and_groups_agree_at_every_step_looked_at() {
     let mut compared = 0;
     for path in common::sample_programs() {
         let name = common::name(&path);
-        let profile = decode::open_path(&path, &Progress::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let profile = open::open_path(&path, &Progress::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
         let analysis = ProfileAnalysis::new(&profile);
         for (program, own) in analysis.programs.iter().enumerate() {
             for space in &own.spaces {
