@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis};
-use highwater::decode;
 use highwater::model::{Allocation, BufferId, Bytes, MemorySpace, Profile, Program};
+use highwater::open;
 use highwater::source::{Input, Progress};
 
 use crate::common::{self, Files};
@@ -15,7 +15,7 @@ use crate::xla_made;
 /// Opens a file alone, without what lies beside it.
 pub fn alone(path: &Path) -> Profile {
     let input = Input::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    decode::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    open::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// Dumps with a buffer assignment, each with the files beside it whose names go on with one of the endings.
@@ -166,7 +166,7 @@ pub fn compare_assignments_with_ranges(files: &Files) -> usize {
         let name = common::name(&text);
         let ours = common::program(&proto);
         let input = Input::open(&text).expect("readable");
-        let profile = decode::open_with(&input, &[ranges.into()], &Progress::default()).expect("a report");
+        let profile = open::open_with(&input, &[ranges.into()], &Progress::default()).expect("a report");
         let (a, b) = (analysed(&ours), analysed(&profile.programs[0]));
         for a in &a.spaces {
             let b = space(&b, a.color);
@@ -309,14 +309,14 @@ fn modules_of_a_trace_equal_their_dumps() {
     let dumps = samples.map(|part| common::bytes(&common::sample_program(part)).to_vec());
     let trace = xla_made::trace_of_modules(&[("a", 1, &dumps[0]), ("b", 2, &dumps[1]), ("c", 3, &dumps[2])]);
     let input = Input::from_bytes("three.xplane.pb", trace.into()).expect("not empty");
-    let profile = decode::open_input(&input, &Progress::default()).expect("a trace");
+    let profile = open::open_input(&input, &Progress::default()).expect("a trace");
     assert_eq!(profile.modules.len(), 3);
     for (module, dump) in profile.modules.iter().zip(&dumps) {
         assert_eq!(module.bytes, dump.len() as u64, "{}", module.name);
         let (inside, notes) = module.source.load().expect("decodes");
         assert!(notes.is_empty(), "{notes:?}");
         let input = Input::from_bytes("x.hlo.pb", dump.clone().into()).expect("not empty");
-        let alone = &decode::open_input(&input, &Progress::default()).expect("a dump").programs[0];
+        let alone = &open::open_input(&input, &Progress::default()).expect("a dump").programs[0];
         let peaks = |program: &Program| {
             let spaces = analysed(program).spaces;
             spaces.iter().map(|space| (space.color, space.xprof.peak, space.xprof.allocated)).collect::<Vec<_>>()
@@ -329,7 +329,7 @@ fn modules_of_a_trace_equal_their_dumps() {
 pub fn compare_reports_beside(files: &Files) -> usize {
     let mut opened = 0;
     for proto in files.programs() {
-        let profile = decode::open_path(&proto, &Progress::default()).unwrap_or_else(|e| panic!("{e}"));
+        let profile = open::open_path(&proto, &Progress::default()).unwrap_or_else(|e| panic!("{e}"));
         let disagree: Vec<String> =
             profile.notes.iter().map(ToString::to_string).filter(|note| note.contains("disagrees")).collect();
         assert!(disagree.is_empty(), "{}: {disagree:?}", common::name(&proto));
@@ -353,7 +353,7 @@ fn a_disagreement_is_shown() {
     fs::copy(&proto, name(&proto)).expect("copied");
     let changed = fs::read_to_string(&text).expect("readable").replacen("offset=0)", "offset=64)", 1);
     fs::write(name(&text), changed).expect("written");
-    let profile = decode::open_path(&name(&proto), &Progress::default()).expect("opens");
+    let profile = open::open_path(&name(&proto), &Progress::default()).expect("opens");
     fs::remove_dir_all(&folder).expect("removed");
     let notes: Vec<String> = profile.notes.iter().map(ToString::to_string).collect();
     assert!(notes.iter().any(|note| note.contains("disagrees with the HLO proto in 1 of")), "{notes:?}");

@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report::{self, Format};
+use highwater::open;
 use highwater::source::{Input, Progress};
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ fn failures(text: &[u8]) -> Vec<Value> {
     }
     let progress = Progress::default();
     let input = Input::from_bytes("run.log", text.to_vec().into()).expect("not empty");
-    let profile = decode::open_input(&input, &progress).expect("a text");
+    let profile = open::open_input(&input, &progress).expect("a text");
     let analysis = ProfileAnalysis::new(&profile);
     let report = report::build(&[(&profile, &analysis)], &[], &report::Options { top: 20, ..Default::default() });
     let json: Value = serde_json::from_str(&report::write(&report, Format::Json)).expect("JSON");
@@ -283,8 +283,7 @@ fn printed_listings_have_every_entry() {
 
 #[test]
 fn a_message_beside_a_dump_is_the_best_evidence() {
-    let profile =
-        decode::open_path(&common::sample_program("v5e_pad_cloud_oom"), &Progress::default()).expect("a dump");
+    let profile = open::open_path(&common::sample_program("v5e_pad_cloud_oom"), &Progress::default()).expect("a dump");
     assert_eq!(profile.failures.len(), 1);
     let capacity = profile.device.capacity(MemorySpace::HBM).expect("a capacity");
     assert!(capacity.evidence.contains("out-of-memory message"), "{}", capacity.evidence);
