@@ -1,0 +1,8 @@
+//! The program itself, started as a user starts it.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod command_line;
+mod window;

@@ -1,0 +1,151 @@
+//! What the advisor says of real programs: the cause of each that does not fit first or second, nothing critical about
+//! those that do.
+
+use std::time::Instant;
+
+use highwater::advisor::{Severity, advise};
+use highwater::analysis::ProfileAnalysis;
+use highwater::decode::open_path;
+use highwater::model::{Bytes, Capacity};
+use highwater::source::Progress;
+
+use crate::common;
+
+/// Case, and the rules of which one must come first or second.
+const CAUSES: &[(&str, &[&str])] = &[
+    ("v3_mlp2_oom", &["activations"]),
+    ("v4_dlrm_oom", &["replicated"]),
+    ("v5e_gpt_m_oom", &["activations"]),
+    ("v5e_gpt_scan_oom", &["activations"]),
+    ("v5e_mlp_oom", &["activations"]),
+    ("v5e_moe_oom", &["unsharded_activations"]),
+    ("v5e_pad_129_oom", &["donation"]),
+    ("v5e_pad_cloud_oom", &["padding"]),
+    ("v5e_pad_points_oom", &["oversized"]),
+    ("v6e_replicated_oom", &["replicated"]),
+];
+
+/// Rule, a case in which it must fire, with the capacity in MiB to pretend (0 for its own).
+const FIRES: &[(&str, &str, u64)] = &[
+    ("replicated", "v6e_replicated_oom", 0),
+    ("unsharded_activations", "v5e_moe_oom", 0),
+    ("unsharded_activations", "v5p_gpt_l_fsdp", 0),
+    ("unsharded_activations", "v6e_gpt_m_scan_fsdp", 0),
+    ("oversized", "v5e_pad_cloud_oom", 0),
+    ("duplicate", "v5e_gpt_m_oom", 0),
+    ("padding", "v6e_dlrm_repl_d3", 0),
+    ("padding", "v5e_pad_cloud_oom", 0),
+    ("donation", "v5e_mlp_f32", 0),
+    ("donation", "v5e_decode_nodonate", 0),
+    ("activations", "v5e_gpt_m_oom", 0),
+    ("precision", "v5e_mlp_f32", 0),
+    ("state_in_place", "v6e_decode_b128", 0),
+    ("arguments", "v6e_replicated_oom", 0),
+    ("debug_callback", "v5e_mlp_f32_debugprint", 0),
+    ("offload", "v5e_gpt_s_nodonate", 450),
+    ("batch", "v5e_gpt_m_oom", 0),
+];
+
+/// Rule, and a case in which it must be silent.
+const SILENT: &[(&str, &str)] = &[
+    ("replicated", "v5e_pad_cloud_oom"),
+    ("replicated", "v5p_gpt_l_fsdp"),
+    ("unsharded_activations", "v5e_gpt_m_oom"),
+    ("unsharded_activations", "v6e_gpt_m"),
+    ("unsharded_activations", "v5e_mlp_f32"),
+    ("oversized", "v5e_gpt_m_oom"),
+    ("duplicate", "v5e_pad_129"),
+    // Layouts that put the awkward dimension where it costs nothing.
+    ("padding", "v5e_pad_129_oom"),
+    ("padding", "v5e_pad_2050"),
+    ("padding", "v5e_mlp_f32"),
+    ("donation", "v5e_mlp_f32_debugprint"),
+    ("donation", "v6e_replicated_oom"),
+    ("activations", "v6e_replicated_oom"),
+    ("activations", "v6e_dlrm_repl_d3"),
+    ("precision", "v6e_mlp_bf16_big"),
+    ("state_in_place", "v5e_gpt_m_oom"),
+    ("arguments", "v5e_gpt_m_oom"),
+    ("debug_callback", "v5e_mlp_f32"),
+    ("offload", "v5e_gpt_s_nodonate"),
+    ("batch", "v5e_mlp_f32"),
+    ("fragmentation", "v5e_gpt_m_oom"),
+    ("layout_copy", "v5e_gpt_m_oom"),
+    ("scoped_vmem", "v5e_gpt_m_oom"),
+];
+
+fn rules_of(case: &str, capacity_mib: u64) -> Option<Vec<&'static str>> {
+    let wanted = format!("/{case}/module_0000");
+    let path = common::files(|name| common::ends_with(name, "after_optimizations.hlo.pb"))
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains(&wanted))?;
+    let mut profile = open_path(&path, &Progress::default()).expect("opens");
+    if capacity_mib > 0 {
+        profile.device.capacities.retain(|c| c.color != 0);
+        let bytes = Bytes(capacity_mib << 20);
+        profile.device.capacities.push(Capacity { color: 0, bytes, evidence: "of the test".to_owned() });
+    }
+    let analysis = ProfileAnalysis::new(&profile);
+    Some(advise(&profile, &analysis).findings.into_iter().map(|f| f.rule).collect())
+}
+
+#[test]
+fn rules_fire_on_evidence_and_are_silent_without() {
+    let mut wrong = Vec::new();
+    let mut checked = 0;
+    for &(rule, case, capacity) in FIRES {
+        let Some(rules) = rules_of(case, capacity) else { continue };
+        checked += 1;
+        if !rules.contains(&rule) {
+            wrong.push(format!("{rule} is silent about {case}: {rules:?}"));
+        }
+    }
+    for &(rule, case) in SILENT {
+        let Some(rules) = rules_of(case, 0) else { continue };
+        checked += 1;
+        if rules.contains(&rule) {
+            wrong.push(format!("{rule} fires on {case}: {rules:?}"));
+        }
+    }
+    println!("{checked} rules and cases checked");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn causes_come_first_or_second_and_nothing_is_critical_where_it_fits() {
+    let mut wrong = Vec::new();
+    for path in
+        common::files(|name| name.starts_with("module_0000") && common::ends_with(name, "after_optimizations.hlo.pb"))
+    {
+        let profile = open_path(&path, &Progress::default()).expect("opens");
+        let analysis = ProfileAnalysis::new(&profile);
+        let start = Instant::now();
+        let advice = advise(&profile, &analysis);
+        let took = start.elapsed();
+        let name = common::name(&path);
+        println!("{name}: {} in {took:?}", profile.device.name.as_deref().unwrap_or("?"));
+        for finding in &advice.findings {
+            println!(
+                "    {:<8} {:<22} {:>10}  fits {:?}  {} [{}]",
+                finding.severity.name(),
+                finding.rule,
+                finding.saves_bytes.map(|b| b.short()).unwrap_or_default(),
+                finding.fits_after,
+                finding.title,
+                finding.edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            );
+        }
+        for plan in &advice.plans {
+            println!("    plan: {}", plan.summary);
+        }
+        let first: Vec<&str> = advice.findings.iter().map(|f| f.rule).take(2).collect();
+        if let Some((case, rules)) = CAUSES.iter().find(|(case, _)| name.starts_with(&format!("{case}/"))) {
+            if !rules.iter().any(|rule| first.contains(rule)) {
+                wrong.push(format!("{case}: {first:?} instead of {rules:?}"));
+            }
+        } else if !name.contains("oom") && advice.findings.iter().any(|f| f.severity == Severity::Critical) {
+            wrong.push(format!("{name}: something critical about a program that fits"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

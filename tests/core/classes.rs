@@ -1,0 +1,144 @@
+//! What buffers are for: classes are guesses, held against what the programs are known to be made of.
+
+use highwater::analysis::class::{Class, Reason};
+use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, category};
+use highwater::decode;
+use highwater::model::{BufferId, Category, Profile, Program};
+use highwater::source::Progress;
+
+use crate::common;
+
+fn open(path: &std::path::Path) -> (Profile, ProfileAnalysis) {
+    let profile = decode::open_path(path, &Progress::default()).expect("a sample");
+    let analysis = ProfileAnalysis::new(&profile);
+    (profile, analysis)
+}
+
+fn sample(name: &str) -> (Profile, ProfileAnalysis) {
+    let path = common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains(name));
+    open(&path.expect("a sample of that name"))
+}
+
+/// Bytes of a program's arguments by class: one buffer for each allocation.
+fn arguments(program: &Program, analysis: &ProgramAnalysis, class: Class) -> u64 {
+    let classes = analysis.classes(program);
+    program
+        .allocations
+        .iter()
+        .filter(|allocation| allocation.is_parameter)
+        .filter(|allocation| {
+            program.assigned_to(allocation).first().is_some_and(|assigned| classes.of(assigned.buffer) == class)
+        })
+        .map(|allocation| allocation.size.0)
+        .sum()
+}
+
+#[test]
+fn classes_divide_what_the_compiler_calls_categories() {
+    for path in common::sample_programs() {
+        let (profile, analysis) = open(&path);
+        for (program, own) in profile.programs.iter().zip(&analysis.programs) {
+            let classes = own.classes(program);
+            for row in 0..program.buffers.len() {
+                let buffer = BufferId::from_index(row);
+                let class = classes.of(buffer);
+                let may_be = match category(program, buffer) {
+                    Category::Output => class == Class::Output,
+                    Category::Constant => class == Class::Constant,
+                    Category::ThreadLocal => class == Class::ThreadLocal,
+                    Category::Parameter => matches!(class, Class::Weight | Class::Optimizer | Class::Input),
+                    Category::Temporary => !matches!(class, Class::Output | Class::Constant | Class::ThreadLocal),
+                };
+                assert!(may_be, "{}: {} is {class:?}", path.display(), program.buffer_name(buffer));
+            }
+            for space in &own.spaces {
+                let by_class = classes.sums(&space.at_peak, &|buffer| program.buffers.size_of(buffer));
+                let sum: u64 = by_class.iter().map(|row| row.1.0).sum();
+                assert_eq!(sum, space.by_category.iter().map(|row| row.1.0).sum::<u64>(), "{}", path.display());
+            }
+        }
+    }
+}
+
+/// Adam keeps two numbers for each weight, and a count (`tools/gen_tpu.py`: `opt_state = (m, v, count)`).
+#[test]
+fn adams_state_is_twice_the_weights() {
+    let (profile, analysis) = sample("v5e_gpt_m_oom");
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let weights = arguments(program, own, Class::Weight);
+    let state = arguments(program, own, Class::Optimizer);
+    // A count takes one tile of 512 bytes.
+    assert_eq!(state, 2 * weights + 512);
+    // Tokens and targets: 32 x 1024 whole numbers of 4 bytes each.
+    assert_eq!(arguments(program, own, Class::Input), 2 * 32 * 1024 * 4);
+}
+
+/// Attention scores of eleven layers wait for the backward pass; those of the same shape that are dropped within their
+/// layer do not.
+#[test]
+fn what_waits_for_the_backward_pass_is_an_activation() {
+    let (profile, analysis) = sample("v5e_gpt_m_oom");
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let space = own.main_space().expect("HBM");
+    let classes = own.classes(program);
+    let scores = |buffer: &BufferId| {
+        let shape = program.buffer_shape(*buffer).map(|(shape, node)| shape.short_text_of(node));
+        shape.as_deref() == Some("f32[32,12,1024,1024]")
+    };
+    let at_peak: Vec<BufferId> = space.at_peak.iter().copied().filter(scores).collect();
+    assert_eq!(at_peak.len(), 11);
+    for buffer in at_peak {
+        assert_eq!((classes.of(buffer), classes.reason(buffer)), (Class::Activation, Reason::KeptForBackward));
+    }
+    let early = space.buffers.iter().copied().filter(scores).filter(|b| {
+        let live = own.live.as_ref().expect("a schedule");
+        live.of(*b).is_some_and(|(_, end)| end < space.peak_point())
+    });
+    let early: Vec<BufferId> = early.collect();
+    assert!(!early.is_empty());
+    assert!(early.iter().all(|&b| classes.reason(b) == Reason::DroppedBefore), "{early:?}");
+}
+
+/// The gradient of the embedding table is gathered over all devices; its copy is one as well, of another layout.
+#[test]
+fn a_programs_table_and_its_gradient_are_told_apart() {
+    let (profile, analysis) = sample("v6e_dlrm_repl_d3");
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let classes = own.classes(program);
+    let named = |name: &str| {
+        (0..program.buffers.len()).map(BufferId::from_index).find(|&b| program.buffer_name(b) == name).expect("it")
+    };
+    assert_eq!(classes.of(named("all-reduce.1")), Class::Gradient);
+    // copy.3 is p['table'] in the layout that the update needs.
+    assert_eq!((classes.of(named("copy.3")), classes.reason(named("copy.3"))), (Class::Weight, Reason::CopyOfArgument));
+    assert_eq!(classes.of(named("param.2")), Class::Input);
+}
+
+/// Programs beside the samples: a decoder's cache, a scan whose kept arrays begin as zeros, recomputed layers.
+#[test]
+fn other_programs_are_divided_as_they_are_made() {
+    if common::collection().is_none() {
+        eprintln!("skipped: no collection of profiles");
+        return;
+    }
+    let file = |name: &str| {
+        let inside = format!("{name}/");
+        let found = common::files(|path| common::ends_with(path, ".hlo.pb"));
+        found.into_iter().find(|path| path.to_string_lossy().contains(&inside)).expect("a program of that name")
+    };
+    let at_peak = |name: &str, class: Class| {
+        let (profile, analysis) = open(&file(name));
+        let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+        let space = own.main_space().expect("HBM");
+        let sums = own.classes(program).sums(&space.at_peak, &|b| program.buffers.size_of(b));
+        sums.into_iter().find(|row| row.0 == class).map_or(0, |row| row.1.0)
+    };
+    // 12 layers, keys and values, bf16[128,4096,2,128] each; tokens and a position beside them.
+    let cache = 12 * 2 * 128 * 4096 * 2 * 128 * 2;
+    let input = at_peak("v6e_decode_b128", Class::Input);
+    assert!((cache..cache + 4096).contains(&input), "{input}");
+    // The stacked scores and probabilities of 24 scanned layers, f32 and bf16.
+    let scores = 24 * 16 * 16 * 2048 * 2048;
+    assert!(at_peak("v5e_gpt_scan_oom", Class::Activation) > scores * (4 + 2));
+    assert_eq!(at_peak("v5e_gpt_scan_oom", Class::Gradient), 0);
+}

@@ -1,0 +1,140 @@
+//! Damaged inputs of every format: a message, and no panic.
+
+use std::fs;
+
+use highwater::analysis::ProfileAnalysis;
+use highwater::decode;
+use highwater::export::report::{self, Format, Options};
+use highwater::source::{Input, Progress};
+use proptest::prelude::*;
+
+use crate::common;
+
+/// A small file of each format, of the collection.
+fn seeds() -> Vec<Vec<u8>> {
+    let ends = [
+        ".xplane.pb",
+        ".prof",
+        "-memory-usage-report.pb",
+        "-memory-usage-report.txt",
+        "-buffer-assignment.txt",
+        "-buffer-assignment-values.txt",
+        "-live-range.txt",
+        ".memory_viewer.json",
+        ".memory_profile.json",
+    ];
+    let mut seeds = Vec::new();
+    for end in ends {
+        let mut files = common::files(|name| name.ends_with(end));
+        files.retain(|path| path.metadata().is_ok_and(|m| m.len() < 300_000));
+        files.sort_by_key(|path| path.metadata().map_or(0, |m| m.len()));
+        // The largest of the small ones holds most of a format.
+        for path in files.iter().rev().take(1) {
+            let bytes = fs::read(path).expect("readable");
+            let input = Input::from_bytes("x", bytes.clone().into()).expect("not empty");
+            // Packed ones are damaged inside, not in their packing.
+            seeds.push(input.load(&Progress::default()).map_or(bytes, |unpacked| unpacked.to_vec()));
+        }
+    }
+    seeds
+}
+
+/// Opens, analyses and reports whatever it is.
+fn through(bytes: Vec<u8>) {
+    let Ok(input) = Input::from_bytes("unknown.bin", bytes.into()) else { return };
+    let Ok(profile) = decode::open_input(&input, &Progress::default()) else { return };
+    let analysis = ProfileAnalysis::new(&profile);
+    let options = Options { top: 3, curve: true, buffers: true, ..Options::default() };
+    let report = report::build(&[(&profile, &analysis)], &[], &options);
+    let _ = report::write(&report, Format::Text);
+    let _ = report::write(&report, Format::Json);
+}
+
+#[test]
+fn cut_files_never_panic() {
+    for seed in seeds() {
+        for part in 1..24 {
+            through(seed[..seed.len() * part / 24].to_vec());
+        }
+        for len in 0..64.min(seed.len()) {
+            through(seed[..len].to_vec());
+        }
+    }
+}
+
+#[test]
+fn changed_bytes_never_panic() {
+    let seeds = seeds();
+    if seeds.is_empty() {
+        return;
+    }
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig { cases: 300, ..ProptestConfig::default() });
+    let changes = proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12);
+    runner
+        .run(&(any::<prop::sample::Index>(), changes), |(seed, changes)| {
+            let mut bytes = seeds[seed.index(seeds.len())].clone();
+            let len = bytes.len();
+            for (at, byte) in changes {
+                bytes[at.index(len)] = byte;
+            }
+            through(bytes);
+            Ok(())
+        })
+        .expect("no change panics");
+}
+
+#[test]
+fn changed_heads_never_panic() {
+    let seeds = seeds();
+    if seeds.is_empty() {
+        return;
+    }
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig { cases: 300, ..ProptestConfig::default() });
+    let changes = proptest::collection::vec((0usize..400, any::<u8>()), 1..8);
+    runner
+        .run(&(any::<prop::sample::Index>(), changes), |(seed, changes)| {
+            let mut bytes = seeds[seed.index(seeds.len())].clone();
+            for (at, byte) in changes {
+                if let Some(place) = bytes.get_mut(at) {
+                    *place = byte;
+                }
+            }
+            through(bytes);
+            Ok(())
+        })
+        .expect("no change panics");
+}
+
+proptest! {
+    #[test]
+    fn made_up_protobufs_never_panic(bytes in proptest::collection::vec(any::<u8>(), 1..300)) {
+        through(bytes.clone());
+        // As a trace, a profile, an allocator dump and a usage report, whose heads are short.
+        for head in [
+            &b"\x0a\x7f\x12\x09/host:CPU"[..],
+            &b"\x0a\x7f\x12\x0e/host:metadata"[..],
+            &b"\x0a\x04\x08\x01\x10\x02\x12\x02\x08\x01"[..],
+            &b"\x0a\x03bfc\x12\x02\x08\x01"[..],
+            &b"\x0a\x7f\x08\x08\x1a\x04\x08\x01\x10\x01"[..],
+        ] {
+            let mut made = head.to_vec();
+            made.extend_from_slice(&bytes);
+            through(made);
+        }
+    }
+
+    #[test]
+    fn made_up_texts_never_panic(text in "[a-z0-9 :;,.<>@(){}%|=\\n\\t-]{0,200}") {
+        for head in [
+            "BufferAssignment:\nallocation 0: size ",
+            "Memory Space: default (color=",
+            "Total bytes used: 1\n\nAllocations sorted by size:\n",
+            "Total bytes used: 1\n\nUsed values:\n<",
+            "buffer_id,buffer_name,offset,size,definition_time,end_time\n",
+            "{\"heapSizes\": ",
+            "{\"memoryProfilePerAllocator\": ",
+        ] {
+            through(format!("{head}{text}").into_bytes());
+        }
+    }
+}

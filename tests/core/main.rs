@@ -1,0 +1,27 @@
+//! What needs no window: decoders, analysis, advisor, reports. One file a promise.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/poplar_files.rs"]
+mod poplar_files;
+
+mod advisor;
+mod architecture;
+mod classes;
+mod formats;
+mod forms;
+mod hostile_decoders;
+mod live_ranges;
+mod memory_map;
+mod models;
+mod oom_texts;
+mod packing;
+mod pairs;
+mod parity_xprof;
+mod peaks;
+mod poplar;
+mod report_snapshots;
+mod runtime;
+mod sessions;
+mod wire_oracle;

@@ -1,0 +1,34 @@
+//! The memory map and the stacked curves drawn from it say the same as the curve by address union, which is tested
+//! against the compiler's figures elsewhere.
+
+use highwater::analysis::grouping::GroupedCurves;
+use highwater::analysis::map::MemoryMap;
+use highwater::analysis::{ProgramAnalysis, category};
+use highwater::model::{Category, Device};
+
+use crate::common;
+
+#[test]
+fn groups_add_up_to_the_reserved_curve_at_every_point() {
+    let mut spaces = 0;
+    for path in common::files(|name| name.ends_with("after_optimizations.hlo.pb")) {
+        let program = common::program(&path);
+        let analysis = ProgramAnalysis::new(&program, &Device::default());
+        for space in &analysis.spaces {
+            let Some(occupancy) = &space.occupancy else { continue };
+            let map = MemoryMap::new(&program, &analysis, space);
+            assert_eq!(map.height, space.xprof.allocated.0, "{}", common::name(&path));
+            let group = |buffer| category(&program, buffer) as usize;
+            let curves = GroupedCurves::new(&program, &analysis, space, &map, Category::ALL.len(), &group);
+            assert_eq!(curves.total.end(), occupancy.reserved.end(), "{}", common::name(&path));
+            for point in 0..curves.total.end() {
+                let sum: u64 = curves.groups.iter().map(|curve| curve.at(point)).sum();
+                let reserved = occupancy.reserved.at(point);
+                assert_eq!(sum, reserved, "{} {} at {point}", common::name(&path), space.name);
+                assert!(curves.unpadded.at(point) <= reserved);
+            }
+            spaces += 1;
+        }
+    }
+    assert!(spaces > 0 || common::collection().is_none());
+}

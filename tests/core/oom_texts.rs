@@ -1,0 +1,249 @@
+//! Out-of-memory texts: every key of the expected files is in the report, in every wrapping, and a cut text gives no
+//! wrong number.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use highwater::analysis::ProfileAnalysis;
+use highwater::decode;
+use highwater::export::report::{self, Format};
+use highwater::source::{Input, Progress};
+use serde_json::Value;
+
+use crate::common;
+
+/// Texts with expected keys beside them: the folder named by `HIGHWATER_OOM_TEXTS`, or `shared/oom_texts` beside the
+/// checkout.
+fn texts() -> Vec<PathBuf> {
+    let folder = std::env::var_os("HIGHWATER_OOM_TEXTS")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/oom_texts"), PathBuf::from);
+    let mut found: Vec<PathBuf> = fs::read_dir(&folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "txt"))
+        .collect();
+    if found.is_empty() {
+        println!("skipped: no texts in {}", folder.display());
+    }
+    found.sort();
+    found
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().and_then(|n| n.to_str()).unwrap_or_default().to_owned()
+}
+
+fn failures(text: &[u8]) -> Vec<Value> {
+    if text.is_empty() {
+        return Vec::new();
+    }
+    let progress = Progress::default();
+    let input = Input::from_bytes("run.log", text.to_vec().into()).expect("not empty");
+    let profile = decode::open_input(&input, &progress).expect("a text");
+    let analysis = ProfileAnalysis::new(&profile);
+    let report = report::build(&[(&profile, &analysis)], &[], &report::Options { top: 20, ..Default::default() });
+    let json: Value = serde_json::from_str(&report::write(&report, Format::Json)).expect("JSON");
+    // The other formats are written too, so that nothing in them panics.
+    assert!(!report::write(&report, Format::Text).is_empty());
+    assert!(!report::write(&report, Format::Markdown).is_empty());
+    json["profiles"][0]["failures"].as_array().cloned().unwrap_or_default()
+}
+
+/// What of `expected` is not in `actual`.
+fn missing(expected: &Value, actual: &Value, place: &str, out: &mut Vec<String>) {
+    match (expected, actual) {
+        (Value::Object(expected), Value::Object(actual)) => {
+            for (key, value) in expected {
+                // `note` is a remark on the text, for people.
+                if key != "note" {
+                    missing(value, actual.get(key).unwrap_or(&Value::Null), &format!("{place}.{key}"), out);
+                }
+            }
+        }
+        // How many rows a report of usage has.
+        (Value::Array(expected), Value::Array(actual)) => {
+            if expected.len() != actual.len() {
+                out.push(format!("{place}: {} rows, expected {}", actual.len(), expected.len()));
+            }
+            for (i, (expected, actual)) in expected.iter().zip(actual).enumerate() {
+                missing(expected, actual, &format!("{place}[{i}]"), out);
+            }
+        }
+        (expected, actual) if expected == actual => {}
+        (expected, actual) => out.push(format!("{place}: {actual}, expected {expected}")),
+    }
+}
+
+fn check(path: &Path, text: &[u8], what: &str, wrong: &mut Vec<String>) {
+    let Ok(expected) = fs::read_to_string(path.with_extension("expected.json")) else { return };
+    let expected: Value = serde_json::from_str(&expected).expect("JSON");
+    let found = failures(text);
+    if expected["kind"] == "not_oom" {
+        if !found.is_empty() {
+            wrong.push(format!("{} {what}: {} failures in a text without any", name(path), found.len()));
+        }
+        return;
+    }
+    let best = found
+        .iter()
+        .map(|failure| {
+            let mut out = Vec::new();
+            missing(&expected, failure, "", &mut out);
+            out
+        })
+        .min_by_key(Vec::len)
+        .unwrap_or_else(|| vec!["no failure found".to_owned()]);
+    wrong.extend(best.into_iter().take(6).map(|line| format!("{} {what}: {line}", name(path))));
+}
+
+fn report_wrong(wrong: &[String]) {
+    assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+}
+
+#[test]
+fn every_expected_key_is_in_the_report() {
+    let mut wrong = Vec::new();
+    for path in texts() {
+        check(&path, &fs::read(&path).expect("readable"), "plain", &mut wrong);
+    }
+    report_wrong(&wrong);
+}
+
+const PREFIXES: [&str; 10] = [
+    "> ",
+    "        ",
+    "[rank0]: ",
+    "(EngineCore_DP0 pid=4242) ",
+    "(EngineCore pid=1) ERROR 06-03 01:02:03 [core.py:1] ",
+    "E0118 22:42:45.712345     123 pjrt_client.cc:1034] ",
+    "2024-05-28T07:02:44.349554123Z stderr F ",
+    "2024-05-28 07:02:44,349 - trainer - ERROR - ",
+    "trainer-worker-0  | ",
+    "Nov 21 16:01:47 node7 python3[812]: ",
+];
+
+fn each_line(text: &[u8], change: impl Fn(&str) -> String) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text);
+    text.split_inclusive('\n').map(change).collect::<String>().into_bytes()
+}
+
+#[test]
+fn wrappings_change_nothing() {
+    let mut wrong = Vec::new();
+    for path in texts() {
+        let text = fs::read(&path).expect("readable");
+        for prefix in PREFIXES {
+            check(&path, &each_line(&text, |line| format!("{prefix}{line}")), prefix, &mut wrong);
+        }
+        check(&path, &each_line(&text, |line| format!("> > {line}")), "quoted twice", &mut wrong);
+        check(&path, &each_line(&text, |line| line.replace('\n', "\r\n")), "CRLF", &mut wrong);
+        let colored = |line: &str| format!("\x1b[1;31m{}\x1b[0m\n", line.trim_end_matches('\n'));
+        check(&path, &each_line(&text, colored), "ANSI", &mut wrong);
+        let words = |line: &str| line.replace(' ', "\x1b[0m \x1b[33m");
+        check(&path, &each_line(&text, words), "ANSI in each word", &mut wrong);
+        let mut around = "step 17 loss 2.31 grad_norm 0.4 tokens/s 120345\n".repeat(2000).into_bytes();
+        around.extend_from_slice(&text);
+        around.push(b'\n');
+        around.extend_from_slice("step 18 loss 2.30 grad_norm 0.4 tokens/s 120345\n".repeat(2000).as_bytes());
+        check(&path, &around, "inside a log", &mut wrong);
+    }
+    report_wrong(&wrong);
+}
+
+/// Every number and printed size of a cut text's failure is that of the whole text's.
+fn contradiction(whole: &Value, cut: &Value, place: &str, out: &mut Vec<String>) {
+    match (whole, cut) {
+        (_, Value::Null) => {}
+        (Value::Object(whole), Value::Object(cut)) => {
+            for (key, value) in cut {
+                // What is derived for people to read is not a number of the text.
+                if matches!(
+                    key.as_str(),
+                    "kind"
+                        | "kind_title"
+                        | "explanation"
+                        | "message"
+                        | "truncated"
+                        | "error_code"
+                        | "error_code_printed"
+                        | "error_page"
+                        | "chunk_count"
+                ) {
+                    continue;
+                }
+                let other = whole.get(key).unwrap_or(&Value::Null);
+                // The only line of an entry may have lost its end.
+                if key != "cut_allocations" {
+                    contradiction(other, value, &format!("{place}.{key}"), out);
+                }
+            }
+        }
+        (Value::Array(whole), Value::Array(cut)) => {
+            if cut.len() > whole.len() {
+                out.push(format!("{place}: {} rows of {}", cut.len(), whole.len()));
+            }
+            for (i, (whole, cut)) in whole.iter().zip(cut).enumerate() {
+                contradiction(whole, cut, &format!("{place}[{i}]"), out);
+            }
+        }
+        (whole, cut) if whole == cut => {}
+        (whole, cut) => out.push(format!("{place}: {cut}, in the whole text {whole}")),
+    }
+}
+
+#[test]
+fn a_cut_text_gives_no_wrong_number() {
+    let mut wrong = Vec::new();
+    for path in texts() {
+        let text = fs::read(&path).expect("readable");
+        let whole = failures(&text);
+        for end in (97..text.len()).step_by(97) {
+            for (i, failure) in failures(&text[..end]).iter().enumerate() {
+                let mut out = Vec::new();
+                match whole.get(i) {
+                    Some(whole) => contradiction(whole, failure, "", &mut out),
+                    None => out.push("a failure the whole text does not have".to_owned()),
+                }
+                wrong.extend(out.into_iter().take(4).map(|line| format!("{} cut at {end}: {line}", name(&path))));
+            }
+        }
+    }
+    report_wrong(&wrong);
+}
+
+#[test]
+fn generated_listings_have_every_entry() {
+    for path in texts() {
+        if !name(&path).starts_with("gen_tpu_hbm_listing") {
+            continue;
+        }
+        let text = fs::read_to_string(&path).expect("readable");
+        let entries = text.lines().filter(|line| line.contains(". Size: ")).count();
+        let found = failures(text.as_bytes());
+        let rows = found[0]["allocations"].as_array().expect("rows");
+        assert_eq!(rows.len(), entries, "{}", name(&path));
+        for row in rows {
+            for key in ["number", "size_bytes", "shape", "unpadded_bytes", "label", "label_head", "allocation_type"] {
+                assert!(!row[key].is_null(), "{} {key}: {row}", name(&path));
+            }
+            let is_tuple = row["shape"].as_str().is_some_and(|shape| shape.starts_with('('));
+            assert!(is_tuple || (row["layout"].is_array() && row["tiles"].is_array()), "{}: {row}", name(&path));
+        }
+        let operators = text.lines().filter(|line| line.trim_start().starts_with("Operator: op_name=")).count();
+        assert_eq!(rows.iter().filter(|row| row["op_name"].is_string()).count(), operators, "{}", name(&path));
+    }
+}
+
+#[test]
+fn a_message_beside_a_dump_is_the_best_evidence() {
+    let Some(folder) = common::collection().map(|root| root.join("xla/v5e_pad_cloud_oom")) else { return };
+    let dump = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let Some(dump) = dump.into_iter().find(|path| name(path).ends_with(".after_optimizations.hlo.pb")) else { return };
+    let profile = decode::open_path(&dump, &Progress::default()).expect("a dump");
+    assert_eq!(profile.failures.len(), 1);
+    let capacity = profile.device.capacity(0).expect("a capacity");
+    assert!(capacity.evidence.contains("out-of-memory message"), "{}", capacity.evidence);
+    assert_eq!(capacity.bytes.0, 16_911_433_728);
+}

@@ -1,0 +1,41 @@
+//! The compiler's packing of unchanged lifetimes is reproduced to the byte.
+
+use std::time::Instant;
+
+use highwater::analysis::ProgramAnalysis;
+use highwater::analysis::packing::{self, Packer};
+use highwater::model::Device;
+
+use crate::common;
+
+#[test]
+fn heaps_are_equal_to_the_byte_and_offsets_where_packed_in_program_order() {
+    let (mut online, mut fallback) = (0, 0);
+    let mut wrong = Vec::new();
+    for path in common::files(|name| common::ends_with(name, ".hlo.pb")) {
+        let program = common::program(&path);
+        let analysis = ProgramAnalysis::new(&program, &Device::default());
+        // The rules are those of TPU programs; XLA's CPU back end packs by other rules.
+        if program.name.is_empty() || path.to_string_lossy().contains("cpu") {
+            continue;
+        }
+        let Some(space) = analysis.space(0) else { continue };
+        let start = Instant::now();
+        let Some(packed) = packing::reproduce(&program, space) else { continue };
+        let took = start.elapsed();
+        println!("{} {:?} {:.4} {took:?}", common::name(&path), packed.packer, packed.equal_offsets);
+        if packed.heap != packed.compiler_heap {
+            wrong.push(format!("{}: {} instead of {}", common::name(&path), packed.heap.0, packed.compiler_heap.0));
+        }
+        match packed.packer {
+            Packer::Online if packed.equal_offsets < 1.0 => {
+                wrong.push(format!("{}: {:.3} of the offsets", common::name(&path), packed.equal_offsets));
+            }
+            Packer::Online => online += 1,
+            Packer::Fallback => fallback += 1,
+        }
+    }
+    println!("{online} heaps packed in program order, {fallback} by size or span");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(online > 0 || common::collection().is_none());
+}

@@ -1,0 +1,169 @@
+//! Predictions against the compiler: pairs of real programs that differ by one change, predicted from the first and
+//! compared with the second.
+
+use std::path::PathBuf;
+
+use highwater::analysis::what_if::{Depth, Edit, Memory, Outcome};
+use highwater::analysis::{ProgramAnalysis, SpaceAnalysis};
+use highwater::model::{Capacity, Device, Program, TpuGeneration};
+
+use crate::common;
+
+/// How far a prediction may be off.
+#[derive(Clone, Copy)]
+enum Allowed {
+    /// A share of the real value.
+    Share(f64),
+    /// A share, or the VMEM, whichever is more.
+    ShareOrVmem(f64),
+}
+
+struct Pair {
+    name: &'static str,
+    generation: &'static str,
+    edits: &'static [&'static str],
+    /// For peak and allocated bytes.
+    allowed: Allowed,
+    /// Whether what lives throughout must be equal to within 0.3 %.
+    exact_base: bool,
+}
+
+const fn pair(
+    name: &'static str,
+    generation: &'static str,
+    edits: &'static [&'static str],
+    allowed: Allowed,
+    exact_base: bool,
+) -> Pair {
+    Pair { name, generation, edits, allowed, exact_base }
+}
+
+const PAIRS: &[Pair] = &[
+    pair("donate_gpt_v6e", "v6e", &["donate params,opt_state"], Allowed::Share(0.03), true),
+    pair("donate_mlp_v4", "v4", &["donate params"], Allowed::Share(0.03), true),
+    pair("donate_decode_v5e", "v5e", &["donate cache"], Allowed::Share(0.03), true),
+    pair("shard_cache_decode_v6e", "v6e", &["shard cache 4"], Allowed::Share(0.03), true),
+    pair("shard_state_v5e", "v5e", &["shard table,stats 4"], Allowed::Share(0.03), true),
+    pair("pad_2050_v5e", "v5e", &["dim 2050 2048"], Allowed::Share(0.03), true),
+    pair("bf16_mlp_v5p", "v5p", &["dtype * bf16"], Allowed::ShareOrVmem(0.10), true),
+    pair("batch_scan_gpt_v5e", "v5e", &["batch 0.5"], Allowed::ShareOrVmem(0.10), true),
+    pair("batch_resnet_v5e", "v5e", &["batch 0.5"], Allowed::ShareOrVmem(0.10), true),
+    pair("remat_gpt_v5p", "v5p", &["remat layer_*"], Allowed::Share(0.15), true),
+];
+
+fn folders() -> Vec<PathBuf> {
+    let mut found = vec![common::samples().join("pairs")];
+    found.extend(common::collection().map(|root| root.join("pairs")));
+    found
+}
+
+fn device(generation: &str) -> Device {
+    let row = TpuGeneration::by_name(generation).expect("a generation");
+    Device {
+        name: Some(row.display_name()),
+        capacities: row
+            .available_hbm()
+            .map(|bytes| Capacity { color: 0, bytes, evidence: String::new() })
+            .into_iter()
+            .collect(),
+        ..Device::default()
+    }
+}
+
+fn hbm(analysis: &ProgramAnalysis) -> &SpaceAnalysis {
+    analysis.space(0).expect("HBM")
+}
+
+fn predict(program: &Program, device: &Device, edits: &[&str]) -> (Memory, Outcome) {
+    let analysis = ProgramAnalysis::new(program, device);
+    let memory = Memory::new(program, &analysis, hbm(&analysis), device);
+    let edits: Vec<Edit> = edits.iter().map(|text| text.parse().expect("an edit")).collect();
+    let outcome = memory.evaluate(program, &edits, Depth::Packed);
+    (memory, outcome)
+}
+
+fn find(name: &str) -> Option<(PathBuf, PathBuf)> {
+    folders().iter().map(|folder| folder.join(name)).find_map(|folder: PathBuf| {
+        let file = |which: &str| common::packed_or_not(&folder.join(which).to_string_lossy());
+        Some((file("before.hlo.pb")?, file("after.hlo.pb")?))
+    })
+}
+
+fn error(predicted: u64, real: u64) -> f64 {
+    (predicted as f64 - real as f64) / real as f64
+}
+
+#[test]
+fn predictions_are_as_good_as_promised() {
+    let mut wrong = Vec::new();
+    let mut compared = 0;
+    for pair in PAIRS {
+        let Some((before, after)) = find(pair.name) else { continue };
+        let device = device(pair.generation);
+        let (memory, outcome) = predict(&common::program(&before), &device, pair.edits);
+        let after = common::program(&after);
+        let real = ProgramAnalysis::new(&after, &device);
+        let real = hbm(&real);
+        compared += 1;
+        let (peak, allocated) = (real.xprof.peak.0, real.xprof.allocated.0);
+        let errors = [
+            error(outcome.peak.0, peak),
+            error(outcome.allocated_online.0, allocated),
+            error(outcome.allocated.0, allocated),
+        ];
+        let base = error(outcome.base.0, real.xprof.always_live.0);
+        println!(
+            "{:<24} peak {} → {} ({:+.2} %), allocated {} ({:+.2} %), best {} ({:+.2} %), base {:+.3} %, {:?}",
+            pair.name,
+            memory.peak,
+            outcome.peak.0,
+            errors[0] * 100.0,
+            outcome.allocated_online.0,
+            errors[1] * 100.0,
+            outcome.allocated.0,
+            errors[2] * 100.0,
+            base * 100.0,
+            outcome.warnings
+        );
+        let limit = |bytes: u64| match pair.allowed {
+            Allowed::Share(share) => share,
+            Allowed::ShareOrVmem(share) => share.max(memory.vmem as f64 / bytes as f64),
+        };
+        // Of the two packers the nearer one counts for what is allocated: the answer is the interval between them.
+        let nearer = errors[1].abs().min(errors[2].abs());
+        if errors[0].abs() > limit(peak) || nearer > limit(allocated) {
+            wrong.push(format!("{}: {errors:?}", pair.name));
+        }
+        if pair.exact_base && base.abs() > 0.003 {
+            wrong.push(format!("{}: what lives throughout is {:+.2} % off", pair.name, base * 100.0));
+        }
+        let fits = real.capacity.as_ref().map(|c| real.xprof.allocated <= c.bytes);
+        if outcome.fits != fits {
+            wrong.push(format!("{}: fits {:?} instead of {fits:?}", pair.name, outcome.fits));
+        }
+    }
+    println!("{compared} of {} pairs compared", PAIRS.len());
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_change_changes_nothing() {
+    let mut checked = 0;
+    for path in common::files(|name| {
+        common::ends_with(name, "optimizations.hlo.pb") || common::ends_with(name, "before.hlo.pb")
+    }) {
+        let program = common::program(&path);
+        let device = Device::default();
+        let analysis = ProgramAnalysis::new(&program, &device);
+        let Some(space) = analysis.space(0) else { continue };
+        let memory = Memory::new(&program, &analysis, space, &device);
+        let outcome = memory.evaluate(&program, &[], Depth::Verdict);
+        assert_eq!(outcome.peak, space.xprof.peak, "{}", common::name(&path));
+        assert_eq!(outcome.base, space.xprof.always_live, "{}", common::name(&path));
+        if memory.correction != 0 {
+            println!("{}: {} bytes beyond the families", common::name(&path), memory.correction);
+        }
+        checked += 1;
+    }
+    println!("{checked} programs");
+}

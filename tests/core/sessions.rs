@@ -1,0 +1,394 @@
+//! A folder or an archive opens as a list of programs, grouped by module, the worst first, within limits.
+
+use std::fs;
+use std::io::{Cursor, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use highwater::decode::{DecodeError, Session};
+use highwater::source::Progress;
+
+use crate::common;
+
+/// A folder of its own for one test, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("highwater-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+    fn file(&self, name: &str, bytes: &[u8]) -> PathBuf {
+        let path = self.0.join(name);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).expect("a folder");
+        }
+        fs::write(&path, bytes).expect("written");
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn open(path: &Path) -> Result<Session, DecodeError> {
+    Session::open(path, &Progress::default())
+}
+
+/// Two dumps of different size, with what lies beside them.
+fn two_dumps() -> Option<(PathBuf, PathBuf)> {
+    let dumps = common::files(|name| name.ends_with(".after_optimizations.hlo.pb"));
+    let of = |case: &str| dumps.iter().find(|path| path.to_string_lossy().contains(case)).cloned();
+    Some((of("/v5e_mlp_f32/")?, of("/v5e_mlp_oom/")?))
+}
+
+fn all_files(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .expect("readable")
+        .flatten()
+        .filter(|entry| entry.path().is_file())
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).expect("readable")))
+        .collect();
+    files.sort();
+    files
+}
+
+fn lines(session: &Session) -> Vec<String> {
+    session
+        .entries
+        .iter()
+        .map(|entry| {
+            let capacity = entry.capacity().map_or_else(|| "?".to_owned(), |capacity| capacity.exact());
+            format!(
+                "{} [{}] {} of {capacity}, {} others",
+                entry.name,
+                entry.group,
+                entry.needs().exact(),
+                entry.others.len()
+            )
+        })
+        .collect()
+}
+
+fn tar_of(files: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, bytes) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, format!("dump/{name}"), &bytes[..]).expect("appended");
+    }
+    builder.into_inner().expect("finished")
+}
+
+fn zip_of(files: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in files {
+        writer.start_file(format!("dump/{name}"), zip::write::SimpleFileOptions::default()).expect("started");
+        writer.write_all(bytes).expect("written");
+    }
+    writer.finish().expect("finished").into_inner()
+}
+
+#[test]
+fn folders_and_archives_list_the_same() {
+    let Some((fits, over)) = two_dumps() else { return };
+    let folder = Folder::new("same");
+    let mut files = Vec::new();
+    for (case, dump) in [("a", &fits), ("b", &over)] {
+        for (name, bytes) in all_files(dump.parent().expect("a folder")) {
+            files.push((format!("{case}/{name}"), bytes));
+        }
+    }
+    for (name, bytes) in &files {
+        folder.file(&format!("dump/{name}"), bytes);
+    }
+    let list = |path: &Path| {
+        let mut session = open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        session.sort_worst_first();
+        for entry in &session.entries {
+            let profile = entry.open(&Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", entry.file));
+            assert!(!profile.programs.is_empty(), "{}", entry.file);
+        }
+        lines(&session).into_iter().map(|line| line.replace("[dump/", "[")).collect::<Vec<_>>()
+    };
+    let expected = list(&folder.0);
+    // The program that does not fit comes first; each module is one line.
+    assert_eq!(expected.len(), 2, "{expected:#?}");
+    assert!(expected[0].contains("[b]") && expected[1].contains("[a]"), "{expected:#?}");
+    assert!(expected[0].contains("16,911,433,728 B"), "{expected:#?}");
+    let tar = tar_of(&files);
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(&tar).expect("written");
+    for (name, bytes) in [
+        ("x.zip", zip_of(&files)),
+        ("x.tar", tar.clone()),
+        ("x.tar.gz", gz.finish().expect("finished")),
+        ("x.tar.zst", zstd::stream::encode_all(&tar[..], 1).expect("packed")),
+        ("unknown.bin", tar.clone()),
+    ] {
+        let packed = Folder::new(&format!("packed-{name}"));
+        let path = packed.file(name, &bytes);
+        assert!(Session::is_session(&path), "{name}");
+        assert_eq!(list(&path), expected, "{name}");
+    }
+}
+
+#[test]
+fn error_texts_go_to_the_module_they_name() {
+    let Some((fits, over)) = two_dumps() else { return };
+    let folder = Folder::new("errors");
+    let bytes = fs::read(&fits).expect("readable");
+    folder.file("module_0001.jit_a.after_optimizations.hlo.pb", &bytes);
+    folder.file("module_0002.jit_ab.after_optimizations.hlo.pb", &fs::read(&over).expect("readable"));
+    let error = "RESOURCE_EXHAUSTED: Ran out of memory. HLO module: jit_ab.\n";
+    folder.file("run.err.txt", error.as_bytes());
+    let session = open(&folder.0).expect("a session");
+    let with: Vec<&str> = session
+        .entries
+        .iter()
+        .filter(|entry| entry.companions().iter().any(|member| member.file_name() == "run.err.txt"))
+        .map(|entry| entry.name.as_str())
+        .collect();
+    assert_eq!(with, ["jit_ab"]);
+}
+
+#[test]
+fn five_hundred_modules_list_within_a_second() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let folder = Folder::new("many");
+    let bytes = fs::read(&fits).expect("readable");
+    for module in 0..500 {
+        folder.file(&format!("module_{module:04}.jit_step_{module}.after_optimizations.hlo.pb"), &bytes);
+        for report in ["buffer-assignment.txt", "live-range.txt", "memory-usage-report.txt"] {
+            folder
+                .file(&format!("module_{module:04}.jit_step_{module}.after_optimizations-{report}"), b"not looked at");
+        }
+    }
+    let start = Instant::now();
+    let mut session = open(&folder.0).expect("a session");
+    let listed = start.elapsed();
+    session.sort_worst_first();
+    let sorted = start.elapsed();
+    println!("500 modules: listed after {listed:?}, sorted after {sorted:?}");
+    assert_eq!(session.entries.len(), 500);
+    assert!(listed.as_secs_f64() < 1.0, "{listed:?}");
+}
+
+#[test]
+fn a_trace_lists_its_programs() {
+    let Some(trace) = common::files(|name| name == "SYNTHETIC_3_tpu_modules.xplane.pb").pop() else { return };
+    let folder = Folder::new("trace");
+    let bytes = fs::read(&trace).expect("readable");
+    for host in ["host-a", "host-b"] {
+        folder.file(&format!("plugins/profile/run1/{host}.xplane.pb"), &bytes);
+    }
+    let session = open(&folder.0).expect("a session");
+    let programs: Vec<String> = session.entries.iter().map(|entry| format!("{}:{}", entry.group, entry.name)).collect();
+    assert_eq!(programs.len(), 6, "{programs:?}");
+    assert!(programs[0].starts_with("plugins/profile/run1/host-a:"), "{programs:?}");
+}
+
+#[test]
+fn hostile_archives_are_refused_with_a_message() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let dump = fs::read(&fits).expect("readable");
+    let folder = Folder::new("hostile");
+
+    // Paths that lead outside, links, and one honest file.
+    let mut builder = tar::Builder::new(Vec::new());
+    let mut add = |path: &[u8], kind: tar::EntryType, bytes: &[u8]| {
+        let mut header = tar::Header::new_old();
+        header.as_old_mut().name[..path.len()].copy_from_slice(path);
+        header.set_entry_type(kind);
+        header.set_size(bytes.len() as u64);
+        header.set_mode(0o644);
+        if kind.is_symlink() {
+            header.set_link_name("/etc/passwd").expect("a name");
+        }
+        header.set_cksum();
+        builder.append(&header, bytes).expect("appended");
+    };
+    add(b"../../evil.hlo.pb", tar::EntryType::Regular, &dump);
+    add(b"/abs.hlo.pb", tar::EntryType::Regular, &dump);
+    add(b"link.hlo.pb", tar::EntryType::Symlink, b"");
+    add(b"good.hlo.pb", tar::EntryType::Regular, &dump);
+    let mut tar = builder.into_inner().expect("finished");
+    // The old header has no magic; the first decides what the file is.
+    tar[257..263].copy_from_slice(b"ustar\0");
+    tar[263..265].copy_from_slice(b"00");
+    let sum: u32 =
+        tar[..512].iter().enumerate().map(|(i, &b)| if (148..156).contains(&i) { 32 } else { u32::from(b) }).sum();
+    tar[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let session = open(&folder.file("paths.tar", &tar)).expect("one file is good");
+    assert_eq!(session.entries.len(), 1);
+    let notes = session.notes.join("\n");
+    assert!(notes.contains("2 entries whose path") && notes.contains("1 links"), "{notes}");
+
+    // A bomb: a gigabyte of zeros in a member that says it is small does not get unpacked beyond its ratio.
+    let zeros = vec![0u8; 64 << 20];
+    let mut bomb = zip_of(&[("a.hlo.pb".to_owned(), zeros)]);
+    let session = open(&folder.file("bomb.zip", &bomb));
+    assert!(session.is_err(), "nothing in it is a profile");
+
+    // Overlapping entries: the same bytes claimed again and again.
+    let entries: Vec<(String, Vec<u8>)> = (0..4).map(|i| (format!("{i}.hlo.pb"), vec![b'x'; 4096])).collect();
+    bomb = zip_of(&entries);
+    // Every entry in the directory claims a megabyte of packed bytes.
+    let mut at = 0;
+    while let Some(found) = bomb[at..].windows(4).position(|window| window == b"PK\x01\x02") {
+        at += found;
+        bomb[at + 20..at + 24].copy_from_slice(&(1u32 << 20).to_le_bytes());
+        at += 4;
+    }
+    let error = open(&folder.file("overlap.zip", &bomb)).expect_err("refused").to_string();
+    assert!(error.contains("overlap") || error.contains("refused"), "{error}");
+
+    // An archive in an archive is named, not opened.
+    let nested = zip_of(&[("inner.zip".to_owned(), zip_of(&entries)), ("good.hlo.pb".to_owned(), dump.clone())]);
+    let session = open(&folder.file("nested.zip", &nested)).expect("one file is good");
+    assert!(session.notes.iter().any(|note| note.contains("archive inside")), "{:?}", session.notes);
+
+    // Cut short.
+    let mut cut = tar_of(&[("good.hlo.pb".to_owned(), dump.clone()), ("more.hlo.pb".to_owned(), dump)]);
+    cut.truncate(cut.len() * 2 / 3);
+    let _ = open(&folder.file("cut.tar", &cut));
+    let mut cut_zip = zip_of(&entries);
+    cut_zip.truncate(cut_zip.len() / 2);
+    assert!(open(&folder.file("cut.zip", &cut_zip)).is_err());
+}
+
+/// One plain entry of a tar by hand: any kind, any size it claims.
+fn tar_entry(name: &str, kind: tar::EntryType, claimed: u64, bytes: &[u8]) -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+    header.set_entry_type(kind);
+    header.set_size(claimed);
+    header.set_mode(0o644);
+    header.set_cksum();
+    let mut entry = header.as_bytes().to_vec();
+    entry.extend(bytes);
+    entry.resize(entry.len().next_multiple_of(512), 0);
+    entry
+}
+
+#[test]
+fn long_names_of_a_tar_are_read_and_endless_ones_are_not() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let dump = fs::read(&fits).expect("readable");
+    let folder = Folder::new("names");
+    let deep = format!("{}/module_0001.jit_deep.after_optimizations.hlo.pb", "a_folder_of_some_length/".repeat(12));
+    let gnu = tar_of(&[(deep.clone(), dump.clone())]);
+    let record = |key: &str, value: &str| {
+        let rest = format!(" {key}={value}\n");
+        let length =
+            (1..10_000usize).find(|length| length.to_string().len() + rest.len() == *length).expect("a length");
+        format!("{length}{rest}")
+    };
+    let described = format!("{}{}", record("mtime", "1.5"), record("path", &deep));
+    let mut pax = tar_entry("PaxHeaders/x", tar::EntryType::XHeader, described.len() as u64, described.as_bytes());
+    pax.extend(tar_entry("short", tar::EntryType::Regular, dump.len() as u64, &dump));
+    for (name, bytes) in [("gnu.tar", &gnu), ("pax.tar", &pax)] {
+        let packed = zstd::stream::encode_all(&bytes[..], 1).expect("packed");
+        for path in [folder.file(name, bytes), folder.file(&format!("{name}.zst"), &packed)] {
+            let session = open(&path).expect("a session");
+            let names: Vec<&str> = session.entries.iter().map(|entry| entry.name.as_str()).collect();
+            assert_eq!(names, ["jit_deep"], "{}", path.display());
+            assert!(session.entries[0].group.ends_with("a_folder_of_some_length"), "{}", session.entries[0].group);
+        }
+    }
+    // A name of 64 MiB is no name; what comes behind it is listed.
+    for kind in [tar::EntryType::GNULongName, tar::EntryType::XHeader, tar::EntryType::GNULongLink] {
+        let mut bytes = tar_entry("x", kind, 64 << 20, &vec![b'a'; 64 << 20]);
+        bytes.extend(tar_entry("a.hlo.pb", tar::EntryType::Regular, dump.len() as u64, &dump));
+        bytes.extend(tar_entry("good.hlo.pb", tar::EntryType::Regular, dump.len() as u64, &dump));
+        let packed = zstd::stream::encode_all(&bytes[..], 1).expect("packed");
+        for path in [folder.file("endless.tar", &bytes), folder.file("endless.tar.zst", &packed)] {
+            let session = open(&path).expect("one file is good");
+            assert!(session.entries.iter().any(|entry| entry.file == "good.hlo.pb"), "{kind:?} {}", path.display());
+            let lost = session.notes.iter().any(|note| note.contains("1 entries whose name"));
+            assert_eq!(lost, kind != tar::EntryType::GNULongLink, "{kind:?} {:?}", session.notes);
+        }
+    }
+}
+
+#[test]
+fn sizes_that_lie_cost_nothing_and_what_came_before_stays() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let dump = fs::read(&fits).expect("readable");
+    let folder = Folder::new("lies");
+    let mut bytes = tar_entry("good.hlo.pb", tar::EntryType::Regular, dump.len() as u64, &dump);
+    bytes.extend(tar_entry("huge.hlo.pb", tar::EntryType::Regular, 1 << 30, b"little"));
+    let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gz.write_all(&bytes).expect("written");
+    let gz = gz.finish().expect("finished");
+    for path in [folder.file("lies.tar", &bytes), folder.file("lies.tar.gz", &gz)] {
+        let session = open(&path).expect("one file is good");
+        let good = session.entries.iter().find(|entry| entry.file == "good.hlo.pb").expect("what came before");
+        assert!(good.open(&Progress::default()).is_ok(), "{}", path.display());
+        if path.ends_with("lies.tar.gz") {
+            assert!(session.notes.iter().any(|note| note.contains("damaged")), "{:?}", session.notes);
+        }
+    }
+    // More bytes than any real file packs into so few.
+    let mut zeros = dump;
+    zeros.resize(256 << 20, 0);
+    let bomb = zstd::stream::encode_all(&zeros[..], 1).expect("packed");
+    assert!(bomb.len() < 1 << 20);
+    let error = highwater::decode::open_path(&folder.file("x.hlo.pb.zst", &bomb), &Progress::default());
+    let error = error.expect_err("refused").to_string();
+    assert!(error.contains("too large"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_in_a_folder_is_never_opened() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let folder = Folder::new("special");
+    let name = "module_0001.jit_a.after_optimizations.hlo.pb";
+    folder.file(name, &fs::read(&fits).expect("readable"));
+    let link = |to: &str, name: &str| std::os::unix::fs::symlink(to, folder.0.join(name)).expect("linked");
+    link("/dev/zero", "module_0002.jit_zero.after_optimizations.hlo.pb");
+    link(".", "loop");
+    link("nowhere", "module_0003.jit_gone.after_optimizations.hlo.pb");
+    let pipe = folder.0.join("module_0004.jit_pipe.after_optimizations.hlo.pb");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|status| status.success()) {
+        println!("no named pipe could be made");
+    }
+    let session = open(&folder.0).expect("a session");
+    let names: Vec<&str> = session.entries.iter().map(|entry| entry.name.as_str()).collect();
+    assert_eq!(names, ["jit_a"]);
+    assert!(session.notes.iter().any(|note| note.contains("1 links to folders")), "{:?}", session.notes);
+    // The file by itself looks for reports beside it, and must not wait for the pipe either.
+    let profile = highwater::decode::open_path(&folder.0.join(name), &Progress::default()).expect("a profile");
+    assert_eq!(profile.programs.len(), 1);
+}
+
+#[test]
+fn cancelling_stops_the_listing() {
+    let Some((fits, _)) = two_dumps() else { return };
+    let progress = Progress::default();
+    progress.cancel();
+    let result = Session::open(fits.parent().expect("a folder"), &progress);
+    assert!(result.is_err_and(|error| error.is_cancelled()));
+}
+
+#[test]
+fn one_profile_of_many_is_the_worst() {
+    let Some((fits, over)) = two_dumps() else { return };
+    let folder = Folder::new("worst");
+    folder.file("module_0001.jit_a.after_optimizations.hlo.pb", &fs::read(&fits).expect("readable"));
+    folder.file("module_0002.jit_b.after_optimizations.hlo.pb", &fs::read(&over).expect("readable"));
+    let profile = highwater::decode::open_worst(&folder.0, &Progress::default()).expect("a profile");
+    assert_eq!(profile.name, "jit_b");
+    assert!(profile.notes.iter().any(|note| note.text.contains("also here: jit_a")), "{:?}", profile.notes);
+    let Some(trace) = common::files(|name| name == "SYNTHETIC_3_tpu_modules.xplane.pb").pop() else { return };
+    let profile = highwater::decode::open_worst(&trace, &Progress::default()).expect("a profile");
+    assert_eq!((profile.programs.len(), profile.modules.len()), (1, 3));
+}

@@ -1,0 +1,153 @@
+//! What if and the advisor in the window: switching changes on moves the answer, and the two share what is on.
+
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use highwater::ui::app::{App, Place};
+use highwater::ui::session::ThemeChoice;
+
+use crate::common;
+use crate::gui;
+
+fn open(view: &str, edits: &[&str]) -> Harness<'static, App> {
+    let path = common::sample_programs()
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains("v6e_replicated_oom"))
+        .expect("a sample that does not fit");
+    let edits = edits.iter().map(|text| text.parse().expect("an edit")).collect();
+    let place = Place { view: Some(view.to_owned()), edits, ..Place::default() };
+    gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, place)
+}
+
+fn says(harness: &Harness<'_, App>, part: &str) -> bool {
+    let all = harness.get_all(egui_kittest::kittest::by());
+    all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()])
+        .flatten()
+        .any(|label| label.contains(part))
+}
+
+#[test]
+fn a_switch_moves_the_answer_and_back() {
+    let mut harness = open("whatif", &[]);
+    assert!(says(&harness, "Still 17.0 GiB over"), "the program as it is");
+    harness.get_all_by_label("Divide table, stats by 4").next().expect("a switch").click();
+    harness.run();
+    assert!(says(&harness, "Fits with 6.99 GiB to spare"), "divided over the devices it fits");
+    assert!(says(&harness, "Sharding: arguments and results exact"), "how far to believe it");
+    harness.get_by_label("All off").click();
+    harness.run();
+    assert!(says(&harness, "Still 17.0 GiB over"), "as it was");
+}
+
+#[test]
+fn changes_of_the_command_line_are_on() {
+    let harness = open("whatif", &["shard table 4"]);
+    assert!(says(&harness, "shard table 4"));
+    assert!(!says(&harness, "Switch changes on"));
+}
+
+#[test]
+fn the_advisor_names_the_cause_and_the_plan() {
+    let mut harness = open("advisor", &[]);
+    assert!(says(&harness, "of arguments are whole on each of 4 devices: table, stats"));
+    assert!(says(&harness, "With shard table,stats 4 it fits with 6.99 GiB to spare"));
+    harness.get_by_label("Show it in What if").click();
+    harness.run();
+    assert!(says(&harness, "Fits with 6.99 GiB to spare"));
+}
+
+#[test]
+fn a_set_is_saved_under_a_name_taken_again_and_stands_in_the_report() {
+    let mut harness = open("whatif", &["shard table,stats 4"]);
+    harness.get_by_label("Name of this set").focus();
+    harness.run();
+    harness.get_by_label("Name of this set").type_text("over the mesh");
+    harness.run();
+    harness.get_by_label("Save set").click();
+    harness.run();
+    let saved = harness.state().files.current().expect("open").shared.changes.saved.clone();
+    assert_eq!(saved.len(), 1);
+    assert_eq!(saved[0].name, "over the mesh");
+    harness.get_by_label("All off").click();
+    harness.run();
+    assert!(says(&harness, "Still 17.0 GiB over"));
+    harness.get_by_label("over the mesh").click();
+    harness.run();
+    assert!(says(&harness, "Fits with 6.99 GiB to spare"));
+    harness.get_by_label("Open the report").click();
+    harness.run();
+    assert!(says(&harness, "what if over the mesh: shard table,stats 4: fits with 6.99 GiB to spare"));
+}
+
+#[test]
+fn the_overview_shows_the_plan_and_findings_that_lead_on() {
+    let mut harness = open("overview", &[]);
+    assert!(says(&harness, "One change makes it fit, 6.99 GiB to spare"), "the plan in a line");
+    let card = harness
+        .get_all_by_role(egui::Role::Button)
+        .filter_map(|node| node.accesskit_node().label())
+        .find(|label| label.starts_with("Finding: ") && label.contains("then fits, 6.99 GiB to spare"))
+        .expect("the card of the cause");
+    harness.get_by_role_and_label(egui::Role::Button, &card).click();
+    harness.run();
+    assert!(says(&harness, "in_shardings"), "the finding is open in the advisor");
+    let evidence = harness
+        .get_all_by_role(egui::Role::Link)
+        .filter_map(|node| node.accesskit_node().label())
+        .find(|label| label.starts_with("Show table"))
+        .expect("a link to the buffer");
+    harness.get_by_role_and_label(egui::Role::Link, &evidence).click();
+    harness.run();
+    let open = harness.state().files.current().expect("open");
+    assert_eq!(open.shared.view, "timeline");
+    assert!(open.shared.selected.is_some());
+}
+
+#[test]
+fn show_me_selects_and_zooms_to_the_life_of_the_evidence() {
+    let path = common::sample_programs()
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains("v5e_gpt_m_oom"))
+        .expect("a sample that does not fit");
+    let place = Place { view: Some("advisor".to_owned()), ..Place::default() };
+    let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Dark, place);
+    harness.get_all_by_label("Show me").next().expect("a link").click();
+    harness.run();
+    let open = harness.state().files.current().expect("open");
+    assert_eq!(open.shared.view, "timeline");
+    let selected = open.shared.selected.expect("selected");
+    let (from, to) = open.shared.range.expect("a range");
+    let (program, analysis) = open.document.program(open.shared.program).expect("a program");
+    let (start, end) = analysis.live.as_ref().and_then(|live| live.of(selected)).expect("a life");
+    assert!(from <= f64::from(start) && f64::from(end) <= to, "{from} {start} {end} {to}");
+    assert!(to - from < 2.0 * f64::from(end - start + 8), "as large as its life");
+    assert!(program.buffers.size_of(selected).0 > 1 << 30);
+}
+
+#[test]
+fn the_new_peak_says_who_stands_in_it_and_a_click_selects_it() {
+    let mut harness = open("whatif", &["shard table,stats 4"]);
+    let row = harness
+        .get_all_by_role(egui::Role::Button)
+        .filter_map(|node| node.accesskit_node().label())
+        .find(|label| label.starts_with("At the peak: table"))
+        .expect("the divided table");
+    assert!(row.ends_with("4.00 GiB"), "a quarter of 16 GiB: {row}");
+    harness.get_by_role_and_label(egui::Role::Button, &row).click();
+    harness.run();
+    assert!(harness.state().files.current().expect("open").shared.selected.is_some());
+}
+
+#[test]
+fn the_advisor_says_which_other_chips_it_fits() {
+    let harness = open("advisor", &[]);
+    assert!(says(&harness, "On other chips"));
+    // 48.3 GiB: more than a v6e has, less than a v5p.
+    let all = harness.get_all(egui_kittest::kittest::by());
+    // What is only read has its words as its value.
+    let labels: Vec<String> =
+        all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect();
+    let of = |chip: &str| labels.iter().find(|label| label.starts_with(chip)).cloned().unwrap_or_default();
+    assert!(of("TPU v6e ").ends_with("over"), "{}", of("TPU v6e "));
+    assert!(of("TPU v5p ").contains("to spare"), "{}", of("TPU v5p "));
+    assert!(of("H200 ").contains("to spare"), "{}", of("H200 "));
+}

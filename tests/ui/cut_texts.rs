@@ -1,0 +1,110 @@
+//! No text is cut without a tooltip: in every view at a small size, what is painted with an ellipsis shows itself whole
+//! while the pointer is over it. What is cut is found in what is painted, not in what the program says of itself.
+
+use std::path::{Path, PathBuf};
+
+use egui::{Pos2, Rect, Shape};
+use egui_kittest::Harness;
+use highwater::ui::app::{App, Place};
+use highwater::ui::session::ThemeChoice;
+
+use crate::common;
+use crate::gui;
+
+/// A text that is painted: its place, its words, whether some are left out.
+struct Painted {
+    place: Rect,
+    words: String,
+    cut: bool,
+}
+
+fn texts(shape: &Shape, clip: Rect, found: &mut Vec<Painted>) {
+    match shape {
+        Shape::Vec(shapes) => shapes.iter().for_each(|shape| texts(shape, clip, found)),
+        Shape::Text(text) => {
+            let place = Rect::from_min_size(text.pos, text.galley.size()).intersect(clip);
+            if place.width() > 4.0 && place.height() > 4.0 {
+                found.push(Painted { place, words: text.galley.job.text.clone(), cut: text.galley.elided });
+            }
+        }
+        _ => {}
+    }
+}
+
+fn painted(harness: &Harness<'_, App>) -> Vec<Painted> {
+    let mut found = Vec::new();
+    for shape in &harness.output().shapes {
+        texts(&shape.shape, shape.clip_rect, &mut found);
+    }
+    found
+}
+
+/// Texts that are cut in a view and do not show themselves whole; how many are cut at all.
+fn cut_in(harness: &mut Harness<'_, App>) -> (usize, Vec<String>) {
+    let cut: Vec<(Pos2, String)> =
+        painted(harness).into_iter().filter(|text| text.cut).map(|text| (text.place.center(), text.words)).collect();
+    let mut silent = Vec::new();
+    for (at, words) in &cut {
+        harness.hover_at(*at);
+        harness.run_ok();
+        harness.step();
+        let whole = words.trim();
+        if !painted(harness).iter().any(|text| !text.cut && text.words.contains(whole)) {
+            silent.push(format!("'{whole}' at {at:?}"));
+        }
+    }
+    harness.remove_cursor();
+    harness.run_ok();
+    (cut.len(), silent)
+}
+
+fn check(path: &Path, views: &[&str]) -> usize {
+    let mut all = 0;
+    let mut silent = Vec::new();
+    for view in views {
+        let place = Place { view: Some((*view).to_owned()), ..Place::default() };
+        let mut harness = gui::window(&[path], [1000.0, 640.0], ThemeChoice::Light, place);
+        let (cut, without) = cut_in(&mut harness);
+        all += cut;
+        silent.extend(without.into_iter().map(|words| format!("{view}: {words}")));
+    }
+    assert!(silent.is_empty(), "{} of {all} texts are cut without a tooltip: {silent:#?}", silent.len());
+    all
+}
+
+fn sample(part: &str) -> PathBuf {
+    let mut all = common::sample_programs().into_iter();
+    all.find(|path| path.to_string_lossy().contains(part)).expect("a sample of that name")
+}
+
+#[test]
+fn in_the_views_of_a_program() {
+    let views = ["overview", "timeline", "treemap", "heatmap", "padding", "buffers", "whatif", "advisor", "report"];
+    let cut = check(&sample("gpt_m_oom"), &views);
+    assert!(cut > 20, "only {cut} texts are cut in so small a window: is this test blind?");
+}
+
+#[test]
+fn in_the_views_of_an_ipu() {
+    check(&common::samples().join("ipu_over.cbor"), &["overview", "tiles", "memory", "liveness", "insights"]);
+}
+
+#[test]
+fn in_the_views_of_what_ran() {
+    let made = common::samples().join("made");
+    check(&made.join("gpu_training.xplane.pb"), &["runtime"]);
+    check(&made.join("tpu_training.prof"), &["live"]);
+    check(&made.join("gpu_0_bfc.memory_dump"), &["allocator"]);
+    check(&common::samples().join("v5e_gpt_m_oom/v5e_gpt_m_oom.err.txt"), &["failure"]);
+}
+
+#[test]
+fn in_the_details_of_a_buffer() {
+    let sample = sample("gpt_m_oom");
+    let place = Place { view: Some("buffers".to_owned()), ..Place::default() };
+    let mut harness = gui::window(&[&sample], [1600.0, 1000.0], ThemeChoice::Dark, place);
+    harness.key_press(egui::Key::ArrowDown);
+    harness.run_ok();
+    let (_, silent) = cut_in(&mut harness);
+    assert!(silent.is_empty(), "cut without a tooltip: {silent:#?}");
+}

@@ -1,0 +1,108 @@
+//! The card of a buffer or step: every number that names a step, a place, a buffer, a group, a shape, padding or a line of
+//! source leads to the view that shows it.
+
+use egui::{Key, Role};
+use highwater::analysis::unpadded;
+use highwater::model::BufferId;
+use highwater::ui::session::RowScope;
+
+use crate::common;
+use crate::walk::Walk;
+
+fn open(sample: &str) -> Walk {
+    let mut all = common::sample_programs().into_iter();
+    let path = all.find(|path| path.to_string_lossy().contains(sample)).expect("a sample of that name");
+    Walk::new(&[path], "overview")
+}
+
+/// The largest buffer at the peak that is padded, has a name of an operation and a line of source.
+fn padded(walk: &Walk) -> BufferId {
+    let open = walk.harness.state().files.current().expect("open");
+    let (program, analysis) = open.document.program(0).expect("a program");
+    let space = analysis.main_space().expect("a space");
+    let fits = |buffer: &&BufferId| {
+        let instruction = program.buffers.instruction_of(**buffer);
+        let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();
+        let waste = program.buffers.size_of(**buffer).0 > unpadded(program, &analysis.traces, **buffer).0;
+        waste && metadata.op_name.contains('/') && metadata.source.is_some()
+    };
+    *space.at_peak.iter().find(fits).expect("a padded buffer with a source line")
+}
+
+fn select(walk: &mut Walk, buffer: BufferId) {
+    let open = walk.harness.state_mut().files.current_mut().expect("open");
+    (open.shared.selected, open.shared.view) = (Some(buffer), "overview");
+    open.shared.filter.clear();
+    open.shared.step = None;
+    open.shared.range = None;
+    walk.harness.run_ok();
+}
+
+#[test]
+fn every_number_of_a_buffer_leads_to_the_view_that_shows_it() {
+    let mut walk = open("v5e_pad_cloud_oom");
+    let buffer = padded(&walk);
+    for (start, view, filter) in [
+        ("Category ", "buffers", "category:\""),
+        ("Instruction ", "buffers", "kind:\""),
+        ("Bytes ", "buffers", ""),
+        ("Shape ", "buffers", "shape:\""),
+        ("Padding ", "padding", ""),
+        ("Dimension ", "padding", ""),
+        ("Alive for ", "timeline", ""),
+        ("Address 0x", "heatmap", ""),
+        ("Heap events ", "timeline", ""),
+        ("Scope ", "buffers", "op:\""),
+        ("Source ", "buffers", "source:\""),
+    ] {
+        select(&mut walk, buffer);
+        let label = walk.first(Role::Link, start);
+        walk.click(Role::Link, &label);
+        assert_eq!(walk.view(), view, "{label}");
+        assert!(walk.shared().filter.starts_with(filter), "{label}: {}", walk.shared().filter);
+        if !filter.is_empty() {
+            // The buffer itself is among the rows that are left.
+            assert_eq!(walk.shared().rows, RowScope::All);
+            assert!(!walk.says("0 of "), "{label}: {} keeps nothing", walk.shared().filter);
+        }
+        if view == "timeline" {
+            assert!(walk.shared().range.is_some(), "{label}: the whole life is in view");
+        }
+        assert_eq!(walk.selected(), Some(buffer), "{label}: what is selected stays so");
+    }
+    for start in ["First ", "Last "] {
+        select(&mut walk, buffer);
+        let label = walk.first(Role::Link, start);
+        walk.click(Role::Link, &label);
+        let step = walk.step().expect("a step is chosen");
+        assert_eq!(format!("{start}{}", highwater::model::thousands(step.into())), label);
+    }
+    // The same by keyboard alone.
+    select(&mut walk, buffer);
+    walk.tab_to(Role::Link, "Padding ");
+    walk.key(Key::Enter);
+    assert_eq!(walk.view(), "padding");
+}
+
+#[test]
+fn the_source_and_the_operation_are_copied_whole() {
+    let mut walk = open("v5e_pad_cloud_oom");
+    let buffer = padded(&walk);
+    select(&mut walk, buffer);
+    walk.click_nth(Role::Link, "Copy", 0);
+    assert!(walk.copied().contains('/'), "the operation");
+    walk.click_nth(Role::Link, "Copy", 1);
+    assert!(walk.copied().contains(".py:"), "the source");
+}
+
+#[test]
+fn the_numbers_of_the_step_lead_on_too() {
+    for (start, view) in
+        [("Bytes ", "buffers"), ("Padding ", "padding"), ("Fragmentation ", "heatmap"), ("all ", "buffers")]
+    {
+        let mut walk = open("gpt_m_oom");
+        let label = walk.first(Role::Link, start);
+        walk.click(Role::Link, &label);
+        assert_eq!(walk.view(), view, "{label}");
+    }
+}

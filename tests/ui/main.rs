@@ -1,0 +1,30 @@
+//! The window as a person meets it, by labels, keys and what is painted. One file a promise.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/gui.rs"]
+mod gui;
+#[path = "../common/poplar_files.rs"]
+mod poplar_files;
+#[path = "../common/walk.rs"]
+mod walk;
+#[path = "../common/xla_made.rs"]
+mod xla_made;
+
+mod advisor_views;
+mod buffers_view;
+mod cut_texts;
+mod details;
+mod heat_map;
+mod hidden_names;
+mod padding_view;
+mod ranges_and_trees;
+mod screen_and_report;
+mod session_views;
+mod tile_views;
+mod timeline;
+mod treemap;
+mod views;
+mod walk_through;
+mod window;

@@ -1,0 +1,72 @@
+//! The Padding view: what a shape would save at the peak, the whole program, and the marks of size against waste.
+
+use egui::Role;
+use egui_kittest::kittest::Queryable as _;
+use egui_kittest::{Harness, SnapshotResults};
+use highwater::ui::app::{App, Place};
+use highwater::ui::session::ThemeChoice;
+
+use crate::common;
+use crate::gui::{self, says, words};
+
+fn open(sample: &str, size: [f32; 2], theme: ThemeChoice) -> Harness<'static, App> {
+    let path = common::sample_programs()
+        .into_iter()
+        .find(|path| path.to_string_lossy().contains(sample))
+        .expect("a sample of that name");
+    let place = Place { view: Some("padding".to_owned()), ..Place::default() };
+    gui::window(&[&path], size, theme, place)
+}
+
+#[test]
+fn the_card_says_what_a_shape_wastes_and_what_it_saves_at_the_peak() {
+    let harness = open("v6e_dlrm_repl_d3", [1600.0, 1000.0], ThemeChoice::Light);
+    // The table's gradient in the wrong layout: 3 columns padded to 128, twice, as the tile formula says.
+    assert!(says(&harness, "Each takes 488 MiB, 512,000,000 B"), "{:?}", words(&harness));
+    assert!(says(&harness, "Useful 11.4 MiB, 12,000,000 B"));
+    assert!(says(&harness, "Expansion \u{d7}42.7"));
+    // 1,040,438,816 B at the peak, twice 500,000,000 B less; the two of that shape at other times change too.
+    assert!(says(&harness, "Saves at the peak 954 MiB, with 2 more elsewhere"), "{:?}", words(&harness));
+    // Twice 488.3 MiB become twice 15.3 MiB: 4 rows of 1,000,064 lanes, as the compiler lays out the argument itself.
+    assert!(says(&harness, "layout {0,1:T(4,128)}: same data, peak \u{2212}946 MiB"), "{:?}", words(&harness));
+}
+
+#[test]
+fn a_mark_that_is_clicked_chooses_its_card() {
+    let mut harness = open("v5e_pad_cloud_oom", [1600.0, 1000.0], ThemeChoice::Light);
+    assert!(says(&harness, "Size against waste of "));
+    let label = words(&harness)
+        .into_iter()
+        .find(|words| words.starts_with("Shape f32[20000000,3] "))
+        .expect("a mark of the narrow table");
+    harness.get_by_role_and_label(Role::Button, &label).click();
+    harness.run_ok();
+    assert!(says(&harness, "Expansion \u{d7}1.33"), "{:?}", words(&harness));
+    let open = harness.state().files.current().expect("open");
+    assert!(open.shared.selected.is_some(), "a buffer of the shape is selected everywhere");
+}
+
+#[test]
+fn the_whole_program_has_a_total_of_its_own() {
+    let mut harness = open("v5e_gpt_m_oom", [1600.0, 1000.0], ThemeChoice::Dark);
+    harness.get_by_role_and_label(Role::RadioButton, "Whole program").click();
+    harness.run_ok();
+    assert!(says(&harness, "of all buffers is padding"));
+    assert!(says(&harness, "The most at one time is"), "{:?}", words(&harness));
+    harness.get_by_role_and_label(Role::RadioButton, "At the peak").click();
+    harness.run_ok();
+    assert!(says(&harness, "of the peak is padding"));
+}
+
+#[test]
+fn the_marks_look_as_they_did() {
+    let mut results = SnapshotResults::default();
+    for (sample, size, theme, name) in [
+        ("v5e_gpt_m_oom", [1600.0, 1000.0], ThemeChoice::Light, "padding_marks_light_1600"),
+        ("v6e_dlrm_repl_d3", [1600.0, 1000.0], ThemeChoice::Dark, "padding_marks_dark_1600"),
+    ] {
+        let mut harness = open(sample, size, theme);
+        harness.snapshot(name);
+        results.extend(harness.take_snapshot_results());
+    }
+}

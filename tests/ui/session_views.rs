@@ -1,0 +1,413 @@
+//! The list of programs on the left, and the views of what ran, by mouse and keyboard as a person meets them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use egui::{Key, Modifiers, Pos2};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use highwater::analysis::ProfileAnalysis;
+use highwater::decode;
+use highwater::export::report;
+use highwater::model::Bytes;
+use highwater::source::Progress;
+use highwater::ui::app::{App, MAX_DECODED, Place};
+use highwater::ui::session::ThemeChoice;
+
+use crate::common;
+use crate::gui::{self, says, words};
+
+/// A folder of its own for one test, removed when dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("highwater-views-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+
+    /// The sample programs, each as modules of several names.
+    fn with_programs(name: &str, copies: usize) -> Self {
+        let folder = Self::new(name);
+        for (row, path) in common::sample_programs().iter().enumerate() {
+            for copy in 0..copies {
+                let packed = path.extension().is_some_and(|end| end == "gz");
+                let end = if packed { ".gz" } else { "" };
+                let module = row * copies + copy;
+                let to = format!("module_{module:04}.jit_f{row}_{copy}.after_optimizations.hlo.pb{end}");
+                fs::copy(path, folder.0.join(to)).expect("copied");
+            }
+        }
+        folder
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn programs(harness: &Harness<'_, App>) -> Vec<String> {
+    words(harness).into_iter().filter(|label| label.starts_with("Program ")).collect()
+}
+
+fn window(path: &Path, view: Option<&str>) -> Harness<'static, App> {
+    let place = Place { view: view.map(str::to_owned), ..Place::default() };
+    gui::window(&[path], [1600.0, 1000.0], ThemeChoice::Dark, place)
+}
+
+fn made(name: &str) -> PathBuf {
+    common::samples().join("made").join(name)
+}
+
+/// The report's JSON of a file.
+fn reported(path: &Path) -> serde_json::Value {
+    let profile = decode::open_path(path, &Progress::default()).expect("a sample");
+    let analysis = ProfileAnalysis::new(&profile);
+    let report = report::build(&[(&profile, &analysis)], &[], &report::Options::default());
+    serde_json::from_str(&report::write(&report, report::Format::Json)).expect("JSON")
+}
+
+fn short(value: &serde_json::Value) -> String {
+    Bytes(value.as_u64().expect("bytes")).short()
+}
+
+#[test]
+fn a_folder_is_a_list_with_the_worst_open() {
+    let folder = Folder::with_programs("list", 2);
+    let mut harness = window(&folder.0, None);
+    let app = harness.state();
+    let count = common::sample_programs().len() * 2;
+    assert_eq!(app.files.entries.len(), count);
+    assert_eq!((app.files.current, app.files.decoded()), (Some(0), 1), "only the worst is decoded");
+    let needs: Vec<u64> = app.files.entries.iter().map(|entry| entry.known().expect("looked at").0.0).collect();
+    let over = |row: usize| app.files.entries[row].known().and_then(|(need, limit)| Some(need.0 > limit?.0));
+    assert!(over(0).is_some() || needs.is_sorted_by(|a, b| a >= b), "{needs:?}");
+    assert!(says(&harness, "Search programs"));
+    // The list is longer than the window is high; only what is seen is laid out.
+    assert!(programs(&harness).len() <= count);
+
+    let other = programs(&harness).get(3).cloned().expect("a fourth");
+    harness.get_by_label(&other).click();
+    harness.run_ok();
+    let current = harness.state().files.current.expect("something is shown");
+    assert_eq!(format!("Program {}", harness.state().files.entries[current].name), other);
+
+    harness.get_by_label("Search programs").focus();
+    harness.run_ok();
+    harness.get_by_label("Search programs").type_text("jit_f1_");
+    harness.run_ok();
+    assert_eq!(programs(&harness).len(), 2, "{:?}", programs(&harness));
+    assert!(says(&harness, "Overview"), "what is open stays");
+}
+
+#[test]
+fn only_a_few_programs_stay_decoded_and_come_back_as_they_were() {
+    let folder = Folder::with_programs("few", 2);
+    let mut harness = window(&folder.0, Some("buffers"));
+    harness.get_all_by_role(egui::Role::Row).next().expect("rows").click();
+    harness.run_ok();
+    let selected = harness.state().files.current().expect("open").shared.selected;
+    assert!(selected.is_some());
+    for row in 1..=MAX_DECODED + 2 {
+        let work = highwater::ui::session::Work {
+            ctx: harness.ctx.clone(),
+            synchronous: true,
+            running: std::sync::Arc::default(),
+        };
+        harness.state_mut().files.show(row, &work);
+        harness.run_ok();
+        assert_eq!(harness.state().files.current, Some(row));
+        assert!(harness.state().files.decoded() <= MAX_DECODED);
+    }
+    let work = highwater::ui::session::Work {
+        ctx: harness.ctx.clone(),
+        synchronous: true,
+        running: std::sync::Arc::default(),
+    };
+    harness.state_mut().files.show(0, &work);
+    harness.run_ok();
+    let open = harness.state().files.current().expect("open");
+    assert_eq!((open.shared.view, open.shared.selected), ("buffers", selected));
+}
+
+#[test]
+fn a_list_closes_as_a_whole_and_a_program_goes_back_to_it() {
+    let folder = Folder::with_programs("close", 1);
+    let mut harness = window(&folder.0, None);
+    let count = harness.state().files.entries.len();
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::W);
+    harness.run_ok();
+    assert_eq!((harness.state().files.entries.len(), harness.state().files.decoded()), (count, 0));
+    assert!(says(&harness, "Choose a program"));
+    let close = words(&harness).into_iter().find(|label| label.starts_with("Close ")).expect("a way to close it");
+    harness.get_by_label(&close).click();
+    harness.run_ok();
+    assert!(harness.state().files.entries.is_empty());
+    assert!(says(&harness, "Drop a memory profile here"));
+}
+
+#[test]
+fn a_program_that_cannot_be_read_says_so_and_leaves_the_rest() {
+    let folder = Folder::with_programs("damaged", 1);
+    fs::write(folder.0.join("module_9999.jit_broken.after_optimizations.hlo.pb"), b"\x0a\xff\xff\xff\xff\x7f").unwrap();
+    let mut harness = window(&folder.0, None);
+    let index = harness.state().files.entries.iter().position(|entry| entry.name.contains("broken")).expect("listed");
+    let work = highwater::ui::session::Work {
+        ctx: harness.ctx.clone(),
+        synchronous: true,
+        running: std::sync::Arc::default(),
+    };
+    harness.state_mut().files.show(index, &work);
+    harness.run_ok();
+    assert!(says(&harness, "Could not read"), "{:?}", words(&harness));
+    assert!(harness.state().files.entries[index].error.is_some());
+    assert!(says(&harness, "Overview"), "what was open stays");
+}
+
+#[test]
+fn a_trace_lists_its_programs() {
+    let traces = common::files(|name| name == "vm.xplane.pb");
+    let trace = traces.iter().find(|path| path.to_string_lossy().contains("jax_cpu_trace")).expect("a sample");
+    let harness = window(trace, None);
+    assert!(harness.state().files.entries.len() > 10);
+    assert_eq!(harness.state().files.decoded(), 1);
+    let named = Place { program: Some("jit_train_step".to_owned()), ..Place::default() };
+    let harness = gui::window(&[trace], [1600.0, 1000.0], ThemeChoice::Light, named);
+    assert!(says(&harness, "jit_train_step"));
+    let open = harness.state().files.current().expect("open");
+    assert_eq!(open.document.profile.programs[0].name, "jit_train_step");
+}
+
+#[test]
+fn a_report_that_disagrees_with_its_dump_is_shown() {
+    let folder = Folder::new("disagrees");
+    let from = common::samples().join("v5e_mlp_f32");
+    let stem = "module_0000.jit_train_step.cl_1003875606.after_optimizations";
+    fs::copy(from.join(format!("{stem}.hlo.pb")), folder.0.join(format!("{stem}.hlo.pb"))).expect("copied");
+    let report = fs::read_to_string(from.join(format!("{stem}-buffer-assignment.txt"))).expect("a report");
+    let path = folder.0.join(format!("{stem}-buffer-assignment.txt"));
+    fs::write(&path, &report).expect("written");
+    let harness = window(&folder.0, Some("overview"));
+    assert!(!says(&harness, "disagrees"), "they agree as they were written");
+    let line = report.lines().find(|line| line.starts_with("allocation ")).expect("an allocation");
+    let (head, rest) = line.split_once("size ").expect("a size");
+    let (size, rest) = rest.split_once(',').expect("more");
+    let other = size.parse::<u64>().expect("a number") + 4096;
+    fs::write(&path, report.replacen(line, &format!("{head}size {other},{rest}"), 1)).expect("written");
+    for path in [folder.0.clone(), folder.0.join(format!("{stem}.hlo.pb"))] {
+        let harness = window(&path, Some("overview"));
+        assert!(says(&harness, "disagrees with the HLO proto in 1 of "), "{}: {:?}", path.display(), words(&harness));
+    }
+}
+
+#[test]
+fn an_error_text_in_a_folder_is_shown_with_its_program() {
+    let folder = Folder::with_programs("error", 1);
+    let message = "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries \
+                   (25.90G) exceeds available HBM (15.75G). HLO module: jit_f1_0. \n";
+    fs::write(folder.0.join("run.err.txt"), message).expect("written");
+    let mut harness = window(&folder.0, None);
+    let with = |harness: &Harness<'_, App>| {
+        harness.get_all_by_role(egui::Role::Tab).filter_map(|tab| tab.accesskit_node().label()).any(|t| t == "Failure")
+    };
+    let work = highwater::ui::session::Work {
+        ctx: harness.ctx.clone(),
+        synchronous: true,
+        running: std::sync::Arc::default(),
+    };
+    let named = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f1_0").expect("listed");
+    let other = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f2_0").expect("listed");
+    harness.state_mut().files.show(other, &work);
+    harness.run_ok();
+    assert!(!with(&harness));
+    harness.state_mut().files.show(named, &work);
+    harness.run_ok();
+    assert!(with(&harness), "{:?}", words(&harness));
+}
+
+#[test]
+fn an_error_text_dropped_later_goes_to_its_program_whether_decoded_or_not() {
+    let folder = Folder::with_programs("later", 2);
+    let texts = Folder::new("later-texts");
+    let mut harness = window(&folder.0, None);
+    let count = harness.state().files.entries.len();
+    for (drop, module) in ["jit_f2_1", "jit_f1_0"].into_iter().enumerate() {
+        let message = format!(
+            "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries (25.90G) \
+             exceeds available HBM (15.75G). HLO module: {module}. \n"
+        );
+        let path = texts.0.join(format!("pasted{drop}.txt"));
+        fs::write(&path, message).expect("written");
+        let row = harness.state().files.entries.iter().position(|entry| entry.name == module).expect("listed");
+        assert_ne!(harness.state().files.current, Some(row), "{module} is not decoded yet");
+        harness.state_mut().open(highwater::ui::app::Source::Path(path));
+        harness.run_ok();
+        let files = &harness.state().files;
+        assert_eq!((files.entries.len(), files.current), (count, Some(row)), "the text is not a file of its own");
+        let open = files.current().expect("open");
+        assert_eq!((open.shared.view, open.document.profile.failures.len()), ("failure", 1));
+    }
+    // Programs with messages are forgotten like any other, and have them when they come back.
+    let work = highwater::ui::session::Work {
+        ctx: harness.ctx.clone(),
+        synchronous: true,
+        running: std::sync::Arc::default(),
+    };
+    let named = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f2_1").expect("listed");
+    let others: Vec<usize> = (0..count).filter(|&row| row != named).take(MAX_DECODED + 1).collect();
+    for row in others {
+        harness.state_mut().files.show(row, &work);
+        harness.run_ok();
+    }
+    let is_open = matches!(harness.state().files.entries[named].state, highwater::ui::app::FileState::Open(_));
+    assert!(!is_open, "only {MAX_DECODED} stay decoded");
+    harness.state_mut().files.show(named, &work);
+    harness.run_ok();
+    assert_eq!(harness.state().files.current().expect("open").document.profile.failures.len(), 1);
+    // A message that names no program of the list is a file of its own.
+    let path = texts.0.join("other.txt");
+    fs::write(
+        &path,
+        "RESOURCE_EXHAUSTED: Ran out of memory on HBM, the total memory required for HLO temporaries \
+        (25.90G) exceeds available HBM (15.75G). HLO module: jit_elsewhere.\n",
+    )
+    .expect("written");
+    harness.state_mut().open(highwater::ui::app::Source::Path(path));
+    harness.run_ok();
+    assert_eq!(harness.state().files.entries.len(), count + 1);
+}
+
+#[test]
+fn reading_can_be_stopped_and_the_list_stays() {
+    let folder = Folder::with_programs("stop", 40);
+    let ctx = egui::Context::default();
+    let options = highwater::ui::session::Options::default();
+    let mut app = App::new(&ctx, options);
+    app.open(highwater::ui::app::Source::Path(folder.0.clone()));
+    let work =
+        highwater::ui::session::Work { ctx: ctx.clone(), synchronous: false, running: std::sync::Arc::default() };
+    let begin = std::time::Instant::now();
+    while app.files.groups.is_empty() && begin.elapsed().as_secs() < 20 {
+        app.files.poll("overview", None, &work);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let listed = begin.elapsed();
+    let count = common::sample_programs().len() * 40;
+    assert_eq!(app.files.entries.len(), count, "the list comes first");
+    // Nothing is decoded while the worst is looked for, and stopping that stops it.
+    app.files.groups[0].sorting = None;
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    app.files.poll("overview", None, &work);
+    assert_eq!((app.files.decoded(), app.files.is_loading()), (0, false));
+    // A program can still be chosen, and its reading cancelled.
+    app.files.show(3, &work);
+    assert!(app.files.is_loading());
+    app.files.close(3);
+    assert!(!app.files.is_loading());
+    println!("{count} modules listed after {listed:?}");
+}
+
+#[test]
+fn the_history_of_an_allocator_says_the_same_as_the_report() {
+    let path = made("gpu_training.xplane.pb");
+    let allocator = &reported(&path)["profiles"][0]["runtime"][0];
+    let harness = window(&path, Some("runtime"));
+    let peak = short(&allocator["peak_bytes"]);
+    assert!(says(&harness, &format!("{peak} of 16 GiB in use at the peak")), "{:?}", words(&harness));
+    let rises = short(&allocator["floor_rises_by_bytes"]);
+    assert!(says(&harness, &format!("The lowest use rises from step to step, by {rises}")));
+    let before = short(&allocator["before_trace_bytes"]);
+    assert!(says(&harness, &format!("{before} (68.2\u{2009}%) from before the trace")));
+    assert!(says(&harness, &format!("taken before the trace began {before}")));
+    assert!(says(&harness, "24 runs of 2 programs") || says(&harness, "48 runs of 2 programs"));
+}
+
+#[test]
+fn a_drag_chooses_a_range_and_keys_zoom() {
+    let mut harness = window(&made("gpu_training.xplane.pb"), Some("runtime"));
+    let curve =
+        words(&harness).into_iter().find(|label| label.starts_with("Memory in use over time")).expect("the curve");
+    let rect = harness.get_by_label(&curve).rect();
+    let at = |share: f32| Pos2::new(rect.left() + rect.width() * share, rect.center().y);
+    harness.hover_at(at(0.25));
+    harness.step();
+    harness.drag_at(at(0.25));
+    harness.step();
+    harness.hover_at(at(0.4));
+    harness.step();
+    harness.hover_at(at(0.5));
+    harness.step();
+    harness.drop_at(at(0.5));
+    harness.run_ok();
+    let line = words(&harness).into_iter().find(|label| label.contains("on average"));
+    let line = line.unwrap_or_else(|| panic!("no numbers of the range: {:?}", words(&harness)));
+    assert!(line.contains("allocations of") && line.contains("frees of"), "{line}");
+    assert!(says(&harness, "Highest use"));
+    harness.key_press(Key::Escape);
+    harness.run_ok();
+    assert!(says(&harness, "Drag over the curve"));
+    harness.hover_at(at(0.5));
+    harness.key_press(Key::W);
+    harness.run_ok();
+    harness.key_press(Key::Num0);
+    harness.run_ok();
+    assert!(says(&harness, "Memory in use over time"));
+}
+
+#[test]
+fn live_arrays_are_grouped_entered_and_found() {
+    let mut harness = window(&made("tpu_training.prof"), None);
+    let whole = short(&reported(&made("tpu_training.prof"))["profiles"][0]["live"]["total_bytes"]);
+    assert!(says(&harness, &format!("{whole} alive in 1,740 arrays on 4 devices")), "{:?}", words(&harness));
+    // Into a frame, and out again.
+    let frame = words(&harness).into_iter().find(|label| label.starts_with("init_params ")).expect("a frame");
+    harness.get_by_label(&frame).click();
+    harness.run_ok();
+    assert!(words(&harness).iter().all(|label| !label.starts_with("init_adam  optimizer")), "{:?}", words(&harness));
+    harness.key_press(Key::Backspace);
+    harness.run_ok();
+    assert!(says(&harness, "init_adam  optimizer"));
+    harness.key_press_modifiers(Modifiers::COMMAND, Key::F);
+    harness.run_ok();
+    harness.get_by_label("Search functions and files").type_text("adam");
+    harness.run_ok();
+    assert!(says(&harness, "1 of 7 frames, 9.00 GiB"), "{:?}", words(&harness));
+    harness.get_by_role_and_label(egui::Role::RadioButton, "Device").click();
+    harness.run_ok();
+    assert!(says(&harness, "TPU_0(process=0,(0,0,0,0)) 3.54 GiB"), "{:?}", words(&harness));
+}
+
+#[test]
+fn a_request_is_held_against_the_largest_free_block() {
+    let mut harness = window(&made("gpu_0_bfc.memory_dump"), None);
+    let heap = reported(&made("gpu_0_bfc.memory_dump"))["profiles"][0]["live"]["heap"].clone();
+    let largest = short(&heap["largest_free_bytes"]);
+    assert!(says(&harness, &format!("the largest free block is {largest}")), "{:?}", words(&harness));
+    harness.get_by_label("Size of a request").focus();
+    harness.run_ok();
+    harness.get_by_label("Size of a request").type_text("100MiB");
+    harness.run_ok();
+    let free = short(&heap["free_bytes"]);
+    assert!(says(&harness, &format!("100 MiB finds no place: {free} is free")), "{:?}", words(&harness));
+}
+
+#[test]
+fn pictures_of_what_ran() {
+    let mut results = egui_kittest::SnapshotResults::default();
+    for (file, view) in
+        [("gpu_training.xplane.pb", "runtime"), ("tpu_training.prof", "live"), ("gpu_0_bfc.memory_dump", "allocator")]
+    {
+        for (size, theme, name) in
+            [([1600.0, 1000.0], ThemeChoice::Dark, "dark_1600"), ([1000.0, 640.0], ThemeChoice::Light, "light_1000")]
+        {
+            let place = Place { view: Some(view.to_owned()), ..Place::default() };
+            let mut harness = gui::window(&[&made(file)], size, theme, place);
+            harness.snapshot(format!("made_{view}_{name}"));
+            results.extend(harness.take_snapshot_results());
+        }
+    }
+}

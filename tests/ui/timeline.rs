@@ -1,0 +1,172 @@
+//! The timeline's bands: lifetimes, measured ranges, what surrounds a buffer; figures against a plain walk over the
+//! buffers.
+
+use std::path::PathBuf;
+
+use egui::{Event, Modifiers, PointerButton, Pos2, Rect};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::map::MemoryMap;
+use highwater::decode;
+use highwater::model::Bytes;
+use highwater::source::Progress;
+use highwater::ui::app::{App, Place};
+use highwater::ui::session::ThemeChoice;
+
+use crate::common;
+use crate::gui::{self, words};
+
+fn dump() -> PathBuf {
+    let mut samples = common::sample_programs().into_iter();
+    samples.find(|path| path.to_string_lossy().contains("gpt_m_oom")).expect("a sample that does not fit")
+}
+
+fn timeline(size: [f32; 2], theme: ThemeChoice) -> Harness<'static, App> {
+    let place = Place { view: Some("timeline".to_owned()), ..Place::default() };
+    gui::window(&[&dump()], size, theme, place)
+}
+
+fn rows(harness: &Harness<'_, App>) -> Vec<String> {
+    harness.query_all_by_role(egui::Role::Row).filter_map(|row| row.accesskit_node().label()).collect()
+}
+
+/// Drags from one place to another.
+fn drag(harness: &mut Harness<'_, App>, from: Pos2, to: Pos2) {
+    let button = |pos, pressed| Event::PointerButton {
+        pos,
+        button: PointerButton::Primary,
+        pressed,
+        modifiers: Modifiers::NONE,
+    };
+    harness.event(Event::PointerMoved(from));
+    harness.event(button(from, true));
+    harness.run_ok();
+    for part in 1..=5 {
+        harness.event(Event::PointerMoved(from.lerp(to, part as f32 / 5.0)));
+        harness.run_ok();
+    }
+    harness.event(button(to, false));
+    harness.run_ok();
+}
+
+fn axis(harness: &Harness<'_, App>) -> Rect {
+    harness.get_by_label("Drag to measure a range of steps").rect()
+}
+
+#[test]
+fn lifetimes_are_listed_by_size_start_length_and_name() {
+    let mut harness = timeline([1600.0, 1000.0], ThemeChoice::Light);
+    assert!(rows(&harness).is_empty(), "the memory map is shown first");
+    harness.get_by_label("Lifetimes").click();
+    harness.run_ok();
+    let by_size = rows(&harness);
+    assert!(by_size.len() > 10, "{by_size:?}");
+    assert!(by_size[0].contains("3.07 GiB") && by_size[1].contains("1.50 GiB"), "{:?}", &by_size[..2]);
+    harness.get_by_label("Start").click();
+    harness.run_ok();
+    let starts: Vec<u64> = rows(&harness)
+        .iter()
+        .map(|row| {
+            let from = row.split("steps ").nth(1).expect("steps").split(" to ").next().expect("from");
+            from.replace(',', "").parse().expect("a number")
+        })
+        .collect();
+    assert!(starts.is_sorted(), "{starts:?}");
+    harness.get_by_label("Fold layers").click();
+    harness.run_ok();
+    let folded = rows(&harness);
+    assert!(folded.iter().any(|row| row.contains("layer_*/attn")), "{folded:?}");
+}
+
+#[test]
+fn a_row_selects_its_buffer_in_every_view() {
+    let mut harness = timeline([1600.0, 1000.0], ThemeChoice::Light);
+    harness.get_by_label("Lifetimes").click();
+    harness.run_ok();
+    let first = rows(&harness)[0].clone();
+    harness.get_by_label(&first).click();
+    harness.run_ok();
+    let open = harness.state().files.current().expect("a file");
+    let buffer = open.shared.selected.expect("a selection");
+    let (program, _) = open.document.program(0).expect("a program");
+    assert_eq!(program.buffers.size_of(buffer).short(), "3.07 GiB");
+}
+
+#[test]
+fn a_range_dragged_on_the_axis_is_measured() {
+    let mut harness = timeline([1600.0, 1000.0], ThemeChoice::Light);
+    let axis = axis(&harness);
+    let at = |share: f32| Pos2::new(axis.left() + axis.width() * share, axis.center().y);
+    drag(&mut harness, at(0.1), at(0.3));
+    let (from, to) = harness.state().files.current().expect("a file").shared.measured.expect("a range");
+    let profile = decode::open_path(&dump(), &Progress::default()).expect("a sample");
+    let analysis = ProfileAnalysis::new(&profile);
+    let (program, own) = (&profile.programs[0], &analysis.programs[0]);
+    let space = own.main_space().expect("HBM");
+    let map = MemoryMap::new(program, own, space);
+    let came: Vec<_> = map.boxes.iter().filter(|b| b.start > from && b.start <= to).collect();
+    let went: Vec<_> = map.boxes.iter().filter(|b| b.end >= from && b.end < to).collect();
+    let sum = |boxes: &[&highwater::analysis::map::MapBox]| Bytes(boxes.iter().map(|b| b.size).sum());
+    let curve = &space.occupancy.as_ref().expect("a curve").reserved;
+    let (peak, point) =
+        (from..=to).map(|p| (curve.at(p), p)).max_by_key(|&(bytes, p)| (bytes, std::cmp::Reverse(p))).expect("points");
+    let said = words(&harness);
+    for wanted in [
+        sum(&came).short(),
+        sum(&went).short(),
+        format!("in {} buffers", highwater::model::thousands(came.len() as u64)),
+        format!("in {} buffers", highwater::model::thousands(went.len() as u64)),
+        Bytes(peak).short(),
+        format!("step {}", highwater::model::thousands(point.into())),
+    ] {
+        assert!(said.contains(&wanted), "no '{wanted}' in {said:?}");
+    }
+    // The largest growth is that of what the forward pass keeps.
+    assert!(said.iter().any(|words| words.starts_with("Activation grew by")), "{said:?}");
+    assert!(map.boxes.iter().any(|b| own.classes(program).of(b.buffer).name() == "Activation"));
+    harness.key_press(egui::Key::Escape);
+    harness.run_ok();
+    assert_eq!(harness.state().files.current().expect("a file").shared.measured, None);
+}
+
+#[test]
+fn the_curve_can_be_divided_by_source_file() {
+    let mut harness = timeline([1600.0, 1000.0], ThemeChoice::Light);
+    harness.get_by_label("Source file").click();
+    harness.run_ok();
+    assert!(words(&harness).iter().any(|label| label.contains("gen_tpu.py")), "{:?}", words(&harness));
+}
+
+#[test]
+fn bands_look_as_they_did() {
+    let mut results = egui_kittest::SnapshotResults::default();
+    for (theme, name) in [(ThemeChoice::Light, "light"), (ThemeChoice::Dark, "dark")] {
+        let mut harness = timeline([1600.0, 1000.0], theme);
+        harness.get_by_label("Both").click();
+        harness.run_ok();
+        let axis = axis(&harness);
+        let at = |share: f32| Pos2::new(axis.left() + axis.width() * share, axis.center().y);
+        drag(&mut harness, at(0.1), at(0.3));
+        let row = rows(&harness)[3].clone();
+        harness.get_by_label(&row).click();
+        harness.event(Event::PointerGone);
+        harness.run_ok();
+        harness.snapshot(format!("timeline_bands_{name}"));
+        results.extend(harness.take_snapshot_results());
+    }
+    let filter = Some("op:/layer_[3-5]/".to_owned());
+    let place = Place { view: Some("timeline".to_owned()), filter, ..Place::default() };
+    let mut harness = gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, place);
+    harness.get_by_label("Both").click();
+    harness.run_ok();
+    harness.snapshot("timeline_found_light");
+    results.extend(harness.take_snapshot_results());
+    let mut harness = timeline([1000.0, 640.0], ThemeChoice::Light);
+    harness.get_by_label("Lifetimes").click();
+    harness.run_ok();
+    harness.get_by_label("Fold layers").click();
+    harness.run_ok();
+    harness.snapshot("timeline_lifetimes_light_1000");
+    results.extend(harness.take_snapshot_results());
+}
