@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, Rect, TouchPhase, Vec2};
-use highwater::ui::app::{App, Place, Source};
+use highwater::ui::app::{App, DeepLink, Source};
 use highwater::ui::session::{Options, ThemeChoice};
 
 const SIZE: Vec2 = Vec2::new(1600.0, 1000.0);
@@ -62,8 +62,8 @@ fn frame(ctx: &egui::Context, app: &mut App, time: f64, events: Vec<Event>) -> (
 }
 
 fn measure(ctx: &egui::Context, app: &mut App, view: &str) {
-    app.place = Some(Place { view: Some(view.to_owned()), ..Place::default() });
-    app.go_to_place();
+    app.link = Some(DeepLink { view: Some(view.to_owned()), ..DeepLink::default() });
+    app.follow_link();
     let begin = Instant::now();
     frame(ctx, app, 1.0, Vec::new());
     while app.is_busy() {

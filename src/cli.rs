@@ -13,7 +13,7 @@ use highwater::export::report::{self, Format};
 use highwater::export::{self};
 use highwater::model::{Bytes, Capacity, Profile, SourceInfo, parse_size};
 use highwater::source::Progress;
-use highwater::ui::app::{self, App, Place, Source};
+use highwater::ui::app::{self, App, DeepLink, Source};
 use highwater::ui::session::{Options, Pin, ThemeChoice};
 
 /// Something could not be read.
@@ -34,7 +34,7 @@ struct WindowArgs {
     /// Files to open; `-` for standard input
     files: Vec<PathBuf>,
     #[command(flatten)]
-    place: PlaceArgs,
+    link: LinkArgs,
 }
 
 #[derive(Debug, Subcommand)]
@@ -47,7 +47,7 @@ enum Command {
 
 /// Where in a file to begin.
 #[derive(Debug, clap::Args)]
-struct PlaceArgs {
+struct LinkArgs {
     /// View: overview, timeline, buffers
     #[arg(long)]
     view: Option<String>,
@@ -86,7 +86,7 @@ struct ScreenshotArgs {
     #[arg(required = true)]
     paths: Vec<PathBuf>,
     #[command(flatten)]
-    place: PlaceArgs,
+    link: LinkArgs,
     /// Picture to write
     #[arg(long)]
     out: PathBuf,
@@ -225,9 +225,9 @@ fn read_sets(paths: &[PathBuf]) -> Result<Vec<EditSet>, String> {
     Ok(sets)
 }
 
-impl PlaceArgs {
-    fn place(&self, sets: Vec<EditSet>) -> Place {
-        Place {
+impl LinkArgs {
+    fn link(&self, sets: Vec<EditSet>) -> DeepLink {
+        DeepLink {
             view: self.view.clone(),
             program: self.program.clone(),
             space: self.space.clone(),
@@ -244,13 +244,13 @@ impl PlaceArgs {
 
 /// Shows the window; where there is none, says why in one line and prints the report.
 fn open_window(args: WindowArgs) -> ExitCode {
-    let sets = match read_sets(&args.place.sets) {
+    let sets = match read_sets(&args.link.sets) {
         Ok(sets) => sets,
         Err(error) => return refuse(&error),
     };
     // Standard input can be read only once; a report in place of the window takes the same bytes.
     let sources = sources(&args.files);
-    let Err(error) = app::run_window(sources.clone(), Options::default(), args.place.place(sets)) else {
+    let Err(error) = app::run_window(sources.clone(), Options::default(), args.link.link(sets)) else {
         return ExitCode::SUCCESS;
     };
     if sources.is_empty() {
@@ -261,20 +261,20 @@ fn open_window(args: WindowArgs) -> ExitCode {
     let report = ReportArgs {
         paths: args.files,
         format: Format::Text,
-        space: args.place.space,
-        program: args.place.program,
+        space: args.link.space,
+        program: args.link.program,
         top: 20,
-        capacity: args.place.capacity,
+        capacity: args.link.capacity,
         curve: false,
         buffers: false,
         from: None,
         to: None,
         trees: Vec::new(),
         depth: 3,
-        step: args.place.step,
+        step: args.link.step,
         unfolded: false,
-        edits: args.place.edits,
-        sets: args.place.sets,
+        edits: args.link.edits,
+        sets: args.link.sets,
     };
     print_report(&sources, &report)
 }
@@ -287,11 +287,11 @@ fn refuse(error: &str) -> ExitCode {
 
 /// Draws a picture of a view.
 fn draw(args: &ScreenshotArgs) -> ExitCode {
-    let sets = match read_sets(&args.place.sets) {
+    let sets = match read_sets(&args.link.sets) {
         Ok(sets) => sets,
         Err(error) => return refuse(&error),
     };
-    let place = args.place.place(sets);
+    let link = args.link.link(sets);
     let context = egui::Context::default();
     let theme = match args.theme {
         ThemeArg::Light => ThemeChoice::Light,
@@ -302,7 +302,7 @@ fn draw(args: &ScreenshotArgs) -> ExitCode {
     let (presenter, names_hidden) = (args.presenter, args.hide_names);
     let options = Options { theme, presenter, names_hidden, synchronous: true, ..Options::default() };
     let mut app = App::new(&context, options);
-    app.place = Some(place.clone());
+    app.link = Some(link.clone());
     for source in sources(&args.paths) {
         app.open(source);
     }
@@ -310,7 +310,7 @@ fn draw(args: &ScreenshotArgs) -> ExitCode {
     for (name, error) in &failures {
         eprintln!("error: cannot open: {error}: {name}");
     }
-    if let Err(sentence) = app.check_place(&place) {
+    if let Err(sentence) = app.check_link(&link) {
         eprintln!("error: {sentence}");
         return ExitCode::from(EXIT_UNREADABLE);
     }

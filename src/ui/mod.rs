@@ -2,6 +2,8 @@
 
 pub mod app;
 pub mod chart;
+pub mod part;
 pub mod session;
 pub mod view;
 pub mod widget;
+pub mod work;

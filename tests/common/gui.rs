@@ -5,7 +5,7 @@ use std::path::Path;
 
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, TestRenderer};
-use highwater::ui::app::{App, Place, Source};
+use highwater::ui::app::{App, DeepLink, Source};
 use highwater::ui::session::{Options, ThemeChoice};
 use highwater::ui::widget::soft_painter::SoftPainter;
 use highwater::ui::widget::theme::Theme;
@@ -28,13 +28,13 @@ impl TestRenderer for Renderer {
 }
 
 /// The window with files open; work is done at once.
-pub fn window<'a>(paths: &[&Path], size: [f32; 2], theme: ThemeChoice, place: Place) -> Harness<'a, App> {
-    window_with(paths, size, Options { theme, ..Options::default() }, place)
+pub fn window<'a>(paths: &[&Path], size: [f32; 2], theme: ThemeChoice, link: DeepLink) -> Harness<'a, App> {
+    window_with(paths, size, Options { theme, ..Options::default() }, link)
 }
 
 /// As [`window`], with other options. `size` is that of the window before any zoom.
 #[allow(clippy::needless_pass_by_value, reason = "each test makes its options")]
-pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, place: Place) -> Harness<'a, App> {
+pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, link: DeepLink) -> Harness<'a, App> {
     let sources: Vec<Source> = paths.iter().map(|path| Source::Path(path.to_path_buf())).collect();
     let dark = matches!(options.theme, ThemeChoice::Dark | ThemeChoice::ContrastDark);
     let mut harness = Harness::builder()
@@ -45,7 +45,7 @@ pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, place:
         .build_eframe(move |creation| {
             let options = Options { synchronous: true, ..options };
             let mut app = App::new(&creation.egui_ctx, options);
-            app.place = Some(place);
+            app.link = Some(link);
             for source in sources {
                 app.open(source);
             }

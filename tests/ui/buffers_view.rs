@@ -13,7 +13,7 @@ use highwater::decode;
 use highwater::export::table::{Form, write};
 use highwater::model::{BufferId, Bytes, Profile, thousands};
 use highwater::source::Progress;
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -141,8 +141,8 @@ fn exports_hold_exact_values() {
 }
 
 fn open(size: [f32; 2], theme: ThemeChoice) -> Harness<'static, App> {
-    let place = Place { view: Some("buffers".to_owned()), ..Place::default() };
-    gui::window(&[&sample("gpt_m_oom")], size, theme, place)
+    let link = DeepLink { view: Some("buffers".to_owned()), ..DeepLink::default() };
+    gui::window(&[&sample("gpt_m_oom")], size, theme, link)
 }
 
 fn rows(harness: &Harness<'_, App>) -> Vec<String> {
@@ -264,8 +264,8 @@ fn the_table_says_the_same_as_the_report() {
         let written = highwater::export::report::write(&report, highwater::export::report::Format::Json);
         let json: serde_json::Value = serde_json::from_str(&written).expect("JSON");
         let space = &json["profiles"][0]["programs"][0]["spaces"][0];
-        let place = Place { view: Some("buffers".to_owned()), ..Place::default() };
-        let harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, place);
+        let link = DeepLink { view: Some("buffers".to_owned()), ..DeepLink::default() };
+        let harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link);
         let peak = space["at_peak"].as_array().expect("what stands at the peak");
         let shown = rows(&harness);
         assert!(!shown.is_empty(), "{}", path.display());
@@ -310,8 +310,8 @@ fn timeline_and_padding_say_the_same_as_the_report() {
         let space = &json["profiles"][0]["programs"][0]["spaces"][0];
         let bytes = |key: &str| Bytes(space[key].as_u64().expect(key));
         let shown = |view: &str| {
-            let place = Place { view: Some(view.to_owned()), ..Place::default() };
-            words(&gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, place))
+            let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+            words(&gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link))
         };
         let peak = bytes("reserved_peak_bytes");
         let timeline = shown("timeline");

@@ -9,7 +9,7 @@ use highwater::analysis::heat::{HeatGrid, HeatWindow};
 use highwater::analysis::map::MemoryMap;
 use highwater::analysis::{ProgramAnalysis, unpadded};
 use highwater::model::Device;
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -67,8 +67,8 @@ fn window(size: [f32; 2]) -> Harness<'static, App> {
         .into_iter()
         .find(|path| path.to_string_lossy().contains("oom"))
         .expect("a sample that does not fit");
-    let place = Place { view: Some("heatmap".to_owned()), ..Place::default() };
-    gui::window(&[&sample], size, ThemeChoice::Light, place)
+    let link = DeepLink { view: Some("heatmap".to_owned()), ..DeepLink::default() };
+    gui::window(&[&sample], size, ThemeChoice::Light, link)
 }
 
 fn labels(harness: &Harness<'_, App>) -> Vec<String> {

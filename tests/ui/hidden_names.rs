@@ -9,7 +9,7 @@ use highwater::analysis::neutral::is_common;
 use highwater::decode;
 use highwater::model::{Profile, StringId, Strings};
 use highwater::source::Progress;
-use highwater::ui::app::Place;
+use highwater::ui::app::DeepLink;
 use highwater::ui::session::{Options, ThemeChoice};
 use highwater::ui::view::shown_for;
 
@@ -66,7 +66,7 @@ fn check(path: &Path) {
     let profile = decode::open_path(path, &Progress::default()).expect("readable");
     let own = own_words(&profile);
     let options = Options { theme: ThemeChoice::Light, names_hidden: true, ..Options::default() };
-    let mut harness = gui::window_with(&[path], [1600.0, 1000.0], options, Place::default());
+    let mut harness = gui::window_with(&[path], [1600.0, 1000.0], options, DeepLink::default());
     let views: Vec<&str> = {
         let open = harness.state().files.current().expect("open");
         shown_for(&open.document).map(|view| view.title).collect()
@@ -142,7 +142,7 @@ fn names_in_messages_are_hidden() {
     assert!(!profile.failures.is_empty());
     check(&path);
     let options = Options { theme: ThemeChoice::Light, names_hidden: true, ..Options::default() };
-    let harness = gui::window_with(&[&path], [1600.0, 1000.0], options, Place::default());
+    let harness = gui::window_with(&[&path], [1600.0, 1000.0], options, DeepLink::default());
     let nodes = harness.get_all(egui_kittest::kittest::by());
     let shown: Vec<String> =
         nodes.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect();

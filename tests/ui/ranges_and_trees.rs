@@ -10,7 +10,7 @@ use highwater::analysis::tree::{Tree, TreeKind};
 use highwater::decode;
 use highwater::model::{Bytes, thousands};
 use highwater::source::Progress;
-use highwater::ui::app::Place;
+use highwater::ui::app::DeepLink;
 use highwater::ui::session::ThemeChoice;
 use serde_json::Value;
 
@@ -50,8 +50,8 @@ fn a_measured_range_says_what_the_report_says() {
         let range = &report["range"];
         assert_eq!((number(&range["from"]), number(&range["to"])), (from, to), "{range}");
         assert_eq!(range["steps"], "program_point");
-        let place = Place { view: Some("timeline".to_owned()), ..Place::default() };
-        let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, place);
+        let link = DeepLink { view: Some("timeline".to_owned()), ..DeepLink::default() };
+        let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link);
         let open = harness.state_mut().files.current_mut().expect("a file");
         open.shared.measured = Some((from as u32, to as u32));
         harness.run_ok();
@@ -162,8 +162,8 @@ fn the_icicle_shows_the_bytes_of_the_report_at_the_peak_and_at_a_step() {
         let report = space(file, &arguments);
         let root = &report["trees"][0]["root"];
         assert_eq!(report["trees"][0]["step"].as_u64(), step.map(u64::from));
-        let place = Place { view: Some("treemap".to_owned()), step, ..Place::default() };
-        let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, place);
+        let link = DeepLink { view: Some("treemap".to_owned()), step, ..DeepLink::default() };
+        let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link);
         harness.get_by_role_and_label(Role::RadioButton, "Icicle").click();
         harness.run_ok();
         let items: Vec<String> =

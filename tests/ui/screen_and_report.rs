@@ -8,7 +8,7 @@ use highwater::decode;
 use highwater::export::report;
 use highwater::model::{Bytes, factor, percent, thousands};
 use highwater::source::Progress;
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 use serde_json::Value;
 
@@ -28,8 +28,8 @@ fn reported(path: &Path) -> Value {
 }
 
 fn shown(path: &Path, view: &str) -> Harness<'static, App> {
-    let place = Place { view: Some(view.to_owned()), ..Place::default() };
-    gui::window(&[path], [1600.0, 1000.0], ThemeChoice::Light, place)
+    let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+    gui::window(&[path], [1600.0, 1000.0], ThemeChoice::Light, link)
 }
 
 fn bytes(value: &Value) -> Bytes {

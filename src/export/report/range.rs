@@ -8,7 +8,7 @@ use super::markdown::code;
 use super::text::buffers;
 use crate::analysis::map::{MemoryMap, TimeAxis};
 use crate::analysis::range_stats::range_stats;
-use crate::analysis::spread::{Grouping, Spread};
+use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{Bytes, Program, thousands};
 
@@ -72,7 +72,7 @@ pub fn report(
     }
     let mut found: Option<RangeReport> = None;
     for grouping in Grouping::ALL {
-        let spread = Spread::new(program, analysis, space, map, grouping);
+        let spread = StackedCurves::new(program, analysis, space, map, grouping);
         let stats = range_stats(map, &spread.curves, &spread.pyramid, from, to);
         let groups = stats.grew.iter().map(|&(group, bytes)| GroupReport {
             name: spread.names.get(group).cloned().unwrap_or_default(),

@@ -1,47 +1,36 @@
 //! The window: frame, files, commands.
 
-mod cards;
+mod chrome;
 mod commands;
-mod dialog;
-mod drop;
 mod files;
-mod find_bar;
-mod hiding;
-mod keeping;
-mod loading;
-mod palette;
-mod picture;
-mod place;
-mod presenter;
-mod sample;
-mod session_list;
-mod session_row;
-mod side_panel;
-mod status_bar;
-mod top_bar;
+mod settings_store;
+mod share;
 mod window;
-mod writing;
 
 use std::sync::Arc;
 
 use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
 pub use commands::{COMMANDS, Command};
+pub use files::loading::Source;
 pub use files::{FileState, Files, MAX_DECODED};
-pub use keeping::Keeper;
-pub use loading::Source;
-pub use picture::draw as draw_picture;
-pub use place::Place;
+pub use settings_store::SettingsStore;
+pub use share::link::DeepLink;
+pub use share::picture::draw as draw_picture;
 pub use window::{WindowError, run as run_window};
 
-use super::session::{Action, Options, PinOn, ThemeChoice, ViewContext, Work};
+use super::part::{Action, ViewContext};
+use super::session::{Options, PinOn, ThemeChoice};
 use super::view;
 use super::widget::theme::{Look, Theme, space};
 use super::widget::{cut, keys, style};
+use super::work::Work;
 use crate::analysis::neutral::Names;
 use crate::model::UnitSystem;
-use dialog::{Dialog, Purpose};
-use writing::Writing;
+use chrome::{command_palette, side_panel};
+use files::dialog::{Dialog, Purpose};
+use files::writing::Writing;
+use share::presenter;
 
 /// The whole program.
 pub struct App {
@@ -50,13 +39,13 @@ pub struct App {
     /// Options.
     pub options: Options,
     /// Where the next file that opens is to begin.
-    pub place: Option<Place>,
+    pub link: Option<DeepLink>,
     dialog: Option<(Dialog, Purpose)>,
     writing: Option<Writing>,
     /// A path that is typed where the desktop has no dialog, and what for.
     path_field: Option<(String, Purpose)>,
-    palette: Option<palette::Palette>,
-    keeper: Keeper,
+    palette: Option<command_palette::CommandPalette>,
+    settings_store: SettingsStore,
     keys: presenter::Keys,
     names: Arc<Names>,
     /// Whether the field to find something is to get the focus.
@@ -90,12 +79,12 @@ impl App {
         let app = Self {
             files: Files::default(),
             options,
-            place: None,
+            link: None,
             dialog: None,
             writing: None,
             path_field: None,
             palette: None,
-            keeper: Keeper::default(),
+            settings_store: SettingsStore::default(),
             keys: presenter::Keys::default(),
             names: Arc::default(),
             focus_find: false,
@@ -138,8 +127,8 @@ impl App {
         self.files.is_loading() || self.running.load(std::sync::atomic::Ordering::Relaxed) > 0
     }
 
-    /// Goes to [`Self::place`] in the file that is shown.
-    pub fn go_to_place(&mut self) {
+    /// Goes to [`Self::link`] in the file that is shown.
+    pub fn follow_link(&mut self) {
         self.begin();
     }
 
@@ -155,7 +144,7 @@ impl App {
     fn poll(&mut self) {
         let before = self.files.current;
         let work = self.work();
-        let program = self.place.as_ref().and_then(|place| place.program.clone());
+        let program = self.link.as_ref().and_then(|link| link.program.clone());
         self.files.poll(view::FIRST, program.as_deref(), &work);
         self.errors.extend(self.files.take_errors());
         for index in (0..self.files.entries.len()).rev() {
@@ -190,7 +179,7 @@ impl App {
         for command in commands::pressed(ui.ctx()) {
             self.run(command);
         }
-        let before = self.files.current().map(|open| open.shared.spot());
+        let before = self.files.current().map(|open| open.shared.location());
         let width = ui.available_width();
         Panel::top("top bar")
             .exact_size(space::TOP_BAR)
@@ -202,12 +191,12 @@ impl App {
             .show(ui, |ui| self.status_bar(ui, &theme));
         if !self.files.entries.is_empty() {
             let rail = width <= 1000.0 || self.options.presenter;
-            let list = if rail { space::SESSION_RAIL } else { space::SESSION_LIST };
+            let list = if rail { space::PROGRAM_RAIL } else { space::PROGRAM_LIST };
             Panel::left("session")
                 .exact_size(list)
                 .resizable(false)
                 .frame(bar(theme.chrome))
-                .show(ui, |ui| self.session_list(ui, &theme, rail));
+                .show(ui, |ui| self.program_list(ui, &theme, rail));
         }
         let mut actions = Vec::new();
         let frame = Frame::new().fill(theme.canvas);
@@ -269,7 +258,7 @@ impl App {
         }
         let work = self.work();
         let options = self.options.clone();
-        let kept = &mut self.keeper.settings.kept;
+        let kept = &mut self.settings_store.settings.kept;
         let Some(open) = self.files.current_mut() else { return };
         let entry = view::by_id(open.shared.view).filter(|entry| (entry.has)(&open.document));
         let entry = entry.unwrap_or_else(|| view::first_for(&open.document));
@@ -281,6 +270,7 @@ impl App {
         let hits = open.derived.hits(&work, &open.document, shared.program, shared.color, &shared.filter);
         let mut context = ViewContext {
             document: &open.document.clone(),
+            theme,
             shared: &mut open.shared,
             locals: &mut open.locals,
             derived: &mut open.derived,
@@ -377,7 +367,8 @@ impl App {
             Command::HideNames => self.toggle_names(),
             Command::Palette => {
                 self.help = false;
-                self.palette = if self.palette.is_some() { None } else { Some(palette::Palette::default()) };
+                self.palette =
+                    if self.palette.is_some() { None } else { Some(command_palette::CommandPalette::default()) };
             }
             Command::Sample => self.open_sample(),
             Command::NextFile => self.files.show_next(false),
@@ -438,7 +429,7 @@ impl App {
 
     fn run_in_file(&mut self, command: Command) {
         let Some(open) = self.files.current_mut() else { return };
-        let before = open.shared.spot();
+        let before = open.shared.location();
         match command {
             Command::Back => return open.go_back(),
             Command::Forward => return open.go_forward(),

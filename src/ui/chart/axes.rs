@@ -2,9 +2,9 @@
 
 use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 
-use super::ticks::{self, Tick, byte_ticks, decimal_ticks};
+use super::ticks::{self, Tick, byte_ticks, decimal_ticks, power_ticks};
 use super::window::Window;
-use crate::model::UnitSystem;
+use crate::model::{Bytes, UnitSystem};
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
@@ -19,6 +19,8 @@ pub const RIGHT_PLAIN: f32 = 14.0;
 pub const BELOW: f32 = 22.0;
 /// Least distance of two numbers of the left axis.
 const APART: f32 = 20.0;
+/// Addresses of which fewer fill the height are written in hexadecimal.
+const CLOSE: f64 = 1e6;
 
 /// The horizontal axis: what its values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub enum XAxis<'a> {
     Milliseconds,
     /// Moments of a history without times: the word for one of them.
     Moments(&'a str),
+    /// Exponents of two of bytes: equal distances are equal factors.
+    LogBytes(UnitSystem),
 }
 
 impl XAxis<'_> {
@@ -38,6 +42,7 @@ impl XAxis<'_> {
         match self {
             Self::Steps(unit) | Self::Moments(unit) => unit,
             Self::Milliseconds => "ms",
+            Self::LogBytes(_) => "",
         }
     }
 
@@ -47,6 +52,7 @@ impl XAxis<'_> {
         match self {
             Self::Steps(_) | Self::Moments(_) => format!("{:.0}", value.floor().max(0.0)),
             Self::Milliseconds => milliseconds(value, step),
+            Self::LogBytes(units) => units.capacity(Bytes(value.exp2().round() as u64)),
         }
     }
 
@@ -55,7 +61,7 @@ impl XAxis<'_> {
     pub const fn middle(&self) -> f64 {
         match self {
             Self::Steps(_) => 0.5,
-            Self::Milliseconds | Self::Moments(_) => 0.0,
+            Self::Milliseconds | Self::Moments(_) | Self::LogBytes(_) => 0.0,
         }
     }
 
@@ -66,7 +72,10 @@ impl XAxis<'_> {
     }
 
     fn ticks(self, window: &Window) -> Vec<f64> {
-        decimal_ticks(window.x, (window.rect.width() / 100.0) as usize)
+        match self {
+            Self::LogBytes(units) => power_ticks(window.x, units),
+            _ => decimal_ticks(window.x, (window.rect.width() / 100.0) as usize),
+        }
     }
 
     /// Writes the numbers of a window into a row below it, with the unit once at the end.
@@ -95,6 +104,20 @@ impl XAxis<'_> {
     }
 }
 
+/// Writes round numbers of bytes above a bar whose length is bytes; `top` is where the words begin.
+pub fn bytes_above(ui: &Ui, theme: &Theme, window: &Window, top: f32, units: UnitSystem) {
+    let painter = ui.painter();
+    for tick in byte_ticks(window.x, 8, units) {
+        let x = window.x_of(tick.value);
+        let align = if tick.value == 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
+        if x < window.rect.right() - 24.0 {
+            let font = Weight::Regular.at(size::SMALL);
+            painter.text(Pos2::new(x, top), align, tick.words, font, theme.text3);
+        }
+        painter.vline(x.round(), top + 14.0..=top + 18.0, Stroke::new(1.0, theme.line2));
+    }
+}
+
 /// A time in picoseconds in milliseconds, with as many digits as a distance of `step_ps` needs.
 #[must_use]
 pub fn milliseconds(ps: f64, step_ps: f64) -> String {
@@ -107,9 +130,11 @@ pub fn milliseconds(ps: f64, step_ps: f64) -> String {
 pub enum YAxis {
     /// Bytes.
     Bytes(UnitSystem),
+    /// Addresses: bytes, in hexadecimal where one looks closely.
+    Addresses(UnitSystem),
     /// Exponents of two of bytes: equal distances are equal factors.
     LogBytes(UnitSystem),
-    /// A share, 0 to 1.
+    /// A share of what the axis reaches up to.
     Share,
     /// No numbers.
     Plain,
@@ -121,9 +146,16 @@ impl YAxis {
     pub fn ticks(self, window: &Window) -> Vec<Tick> {
         let most = ((window.rect.height() / APART) as usize).clamp(2, ticks::MOST);
         match self {
-            Self::Bytes(units) => byte_ticks(window.y, most, units),
-            Self::LogBytes(units) => ticks::power_ticks(window.y, units),
-            Self::Share => [(0.0, "0"), (1.0, "100\u{2009}%")]
+            Self::Addresses(_) if window.y.len() < CLOSE => {
+                let ticks = byte_ticks(window.y, most, UnitSystem::Binary).into_iter();
+                ticks.map(|tick| Tick { words: format!("{:09X}", tick.value as u64), ..tick }).collect()
+            }
+            Self::Bytes(units) | Self::Addresses(units) => byte_ticks(window.y, most, units),
+            Self::LogBytes(units) => {
+                let words = |value: f64| units.capacity(Bytes(value.exp2().round() as u64));
+                power_ticks(window.y, units).into_iter().map(|value| Tick { value, words: words(value) }).collect()
+            }
+            Self::Share => [(window.y.lo, "0"), (window.y.hi, "100\u{2009}%")]
                 .map(|(value, words)| Tick { value, words: words.to_owned() })
                 .to_vec(),
             Self::Plain => Vec::new(),
@@ -134,9 +166,9 @@ impl YAxis {
     #[must_use]
     pub fn range(self, window: &Window) -> Option<String> {
         let (lo, hi) = (window.y.lo.max(0.0), window.y.hi.max(0.0));
-        let bytes = |value: f64| crate::model::Bytes(value as u64);
+        let bytes = |value: f64| Bytes(value as u64);
         match self {
-            Self::Bytes(units) => Some(format!("{} to {}", units.short(bytes(lo)), units.short(bytes(hi)))),
+            Self::Bytes(units) | Self::Addresses(units) => Some(format!("{} to {}", units.short(bytes(lo)), units.short(bytes(hi)))),
             Self::LogBytes(units) => {
                 Some(format!("{} to {}", units.short(bytes(lo.exp2())), units.short(bytes(hi.exp2()))))
             }
@@ -145,9 +177,10 @@ impl YAxis {
         }
     }
 
-    /// Writes the numbers on the left of a window.
+    /// Writes the numbers on the left of a window, and draws the line that the data stand on.
     pub fn draw(self, ui: &Ui, theme: &Theme, window: &Window) {
         write_left(ui, theme, window, &self.ticks(window));
+        ground_line(ui, theme, window.rect);
     }
 }
 
@@ -161,9 +194,15 @@ pub(super) fn write_left(ui: &Ui, theme: &Theme, window: &Window, ticks: &[Tick]
     }
 }
 
-/// Hairlines at the ticks, behind the data.
-pub(super) fn grid(ui: &Ui, theme: &Theme, window: &Window, ticks: &[Tick]) {
+/// Hairlines at the ticks, behind the data; upright ones too where the horizontal axis is one of factors.
+pub(super) fn grid(ui: &Ui, theme: &Theme, window: &Window, x: XAxis<'_>, ticks: &[Tick]) {
     let line = theme.line.gamma_multiply(0.5);
+    if matches!(x, XAxis::LogBytes(_)) {
+        for tick in x.ticks(window) {
+            let at = window.x_of(tick).round();
+            controls::vline(ui, at, window.rect.top(), window.rect.bottom(), line);
+        }
+    }
     for tick in ticks.iter().filter(|tick| tick.value > window.y.lo) {
         let y = window.y_of(tick.value).round();
         let row = Rect::from_min_max(Pos2::new(window.rect.left(), y), Pos2::new(window.rect.right(), y + 1.0));

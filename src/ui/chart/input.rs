@@ -22,6 +22,14 @@ impl Reach {
         Self { whole: Span::new(0.0, f64::from(count.max(1))), least: 4.0 }
     }
 
+    /// The addresses up to `height`, with the limit in view unless it would make everything a stripe at the bottom.
+    #[must_use]
+    pub fn addresses(height: u64, limit: Option<u64>) -> Self {
+        let limit = limit.filter(|&limit| limit <= height.saturating_mul(2)).unwrap_or(0);
+        let whole = Span::new(0.0, height.max(limit).max(1) as f64 * 1.03);
+        Self { whole, least: whole.len() * 1e-7 }
+    }
+
     /// The visible part of the axis: what was chosen, or everything.
     #[must_use]
     pub fn visible(&self, chosen: Option<Span>) -> Span {

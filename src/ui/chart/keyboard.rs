@@ -29,10 +29,15 @@ pub(super) struct At {
 }
 
 /// Whether a chart has the focus: then Shift and the arrows are its own.
-#[must_use]
-pub fn has_focus(ctx: &Context) -> bool {
+fn has_focus(ctx: &Context) -> bool {
     let focused = ctx.memory(egui::Memory::focused);
     focused.is_some() && focused == ctx.data(|data| data.get_temp(focused_id()))
+}
+
+/// By how many steps Shift and the arrows move the chosen step.
+#[must_use]
+pub fn steps(ui: &Ui) -> i64 {
+    if has_focus(ui.ctx()) { 0 } else { keys::steps(ui) }
 }
 
 fn focused_id() -> Id {
@@ -87,7 +92,9 @@ pub(super) fn take(
         x = Some(to.clamp(window.x.lo, window.x.hi));
     }
     ui.data_mut(|data| match x {
-        Some(x) => data.insert_temp(id, x),
+        Some(x) => {
+            data.insert_temp(id, x);
+        }
         None => data.remove::<f64>(id),
     });
     At { x: x.or(pointer), is_pinned: pressed.enter && x.is_some(), is_by_keys: x.is_some() }

@@ -20,6 +20,27 @@ pub struct Peak {
     pub is_before: bool,
 }
 
+/// Room between the highest moment and the limit, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spare {
+    /// The highest moment.
+    pub from: u64,
+    /// The limit.
+    pub to: u64,
+}
+
+/// Writes how much room there is into it, at the right; returns where.
+pub(super) fn spare_words(painter: &Painter, theme: &Theme, window: &Window, spare: Spare, units: UnitSystem) -> Rect {
+    let (top, bottom) = (window.y_of(spare.to as f64), window.y_of(spare.from as f64));
+    let words = format!("{} to spare", units.short(Bytes(spare.to - spare.from)));
+    let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.ok);
+    // Where the band is too narrow for words, they stand under the line of the limit.
+    let y = if bottom - top >= galley.size().y + 4.0 { f32::midpoint(top, bottom) } else { top + 4.0 + galley.size().y / 2.0 };
+    let place = Align2::RIGHT_CENTER.anchor_size(Pos2::new(window.rect.right() - 8.0, y), galley.size());
+    painter.galley(place.min, galley, theme.ok);
+    place
+}
+
 /// A vertical line at a place of the horizontal axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cursor {
@@ -42,6 +63,12 @@ impl Cursor {
         Self { x, stroke: Stroke::new(1.5, theme.accent) }
     }
 
+    /// At a pin.
+    #[must_use]
+    pub fn pinned(x: f64, theme: &Theme) -> Self {
+        Self { x, stroke: Stroke::new(1.0, theme.ink) }
+    }
+
     /// Under the pointer.
     #[must_use]
     pub fn pointed(x: f64, theme: &Theme) -> Self {
@@ -58,12 +85,17 @@ impl Cursor {
 }
 
 /// The sign of the peak: a triangle on its tip, the tip at `tip`.
-pub fn paint_peak(painter: &Painter, tip: Pos2, color: Color32) {
+fn paint_peak(painter: &Painter, tip: Pos2, color: Color32) {
     let points = vec![tip, tip + Vec2::new(-6.0, -9.0), tip + Vec2::new(6.0, -9.0)];
     painter.add(Shape::convex_polygon(points, color, Stroke::NONE));
 }
 
-/// Marks the peaks of a window; their words move aside before they cover something in `taken` or each other.
+/// Marks the peaks of a window whose words move aside before they cover each other.
+pub fn paint_peaks(painter: &Painter, theme: &Theme, window: &Window, marked: &[Peak]) {
+    peaks(painter, theme, window, marked, Vec::new());
+}
+
+/// As [`paint_peaks`]; the words also move aside before they cover something in `taken`.
 pub(super) fn peaks(painter: &Painter, theme: &Theme, window: &Window, peaks: &[Peak], mut taken: Vec<Rect>) {
     let rect = window.rect;
     let shown: Vec<(&Peak, Pos2)> = peaks
@@ -110,6 +142,21 @@ fn beside(tip: Pos2, size: Vec2, rect: Rect, taken: &[Rect]) -> Rect {
 pub(super) fn limit_line(window: &Window, limit: u64) -> Option<f32> {
     let value = limit as f64;
     (window.y.lo <= value && value <= window.y.hi).then(|| window.y_of(value).round())
+}
+
+/// Draws the limit of a band that is no chart: its line, its words on the right.
+pub fn limit(ui: &Ui, theme: &Theme, window: &Window, limit: Option<u64>, units: UnitSystem) {
+    paint_limit(ui.painter(), theme, window, limit, 2.0);
+    if let Some(limit) = limit {
+        limit_words(ui, theme, window, limit, units);
+    }
+}
+
+/// Draws the line of a limit where it is visible; `width` in points.
+pub fn paint_limit(painter: &Painter, theme: &Theme, window: &Window, limit: Option<u64>, width: f32) {
+    if let Some(y) = limit.and_then(|limit| limit_line(window, limit)) {
+        painter.hline(window.rect.x_range(), y, Stroke::new(width, theme.over));
+    }
 }
 
 /// The words of the limit: right of the plot beside its line; where the line is out of sight, a flag at the edge behind

@@ -18,12 +18,12 @@ mod ticks;
 mod window;
 
 pub use areas::{Areas, highest_step, steps_between};
-pub use axes::{BELOW, LEFT, RIGHT, RIGHT_PLAIN, XAxis, YAxis, milliseconds};
+pub use axes::{BELOW, LEFT, RIGHT, RIGHT_PLAIN, XAxis, YAxis, bytes_above, milliseconds};
 pub use fit::Fit;
 pub use input::Reach;
 pub use item::Picture;
-pub use keyboard::{KEYS, has_focus};
-pub use marks::{Cursor, Peak, Strength, flag, paint_peak, range};
+pub use keyboard::{KEYS, steps};
+pub use marks::{Cursor, Peak, Spare, Strength, flag, limit, paint_limit, paint_peaks, range};
 pub use plot::{Chart, Shown};
 pub use readout::{Line, Tone};
 pub use span::Span;

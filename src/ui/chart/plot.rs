@@ -6,7 +6,7 @@ use egui_plot::Plot;
 use super::axes::{self, XAxis, YAxis};
 use super::item::{Item, Layer, Picture};
 use super::keyboard::{self, Events};
-use super::marks::{self, Cursor, Peak};
+use super::marks::{self, Cursor, Peak, Spare};
 use super::readout::{self, Line};
 use super::window::Window;
 use crate::model::UnitSystem;
@@ -23,11 +23,13 @@ pub struct Chart<'a> {
     x: XAxis<'a>,
     y: YAxis,
     has_row: bool,
+    has_cursor: bool,
     picture: Option<Picture>,
     limit: Option<u64>,
     peaks: Vec<Peak>,
     cursors: Vec<Cursor>,
     range: Option<(f64, f64)>,
+    spare: Option<Spare>,
     start: f64,
     events: Option<Events<'a>>,
 }
@@ -44,11 +46,13 @@ impl<'a> Chart<'a> {
             x,
             y: YAxis::Bytes(units),
             has_row: true,
+            has_cursor: true,
             picture: None,
             limit: None,
             peaks: Vec::new(),
             cursors: Vec::new(),
             range: None,
+            spare: None,
             start: window.x.at(0.5),
             events: None,
         }
@@ -65,6 +69,13 @@ impl<'a> Chart<'a> {
     #[must_use]
     pub fn without_row(mut self) -> Self {
         self.has_row = false;
+        self
+    }
+
+    /// Without a cursor: nothing is read off along the horizontal axis, and keys are for the marks.
+    #[must_use]
+    pub fn without_cursor(mut self) -> Self {
+        self.has_cursor = false;
         self
     }
 
@@ -121,6 +132,13 @@ impl<'a> Chart<'a> {
         self
     }
 
+    /// With the room that there is below the limit.
+    #[must_use]
+    pub fn spare(mut self, spare: Option<Spare>) -> Self {
+        self.spare = spare;
+        self
+    }
+
     /// Where the cursor begins when a key first moves it.
     #[must_use]
     pub fn start(mut self, at: f64) -> Self {
@@ -141,7 +159,7 @@ impl<'a> Chart<'a> {
         let rect = window.rect;
         ui.painter().rect_filled(rect, 0.0, theme.panel);
         let ticks = self.y.ticks(&window);
-        axes::grid(ui, theme, &window, &ticks);
+        axes::grid(ui, theme, &window, self.x, &ticks);
         let builder = UiBuilder::new().max_rect(rect).id_salt(self.title);
         let response = self.plot(&mut ui.new_child(builder));
         axes::write_left(ui, theme, &window, &ticks);
@@ -159,8 +177,13 @@ impl<'a> Chart<'a> {
             flag = marks::limit_words(ui, theme, &window, limit, self.units);
             taken.extend(flag);
         }
+        taken.extend(self.spare.map(|spare| marks::spare_words(&painter, theme, &window, spare, self.units)));
         marks::peaks(&painter, theme, &window, &self.peaks, taken);
-        let at = keyboard::take(ui, &response, &window, self.x, self.start, self.events);
+        let at = if self.has_cursor {
+            keyboard::take(ui, &response, &window, self.x, self.start, self.events)
+        } else {
+            keyboard::At::default()
+        };
         let spoken = self.spoken();
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
         Shown {
@@ -199,7 +222,9 @@ impl<'a> Chart<'a> {
         let edges = edges.map(|edge| Layer::Vertical(edge, Stroke::new(1.0, theme.accent)));
         let limit = self.limit.map(|limit| Layer::Horizontal(limit as f64, Stroke::new(2.0, theme.over)));
         let cursors = self.cursors.iter().map(|cursor| Layer::Vertical(cursor.x, cursor.stroke));
-        let layers = picture.into_iter().chain(range).chain(edges).chain(limit).chain(cursors);
+        let ok = theme.ok.gamma_multiply(0.08);
+        let spare = self.spare.map(|spare| Layer::Rows(spare.from as f64, spare.to as f64, ok));
+        let layers = picture.into_iter().chain(spare).chain(range).chain(edges).chain(limit).chain(cursors);
         let items: Vec<Item> = layers.map(|layer| Item::new(window, layer)).collect();
         let shown = plot.show(ui, |plot| {
             plot.set_plot_bounds(window.bounds());
@@ -222,7 +247,8 @@ impl<'a> Chart<'a> {
             words = format!("{words}, limit {}", self.units.capacity(crate::model::Bytes(limit)));
         }
         let last = (window.x.hi - 2.0 * x.middle()).max(window.x.lo);
-        words = format!("{words}, {} {} to {}", x.unit(), x.words(window.x.lo, step), x.words(last, step));
+        let unit = if x.unit().is_empty() { String::new() } else { format!("{} ", x.unit()) };
+        words = format!("{words}, {unit}{} to {}", x.words(window.x.lo, step), x.words(last, step));
         match self.y.range(window) {
             Some(range) => format!("{words}, {range}"),
             None => words,

@@ -1,7 +1,7 @@
 //! Round numbers beside an axis: bytes in one unit, steps and times.
 
 use super::span::Span;
-use crate::model::{Bytes, UnitSystem};
+use crate::model::UnitSystem;
 
 /// Ticks that a byte axis has at most, and no fewer than three where its height allows.
 pub const MOST: usize = 5;
@@ -60,10 +60,8 @@ fn byte_step(span: Span, most: usize, units: UnitSystem) -> Option<f64> {
 
 /// Powers of 1024 (or 1000), for an axis of exponents of two.
 #[must_use]
-pub fn power_ticks(span: Span, units: UnitSystem) -> Vec<Tick> {
-    let step = (units.units()[1].0 as f64).log2();
-    let values = every(span, step).into_iter();
-    values.map(|value| Tick { value, words: units.capacity(Bytes(value.exp2().round() as u64)) }).collect()
+pub fn power_ticks(span: Span, units: UnitSystem) -> Vec<f64> {
+    every(span, (units.units()[1].0 as f64).log2())
 }
 
 fn every(span: Span, step: f64) -> Vec<f64> {

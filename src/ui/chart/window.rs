@@ -24,8 +24,8 @@ impl Window {
     }
 
     /// What `egui_plot` calls the bounds.
-    pub(super) const fn bounds(&self) -> PlotBounds {
-        PlotBounds { min: [self.x.lo, self.y.lo], max: [self.x.hi, self.y.hi] }
+    pub(super) fn bounds(&self) -> PlotBounds {
+        PlotBounds::from_min_max([self.x.lo, self.y.lo], [self.x.hi, self.y.hi])
     }
 
     fn transform(&self) -> PlotTransform {

@@ -26,7 +26,7 @@ impl RowScope {
 
 /// Where one is in the tree of what lives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TreePlace {
+pub struct TreePosition {
     /// By what it divides.
     pub kind: TreeKind,
     /// Names that lead from the root to what fills the view.
@@ -35,7 +35,7 @@ pub struct TreePlace {
 
 /// A place to go back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct Location {
     /// View.
     pub view: &'static str,
     /// Program.
@@ -47,7 +47,7 @@ pub struct Spot {
     /// Pinned step.
     pub step: Option<u32>,
     /// Place in the tree.
-    pub tree: TreePlace,
+    pub tree: TreePosition,
 }
 
 /// State shared by the views of a document.
@@ -94,7 +94,7 @@ pub struct Shared {
     /// A finding of the advisor to unfold.
     pub to_finding: Option<usize>,
     /// Place in the tree of what lives.
-    pub tree: TreePlace,
+    pub tree: TreePosition,
 }
 
 /// Changes to try out: what the what-if view and the advisor share.
@@ -165,7 +165,7 @@ impl Shared {
             capacity: HashMap::new(),
             changes: Changes::default(),
             to_finding: None,
-            tree: TreePlace::default(),
+            tree: TreePosition::default(),
         }
     }
 
@@ -203,8 +203,8 @@ impl Shared {
 
     /// Where one is.
     #[must_use]
-    pub fn spot(&self) -> Spot {
-        Spot {
+    pub fn location(&self) -> Location {
+        Location {
             view: self.view,
             program: self.program,
             color: self.color,
@@ -215,11 +215,11 @@ impl Shared {
     }
 
     /// Goes to a place.
-    pub fn go(&mut self, spot: &Spot) {
-        self.choose(spot.program, spot.color);
-        self.view = spot.view;
-        self.selected = spot.selected;
-        self.step = spot.step;
-        self.tree.clone_from(&spot.tree);
+    pub fn go(&mut self, location: &Location) {
+        self.choose(location.program, location.color);
+        self.view = location.view;
+        self.selected = location.selected;
+        self.step = location.step;
+        self.tree.clone_from(&location.tree);
     }
 }

@@ -3,24 +3,18 @@
 mod advisor;
 mod allocator;
 pub mod buffers;
-mod class;
 mod details;
-mod empty;
 mod failure;
 mod heat;
 mod insights;
 pub mod live;
 pub mod liveness;
-pub mod menu;
 mod overview;
 mod padding;
-mod palette;
 mod pins;
 mod report;
 pub mod runtime;
-mod tile_card;
 mod tile_memory;
-mod tile_overview;
 mod tiles;
 mod timeline;
 mod treemap;
@@ -28,7 +22,8 @@ mod what_if;
 
 use egui::Ui;
 
-use super::session::{Document, ViewContext};
+use super::part::ViewContext;
+use super::session::Document;
 
 /// A view of a document.
 pub struct View {
@@ -87,6 +82,7 @@ pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports
 /// Keys of single views, for the sheet.
 pub const KEYS: &[&[(&str, &str)]] = &[
     super::widget::keys::KEYS,
+    super::chart::KEYS,
     timeline::KEYS,
     heat::KEYS,
     tiles::KEYS,

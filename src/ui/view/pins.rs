@@ -3,15 +3,16 @@
 use egui::{Align, Layout, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::model::BufferId;
+use crate::ui::part::{Action, ViewContext};
 use crate::ui::session::pins::{Asked, MAX_NOTE, PinnedRows};
-use crate::ui::session::{Action, Pin, PinOn, ViewContext};
+use crate::ui::session::{Pin, PinOn};
 use crate::ui::widget::controls::{self, link, link_sized};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Draws the panel.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+    let theme = context.theme;
     ui.label(text("Pins", size::LEAD, Weight::SemiBold, theme.text));
     if context.shared.pins.is_empty() {
         ui.add_space(4.0);
@@ -28,7 +29,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut removed = None;
     for index in 0..context.shared.pins.len() {
         ui.add_space(8.0);
-        if row(ui, context, &theme, index, asked == Some(index)) {
+        if row(ui, context, index, asked == Some(index)) {
             removed = Some(index);
         }
     }
@@ -36,14 +37,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         context.shared.pins.remove(index);
     }
     ui.add_space(12.0);
-    if link(ui, "Copy the list as Markdown", &theme).clicked() {
+    if link(ui, "Copy the list as Markdown", theme).clicked() {
         let list = markdown(context);
         context.actions.push(Action::Copy(list));
     }
 }
 
 /// One pin; returns whether it is to be removed.
-fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, index: usize, ask: bool) -> bool {
+fn row(ui: &mut Ui, context: &mut ViewContext<'_>, index: usize, ask: bool) -> bool {
+    let theme = context.theme;
     let Some(pin) = context.shared.pins.get(index).cloned() else { return false };
     let document = context.document.clone();
     let Some((program, _)) = document.program(pin.program) else { return false };

@@ -270,6 +270,12 @@ pub fn heat(theme: &Theme, share: f32) -> Color32 {
 /// How far the fill of what is not found is mixed into the canvas.
 pub const NO_MATCH: f32 = 0.62;
 
+/// Colour of a box that plays no part.
+#[must_use]
+pub fn dimmed(color: Color32, theme: &Theme) -> Color32 {
+    mix(color, theme.canvas, NO_MATCH)
+}
+
 /// Linear mix in sRGB: 0 is `a`, 1 is `b`.
 #[must_use]
 pub fn mix(a: Color32, b: Color32, share: f32) -> Color32 {
@@ -324,9 +330,9 @@ pub mod space {
     /// Top bar.
     pub const TOP_BAR: f32 = 44.0;
     /// List of open files.
-    pub const SESSION_LIST: f32 = 236.0;
+    pub const PROGRAM_LIST: f32 = 236.0;
     /// The same, folded.
-    pub const SESSION_RAIL: f32 = 44.0;
+    pub const PROGRAM_RAIL: f32 = 44.0;
     /// Tabs.
     pub const TABS: f32 = 36.0;
     /// Panel on the right.

@@ -4,13 +4,14 @@ use egui::{Align2, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::advisor::chips::chips;
 use crate::model::Bytes;
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{Mark, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Draws a line for each chip: what it offers, how much of that the program takes, what is left.
-pub fn show(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
+pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
+    let theme = context.theme;
     let Some(scene) = context.scene().filter(|scene| scene.space.color == 0) else { return };
     let needs = scene.space.xprof.allocated;
     ui.add_space(10.0);

@@ -9,11 +9,12 @@ use egui::{Sense, Ui, Vec2};
 use crate::advisor::{ChangesResults, Finding, Severity};
 use crate::analysis::scope;
 use crate::model::BufferId;
-use crate::ui::session::{Action, Document, ViewContext};
+use crate::ui::part::{Action, ViewContext, colors};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Which findings are unfolded.
 #[derive(Default)]
@@ -46,7 +47,7 @@ pub fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
 
 /// Draws the findings.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+    let theme = context.theme;
     let Some(advice) = context.advice() else { return };
     let mut state = context.locals.take::<State>();
     if !state.began {
@@ -65,11 +66,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let words = format!("{}.", plan.summary.replace('`', ""));
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, color)).wrap());
         ui.add_space(4.0);
-        if link(ui, "Show it in What if", &theme).clicked() {
+        if link(ui, "Show it in What if", theme).clicked() {
             context.shared.changes.on.clone_from(&plan.edits);
             context.go("whatif");
         }
-        rule(ui, &theme);
+        rule(ui, theme);
     }
     let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
     let findings: Vec<(usize, &Finding)> = advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect();
@@ -78,14 +79,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
     }
     for (i, finding) in findings {
-        one(ui, context, &theme, &mut state, i, finding);
-        rule(ui, &theme);
+        one(ui, context, &mut state, i, finding);
+        rule(ui, theme);
     }
-    chips::show(ui, context, &theme);
+    chips::show(ui, context);
     context.locals.put(state);
 }
 
-fn one(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, i: usize, finding: &Finding) {
+fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, finding: &Finding) {
+    let theme = context.theme;
     let open = state.open.contains(&i);
     let units = context.options.units;
     ui.horizontal(|ui| {
@@ -130,7 +132,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
         }
     }
     if open {
-        body(ui, context, theme, finding);
+        body(ui, context, finding);
     }
     ui.add_space(3.0);
     ui.horizontal_wrapped(|ui| {
@@ -186,13 +188,14 @@ fn marked(words: &str, color: egui::Color32) -> egui::text::LayoutJob {
     job
 }
 
-fn body(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Finding) {
+fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
+    let theme = context.theme;
     let units = context.options.units;
     let line = |ui: &mut Ui, words: &str, color| {
         ui.add(egui::Label::new(marked(words, color)).wrap());
     };
     line(ui, &finding.why, theme.text2);
-    evidence(ui, context, theme, finding);
+    evidence(ui, context, finding);
     if let Some(after) = finding.peak_after_bytes {
         let fits = match finding.fits_after {
             Some(true) => "; fits then",
@@ -229,7 +232,8 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Fin
 }
 
 /// The largest buffers a finding rests on, each a link to its place in time.
-fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Finding) {
+fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let program = scene.program;
     if finding.program != Some(context.shared.program) {
@@ -242,7 +246,7 @@ fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: 
         if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(rect, 0.0, theme.hover);
         }
-        let slot = super::palette::slot_of_class(scene.analysis.class_now(program, buffer));
+        let slot = colors::slot_of_class(scene.analysis.class_now(program, buffer));
         let swatch =
             egui::Rect::from_center_size(egui::Pos2::new(rect.left() + 6.0, rect.center().y), Vec2::splat(9.0));
         paint_swatch(ui.painter(), swatch, slot, theme);

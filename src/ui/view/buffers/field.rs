@@ -3,7 +3,7 @@
 use egui::{Key, Modifiers, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::table::{BufferTable, Filter, complete};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size, space};
@@ -37,7 +37,8 @@ impl State {
     }
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, table: Option<&BufferTable>, state: &mut State) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&BufferTable>, state: &mut State) {
+    let theme = context.theme;
     let id = ui.scope_id().with("buffer filter");
     let has_focus = ui.memory(|memory| memory.has_focus(id));
     let offers = if has_focus { offers(context, table, state) } else { Vec::new() };

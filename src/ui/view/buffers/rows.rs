@@ -6,7 +6,9 @@ use std::sync::Arc;
 use super::State;
 use crate::analysis::table::{BufferTable, Filter, Order, Shown, arrange};
 use crate::model::BufferId;
-use crate::ui::session::{Job, RowScope, Scene, ViewContext};
+use crate::ui::part::{Scene, ViewContext};
+use crate::ui::session::RowScope;
+use crate::ui::work::Job;
 
 /// What the lines depend on.
 #[derive(Clone, PartialEq)]

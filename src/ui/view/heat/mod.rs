@@ -13,10 +13,10 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
 use crate::model::{Bytes, percent};
-use crate::ui::session::ViewContext;
+use crate::ui::part::{ViewContext, empty, menu};
 use crate::ui::widget::controls::{self, segmented};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 use crate::ui::widget::{heat_legend, heat_map};
 use legend::Totals;
 use metric::Metric;
@@ -48,16 +48,15 @@ struct State {
 }
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
     if context.scene().is_none() {
-        return super::empty::without_memory(ui, context, &theme);
+        return empty::without_memory(ui, context);
     }
     let mut state = context.locals.take::<State>();
     let of = (Arc::as_ptr(context.document) as usize, context.shared.program);
     if state.of != of {
         state = State { of, metric: state.metric, ..State::default() };
     }
-    draw(ui, context, &theme, &mut state);
+    draw(ui, context, &mut state);
     context.locals.put(state);
 }
 
@@ -71,12 +70,13 @@ fn spaces(context: &ViewContext<'_>) -> Vec<(i64, String)> {
     spaces.into_iter().map(|space| (space.color, space.name.clone())).collect()
 }
 
-fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     let full = ui.max_rect();
     let all = spaces(context);
     let tools_rect = Rect::from_min_size(full.min + Vec2::new(16.0, 9.0), Vec2::new(full.width() - 32.0, 26.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools_rect).id_salt("heat tools"));
-    let wants_all = tools(&mut child, context, theme, state, all.len());
+    let wants_all = tools(&mut child, context, state, all.len());
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
     let shown: Vec<&(i64, String)> = match state.zoom.and_then(|zoom| all.iter().find(|space| space.0 == zoom)) {
         Some(space) => vec![space],
@@ -119,7 +119,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
             is_only: shown.len() == 1,
             has_keys: keys == Some(color),
         };
-        let outcome = panel.show(ui, context, theme, state.panels.entry(color).or_default(), wants_all);
+        let outcome = panel.show(ui, context, state.panels.entry(color).or_default(), wants_all);
         if let Some(shown) = &outcome.shown {
             totals.add(shown, panel::capacity(context, color), data.map.points);
         }
@@ -130,9 +130,9 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         aimed = aimed.or(outcome.aimed);
     }
     if let Some((buffer, place)) = aimed {
-        super::menu::aim(context, buffer, place);
+        menu::aim(context, buffer, place);
     }
-    super::menu::show(ui, context, room, under.filter(|_| context.shared.hovered == under));
+    menu::show(ui, context, room, under.filter(|_| context.shared.hovered == under));
     if let Some(color) = zoom {
         state.zoom = if state.zoom.is_none() && all.len() > 1 { Some(color) } else { None };
         if state.zoom.is_some() {
@@ -140,11 +140,12 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         }
     }
     let rect = Rect::from_min_max(Pos2::new(room.left(), room.bottom() + 8.0), full.max - Vec2::new(16.0, 8.0));
-    legend::show(ui, context, theme, state.metric, &totals, rect);
+    legend::show(ui, context, state.metric, &totals, rect);
 }
 
 /// Returns whether all of everything is asked for.
-fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, spaces: usize) -> bool {
+fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, spaces: usize) -> bool {
+    let theme = context.theme;
     let mut all = false;
     ui.horizontal(|ui| {
         let words: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();

@@ -7,13 +7,14 @@ use egui::{Pos2, Rect, Ui, Vec2};
 
 use crate::analysis::tiles::{TileAnalysis, step_bytes};
 use crate::model::{Bytes, NO_ROW, TileMemory, TileProgram, thousands};
-use crate::ui::session::{Locals, Shared, ViewContext};
-use crate::ui::widget::axis::Span;
+use crate::ui::chart::{self, Span};
+use crate::ui::part::ViewContext;
+use crate::ui::session::{Locals, Shared};
 use crate::ui::widget::controls::{self, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{Slot, size};
 
 /// Keys of this view, for the sheet.
 pub const KEYS: &[(&str, &str)] = &[
@@ -53,7 +54,6 @@ pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
 
 /// Draws the view.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
@@ -67,7 +67,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         state.rows = rows(memory, &state);
         state.rows_of = Some(wanted);
     }
-    draw(ui, context, &theme, memory, tiles, &mut state);
+    draw(ui, context, memory, tiles, &mut state);
     context.locals.put(state);
 }
 
@@ -99,24 +99,18 @@ fn program(memory: &TileMemory, step: u32) -> Option<&TileProgram> {
     memory.programs.get(node.program as usize).filter(|_| node.program != NO_ROW)
 }
 
-fn draw(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    memory: &TileMemory,
-    tiles: &TileAnalysis,
-    state: &mut State,
-) {
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, state: &mut State) {
     let full = ui.max_rect().shrink2(Vec2::new(20.0, 12.0));
     let head = Rect::from_min_size(full.min, Vec2::new(full.width(), 74.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("liveness head"));
-    headline(&mut child, context, theme, memory, tiles, state);
+    headline(&mut child, context, memory, tiles, state);
+    let right = if tiles.limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
     let plot = Rect::from_min_max(
-        Pos2::new(full.left() + 62.0, head.bottom() + 8.0),
-        Pos2::new(full.right(), head.bottom() + 8.0 + (full.height() - 110.0) * 0.46),
+        Pos2::new(full.left() + chart::LEFT, head.bottom() + 8.0),
+        Pos2::new(full.right() - right, head.bottom() + 8.0 + (full.height() - 110.0) * 0.46),
     );
     if plot.height() > 40.0 && plot.width() > 80.0 {
-        curve::show(ui, context, theme, memory, tiles, state, plot);
+        curve::show(ui, context, memory, tiles, state, plot);
     }
     let below = Rect::from_min_max(Pos2::new(full.left(), plot.bottom() + 30.0), full.max);
     if below.height() < 60.0 {
@@ -126,19 +120,13 @@ fn draw(
     let left = Rect::from_min_max(below.min, Pos2::new(split - 10.0, below.bottom()));
     let right = Rect::from_min_max(Pos2::new(split + 10.0, below.top()), below.max);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(left).id_salt("liveness steps"));
-    tables::steps(&mut child, context, theme, memory, tiles, state);
+    tables::steps(&mut child, context, memory, tiles, state);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(right).id_salt("liveness tree"));
-    tables::tree(&mut child, context, theme, memory, state);
+    tables::tree(&mut child, context, memory, state);
 }
 
-fn headline(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    memory: &TileMemory,
-    tiles: &TileAnalysis,
-    state: &mut State,
-) {
+fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, state: &mut State) {
+    let theme = context.theme;
     let Some(peak) = tiles.peak else { return };
     let whole = peak.bytes.saturating_add(tiles.always_live.unwrap_or(0));
     ui.horizontal(|ui| {

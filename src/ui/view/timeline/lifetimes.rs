@@ -6,20 +6,21 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 use rayon::slice::ParallelSliceMut as _;
 
-use super::super::menu;
 use super::{AT_ONCE, Groups, Places, map};
 use crate::analysis::contributors::contributors;
 use crate::analysis::pyramid::MaxPyramid;
 use crate::analysis::scope;
 use crate::analysis::steps::Steps;
 use crate::model::{BufferId, Bytes, thousands};
-use crate::ui::session::{Document, Job, LaterRaster, Lit, RowScope, Scene, SpaceData, ViewContext, Window};
-use crate::ui::widget::axis::Span;
+use crate::ui::chart::{Span, Window, YAxis};
+use crate::ui::part::{Scene, ViewContext, menu};
+use crate::ui::session::{Document, RowScope};
 use crate::ui::widget::controls::{self, paint_cut, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Slot, Theme, mix, size};
+use crate::ui::work::{DeferredPicture, Job, Lit, Sheet, SpaceData};
 
 /// Height of a row.
 const ROW: f32 = 20.0;
@@ -86,7 +87,7 @@ pub struct State {
     top: f64,
     rows: Option<(Key, Job<Arc<Rows>>)>,
     shown: Arc<Rows>,
-    picture: LaterRaster<()>,
+    picture: DeferredPicture<()>,
     names: HashMap<BufferId, String>,
     last_selected: Option<BufferId>,
 }
@@ -99,19 +100,19 @@ pub fn rows_of(band: Rect) -> Rect {
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     data: &Arc<SpaceData>,
     groups: &Groups,
     places: &Places,
 ) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let band = places.lifetimes;
     let rect = rows_of(band);
     let head =
         Rect::from_min_max(Pos2::new(band.left() - 56.0, band.top() - 22.0), Pos2::new(band.right(), rect.top() - 2.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("lifetimes head"));
-    switches(&mut child, context, theme, state);
+    switches(&mut child, context, state);
     update(context, scene, state, data, groups);
     if rect.height() < ROW {
         return;
@@ -126,7 +127,7 @@ pub fn show(
         (context.shared.program, context.shared.color),
         Arc::as_ptr(&rows) as usize,
         Arc::as_ptr(context.document) as usize,
-        (theme.dark, groups.spread().names.len()),
+        (theme.dark, groups.stacked().names.len()),
         context.find_key(),
     );
     let window = Window { rect, x: places.x, y };
@@ -139,10 +140,9 @@ pub fn show(
         lit: context.lit(),
     };
     let at_once = count <= AT_ONCE;
-    state
-        .picture
-        .show(ui, context.work, window, "lifetimes", key, theme.panel, at_once, move |raster| painted.paint(raster));
-    controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.bottom() + 1.0)), theme.line2);
+    let sheet = Sheet { window, name: "lifetimes", ground: theme.panel, at_once };
+    state.picture.show(ui, context.work, sheet, key, move |raster| painted.paint(raster));
+    YAxis::Plain.draw(ui, theme, &window);
     if count == 0 {
         let words = if state.rows.is_some() { "" } else { "No buffer lives here: choose another step, or all." };
         let font = Weight::Regular.at(size::BODY);
@@ -155,13 +155,14 @@ pub fn show(
         let line = Rect::from_min_size(Pos2::new(rect.left(), top), Vec2::new(rect.width(), ROW));
         let sensed = line.intersect(clip);
         if sensed.height() >= 2.0 {
-            one(ui, context, theme, state, scene, data, groups, places, &rows, row, line, sensed);
+            one(ui, context, state, scene, data, groups, places, &rows, row, line, sensed);
         }
     }
     bar(ui, theme, state, rect, count, visible);
 }
 
-fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         ui.label(text("Lifetimes", size::SMALL, Weight::SemiBold, theme.text));
         let at_step = format!("At step {}", thousands(context.step().into()));
@@ -349,7 +350,6 @@ fn paint_group(raster: &mut Raster, theme: &Theme, group: &Group, x: Span, (top,
 fn one(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     scene: Scene<'_>,
     data: &SpaceData,
@@ -360,6 +360,7 @@ fn one(
     line: Rect,
     sensed: Rect,
 ) {
+    let theme = context.theme;
     let index = rows.lines[row] as usize;
     let group = rows.groups.get(index);
     let (buffer, start, end, bytes, slot) = match (group, data.map.boxes.get(index)) {
@@ -447,8 +448,7 @@ fn one(
     if response.hovered() {
         context.shared.hovered = Some(buffer);
         if let Some(at) = response.hover_pos() {
-            context.shared.cursor =
-                Some((places.point_at(at.x).floor().max(0.0) as u32).min(data.map.points.saturating_sub(1)));
+            context.shared.cursor = Some(places.window().step_at(at.x, data.map.points));
         }
     }
     let item = data.box_of(buffer).copied();
@@ -463,7 +463,7 @@ fn one(
             );
             ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
         } else if let Some(item) = item {
-            map::tooltip(ui, context, theme, scene, &item);
+            map::tooltip(ui, context, scene, &item);
         }
     });
 }

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use egui::{Rect, Ui};
 
-use super::super::{menu, palette};
 use crate::analysis::tree::Tree;
 use crate::analysis::{scope, unpadded};
 use crate::model::{BufferId, Bytes, Program, UnitSystem, percent, thousands};
-use crate::ui::session::{Job, Scene, ViewContext};
+use crate::ui::part::{Scene, ViewContext, colors, menu};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+use crate::ui::work::Job;
 
 /// Height from which a view has room for the table, and the most it takes.
 const ROOM: f32 = 470.0;
@@ -84,7 +84,7 @@ pub fn show(
     rect: Rect,
 ) {
     update(context, tree, of, state);
-    let theme = Theme::of(ui.ctx());
+    let theme = context.theme;
     let mut ui = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("list"));
     let buffers = Arc::clone(&state.buffers);
     ui.horizontal(|ui| {
@@ -132,7 +132,7 @@ pub fn show(
         |row, column| {
             let buffer = buffers[row];
             let bytes = size_of(buffer);
-            let slot = palette::slot_of_class(scene.analysis.class_now(scene.program, buffer));
+            let slot = colors::slot_of_class(scene.analysis.class_now(scene.program, buffer));
             let is_lit = !context.is_finding() || context.matches(buffer);
             let point = |point: Option<u32>| point.map_or_else(|| "\u{2013}".to_owned(), |p| thousands(p.into()));
             match column {

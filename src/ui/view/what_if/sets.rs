@@ -3,13 +3,14 @@
 use egui::{Margin, Ui, Vec2};
 
 use crate::analysis::what_if::EditSet;
-use crate::ui::session::{Action, TextFile, ViewContext};
+use crate::ui::part::{Action, TextFile, ViewContext};
 use crate::ui::widget::controls::{button, cut_label, link, link_sized};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::widget::theme::{size, space};
 
 /// Draws the sets; `name` is what is being written.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mut String) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
+    let theme = context.theme;
     ui.add_space(16.0);
     ui.horizontal(|ui| {
         ui.label(text("Sets of changes", size::SMALL, Weight::Medium, theme.text2));
@@ -35,7 +36,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mu
             ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).wrap());
         }
     } else {
-        field(ui, context, theme, name);
+        field(ui, context, name);
     }
     let mut gone = None;
     for (i, set) in context.shared.changes.saved.clone().iter().enumerate() {
@@ -70,7 +71,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mu
 }
 
 /// The field for a name, with its button.
-fn field(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mut String) {
+fn field(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         let width = (ui.available_width() - 84.0).max(60.0);
         let edit = egui::TextEdit::singleline(name)
