@@ -11,7 +11,7 @@ use highwater::analysis::what_if::{Edit, EditSet};
 use highwater::decode::{DecodeError, Session};
 use highwater::export::report::{self, Format};
 use highwater::export::{self};
-use highwater::model::{Bytes, Capacity, Profile, SourceInfo, parse_size};
+use highwater::model::{Bytes, Capacity, MemorySpace, Profile, SourceInfo, parse_size};
 use highwater::source::Progress;
 use highwater::ui::app::{self, App, DeepLink, Source};
 use highwater::ui::session::{Options, Pin, ThemeChoice};
@@ -379,12 +379,16 @@ fn fail(builder: &mut report::Builder<'_>, name: &str, path: Option<&Path>, erro
 }
 
 fn override_capacity(profile: &mut Profile, bytes: Bytes) {
-    profile.device.capacities.retain(|capacity| capacity.color != 0);
+    profile.device.capacities.retain(|capacity| capacity.color != MemorySpace::HBM);
     if let Some(tiles) = &mut profile.tiles {
         tiles.target.bytes_per_tile = Some(bytes.0);
         tiles.target.evidence = Some("given with --capacity".to_owned());
     }
-    profile.device.capacities.push(Capacity { color: 0, bytes, evidence: "given with --capacity".to_owned() });
+    profile.device.capacities.push(Capacity {
+        color: MemorySpace::HBM,
+        bytes,
+        evidence: "given with --capacity".to_owned(),
+    });
 }
 
 fn print_report(sources: &[Source], args: &ReportArgs) -> ExitCode {

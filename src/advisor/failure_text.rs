@@ -1,8 +1,9 @@
 //! Rules on out-of-memory messages: what the message itself says about the cause, where no dump tells more.
 
 use super::finding::{ChangesResults, Finding, Severity};
+use super::remedies::remedies;
 use super::{Rule, Subject};
-use crate::model::{Bytes, Failure};
+use crate::model::{Bytes, Failure, FailureKind, MemorySpace};
 
 /// The rules.
 pub const RULES: &[Rule] = &[
@@ -17,24 +18,26 @@ const ERROR_0100: &str = "E0100: runtime buffer allocation failure, https://open
 const ERROR_0101: &str = "E0101: runtime program allocation failure, https://openxla.org/xla/errors/error_0101";
 const ERROR_1001: &str = "E1001: scoped VMEM OOM, https://openxla.org/xla/errors/error_1001";
 
-/// Feature width below which SparseCore's tables are padded: 32 bytes.
-const SC_ROW: u64 = 32;
-
-fn errors<'a>(subject: &Subject<'a>, kinds: &'static [&'static str]) -> impl Iterator<Item = &'a Failure> {
-    subject.profile.failures.iter().filter(move |failure| failure.is_error && kinds.contains(&failure.kind))
+/// The failures of some kinds, by row.
+fn errors<'a>(subject: &Subject<'a>, kinds: &'static [FailureKind]) -> impl Iterator<Item = (usize, &'a Failure)> {
+    let failures = subject.profile.failures.iter().enumerate();
+    failures.filter(move |(_, failure)| failure.is_error && kinds.contains(&failure.kind))
 }
 
-fn critical(rule: &'static str, reference: &'static str) -> Finding {
-    Finding { severity: Severity::Critical, reference, ..Finding::new(rule) }
+/// The main finding about a failure, with its remedies.
+fn critical(rule: &'static str, reference: &'static str, subject: &Subject<'_>, row: usize) -> Finding {
+    let change = remedies(&subject.profile.failures[row], subject.profile).change;
+    let advice = change.into_iter().map(|remedy| remedy.text).collect();
+    Finding { severity: Severity::Critical, reference, failure: Some(row), advice, ..Finding::new(rule) }
 }
 
 /// E0100: is there too little, or is it in pieces?
 fn runtime_allocation(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    for failure in errors(subject, &["tpu_runtime_alloc"]) {
+    for (row, failure) in errors(subject, &[FailureKind::TpuRuntimeAlloc]) {
         let (Some(wanted), Some(free)) = (failure.bytes("requested"), failure.bytes("free")) else { continue };
         let hole = failure.bytes("largest_free");
         if free >= wanted {
-            let mut finding = critical("fragmentation", ERROR_0100);
+            let mut finding = critical("fragmentation", ERROR_0100, subject, row);
             finding.title = format!("{} are free, but not in one piece of {}", free.short(), wanted.short());
             finding.why = match hole {
                 Some(hole) => format!(
@@ -43,23 +46,11 @@ fn runtime_allocation(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 ),
                 None => "There is more free than is asked for, so it is in pieces. Many small arrays that live long lie between them.".to_owned(),
             };
-            finding.advice = vec![
-                "make large, long-lived arrays first and small ones after them".to_owned(),
-                "join many small arrays into few large ones, or let go of results that are no longer used".to_owned(),
-                "restart the process between phases that allocate differently (evaluation, then training)".to_owned(),
-                "`--tpu_log_allocations_on_oom` prints every allocation when it fails".to_owned(),
-            ];
             findings.push(finding);
         } else {
-            let mut finding = critical("hbm_shortage", ERROR_0100);
+            let mut finding = critical("hbm_shortage", ERROR_0100, subject, row);
             finding.title = format!("{} are free, {} are asked for: there is too little", free.short(), wanted.short());
             finding.why = "The runtime has already waited for arrays to be freed and has unloaded programs to make room; what is left is held by arrays that are still referenced.".to_owned();
-            finding.advice = vec![
-                "look for arrays that are kept by accident: `jax.live_arrays()`, or a memory profile (`jax.profiler.save_device_memory_profile`)".to_owned(),
-                "donate arguments of the step, divide parameters over more devices, or make the batch or the context smaller".to_owned(),
-                "save checkpoints in pieces instead of copying the whole state at once".to_owned(),
-                "`--tpu_log_allocations_on_oom` prints every allocation when it fails".to_owned(),
-            ];
             finding.at_stake_bytes = Some(wanted.saturating_sub(free));
             findings.push(finding);
         }
@@ -68,10 +59,10 @@ fn runtime_allocation(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// E0101: the program itself found no room.
 fn program_load(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    for failure in errors(subject, &["tpu_runtime_load", "tpu_runtime_reserve"]) {
+    for (row, failure) in errors(subject, &[FailureKind::TpuRuntimeLoad, FailureKind::TpuRuntimeReserve]) {
         let Some(wanted) = failure.bytes("requested") else { continue };
         let name = failure.text("program").map(|name| format!(" `{name}`")).unwrap_or_default();
-        let mut finding = critical("program_size", ERROR_0101);
+        let mut finding = critical("program_size", ERROR_0101, subject, row);
         finding.title = format!("The program{name} itself needs {} and finds no room", wanted.short());
         let part = |key: &str, words: &str| failure.bytes(key).map(|bytes| format!("{} {words}", bytes.short()));
         let parts: Vec<String> =
@@ -83,12 +74,6 @@ fn program_load(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             "A loaded program keeps memory for its code, constants and temporaries beside the arrays{}. Arrays drive programs out, so one that loaded once can fail later.",
             if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
         );
-        finding.advice = vec![
-            "let go of arrays before the program runs: it is loaded again when it is called".to_owned(),
-            "fewer compiled variants at once: pad inputs to few shapes, so that fewer programs stay loaded".to_owned(),
-            "a `scan` over layers instead of an unrolled loop makes the code smaller; constants belong into arguments"
-                .to_owned(),
-        ];
         finding.at_stake_bytes = failure.bytes("free").map(|free| wanted.saturating_sub(free));
         findings.push(finding);
     }
@@ -96,11 +81,11 @@ fn program_load(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// E1000, scenario 1: TensorCore and SparseCore together.
 fn cores(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    for failure in errors(subject, &["tpu_tc_sc_hbm"]) {
+    for (row, failure) in errors(subject, &[FailureKind::TpuTcScHbm]) {
         let (Some(tensor), Some(sparse)) = (failure.bytes("tensorcore"), failure.bytes("sparsecore")) else { continue };
         let capacity = failure.bytes("capacity");
         let over = capacity.map(|c| (tensor + sparse).saturating_sub(c));
-        let mut finding = critical("sparsecore_balance", super::case::ERROR_1000);
+        let mut finding = critical("sparsecore_balance", super::case::ERROR_1000, subject, row);
         let of = capacity.map(|c| format!(" of {}", c.short())).unwrap_or_default();
         finding.title = format!("SparseCore wants {}, TensorCore {}{of}", sparse.short(), tensor.short());
         let mostly_sparse = sparse.0 / 2 >= tensor.0;
@@ -112,23 +97,6 @@ fn cores(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         } else {
             "Neither part is excessive alone; the sum is more than there is.".to_owned()
         };
-        if !mostly_tensor {
-            finding.advice.push(
-                "SparseCore stack: `--xla_sc_num_serialized_tables_to_optimize_hbm` handles tables one after the other; it grows with feature width, `max_unique_nz_per_row` and replicas".to_owned(),
-            );
-            finding.advice.push(format!(
-                "tables are padded to {SC_ROW} bytes a row (8 floats): join features narrower than that"
-            ));
-            finding.advice.push(
-                "fewer batches fetched ahead (`maximum_parallel_iterations`), and tables divided over all chips"
-                    .to_owned(),
-            );
-        }
-        if !mostly_sparse {
-            finding
-                .advice
-                .push("TensorCore: donate arguments, checkpoint activations, smaller micro-batches".to_owned());
-        }
         finding.at_stake_bytes = over;
         finding.changes_results = ChangesResults::No;
         findings.push(finding);
@@ -137,9 +105,9 @@ fn cores(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// E1001: a kernel's scratch.
 fn scoped_vmem(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    for failure in errors(subject, &["tpu_scoped_vmem"]) {
-        let mut finding = critical("scoped_vmem", ERROR_1001);
-        finding.color = 1;
+    for (row, failure) in errors(subject, &[FailureKind::TpuScopedVmem]) {
+        let mut finding = critical("scoped_vmem", ERROR_1001, subject, row);
+        finding.color = MemorySpace::VMEM;
         let (used, limit) = (failure.bytes("used"), failure.bytes("capacity"));
         finding.title = match (used, limit) {
             (Some(used), Some(limit)) => {
@@ -151,10 +119,6 @@ fn scoped_vmem(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             "Scratch of one kernel is limited apart from what VMEM holds otherwise{}.",
             failure.text("tag").map(|tag| format!("; it is for {tag}")).unwrap_or_default()
         );
-        finding.advice = vec![
-            "smaller blocks (`BlockSpec`), fewer buffers in flight, narrower accumulators".to_owned(),
-            "`--xla_tpu_scoped_vmem_limit_kib` raises the limit; what one kernel takes is missing elsewhere".to_owned(),
-        ];
         finding.at_stake_bytes = used.zip(limit).map(|(used, limit)| used.saturating_sub(limit));
         findings.push(finding);
     }
@@ -165,7 +129,7 @@ fn listing(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if subject.profile.programs.iter().any(|program| program.has_buffer_assignment && !program.is_listing) {
         return;
     }
-    for failure in errors(subject, &["tpu_hbm_listing"]) {
+    for (row, failure) in errors(subject, &[FailureKind::TpuHbmListing]) {
         let Some(capacity) = failure.bytes("capacity").filter(|c| c.0 > 0) else { continue };
         let mut sizes: Vec<(Bytes, Option<&str>)> = failure
             .allocations
@@ -177,38 +141,31 @@ fn listing(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let padding = padding.fold(0, u64::saturating_add);
         let Some(&(largest, name)) = sizes.first() else { continue };
         if largest.0 > capacity.0 / 2 {
-            let mut finding = critical("oversized", super::case::ERROR_1000);
+            let mut finding = critical("oversized", super::case::ERROR_1000, subject, row);
             finding.title = format!("One allocation takes {}, more than half of {}", largest.short(), capacity.short());
             finding.why = format!(
                 "The largest is {}. One allocation above half of the memory is rarely a matter of capacity: mostly something is replicated, divided by the wrong mesh shape, or kept for debugging.",
                 name.map_or_else(|| "not named".to_owned(), |name| format!("`{name}`"))
             );
-            finding.advice = vec![
-                "check the mesh and the sharding of what makes it".to_owned(),
-                "remove `jax.debug.print` and other callbacks on it".to_owned(),
-            ];
             finding.at_stake_bytes = Some(largest);
             finding.changes_results = ChangesResults::Maybe;
             findings.push(finding);
         } else {
-            let mut finding = critical("aggregate", super::case::ERROR_1000);
+            let mut finding = critical("aggregate", super::case::ERROR_1000, subject, row);
             finding.title =
                 format!("No allocation stands out: the sum of many is too large (the largest {})", largest.short());
             finding.why =
                 "Each listed allocation is under half of the memory; the program is too large as a whole.".to_owned();
-            finding.advice = vec![
-                "smaller batch or micro-batches, donation of arguments, bfloat16, `jax.checkpoint`".to_owned(),
-                "open the dump of the same run (`--xla_dump_to`): it shows which of these saves how much".to_owned(),
-            ];
             finding.at_stake_bytes = failure.bytes("exceeded");
             finding.changes_results = ChangesResults::Maybe;
             findings.push(finding);
         }
         if padding.saturating_mul(10) > capacity.0 {
-            let mut finding = critical("padding", super::case::ERROR_1000);
+            // The remedies stand with the finding before.
+            let mut finding =
+                Finding { advice: Vec::new(), ..critical("padding", super::case::ERROR_1000, subject, row) };
             finding.title = format!("{} of the listed allocations are padding", Bytes(padding).short());
             finding.why = "Small minor dimensions are filled up to the tile (128 lanes, 8 rows).".to_owned();
-            finding.advice = vec!["merge small dimensions, or make them multiples of 128 and 8".to_owned()];
             finding.at_stake_bytes = Some(Bytes(padding));
             finding.changes_results = ChangesResults::Maybe;
             findings.push(finding);
@@ -224,7 +181,7 @@ mod tests {
 
     const GIB: u64 = 1 << 30;
 
-    fn failure(kind: &'static str, sizes: &[(&'static str, u64)]) -> Failure {
+    fn failure(kind: FailureKind, sizes: &[(&'static str, u64)]) -> Failure {
         let size = |bytes| FailureValue::Size(PrintedSize { text: None, bytes: Bytes(bytes) });
         let fields = sizes.iter().map(|&(key, bytes)| (key, size(bytes))).collect();
         Failure { kind, is_error: true, fields, ..Failure::default() }
@@ -238,7 +195,7 @@ mod tests {
 
     #[test]
     fn shortage_and_fragmentation_are_told_apart() {
-        let request = |free| failure("tpu_runtime_alloc", &[("requested", 8 << 20), ("free", free)]);
+        let request = |free| failure(FailureKind::TpuRuntimeAlloc, &[("requested", 8 << 20), ("free", free)]);
         assert_eq!(rules(request(6 << 20)), ["hbm_shortage"]);
         assert_eq!(rules(request(9 << 20)), ["fragmentation"]);
         let warning = Failure { is_error: false, ..request(6 << 20) };
@@ -247,17 +204,23 @@ mod tests {
 
     #[test]
     fn programs_cores_and_kernels_have_their_rules() {
-        assert_eq!(rules(failure("tpu_runtime_load", &[("requested", GIB), ("free", 1 << 20)])), ["program_size"]);
+        assert_eq!(
+            rules(failure(FailureKind::TpuRuntimeLoad, &[("requested", GIB), ("free", 1 << 20)])),
+            ["program_size"]
+        );
         let cores = [("tensorcore", 35 * GIB), ("sparsecore", 174 * GIB), ("capacity", 95 * GIB)];
-        assert_eq!(rules(failure("tpu_tc_sc_hbm", &cores)), ["sparsecore_balance"]);
-        assert_eq!(rules(failure("tpu_scoped_vmem", &[("used", 20 << 20), ("capacity", 16 << 20)])), ["scoped_vmem"]);
-        assert!(rules(failure("torch_cuda", &[("requested", GIB)])).is_empty());
+        assert_eq!(rules(failure(FailureKind::TpuTcScHbm, &cores)), ["sparsecore_balance"]);
+        assert_eq!(
+            rules(failure(FailureKind::TpuScopedVmem, &[("used", 20 << 20), ("capacity", 16 << 20)])),
+            ["scoped_vmem"]
+        );
+        assert!(rules(failure(FailureKind::TorchCuda, &[("requested", GIB)])).is_empty());
     }
 
     #[test]
     fn a_listing_has_one_giant_or_many() {
         let listed = |sizes: &[u64]| {
-            let mut listing = failure("tpu_hbm_listing", &[("capacity", 16 * GIB), ("exceeded", GIB)]);
+            let mut listing = failure(FailureKind::TpuHbmListing, &[("capacity", 16 * GIB), ("exceeded", GIB)]);
             listing.allocations = sizes
                 .iter()
                 .map(|&bytes| ListedAllocation {

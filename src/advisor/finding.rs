@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::analysis::what_if::Edit;
-use crate::model::{BufferId, Bytes};
+use crate::model::{BufferId, Bytes, MemorySpace};
 
 /// Something to change, or to know.
 #[derive(Debug, Clone, Default)]
@@ -32,8 +32,10 @@ pub struct Finding {
     pub changes_results: ChangesResults,
     /// Program of the profile it is about; `None` for the profile as a whole.
     pub program: Option<usize>,
+    /// Out-of-memory message of the profile it is about; its remedies are [`Self::advice`].
+    pub failure: Option<usize>,
     /// Memory space it is about (colour).
-    pub color: i64,
+    pub color: MemorySpace,
     /// The evidence: buffers of that program, largest first.
     pub buffers: Vec<BufferId>,
     /// The evidence on an IPU: tiles.
@@ -87,6 +89,16 @@ pub enum ChangesResults {
 }
 
 impl ChangesResults {
+    /// In words, beside a remedy.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::No => "results stay the same",
+            Self::Maybe => "may change results",
+            Self::Yes => "changes results",
+        }
+    }
+
     /// The word in the report.
     #[must_use]
     pub const fn name(self) -> &'static str {

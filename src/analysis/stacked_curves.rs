@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use super::class::Class;
 use super::grouping::GroupedCurves;
 use super::map::MemoryMap;
+use super::names::scope;
 use super::program::{ProgramAnalysis, SpaceAnalysis, category};
 use super::pyramid::MaxPyramid;
-use super::scope;
 use crate::model::{BufferId, Category, Program};
 
 /// By what stacked areas are divided.
@@ -64,6 +64,7 @@ impl Grouping {
 const MAX_GROUPS: usize = 8;
 
 /// Stacked curves with the names of their groups.
+#[derive(Debug)]
 pub struct StackedCurves {
     /// Names, in the order in which they are stacked; the last may be "other".
     pub names: Vec<String>,

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
 use super::class::Class;
+use super::names::scope;
 use super::program::{ProgramAnalysis, category, unpadded};
-use super::scope;
 use crate::model::{BufferId, Bytes, Program};
 
 /// By what a tree divides.

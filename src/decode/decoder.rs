@@ -13,10 +13,53 @@ pub struct Context<'a> {
     pub reporter: &'a Reporter,
 }
 
+/// Files that a decoder reads, for people: the first screen, the drop overlay and the dialog are made from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Reads {
+    /// Which of the lines on the first screen names them.
+    pub family: Family,
+    /// What such a file is, in a few words.
+    pub words: &'static str,
+    /// Patterns of their names, `*` for anything; a packed file (`.gz`, `.zst`) is called as what is in it.
+    pub patterns: &'static [&'static str],
+}
+
+/// Where files come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Family {
+    /// `--xla_dump_to`.
+    XlaDump,
+    /// Traces and profiles of a run.
+    Run,
+    /// Poplar's reports.
+    Poplar,
+    /// Texts.
+    Text,
+}
+
+impl Family {
+    /// Every family, in the order of the first screen.
+    pub const ALL: [Self; 4] = [Self::XlaDump, Self::Run, Self::Poplar, Self::Text];
+
+    /// In words, before the patterns.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::XlaDump => "A dump of XLA (--xla_dump_to), a file of it or the folder or archive",
+            Self::Run => "What a run leaves behind: traces, device memory profiles, allocator dumps",
+            Self::Poplar => "A Poplar report of an IPU, or the folder it lies in",
+            Self::Text => "Any text with an out-of-memory message, or the clipboard with Ctrl V",
+        }
+    }
+}
+
 /// One format.
 pub trait Decoder: Sync {
     /// What the format is called, in the report and on the screen.
     fn format(&self) -> &'static str;
+
+    /// What files it reads.
+    fn reads(&self) -> Reads;
 
     /// Whether the input is of this format, by its first bytes and perhaps its name. Cheap; the bytes decide, a name
     /// alone never does.

@@ -18,8 +18,8 @@ pub mod xla_report;
 pub mod xprof_json;
 pub mod xspace;
 
-pub use decoder::{Context, DecodeError, Decoder};
+pub use decoder::{Context, DecodeError, Decoder, Family, Reads};
 pub use open::{join_messages, open_input, open_path, open_with};
-pub use registry::{DECODERS, decode};
+pub use registry::{DECODERS, decode, inputs, reads_by_name};
 pub use reporter::Reporter;
 pub use session::{Entry, Session, load_worst, open_worst};

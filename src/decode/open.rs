@@ -178,7 +178,7 @@ fn say_what_is_missing(profile: &mut Profile, input: &Input) {
     if let Some(source) = profile.sources.first_mut() {
         source.notes.push(text.clone());
     }
-    profile.notes.push(Note { level: NoteLevel::Warning, text, offset: None });
+    profile.notes.push(Note::new(NoteLevel::Warning, text));
 }
 
 /// Adds what a file beside the dump knows. A companion that cannot be read is no error: nobody asked for it.
@@ -207,7 +207,7 @@ fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress
         joined = true;
         for text in join_report(program, report, name) {
             notes.push(text.clone());
-            profile.notes.push(Note { level: NoteLevel::Warning, text, offset: None });
+            profile.notes.push(Note::new(NoteLevel::Warning, text));
         }
     }
     if join(profile, other) || joined {

@@ -1,6 +1,6 @@
 //! The list of formats, in the order in which they are tried.
 
-use super::decoder::{Context, DecodeError, Decoder};
+use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::{bfc, hlo, ifrt_trace, oom_text, poplar, pprof, xla_dump, xla_report, xprof_json, xspace};
 use crate::model::{Profile, SourceInfo};
 use crate::source::Input;
@@ -27,6 +27,44 @@ pub const DECODERS: &[&dyn Decoder] = &[
     // Any text at all, so it stays the last.
     &oom_text::OomTextDecoder,
 ];
+
+/// What a file of this name is, by the patterns of all decoders; `None` where only the contents can tell.
+#[must_use]
+pub fn reads_by_name(name: &str) -> Option<Reads> {
+    let name = name.to_lowercase();
+    let packed = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending));
+    let name = packed.unwrap_or(&name);
+    let fits = |reads: &Reads| reads.patterns.iter().filter(|pattern| fits(pattern, name)).map(|p| p.len()).max();
+    // The longest pattern says most.
+    let found = DECODERS.iter().filter_map(|decoder| Some((fits(&decoder.reads())?, decoder.reads())));
+    found.max_by_key(|(length, _)| *length).map(|(_, reads)| reads)
+}
+
+/// Whether a name fits a pattern, `*` for anything.
+fn fits(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
+    let mut parts = parts.peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return rest.ends_with(part);
+        }
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.is_empty()
+}
+
+/// Everything that can be opened: a line for each family, with the patterns of its decoders.
+#[must_use]
+pub fn inputs() -> Vec<String> {
+    let line = |family: &Family| {
+        let reads = DECODERS.iter().map(|decoder| decoder.reads()).filter(|reads| reads.family == *family);
+        let patterns: Vec<&str> = reads.flat_map(|reads| reads.patterns).copied().collect();
+        format!("{}: {}", family.words(), patterns.join(", "))
+    };
+    Family::ALL.iter().map(line).collect()
+}
 
 /// Decodes an input with the first decoder that recognises it.
 ///
@@ -60,4 +98,35 @@ fn describe_unknown(input: &Input) -> String {
     };
     let known: Vec<&str> = DECODERS.iter().map(|decoder| decoder.format()).collect();
     format!("{kind} (at byte 0); looked for {}", known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_told_by_the_most_specific_pattern() {
+        let words = |name: &str| reads_by_name(name).map(|reads| reads.words);
+        assert_eq!(
+            words("module_0001.jit_f.after_optimizations.hlo.pb.gz"),
+            Some("XLA dump: a program with its memory")
+        );
+        assert_eq!(words("x-memory-usage-report.pb"), Some("XLA's memory usage report"));
+        assert_eq!(words("host.XPLANE.pb"), Some("trace: allocator history and its programs"));
+        assert_eq!(words("memory_viewer_hbm.json"), Some("XProf's memory viewer"));
+        assert_eq!(words("train.log"), Some("text: out-of-memory messages in it"));
+        assert_eq!(words("core"), None);
+    }
+
+    #[test]
+    fn the_readme_names_every_pattern() {
+        let readme = include_str!("../../README.md");
+        let limit = format!("up to {} GiB and is read into memory", crate::source::MAX_IN_MEMORY >> 30);
+        assert!(readme.contains(&limit));
+        for decoder in DECODERS {
+            for pattern in decoder.reads().patterns {
+                assert!(readme.contains(&format!("`{pattern}`")), "{}: {pattern}", decoder.format());
+            }
+        }
+    }
 }

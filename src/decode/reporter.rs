@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use crate::model::{Note, NoteLevel};
+use crate::model::{Note, NoteCode, NoteLevel};
 
 /// Notes beyond this number are only counted.
 const MAX_NOTES: usize = 40;
@@ -28,12 +28,22 @@ impl Reporter {
 
     /// Something is missing or inconsistent; the rest holds.
     pub fn warn(&self, text: impl Into<String>, offset: Option<u64>) {
-        self.push(Note { level: NoteLevel::Warning, text: text.into(), offset });
+        self.push(Note { offset, ..Note::new(NoteLevel::Warning, text) });
     }
 
     /// Something worth knowing.
     pub fn info(&self, text: impl Into<String>) {
-        self.push(Note { level: NoteLevel::Info, text: text.into(), offset: None });
+        self.push(Note::new(NoteLevel::Info, text));
+    }
+
+    /// Something worth knowing that the program acts on.
+    pub fn info_about(&self, code: NoteCode, text: impl Into<String>) {
+        self.push(Note { code, ..Note::new(NoteLevel::Info, text) });
+    }
+
+    /// Something is missing that the program acts on; the rest holds.
+    pub fn warn_about(&self, code: NoteCode, text: impl Into<String>) {
+        self.push(Note { code, ..Note::new(NoteLevel::Warning, text) });
     }
 
     /// Everything that was said, by place in the file.
@@ -42,11 +52,7 @@ impl Reporter {
         let (mut notes, more) = self.notes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         notes.sort_by_key(|note| (note.offset.is_none(), note.offset));
         if more > 0 {
-            notes.push(Note {
-                level: NoteLevel::Warning,
-                text: format!("and {more} more places that could not be read"),
-                offset: None,
-            });
+            notes.push(Note::new(NoteLevel::Warning, format!("and {more} more places that could not be read")));
         }
         notes
     }

@@ -22,15 +22,15 @@ mod units;
 pub use buffer::{Allocation, Assigned, Buffers, Category, EventKind, HeapEvent, HeapTrace};
 pub use element_type::ElementType;
 pub use failure::{
-    BfcBin, BfcChunk, FAILURE_KINDS, Failure, FailureKind, FailureValue, ListedAllocation, PeakBuffer, PrintedSize,
-    RematWarning,
+    BfcBin, BfcChunk, Failure, FailureKind, FailureValue, ListedAllocation, PeakBuffer, PrintedSize, RematWarning,
+    Speaker, error_page,
 };
 pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, Point, ShapeId, StringId};
 pub use lazy::{Glance, LazyProgram, ProgramSource};
 pub use live_set::{Bin, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet};
 pub use opcode::{Opcode, OpcodeTable};
 pub use profile::{
-    Capacity, Device, DeviceKind, Fact, LiveRangeTable, MemorySpace, Note, NoteLevel, Profile, SourceInfo, space_name,
+    Capacity, Device, DeviceKind, Fact, LiveRangeTable, MemorySpace, Note, NoteCode, NoteLevel, Profile, SourceInfo,
 };
 pub use program::{
     BufferDonor, Computation, InputOutputAlias, Instructions, Metadata, Operands, OutputOperandAlias, Program,

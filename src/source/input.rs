@@ -14,7 +14,7 @@ use super::progress::{Progress, Stage};
 /// Bytes at the beginning that a decoder sees when it decides whether an input is its own.
 pub const HEAD_BYTES: usize = 64 << 10;
 
-/// The largest input that is read into memory as a whole. A protobuf message cannot be larger than 2 GiB.
+/// The largest input that is read into memory as a whole; the README says it too.
 pub const MAX_IN_MEMORY: u64 = 4 << 30;
 
 /// A packed file may unpack to this much and to [`MAX_RATIO`] times its size; what grows further is no profile but a

@@ -6,7 +6,7 @@ use std::time::Instant;
 use highwater::advisor::{Severity, advise};
 use highwater::analysis::ProfileAnalysis;
 use highwater::decode::open_path;
-use highwater::model::{Bytes, Capacity};
+use highwater::model::{Bytes, Capacity, MemorySpace};
 use highwater::source::Progress;
 
 use crate::common;
@@ -81,9 +81,9 @@ fn rules_of(case: &str, capacity_mib: u64) -> Option<Vec<&'static str>> {
         .find(|path| path.to_string_lossy().contains(&wanted))?;
     let mut profile = open_path(&path, &Progress::default()).expect("opens");
     if capacity_mib > 0 {
-        profile.device.capacities.retain(|c| c.color != 0);
+        profile.device.capacities.retain(|c| c.color != MemorySpace::HBM);
         let bytes = Bytes(capacity_mib << 20);
-        profile.device.capacities.push(Capacity { color: 0, bytes, evidence: "of the test".to_owned() });
+        profile.device.capacities.push(Capacity { color: MemorySpace::HBM, bytes, evidence: "of the test".to_owned() });
     }
     let analysis = ProfileAnalysis::new(&profile);
     Some(advise(&profile, &analysis).findings.into_iter().map(|f| f.rule).collect())

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis};
 use highwater::decode;
-use highwater::model::{Allocation, BufferId, Bytes, Profile, Program};
+use highwater::model::{Allocation, BufferId, Bytes, MemorySpace, Profile, Program};
 use highwater::source::{Input, Progress};
 
 use crate::common;
@@ -32,7 +32,7 @@ fn pairs(ends: &[&str]) -> Vec<(PathBuf, PathBuf)> {
     pairs
 }
 
-fn space(analysis: &ProgramAnalysis, color: i64) -> &SpaceAnalysis {
+fn space(analysis: &ProgramAnalysis, color: MemorySpace) -> &SpaceAnalysis {
     analysis.space(color).unwrap_or_else(|| panic!("no memory space {color}"))
 }
 
@@ -126,7 +126,7 @@ fn buffer_assignment_text() {
                     let shape = program.buffer_shape(b).map(|(shape, node)| shape.text_of(node));
                     let values = &program.buffers;
                     let name = program.buffer_name(b);
-                    (values.number[row], (values.size[row].0, values.offset[row], values.color[row], name, shape))
+                    (values.number[row], (values.size[row].0, values.offset[row], values.color[row].0, name, shape))
                 })
                 .collect()
         };
@@ -172,7 +172,7 @@ fn buffer_assignment_with_live_ranges_has_the_peak() {
 }
 
 /// Bytes of all allocations of a memory space, thread-local ones too.
-fn total(program: &Program, color: i64) -> Bytes {
+fn total(program: &Program, color: MemorySpace) -> Bytes {
     program.allocations.iter().filter(|a| a.color == color).map(|a| a.size).sum()
 }
 
@@ -188,7 +188,8 @@ fn memory_usage_protobuf() {
         for space in &theirs.reported {
             assert_eq!(space.allocated, Some(total(&ours, space.color)), "{name}: memory space {}", space.color);
         }
-        let sizes: HashMap<i64, (Bytes, i64)> = ours.allocations.iter().map(|a| (a.index, (a.size, a.color))).collect();
+        let sizes: HashMap<i64, (Bytes, MemorySpace)> =
+            ours.allocations.iter().map(|a| (a.index, (a.size, a.color))).collect();
         for allocation in &theirs.allocations {
             assert_eq!(sizes.get(&allocation.index), Some(&(allocation.size, allocation.color)), "{name}");
         }
@@ -257,8 +258,16 @@ fn traces() {
             if json.exists() {
                 let theirs = alone(&json);
                 let theirs = analysed(&theirs.programs[0]);
-                assert_eq!(space(&analysis, 0).xprof.peak, space(&theirs, 0).xprof.peak, "{name}");
-                assert_eq!(space(&analysis, 0).xprof.curve, space(&theirs, 0).xprof.curve, "{name}");
+                assert_eq!(
+                    space(&analysis, MemorySpace::HBM).xprof.peak,
+                    space(&theirs, MemorySpace::HBM).xprof.peak,
+                    "{name}"
+                );
+                assert_eq!(
+                    space(&analysis, MemorySpace::HBM).xprof.curve,
+                    space(&theirs, MemorySpace::HBM).xprof.curve,
+                    "{name}"
+                );
             }
             compared += 1;
         }

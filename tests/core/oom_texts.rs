@@ -1,6 +1,7 @@
 //! Out-of-memory texts: every key of the expected files is in the report, in every wrapping, and a cut text gives no
 //! wrong number.
 
+use highwater::model::MemorySpace;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -243,7 +244,7 @@ fn a_message_beside_a_dump_is_the_best_evidence() {
     let Some(dump) = dump.into_iter().find(|path| name(path).ends_with(".after_optimizations.hlo.pb")) else { return };
     let profile = decode::open_path(&dump, &Progress::default()).expect("a dump");
     assert_eq!(profile.failures.len(), 1);
-    let capacity = profile.device.capacity(0).expect("a capacity");
+    let capacity = profile.device.capacity(MemorySpace::HBM).expect("a capacity");
     assert!(capacity.evidence.contains("out-of-memory message"), "{}", capacity.evidence);
     assert_eq!(capacity.bytes.0, 16_911_433_728);
 }

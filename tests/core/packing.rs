@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use highwater::analysis::ProgramAnalysis;
 use highwater::analysis::packing::{self, Packer};
-use highwater::model::Device;
+use highwater::model::{Device, MemorySpace};
 
 use crate::common;
 
@@ -19,7 +19,7 @@ fn heaps_are_equal_to_the_byte_and_offsets_where_packed_in_program_order() {
         if program.name.is_empty() || path.to_string_lossy().contains("cpu") {
             continue;
         }
-        let Some(space) = analysis.space(0) else { continue };
+        let Some(space) = analysis.space(MemorySpace::HBM) else { continue };
         let start = Instant::now();
         let Some(packed) = packing::reproduce(&program, space) else { continue };
         let took = start.elapsed();

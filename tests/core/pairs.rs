@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use highwater::analysis::what_if::{Depth, Edit, Memory, Outcome};
 use highwater::analysis::{ProgramAnalysis, SpaceAnalysis};
-use highwater::model::{Capacity, Device, Program, TpuGeneration};
+use highwater::model::{Capacity, Device, MemorySpace, Program, TpuGeneration};
 
 use crate::common;
 
@@ -63,7 +63,7 @@ fn device(generation: &str) -> Device {
         name: Some(row.display_name()),
         capacities: row
             .available_hbm()
-            .map(|bytes| Capacity { color: 0, bytes, evidence: String::new() })
+            .map(|bytes| Capacity { color: MemorySpace::HBM, bytes, evidence: String::new() })
             .into_iter()
             .collect(),
         ..Device::default()
@@ -71,7 +71,7 @@ fn device(generation: &str) -> Device {
 }
 
 fn hbm(analysis: &ProgramAnalysis) -> &SpaceAnalysis {
-    analysis.space(0).expect("HBM")
+    analysis.space(MemorySpace::HBM).expect("HBM")
 }
 
 fn predict(program: &Program, device: &Device, edits: &[&str]) -> (Memory, Outcome) {
@@ -155,7 +155,7 @@ fn no_change_changes_nothing() {
         let program = common::program(&path);
         let device = Device::default();
         let analysis = ProgramAnalysis::new(&program, &device);
-        let Some(space) = analysis.space(0) else { continue };
+        let Some(space) = analysis.space(MemorySpace::HBM) else { continue };
         let memory = Memory::new(&program, &analysis, space, &device);
         let outcome = memory.evaluate(&program, &[], Depth::Verdict);
         assert_eq!(outcome.peak, space.xprof.peak, "{}", common::name(&path));

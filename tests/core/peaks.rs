@@ -4,7 +4,7 @@
 use highwater::analysis::ProgramAnalysis;
 use highwater::analysis::events::event_points;
 use highwater::analysis::live_range::LiveRanges;
-use highwater::model::{BufferId, Device, Program};
+use highwater::model::{BufferId, Device, MemorySpace, Program};
 
 use crate::common;
 
@@ -39,7 +39,7 @@ fn peaks_by_address_union_are_the_known_ones() {
         let Some(path) = main_module(case) else { continue };
         let program = common::program(&path);
         let analysis = ProgramAnalysis::new(&program, &Device::default());
-        let space = analysis.space(0).expect("HBM");
+        let space = analysis.space(MemorySpace::HBM).expect("HBM");
         let occupancy = space.occupancy.as_ref().expect("a schedule");
         let ours = (
             case,
@@ -75,7 +75,7 @@ fn heap_events_never_run_backwards_on_program_order() {
 /// host transfers take four bytes.
 fn is_known_exception(program: &Program, buffer: BufferId) -> bool {
     let Some(node) = program.buffer_node(buffer) else { return false };
-    let color = program.buffers.color[buffer.index()];
+    let color = program.buffers.color[buffer.index()].0;
     let size = program.buffers.size_of(buffer).0;
     let rounded = node.element_count().div_ceil(1024) * 1024 * u64::from(node.element_bits()) / 8;
     let is_scalar_space = node.first_tile().is_empty() && matches!(color, 0 | 4 | 6) && size == rounded;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use egui::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::analysis::neutral::is_common;
+use highwater::analysis::names::hide::is_common;
 use highwater::decode;
 use highwater::model::{Profile, StringId, Strings};
 use highwater::source::Progress;

@@ -22,7 +22,7 @@ fn reported(path: &Path) -> Value {
     let options = report::Options { top: 0, ..report::Options::default() };
     let report = report::build(&[(&profile, &analysis)], &[], &options);
     let json: Value = serde_json::from_str(&report::write(&report, report::Format::Json)).expect("JSON");
-    let main = analysis.programs[0].main_space().expect("a space").color;
+    let main = analysis.programs[0].main_space().expect("a space").color.0;
     let spaces = json["profiles"][0]["programs"][0]["spaces"].as_array().expect("spaces");
     spaces.iter().find(|space| space["colour"] == main).expect("the same space").clone()
 }

@@ -80,7 +80,7 @@ fn a_chosen_tile_is_outlined_and_in_the_details() {
     let shown = |select: Option<&str>| {
         let ctx = egui::Context::default();
         let link = DeepLink { select: select.map(str::to_owned), ..place("tiles") };
-        let mut app = app(&ctx, &bytes, ThemeChoice::Light, &place);
+        let mut app = app(&ctx, &bytes, ThemeChoice::Light, &link);
         draw_picture(&ctx, &mut app, Vec2::new(1400.0, 900.0), 1.0)
     };
     assert_ne!(shown(None).pixels, shown(Some("3")).pixels);

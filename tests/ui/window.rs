@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::analysis::neutral::is_common;
+use highwater::analysis::names::hide::is_common;
 use highwater::decode;
 use highwater::model::InstructionId;
 use highwater::source::Progress;

@@ -1,14 +1,6 @@
-//! An out-of-memory message in plain words: what ran out, whether it is a true shortage, what to do next.
-//!
-//! Advice follows the pages of OpenXLA (E1000, E0100, E0101), PyTorch's notes on its allocator and Graphcore's guide.
+//! An out-of-memory message in plain words: what ran out, by how much, and whether it is a true shortage.
 
-use crate::model::{Bytes, Failure, Profile, UnitSystem, thousands};
-
-mod advice;
-mod steps;
-
-pub use advice::{Advice, advice, page};
-pub use steps::{NextStep, next_steps};
+use crate::model::{Bytes, Failure, FailureKind, Speaker, UnitSystem, thousands};
 
 /// Why an allocation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,10 +87,6 @@ pub struct Explanation {
     pub groups: Vec<ListingGroup>,
     /// What the message counts but does not list.
     pub not_listed: Option<Bytes>,
-    /// What to change.
-    pub advice: Vec<Advice>,
-    /// What to do to learn more.
-    pub next: Vec<NextStep>,
 }
 
 /// The memory a failure is about.
@@ -113,11 +101,11 @@ pub fn memory(failure: &Failure) -> &'static str {
     }
     let allocator = failure.text("allocator").unwrap_or("");
     match failure.kind {
-        "ipu_stream" | "ipu_host_buffer" => "host buffer memory",
-        kind if kind.starts_with("ipu") => "tile memory",
-        kind if kind.starts_with("tpu") => "HBM",
+        FailureKind::IpuStream | FailureKind::IpuHostBuffer => "host buffer memory",
+        kind if kind.speaker() == Speaker::Poplar => "tile memory",
+        kind if matches!(kind.speaker(), Speaker::TpuCompiler | Speaker::TpuRuntime) => "HBM",
         _ if allocator.contains("host") || allocator == "cpu" => "host memory",
-        kind if kind.starts_with("torch") || kind.starts_with("rocm") => "GPU memory",
+        kind if matches!(kind.speaker(), Speaker::Torch | Speaker::Rocm) => "GPU memory",
         _ if allocator.starts_with("GPU") => "GPU memory",
         _ => "device memory",
     }
@@ -139,7 +127,7 @@ pub fn cause(failure: &Failure) -> Cause {
         }
         (Some(requested), Some(free), _) if free < requested => {
             let cached = failure.bytes("unallocated").or_else(|| cached(failure)).unwrap_or_default();
-            return if failure.kind.starts_with("torch") && cached + free >= requested {
+            return if failure.kind.speaker() == Speaker::Torch && cached + free >= requested {
                 Cause::CachedInPieces
             } else {
                 Cause::Shortage
@@ -147,14 +135,16 @@ pub fn cause(failure: &Failure) -> Cause {
         }
         _ => {}
     }
-    if failure.kind.starts_with("torch") && requested.zip(free).is_some_and(|(requested, free)| requested <= free) {
+    if failure.kind.speaker() == Speaker::Torch
+        && requested.zip(free).is_some_and(|(requested, free)| requested <= free)
+    {
         return Cause::Fragmentation;
     }
     let (used, capacity) = (failure.bytes("used"), failure.bytes("capacity"));
     match used.zip(capacity) {
         Some((used, capacity)) if used > capacity => Cause::Shortage,
         _ if failure.bytes("exceeded").is_some()
-            || matches!(failure.kind, "tpu_tc_sc_hbm" | "ipu_exchange" | "ipu_code") =>
+            || matches!(failure.kind, FailureKind::TpuTcScHbm | FailureKind::IpuExchange | FailureKind::IpuCode) =>
         {
             Cause::Shortage
         }
@@ -183,7 +173,7 @@ pub fn largest_hole(failure: &Failure) -> Option<Bytes> {
 
 /// Explains a failure.
 #[must_use]
-pub fn explain(failure: &Failure, profile: &Profile) -> Explanation {
+pub fn explain(failure: &Failure) -> Explanation {
     let cause = cause(failure);
     let needed = failure
         .bytes("used")
@@ -205,14 +195,12 @@ pub fn explain(failure: &Failure, profile: &Profile) -> Explanation {
         parts: parts(failure),
         groups,
         not_listed,
-        advice: advice(failure, cause),
-        next: next_steps(failure, profile),
     }
 }
 
 /// What the message counts, but not against its capacity.
 fn beside(failure: &Failure) -> Bytes {
-    if !matches!(failure.kind, "tpu_hbm_listing" | "tpu_hbm_usage") {
+    if !matches!(failure.kind, FailureKind::TpuHbmListing | FailureKind::TpuHbmUsage) {
         return Bytes::ZERO;
     }
     let reserved = failure.bytes("reserved").unwrap_or_default();
@@ -231,7 +219,7 @@ fn over_by(failure: &Failure, needed: Option<Bytes>, capacity: Option<Bytes>) ->
     if let Some(printed) = failure.bytes("exceeded") {
         return Some(printed);
     }
-    if failure.get("used").is_some() || failure.kind == "tpu_tc_sc_hbm" {
+    if failure.get("used").is_some() || failure.kind == FailureKind::TpuTcScHbm {
         return difference(needed, capacity);
     }
     let largest = failure.bytes("largest_free").or_else(|| largest_hole(failure));
@@ -241,19 +229,19 @@ fn over_by(failure: &Failure, needed: Option<Bytes>, capacity: Option<Bytes>) ->
 fn title(failure: &Failure) -> String {
     let memory = memory(failure);
     if !failure.is_error {
-        return failure.describe().title.to_owned();
+        return failure.kind.title().to_owned();
     }
     match failure.kind {
-        "ipu_tile" => match failure.count("tile") {
+        FailureKind::IpuTile => match failure.count("tile") {
             Some(tile) => format!("Tile {tile} needs more than it has"),
             None => "A tile needs more than it has".to_owned(),
         },
-        "tpu_runtime_load" => match failure.text("program") {
+        FailureKind::TpuRuntimeLoad => match failure.text("program") {
             Some(program) => format!("No room in {memory} to load {program}"),
             None => format!("No room in {memory} to load a program"),
         },
-        kind if kind.starts_with("tpu_runtime") => format!("No room in {memory}"),
-        "torch_memory_summary" | "tf_usage_report" => failure.describe().title.to_owned(),
+        kind if kind.speaker() == Speaker::TpuRuntime => format!("No room in {memory}"),
+        FailureKind::TorchMemorySummary | FailureKind::TfUsageReport => failure.kind.title().to_owned(),
         _ => format!("Out of {memory}"),
     }
 }
@@ -268,10 +256,10 @@ fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
     let size = |key: &str| failure.bytes(key);
     if let (Some(used), Some(capacity)) = (size("used"), size("capacity")) {
         let who = match failure.kind {
-            "ipu_tile" => "The tile needs".to_owned(),
-            "tpu_alloc_exceeds" => "This one array needs".to_owned(),
-            "tpu_scoped_vmem" => "The kernel's scratch memory needs".to_owned(),
-            "tpu_hbm_early" => "The program, with its arguments and results, needs".to_owned(),
+            FailureKind::IpuTile => "The tile needs".to_owned(),
+            FailureKind::TpuAllocExceeds => "This one array needs".to_owned(),
+            FailureKind::TpuScopedVmem => "The kernel's scratch memory needs".to_owned(),
+            FailureKind::TpuHbmEarly => "The program, with its arguments and results, needs".to_owned(),
             _ => "The program needs".to_owned(),
         };
         let over = if used > capacity {
@@ -344,15 +332,15 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
         out.push(format!("Its arguments take {} beside that; the limit is what they leave", short(arguments)));
     }
     match failure.kind {
-        "ipu_exchange" => out.push(format!(
+        FailureKind::IpuExchange => out.push(format!(
             "Exchange {} sends the tile more data than its whole memory",
             failure.text("exchange").unwrap_or("(name unknown)")
         )),
-        "ipu_code" => out.push("The program's code for the tile does not fit where it must lie".to_owned()),
-        "ipu_allow_oom" => {
+        FailureKind::IpuCode => out.push("The program's code for the tile does not fit where it must lie".to_owned()),
+        FailureKind::IpuAllowOom => {
             out.push("Variables do not fit on one or more tiles; compilation went on to write a report".to_owned());
         }
-        "xla_remat_warning" => {
+        FailureKind::XlaRematWarning => {
             for warning in &failure.warnings {
                 out.push(format!(
                     "Rematerialization came from {} to {}, not to the {} that was wanted",
@@ -362,13 +350,13 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
                 ));
             }
         }
-        "bfc_warning" => out.push("The caller can go on with less; only speed may suffer".to_owned()),
-        "tf_usage_report" => {
+        FailureKind::BfcWarning => out.push("The caller can go on with less; only speed may suffer".to_owned()),
+        FailureKind::TfUsageReport => {
             if let Some(total) = size("total") {
                 out.push(format!("{} were in use, the most by {}", short(total), failure.text("top").unwrap_or("?")));
             }
         }
-        "torch_memory_summary" => {
+        FailureKind::TorchMemorySummary => {
             if let (Some(allocated), Some(reserved)) = (size("allocated"), size("reserved")) {
                 out.push(format!(
                     "Tensors hold {} of {} that PyTorch reserved; {} are cached",
@@ -378,7 +366,7 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
                 ));
             }
         }
-        "bfc_dump" | "bfc_stats" => {
+        FailureKind::BfcDump | FailureKind::BfcStats => {
             if let Some(in_use) = size("in_use") {
                 let limit = size("pool_limit").or_else(|| size("limit"));
                 let of = limit.map(|limit| format!(" of {}", short(limit))).unwrap_or_default();
@@ -390,7 +378,7 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
     if let (Some(others), Some(process)) = (size("other_in_use"), failure.count("other_process")) {
         out.push(format!("Another process ({process}) uses {}", short(others)));
     }
-    if failure.kind == "tpu_hbm_early" {
+    if failure.kind == FailureKind::TpuHbmEarly {
         out.push("This compiler prints no list of buffers; a dump of the program has them".to_owned());
     }
     if !failure.chunks.is_empty() {
@@ -413,7 +401,7 @@ fn parts(failure: &Failure) -> Vec<Part> {
     };
     let size = |key: &str| failure.bytes(key);
     match failure.kind {
-        "tpu_hbm_listing" | "tpu_hbm_usage" => {
+        FailureKind::TpuHbmListing | FailureKind::TpuHbmUsage => {
             add("reserved", size("reserved"));
             add("arguments", size("arguments"));
             let temporaries = size("temporaries");
@@ -422,21 +410,21 @@ fn parts(failure: &Failure) -> Vec<Part> {
             add("rest of the program", other);
             // Results are left out: the compiler's sum does not have them beside arguments and program.
         }
-        "tpu_runtime_reserve" => {
+        FailureKind::TpuRuntimeReserve => {
             add("in use", size("allocated").or_else(|| size("heap_allocations")));
             add("free", size("free"));
         }
-        "tpu_tc_sc_hbm" => {
+        FailureKind::TpuTcScHbm => {
             add("TensorCore", size("tensorcore"));
             add("SparseCore", size("sparsecore"));
         }
-        "xla_gpu_peak_buffers" => {
+        FailureKind::XlaGpuPeakBuffers => {
             add("arguments", size("parameters"));
             add("constants", size("constants"));
             add("outputs", size("maybe_live_out"));
             add("temporaries", size("temporaries"));
         }
-        kind if kind.starts_with("torch") => {
+        kind if kind.speaker() == Speaker::Torch => {
             let allocated = size("allocated");
             add("tensors", allocated);
             let cached = size("unallocated").or_else(|| cached(failure));
@@ -447,11 +435,11 @@ fn parts(failure: &Failure) -> Vec<Part> {
             add("another process", size("other_in_use"));
             add("free", size("free"));
         }
-        kind if kind.starts_with("bfc") => {
+        kind if kind.speaker() == Speaker::Bfc => {
             add("in use", size("in_use"));
             add("free", size("total_free").or_else(|| size("free")));
         }
-        "tpu_runtime_alloc" | "tpu_runtime_load" => match (size("free"), size("largest_free")) {
+        FailureKind::TpuRuntimeAlloc | FailureKind::TpuRuntimeLoad => match (size("free"), size("largest_free")) {
             (Some(free), Some(largest)) if largest < free => {
                 add("largest free block", Some(largest));
                 add("free in smaller pieces", Some(free - largest));
@@ -528,8 +516,8 @@ fn groups(failure: &Failure) -> (Vec<ListingGroup>, Option<Bytes>) {
     }
     groups.sort_by_key(|group| (std::cmp::Reverse(u128::from(group.bytes.0) * group.count as u128), group.first));
     let counted = match failure.kind {
-        "xla_gpu_peak_buffers" | "tf_usage_report" => failure.bytes("total"),
-        "tpu_runtime_reserve" => failure.bytes("program_requirement"),
+        FailureKind::XlaGpuPeakBuffers | FailureKind::TfUsageReport => failure.bytes("total"),
+        FailureKind::TpuRuntimeReserve => failure.bytes("program_requirement"),
         _ => failure.bytes("used"),
     };
     let not_listed = counted.filter(|&counted| counted > listed).map(|counted| counted - listed);

@@ -1,7 +1,7 @@
 //! TensorFlow's BFC allocator dump (`MemoryDump`, written on out of memory with `TF_BFC_MEMORY_DUMP`): every chunk of
 //! the allocator's memory, in use or free.
 
-use super::decoder::{Context, DecodeError, Decoder};
+use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::wire::{LEN, Reader, Result as WireResult, VARINT, field, text};
 use crate::model::{Bin, Bytes, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet, Profile, StringId};
 use crate::source::Input;
@@ -15,6 +15,10 @@ const IN_USE: &str = "chunk in use";
 impl Decoder for BfcDecoder {
     fn format(&self) -> &'static str {
         "BFC allocator dump"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { family: Family::Run, words: "dump of TensorFlow's BFC allocator", patterns: &["*.memdump", "*.bfc"] }
     }
 
     fn recognises(&self, input: &Input) -> bool {

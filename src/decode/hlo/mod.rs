@@ -26,7 +26,7 @@ use shapes::Interner;
 use small::Small;
 pub use small::proto;
 
-use super::decoder::{Context, DecodeError, Decoder};
+use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::reporter::Reporter;
 use super::wire::{LEN, Reader, VARINT, WireError, field};
 use crate::model::{
@@ -349,6 +349,14 @@ pub struct HloDecoder;
 impl Decoder for HloDecoder {
     fn format(&self) -> &'static str {
         "XLA HLO proto"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            family: Family::XlaDump,
+            words: "XLA dump: a program with its memory",
+            patterns: &["*.hlo.pb", "*.hlo"],
+        }
     }
 
     fn recognises(&self, input: &Input) -> bool {

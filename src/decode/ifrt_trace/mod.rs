@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::decoder::{Context, DecodeError, Decoder};
+use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::wire::{LEN, Reader, Result as WireResult, VARINT, field, text};
 use crate::model::{AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Clock, Profile};
 use crate::source::Input;
@@ -32,6 +32,10 @@ const REGIONS: [&str; 3] = ["array", "executable temporaries", "executable code"
 impl Decoder for ProgramMemoryTraceDecoder {
     fn format(&self) -> &'static str {
         "IFRT program memory trace"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { family: Family::Run, words: "IFRT program memory trace", patterns: &["*.pb"] }
     }
 
     fn recognises(&self, input: &Input) -> bool {

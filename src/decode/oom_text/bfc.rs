@@ -2,7 +2,7 @@
 
 use super::found::Found;
 use super::pattern::{bytes_of, patterns, size, size_value, text_value};
-use crate::model::{BfcBin, BfcChunk, Bytes, Failure, FailureValue, PrintedSize};
+use crate::model::{BfcBin, BfcChunk, Bytes, Failure, FailureKind, FailureValue, PrintedSize};
 
 patterns! {
     HEAD = r"Allocator \(([^()\n]{1,100})\) ran out of memory trying to allocate <H>(?: \(rounded to <N>\))?";
@@ -34,7 +34,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
     let mut heads: Vec<Found> = HEAD
         .captures_iter(text)
         .map(|captures| {
-            let mut new = Found::new("bfc_oom", &captures);
+            let mut new = Found::new(FailureKind::BfcOom, &captures);
             new.text("allocator", &captures, 1).size("requested", &captures, 2).bytes("rounded", &captures, 3);
             if let Some(op) = BY_OP.captures(text.get(new.end..).unwrap_or("")).and_then(|c| c.get(1))
                 && !op.as_str().trim().is_empty()
@@ -48,7 +48,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
     let first = heads.first().map_or(text.len(), |head| head.start);
     for pattern in [&*DUMP, &*BIN, &*CHUNK, &*POOL, &*STATS, &*SUM] {
         if let Some(captures) = pattern.captures(&text[..first]) {
-            let mut new = Found::new("bfc_oom", &captures);
+            let mut new = Found::new(FailureKind::BfcOom, &captures);
             new.end = new.start;
             let mut whole = new.failure;
             details(&mut whole, &text[new.start..first]);
@@ -61,7 +61,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
                         end: new.start,
                         failure: Failure {
                             is_error: true,
-                            kind: "bfc_oom",
+                            kind: FailureKind::BfcOom,
                             message: whole.message,
                             ..Failure::default()
                         },
@@ -82,16 +82,16 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 fn kind(failure: &mut Failure, section: &str) {
     failure.kind = if NOT_A_FAILURE.is_match(super::head_of(section, 2000)) {
         failure.is_error = false;
-        "bfc_warning"
+        FailureKind::BfcWarning
     } else if !failure.bins.is_empty() || !failure.chunks.is_empty() {
-        "bfc_dump"
+        FailureKind::BfcDump
     } else if failure.get("max_in_use").is_some() && failure.get("allocator").is_none() {
-        "bfc_stats"
+        FailureKind::BfcStats
     } else {
-        "bfc_oom"
+        FailureKind::BfcOom
     };
     // The rounded number is the better one, and the printed one only near it.
-    if failure.kind != "bfc_dump"
+    if failure.kind != FailureKind::BfcDump
         && failure.get("rounded").is_some()
         && let Some(text) = failure.size("requested").and_then(|size| size.text.clone())
     {
@@ -257,7 +257,7 @@ mod tests {
         find(text, &mut found);
         assert_eq!(found.len(), 1);
         let failure = &found[0].failure;
-        assert_eq!(failure.kind, "bfc_dump");
+        assert_eq!(failure.kind, FailureKind::BfcDump);
         assert_eq!(failure.bins, [BfcBin { bin: 256, chunks: 2, in_use: 1 }]);
         assert_eq!(failure.chunks.len(), 2);
         assert_eq!((failure.bytes("in_use"), failure.bytes("free")), (Some(Bytes(256)), Some(Bytes(512))));

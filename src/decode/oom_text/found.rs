@@ -3,7 +3,7 @@
 use regex::{Captures, Regex};
 
 use super::pattern::{bytes_value, count_value, size_value, text_value};
-use crate::model::{Failure, FailureValue};
+use crate::model::{Failure, FailureKind, FailureValue};
 
 /// A message that was found.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Found {
 
 impl Found {
     /// A failure of a kind, at the place of a match.
-    pub fn new(kind: &'static str, captures: &Captures<'_>) -> Self {
+    pub fn new(kind: FailureKind, captures: &Captures<'_>) -> Self {
         let (start, end) = captures.get(0).map_or((0, 0), |all| (all.start(), all.end()));
         let message = captures.get(0).map_or("", |all| all.as_str());
         let mut message = message.split_whitespace().collect::<Vec<_>>().join(" ");

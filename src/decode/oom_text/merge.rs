@@ -2,7 +2,7 @@
 
 use super::bfc::agrees;
 use super::found::Found;
-use crate::model::{Failure, FailureValue, PrintedSize};
+use crate::model::{Failure, FailureKind, FailureValue, PrintedSize, Speaker};
 
 /// How far the error may follow the dump's last line.
 const NEAR: usize = 64 << 10;
@@ -45,16 +45,20 @@ enum Joined {
 }
 
 fn join(last: &Failure, next: &Failure) -> Joined {
-    let bfc = matches!(last.kind, "bfc_dump" | "bfc_oom" | "bfc_stats") && last.is_error;
+    let bfc = matches!(last.kind, FailureKind::BfcDump | FailureKind::BfcOom | FailureKind::BfcStats) && last.is_error;
     match next.kind {
-        "xla_gpu_peak_buffers" if bfc && same_request(last, next) => Joined::IntoNext,
-        "xla_runtime_alloc" if bfc && same_request(last, next) => Joined::IntoLast,
-        "tf_oom" if bfc => Joined::IntoLast,
-        "xla_runtime_alloc" if last.kind == "rocm_alloc" && last.bytes("requested") == next.bytes("requested") => {
+        FailureKind::XlaGpuPeakBuffers if bfc && same_request(last, next) => Joined::IntoNext,
+        FailureKind::XlaRuntimeAlloc if bfc && same_request(last, next) => Joined::IntoLast,
+        FailureKind::TfOom if bfc => Joined::IntoLast,
+        FailureKind::XlaRuntimeAlloc
+            if last.kind == FailureKind::RocmAlloc && last.bytes("requested") == next.bytes("requested") =>
+        {
             Joined::IntoLast
         }
-        "tf_usage_report" if last.kind == "tf_oom" => Joined::IntoNext,
-        "tf_usage_report" if matches!(last.kind, "bfc_dump" | "bfc_oom") && last.usage_rows.is_empty() => {
+        FailureKind::TfUsageReport if last.kind == FailureKind::TfOom => Joined::IntoNext,
+        FailureKind::TfUsageReport
+            if matches!(last.kind, FailureKind::BfcDump | FailureKind::BfcOom) && last.usage_rows.is_empty() =>
+        {
             Joined::IntoLast
         }
         _ => Joined::No,
@@ -70,12 +74,12 @@ fn same_request(allocator: &Failure, error: &Failure) -> bool {
     match allocator.get("requested") {
         Some(FailureValue::Text(text)) => agrees(text, bytes),
         Some(FailureValue::Size(size)) => size.text.as_deref().is_some_and(|text| agrees(text, bytes)),
-        _ => allocator.kind == "bfc_stats",
+        _ => allocator.kind == FailureKind::BfcStats,
     }
 }
 
 fn into_last(last: &mut Failure, next: Failure) {
-    if let (Some(bytes), true) = (next.bytes("requested"), last.kind.starts_with("bfc")) {
+    if let (Some(bytes), true) = (next.bytes("requested"), last.kind.speaker() == Speaker::Bfc) {
         match last.fields.iter_mut().find(|(key, _)| *key == "requested").map(|(_, value)| value) {
             // The text alone stood there, because the exact number was not known.
             Some(value @ FailureValue::Text(_)) => {
@@ -86,19 +90,19 @@ fn into_last(last: &mut Failure, next: Failure) {
             _ => last.set("exact_request", FailureValue::Size(PrintedSize { text: None, bytes })),
         }
     }
-    if next.kind == "tf_oom" {
+    if next.kind == FailureKind::TfOom {
         for (from, to) in [("shape", "tensor_shape"), ("type", "tensor_type"), ("device", "device"), ("op", "op")] {
             if let Some(value) = next.get(from) {
                 last.set(to, value.clone());
             }
         }
     }
-    if next.kind == "xla_runtime_alloc"
+    if next.kind == FailureKind::XlaRuntimeAlloc
         && let Some(device) = next.get("device")
     {
         last.set("device", device.clone());
     }
-    if next.kind == "tf_usage_report" {
+    if next.kind == FailureKind::TfUsageReport {
         for key in ["remaining", "remaining_nodes"] {
             if let Some(value) = next.get(key) {
                 last.set(key, value.clone());

@@ -25,8 +25,8 @@ use pattern::patterns;
 pub use scan::NEEDLES;
 use scan::{Excerpt, scan};
 
-use super::decoder::{Context, DecodeError, Decoder};
-use crate::model::{Capacity, Device, DeviceKind, Failure, Profile};
+use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
+use crate::model::{Capacity, Device, DeviceKind, Failure, FailureKind, MemorySpace, NoteCode, Profile, Speaker};
 use crate::source::{Input, Packing, Stage};
 
 /// More messages than this are counted, not kept.
@@ -38,6 +38,14 @@ pub struct OomTextDecoder;
 impl Decoder for OomTextDecoder {
     fn format(&self) -> &'static str {
         "out-of-memory text"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            family: Family::Text,
+            words: "text: out-of-memory messages in it",
+            patterns: &["*.log", "*.txt", "*.out", "*.err"],
+        }
     }
 
     fn recognises(&self, input: &Input) -> bool {
@@ -66,7 +74,10 @@ impl Decoder for OomTextDecoder {
         match scanned {
             Err(error) if error.is_cancelled() || failures.is_empty() => return Err(error),
             Err(error) => context.reporter.warn(format!("the text could not be read to its end: {error}"), None),
-            Ok(scanned) if failures.is_empty() => context.reporter.info(nothing_found(scanned.bytes, scanned.lines)),
+            Ok(scanned) if failures.is_empty() => {
+                let text = nothing_found(scanned.bytes, scanned.lines);
+                context.reporter.info_about(NoteCode::NoFailureFound, text);
+            }
             Ok(_) => {}
         }
         if dropped > 0 {
@@ -169,7 +180,7 @@ fn place(found: &mut Found, text: &Text, section: &str) {
     let near = body.get(line_start..found.end).unwrap_or("");
     let code = CODE.captures_iter(near).filter_map(|c| c.get(1)).last().map(|code| format!("E{}", code.as_str()));
     found.failure.error_code_printed = code.is_some();
-    found.failure.error_code = code.or_else(|| page(found.failure.kind).map(ToOwned::to_owned));
+    found.failure.error_code = code.or_else(|| found.failure.kind.error_code().map(ToOwned::to_owned));
     let behind = head_of(section, 4000);
     for saved in SAVED.captures_iter(near).chain(SAVED.captures_iter(behind)) {
         let Some(path) = saved.get(1).map(|m| m.as_str().trim_end_matches(['.', ')', '"'])) else { continue };
@@ -179,18 +190,6 @@ fn place(found: &mut Found, text: &Text, section: &str) {
             found.failure.paths.push(path.to_owned());
         }
     }
-}
-
-/// The error page of OpenXLA that describes a kind of message.
-fn page(kind: &str) -> Option<&'static str> {
-    Some(match kind {
-        "tpu_hbm_listing" | "tpu_hbm_usage" | "tpu_hbm_oneline" | "tpu_hbm_early" | "tpu_compile_abort"
-        | "tpu_tc_sc_hbm" => "E1000",
-        "tpu_scoped_vmem" | "tpu_vmem_oneline" => "E1001",
-        "tpu_runtime_alloc" => "E0100",
-        "tpu_runtime_reserve" | "tpu_runtime_load" => "E0101",
-        _ => return None,
-    })
 }
 
 /// The profile of the messages of a text: the device as far as they name it, and the listings as programs.
@@ -203,10 +202,10 @@ fn profile_of(failures: Vec<Failure>, file: &str) -> Profile {
 fn device_of(failures: &[Failure], file: &str) -> Device {
     let mut device = Device::default();
     for failure in failures {
-        let kind = match failure.kind.split('_').next() {
-            Some("tpu") => Some(DeviceKind::Tpu),
-            Some("ipu") => Some(DeviceKind::Ipu),
-            Some("torch" | "rocm") => Some(DeviceKind::Gpu),
+        let kind = match failure.kind.speaker() {
+            Speaker::TpuCompiler | Speaker::TpuRuntime => Some(DeviceKind::Tpu),
+            Speaker::Poplar => Some(DeviceKind::Ipu),
+            Speaker::Torch | Speaker::Rocm => Some(DeviceKind::Gpu),
             _ if failure.text("allocator").is_some_and(|name| name.starts_with("GPU")) => Some(DeviceKind::Gpu),
             _ => None,
         };
@@ -226,34 +225,34 @@ fn device_of(failures: &[Failure], file: &str) -> Device {
 
 /// The memory space whose capacity a message gives, and its key. `None` where the limit is not the device's: what is
 /// left for a program beside its arguments, a share that a process may use.
-fn capacity_key(failure: &Failure) -> Option<(i64, &'static str)> {
+fn capacity_key(failure: &Failure) -> Option<(MemorySpace, &'static str)> {
     let color = match failure.text("space") {
-        None | Some("hbm") => 0,
-        Some("vmem") => 1,
-        Some("cmem") => 3,
-        Some("smem") => 4,
+        None | Some("hbm") => MemorySpace::HBM,
+        Some("vmem") => MemorySpace::VMEM,
+        Some("cmem") => MemorySpace::CMEM,
+        Some("smem") => MemorySpace::SMEM,
         Some(_) => return None,
     };
     match failure.kind {
-        "tpu_hbm_listing" | "tpu_hbm_usage" => {
+        FailureKind::TpuHbmListing | FailureKind::TpuHbmUsage => {
             // The limit of a program beside its arguments is what they leave.
             let beside = failure.bytes("program").is_some_and(|program| Some(program) == failure.bytes("used"))
                 && failure.bytes("arguments").is_some_and(|arguments| arguments.0 > 0);
             (!beside).then_some((color, "capacity"))
         }
-        "tpu_hbm_oneline"
-        | "tpu_hbm_early"
-        | "tpu_vmem_oneline"
-        | "tpu_smem_oneline"
-        | "tpu_alloc_exceeds"
-        | "tpu_compile_abort"
-        | "tpu_tc_sc_hbm"
-        | "tpu_runtime_reserve"
-        | "torch_cuda"
-        | "torch_hip"
-        | "torch_xpu"
-        | "torch_allowed_memory" => Some((color, "capacity")),
-        "bfc_dump" | "bfc_stats" | "bfc_oom" => Some((0, "limit")),
+        FailureKind::TpuHbmOneline
+        | FailureKind::TpuHbmEarly
+        | FailureKind::TpuVmemOneline
+        | FailureKind::TpuSmemOneline
+        | FailureKind::TpuAllocExceeds
+        | FailureKind::TpuCompileAbort
+        | FailureKind::TpuTcScHbm
+        | FailureKind::TpuRuntimeReserve
+        | FailureKind::TorchCuda
+        | FailureKind::TorchHip
+        | FailureKind::TorchXpu
+        | FailureKind::TorchAllowedMemory => Some((color, "capacity")),
+        FailureKind::BfcDump | FailureKind::BfcStats | FailureKind::BfcOom => Some((MemorySpace::HBM, "limit")),
         _ => None,
     }
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use super::bfc::agrees;
 use crate::model::{
-    Allocation, Assigned, BufferId, Bytes, ComputationId, Failure, InstructionId, ListedAllocation, Metadata, NO_ROW,
-    Opcode, PrintedSize, Program, ProgramText, ProgramTextHandle, ScopedMemory, Shape, ShapeId, Sharding, SourceLine,
+    Allocation, Assigned, BufferId, Bytes, ComputationId, Failure, FailureKind, InstructionId, ListedAllocation,
+    MemorySpace, Metadata, NO_ROW, Opcode, PrintedSize, Program, ProgramText, ProgramTextHandle, ScopedMemory, Shape,
+    ShapeId, Sharding, SourceLine,
 };
 
 /// What an entry is for.
@@ -38,14 +39,14 @@ pub fn of(failure: &Failure, index: usize) -> Option<Program> {
         return None;
     }
     let color = match failure.text("space") {
-        Some("vmem") => 1,
-        Some("cmem") => 3,
-        Some("smem") => 4,
-        _ => 0,
+        Some("vmem") => MemorySpace::VMEM,
+        Some("cmem") => MemorySpace::CMEM,
+        Some("smem") => MemorySpace::SMEM,
+        _ => MemorySpace::HBM,
     };
     let name = match (failure.text("module"), failure.kind) {
         (Some(module), _) => module.to_owned(),
-        (None, "tpu_alloc_exceeds" | "tpu_scoped_vmem") => format!("array of message {}", index + 1),
+        (None, FailureKind::TpuAllocExceeds | FailureKind::TpuScopedVmem) => format!("array of message {}", index + 1),
         (None, _) => format!("listing of message {}", index + 1),
     };
     let mut program = Program { name, has_buffer_assignment: true, ..Program::default() };
@@ -121,8 +122,8 @@ pub fn of(failure: &Failure, index: usize) -> Option<Program> {
 /// What the message says is needed in all.
 fn counted(failure: &Failure) -> Option<Bytes> {
     match failure.kind {
-        "xla_gpu_peak_buffers" => failure.bytes("total"),
-        "tpu_runtime_reserve" => failure.bytes("program_requirement"),
+        FailureKind::XlaGpuPeakBuffers => failure.bytes("total"),
+        FailureKind::TpuRuntimeReserve => failure.bytes("program_requirement"),
         _ => failure.bytes("used"),
     }
 }
@@ -147,7 +148,7 @@ fn entries(failure: &Failure) -> Vec<Entry> {
             metadata: metadata(buffer.op_name.as_deref(), None, buffer.source.as_ref()),
         });
     }
-    if matches!(failure.kind, "tpu_alloc_exceeds" | "tpu_scoped_vmem")
+    if matches!(failure.kind, FailureKind::TpuAllocExceeds | FailureKind::TpuScopedVmem)
         && let (Some(size), Some(text)) = (failure.bytes("used"), failure.text("shape"))
         && let Some((shape, _)) = super::shape::parse(text)
     {

@@ -2,7 +2,7 @@
 
 use super::found::Found;
 use super::pattern::{patterns, size};
-use crate::model::FailureValue;
+use crate::model::{FailureKind, FailureValue};
 
 patterns! {
     OOM = r"OOM when allocating tensor with shape ?\[([\d,\s]*)\] and type (\w+) on (\S+) by allocator (\w+)(?: \[Op:(\w+)\])?";
@@ -17,13 +17,13 @@ const MAX_ROWS: usize = 10_000;
 /// Every message in a text.
 pub fn find(text: &str, found: &mut Vec<Found>) {
     for captures in OOM.captures_iter(text) {
-        let mut new = Found::new("tf_oom", &captures);
+        let mut new = Found::new(FailureKind::TfOom, &captures);
         new.text("shape", &captures, 1).text("type", &captures, 2).text("device", &captures, 3);
         new.text("allocator", &captures, 4).text("op", &captures, 5);
         found.push(new);
     }
     for captures in REPORT.captures_iter(text) {
-        let mut new = Found::new("tf_usage_report", &captures);
+        let mut new = Found::new(FailureKind::TfUsageReport, &captures);
         new.text("device", &captures, 1).text("allocator", &captures, 2);
         found.push(new);
     }
@@ -31,7 +31,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 
 /// Reads the rows of the usage report.
 pub fn details(found: &mut Found, section: &str) {
-    if found.failure.kind != "tf_usage_report" {
+    if found.failure.kind != FailureKind::TfUsageReport {
         return;
     }
     let mut ended = false;

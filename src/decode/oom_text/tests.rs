@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::decode::Reporter;
-use crate::model::Bytes;
+use crate::model::{Bytes, MemorySpace};
 use crate::source::Progress;
 
 fn open(text: &[u8]) -> (Profile, Vec<String>) {
@@ -33,7 +33,7 @@ const LISTING: &str = "RESOURCE_EXHAUSTED: XLA:TPU compile permanent error. Ran 
 fn a_listing_becomes_a_failure_and_a_program() {
     let (profile, _) = open(LISTING.as_bytes());
     let failure = &profile.failures[0];
-    assert_eq!(failure.kind, "tpu_hbm_listing");
+    assert_eq!(failure.kind, FailureKind::TpuHbmListing);
     assert_eq!(failure.bytes("used"), Some(Bytes(3 << 30)));
     assert_eq!(failure.bytes("reserved"), Some(Bytes(512 << 20)));
     assert_eq!(failure.bytes("arguments"), None);
@@ -45,7 +45,7 @@ fn a_listing_becomes_a_failure_and_a_program() {
     assert_eq!(program.buffers.size_of(crate::model::BufferId(0)), Bytes(2 << 30));
     assert_eq!(program.buffer_name(crate::model::BufferId(0)), "fusion.7");
     assert_eq!(program.allocations.iter().map(|a| a.size.0).sum::<u64>(), 3 << 30);
-    assert_eq!(profile.device.capacity(0).map(|c| c.bytes), Some(Bytes(2 << 30)));
+    assert_eq!(profile.device.capacity(MemorySpace::HBM).map(|c| c.bytes), Some(Bytes(2 << 30)));
 }
 
 #[test]
@@ -77,7 +77,11 @@ fn wrapped_sentences_are_read() {
     ] {
         let found = failures(text);
         assert_eq!(found.len(), 1, "{text}");
-        assert_eq!((found[0].kind, found[0].bytes("exceeded")), ("tpu_vmem_oneline", Some(Bytes(2 << 20))), "{text}");
+        assert_eq!(
+            (found[0].kind, found[0].bytes("exceeded")),
+            (FailureKind::TpuVmemOneline, Some(Bytes(2 << 20))),
+            "{text}"
+        );
     }
 }
 
@@ -101,7 +105,7 @@ fn several_messages_are_kept_in_order_with_their_places() {
         "line one\n{LISTING}between\nCUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 4.00 GiB of which 1.00 GiB is free.\n"
     );
     let found = failures(&text);
-    assert_eq!(found.iter().map(|f| f.kind).collect::<Vec<_>>(), ["tpu_hbm_listing", "torch_cuda"]);
+    assert_eq!(found.iter().map(|f| f.kind).collect::<Vec<_>>(), [FailureKind::TpuHbmListing, FailureKind::TorchCuda]);
     assert_eq!((found[0].offset, found[0].line), (9, 2));
     assert_eq!(found[1].offset, text.find("CUDA").unwrap_or(0) as u64);
 }
@@ -123,7 +127,7 @@ fn an_allocator_and_the_error_after_it_are_one() {
     let text = "W bfc_allocator.cc:482] Allocator (GPU_0_bfc) ran out of memory trying to allocate 1.86GiB (rounded to 2000683264)requested by op \nE client.cc:1] RESOURCE_EXHAUSTED: Out of memory while trying to allocate 2000683008 bytes.\nBufferAssignment OOM Debugging.\nPeak buffers:\n\tBuffer 1:\n\t\tSize: 1.00GiB\n\t\tEntry Parameter Subshape: f32[16384,16384]\n\t\t==========================\n";
     let found = failures(text);
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].kind, "xla_gpu_peak_buffers");
+    assert_eq!(found[0].kind, FailureKind::XlaGpuPeakBuffers);
     assert_eq!(found[0].text("allocator"), Some("GPU_0_bfc"));
     assert_eq!(found[0].bytes("requested"), Some(Bytes(2_000_683_008)));
     assert_eq!(found[0].bytes("rounded"), Some(Bytes(2_000_683_264)));

@@ -3,6 +3,7 @@
 
 use super::found::Found;
 use super::pattern::{patterns, size_value};
+use crate::model::FailureKind;
 
 patterns! {
     TRIED = r"\b(CUDA|HIP|XPU|NPU|MUSA|MPS) out of memory\. Tried to allocate <T>";
@@ -34,21 +35,21 @@ const SUMMARY_WITHIN: usize = 8 << 10;
 pub fn find(text: &str, found: &mut Vec<Found>) {
     for captures in TRIED.captures_iter(text) {
         let kind = match captures.get(1).map_or("", |m| m.as_str()) {
-            "HIP" => "torch_hip",
-            "XPU" => "torch_xpu",
-            _ => "torch_cuda",
+            "HIP" => FailureKind::TorchHip,
+            "XPU" => FailureKind::TorchXpu,
+            _ => FailureKind::TorchCuda,
         };
         let mut new = Found::new(kind, &captures);
         new.size("requested", &captures, 2);
         found.push(new);
     }
     for captures in LIMITED.captures_iter(text) {
-        let mut new = Found::new("torch_allowed_memory", &captures);
+        let mut new = Found::new(FailureKind::TorchAllowedMemory, &captures);
         new.count("gpu", &captures, 1);
         found.push(new);
     }
     for captures in SUMMARY.captures_iter(text) {
-        let mut new = Found::new("torch_memory_summary", &captures);
+        let mut new = Found::new(FailureKind::TorchMemorySummary, &captures);
         new.count("gpu", &captures, 1);
         found.push(new);
     }
@@ -58,7 +59,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 pub fn details(found: &mut Found, section: &str) {
     let near = super::head_of(section, WITHIN);
     match found.failure.kind {
-        "torch_cuda" | "torch_hip" | "torch_xpu" => {
+        FailureKind::TorchCuda | FailureKind::TorchHip | FailureKind::TorchXpu => {
             if let Some(captures) = OLD.captures(near) {
                 found.count("gpu", &captures, 1).size("capacity", &captures, 2).size("allocated", &captures, 3);
                 found.size("free", &captures, 4);
@@ -74,12 +75,12 @@ pub fn details(found: &mut Found, section: &str) {
                 found.count("other_process", &captures, 1).size("other_in_use", &captures, 2);
             }
         }
-        "torch_allowed_memory" => {
+        FailureKind::TorchAllowedMemory => {
             found.size_in("allocated", &CURRENTLY, near).size_in("requested", &REQUESTED, near);
             found.size_in("capacity", &DEVICE_LIMIT, near).size_in("free", &DEVICE_FREE, near);
             found.size_in("limit", &LIMIT, near);
         }
-        "torch_memory_summary" => {
+        FailureKind::TorchMemorySummary => {
             let table = super::head_of(section, SUMMARY_WITHIN);
             found.count_in("ooms", &OOMS, table).count_in("retries", &RETRIES, table);
             for row in METRIC.captures_iter(table).take(20) {
@@ -127,7 +128,7 @@ mod tests {
         let new = read(
             "HIP out of memory. Tried to allocate 80.00 MiB. GPU 0 has a total capacty of 24.00 GiB of which 0 bytes is free. Of the allocated memory 44.00 MiB is allocated by PyTorch, and 12.00 MiB is reserved by PyTorch but unallocated.\n",
         );
-        assert_eq!(new.failure.kind, "torch_hip");
+        assert_eq!(new.failure.kind, FailureKind::TorchHip);
         assert_eq!(new.failure.bytes("free"), Some(Bytes(0)));
         assert_eq!(new.failure.bytes("unallocated"), Some(Bytes(12 << 20)));
         let limited = read(

@@ -6,6 +6,7 @@
 use super::found::Found;
 use super::listing;
 use super::pattern::{bytes_value, patterns, text_value};
+use crate::model::FailureKind;
 
 patterns! {
     RAN_OUT = r"Ran out of memory in memory space (\w+)\.(?: Used <S> of <S> (\w+)\.?(?: Exceeded \w+ capacity by <S>)?)?(?:\. HLO module: ([\w.-]+?)\.?\s)?";
@@ -25,7 +26,7 @@ const SCOPED_WITHIN: usize = 20_000;
 pub fn find(text: &str, found: &mut Vec<Found>) {
     let mut scoped = Vec::new();
     for captures in SCOPED.captures_iter(text) {
-        let mut new = Found::new("tpu_scoped_vmem", &captures);
+        let mut new = Found::new(FailureKind::TpuScopedVmem, &captures);
         new.put("space", captures.get(1).map(|space| text_value(&space.as_str().to_lowercase())));
         new.put("instruction", captures.get(2).map(|name| text_value(name.as_str().trim_start_matches('%'))));
         // The instruction stands between, and may be long.
@@ -41,7 +42,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
     }
     let inside = |at: usize| scoped.iter().any(|range: &std::ops::Range<usize>| range.contains(&at));
     for captures in SCOPED_TAIL.captures_iter(text) {
-        let mut new = Found::new("tpu_scoped_vmem", &captures);
+        let mut new = Found::new(FailureKind::TpuScopedVmem, &captures);
         if inside(new.start) {
             continue;
         }
@@ -56,10 +57,10 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         }
         let space = captures.get(1).map_or("", |space| space.as_str()).to_lowercase();
         let kind = match space.as_str() {
-            "hbm" => "tpu_hbm_oneline",
-            "vmem" => "tpu_vmem_oneline",
-            "smem" => "tpu_smem_oneline",
-            _ => "tpu_space_oneline",
+            "hbm" => FailureKind::TpuHbmOneline,
+            "vmem" => FailureKind::TpuVmemOneline,
+            "smem" => FailureKind::TpuSmemOneline,
+            _ => FailureKind::TpuSpaceOneline,
         };
         let mut new = Found::new(kind, &captures);
         new.put("space", Some(text_value(&space))).size("used", &captures, 2).size("capacity", &captures, 3);
@@ -67,25 +68,26 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         found.push(new);
     }
     for captures in EARLY.captures_iter(text) {
-        let mut new = Found::new("tpu_hbm_early", &captures);
+        let mut new = Found::new(FailureKind::TpuHbmEarly, &captures);
         new.put("space", captures.get(1).map(|space| text_value(&space.as_str().to_lowercase())));
         new.size("used", &captures, 2).size("capacity", &captures, 3).text("module", &captures, 4);
         found.push(new);
     }
     for captures in ABORT.captures_iter(text) {
-        let mut new = Found::new("tpu_compile_abort", &captures);
+        let mut new = Found::new(FailureKind::TpuCompileAbort, &captures);
         new.size("used", &captures, 1).size("capacity", &captures, 2);
         found.push(new);
     }
     for captures in TENSORCORE.captures_iter(text) {
-        let mut new = Found::new("tpu_tc_sc_hbm", &captures);
+        let mut new = Found::new(FailureKind::TpuTcScHbm, &captures);
         new.size("tensorcore", &captures, 1).size("sparsecore", &captures, 2).size("capacity", &captures, 3);
         new.put("space", Some(text_value("hbm")));
         found.push(new);
     }
     for captures in EXCEEDS.captures_iter(text) {
         let is_scoped = captures.get(8).is_some_and(|tag| tag.as_str().starts_with("scoped memory"));
-        let mut new = Found::new(if is_scoped { "tpu_scoped_vmem" } else { "tpu_alloc_exceeds" }, &captures);
+        let mut new =
+            Found::new(if is_scoped { FailureKind::TpuScopedVmem } else { FailureKind::TpuAllocExceeds }, &captures);
         new.bytes("used", &captures, 1).bytes("capacity", &captures, 2).text("allocation", &captures, 3);
         new.text("shape", &captures, 4).text("space", &captures, 5).text("tag", &captures, 8);
         // All ones: the compiler did not know the size either.
@@ -98,13 +100,13 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 
 /// Reads the listing that follows the sentence, up to the next message.
 pub fn details(found: &mut Found, section: &str, is_cut: bool) {
-    if found.failure.kind != "tpu_hbm_oneline" {
+    if found.failure.kind != FailureKind::TpuHbmOneline {
         return;
     }
     listing::read(found, section, is_cut);
     if !found.failure.allocations.is_empty() {
-        found.failure.kind = "tpu_hbm_listing";
+        found.failure.kind = FailureKind::TpuHbmListing;
     } else if found.failure.get("total").is_some() || !found.failure.program_parts.is_empty() {
-        found.failure.kind = "tpu_hbm_usage";
+        found.failure.kind = FailureKind::TpuHbmUsage;
     }
 }

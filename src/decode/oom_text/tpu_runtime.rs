@@ -3,7 +3,7 @@
 use super::found::Found;
 use super::listing;
 use super::pattern::patterns;
-use crate::model::FailureValue;
+use crate::model::{FailureKind, FailureValue};
 
 patterns! {
     ALLOCATE = r"Attempting to allocate <S>\. That was not possible\. There are <S> free\.?";
@@ -21,19 +21,20 @@ const TAIL: usize = 700;
 /// Every message of the runtime in a text.
 pub fn find(text: &str, found: &mut Vec<Found>) {
     for captures in ALLOCATE.captures_iter(text) {
-        let mut new = Found::new("tpu_runtime_alloc", &captures);
+        let mut new = Found::new(FailureKind::TpuRuntimeAlloc, &captures);
         new.size("requested", &captures, 1).size("free", &captures, 2);
         found.push(new);
     }
     for captures in COULD_NOT.captures_iter(text) {
-        let mut new = Found::new("tpu_runtime_alloc", &captures);
+        let mut new = Found::new(FailureKind::TpuRuntimeAlloc, &captures);
         new.bytes("requested", &captures, 1).text("device", &captures, 2);
         new.bytes("largest_free", &captures, 3).bytes("free", &captures, 4);
         found.push(new);
     }
     for captures in RESERVE.captures_iter(text) {
         let is_load = captures.get(1).is_some();
-        let mut new = Found::new(if is_load { "tpu_runtime_load" } else { "tpu_runtime_reserve" }, &captures);
+        let mut new =
+            Found::new(if is_load { FailureKind::TpuRuntimeLoad } else { FailureKind::TpuRuntimeReserve }, &captures);
         new.text("program", &captures, 1).size("requested", &captures, 2).size("free", &captures, 3);
         new.size("reserved_now", &captures, 4).size("reservable", &captures, 5);
         found.push(new);
@@ -44,17 +45,17 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 pub fn details(found: &mut Found, section: &str, is_cut: bool) {
     let tail = super::head_of(section, TAIL);
     match found.failure.kind {
-        "tpu_runtime_alloc" => {
+        FailureKind::TpuRuntimeAlloc => {
             found.size_in("largest_free", &LARGEST, tail);
             if let Some(device) = DEVICE.captures(tail) {
                 found.text("device", &device, 1);
             }
             found.count_in("replica", &REPLICA, tail).count_in("partition", &PARTITION, tail);
         }
-        "tpu_runtime_load" => {
+        FailureKind::TpuRuntimeLoad => {
             found.count_in("replica", &REPLICA, tail).count_in("partition", &PARTITION, tail);
         }
-        "tpu_runtime_reserve" => listing::read(found, section, is_cut),
+        FailureKind::TpuRuntimeReserve => listing::read(found, section, is_cut),
         _ => return,
     }
     // Enough is free, only not in one piece.

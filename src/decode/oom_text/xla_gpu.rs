@@ -4,7 +4,7 @@ use super::found::Found;
 use super::listing;
 use super::pattern::{patterns, size, size_value};
 use super::shape;
-use crate::model::{Bytes, PeakBuffer, RematWarning};
+use crate::model::{Bytes, FailureKind, PeakBuffer, RematWarning};
 
 patterns! {
     TRYING = r"Out of memory while trying to allocate (?:<N> bytes|<H>)";
@@ -30,12 +30,12 @@ const MAX_BUFFERS: usize = 100_000;
 /// Every message in a text.
 pub fn find(text: &str, found: &mut Vec<Found>) {
     for captures in TRYING.captures_iter(text) {
-        let mut new = Found::new("xla_runtime_alloc", &captures);
+        let mut new = Found::new(FailureKind::XlaRuntimeAlloc, &captures);
         new.bytes("requested", &captures, 1).size("requested", &captures, 2);
         found.push(new);
     }
     for captures in REQUEST.captures_iter(text) {
-        let mut new = Found::new("xla_runtime_alloc", &captures);
+        let mut new = Found::new(FailureKind::XlaRuntimeAlloc, &captures);
         exact_request(&mut new, &captures);
         // A digit that nothing follows may be the first of several.
         if captures.get(0).is_some_and(|all| !all.as_str().ends_with(|c: char| c.is_ascii_digit())) {
@@ -44,7 +44,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         found.push(new);
     }
     for captures in ROCM.captures_iter(text) {
-        let mut new = Found::new("rocm_alloc", &captures);
+        let mut new = Found::new(FailureKind::RocmAlloc, &captures);
         exact_request(&mut new, &captures);
         new.text("driver_error", &captures, 3);
         found.push(new);
@@ -53,7 +53,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
     for captures in REMAT.captures_iter(text) {
         let bytes = |group| captures.get(group).and_then(|n: regex::Match<'_>| n.as_str().parse().ok()).map(Bytes);
         let (Some(target), Some(reached), Some(from)) = (bytes(2), bytes(4), bytes(6)) else { continue };
-        let warning = warnings.get_or_insert_with(|| Found::new("xla_remat_warning", &captures));
+        let warning = warnings.get_or_insert_with(|| Found::new(FailureKind::XlaRematWarning, &captures));
         warning.failure.is_error = false;
         warning.failure.warnings.push(RematWarning { target, reached, from });
     }
@@ -72,7 +72,7 @@ fn exact_request(found: &mut Found, captures: &regex::Captures<'_>) {
 
 /// Reads statistics and buffers behind the sentence.
 pub fn details(found: &mut Found, section: &str, is_cut: bool) {
-    if found.failure.kind != "xla_runtime_alloc" {
+    if found.failure.kind != FailureKind::XlaRuntimeAlloc {
         return;
     }
     let peak = PEAK.find(section);
@@ -97,7 +97,7 @@ pub fn details(found: &mut Found, section: &str, is_cut: bool) {
         any = true;
     }
     if any {
-        found.failure.kind = "xla_gpu_peak_buffers";
+        found.failure.kind = FailureKind::XlaGpuPeakBuffers;
     }
 }
 

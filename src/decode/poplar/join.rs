@@ -1,14 +1,14 @@
 //! Joins the files of one report: each adds what the others do not know.
 
 use super::step_names::name_steps;
-use crate::model::{Note, NoteLevel, Profile, TileMemory};
+use crate::model::{Note, NoteCode, NoteLevel, Profile, TileMemory};
 
 /// Adds what another file of the same report knows.
 pub fn join(profile: &mut Profile, other: Profile) {
     match (&mut profile.tiles, other.tiles) {
         (Some(own), Some(more)) => {
             if let Some(text) = join_tiles(own, more) {
-                profile.notes.push(Note { level: NoteLevel::Warning, text, offset: None });
+                profile.notes.push(Note::new(NoteLevel::Warning, text));
             }
         }
         (own @ None, more) => *own = more,
@@ -26,7 +26,7 @@ pub fn join(profile: &mut Profile, other: Profile) {
     }
     // With the other file there, what one of them lacks is no longer missing.
     if profile.tiles.as_ref().is_some_and(|tiles| tiles.must_fit().is_some()) {
-        profile.notes.retain(|note| !note.text.starts_with("There are no bytes by tile"));
+        profile.notes.retain(|note| note.code != NoteCode::NoTileBytes);
     }
 }
 
@@ -112,12 +112,8 @@ pub fn check_cache(profile: &mut Profile) {
         return;
     };
     if profile.tiles.is_some() && cache != own {
-        profile.notes.push(Note {
-            level: NoteLevel::Warning,
-            text: format!(
-                "profile.pop_cache was made from another state of profile.pop (change counter {cache}, now {own})"
-            ),
-            offset: None,
-        });
+        let text =
+            format!("profile.pop_cache was made from another state of profile.pop (change counter {cache}, now {own})");
+        profile.notes.push(Note::new(NoteLevel::Warning, text));
     }
 }

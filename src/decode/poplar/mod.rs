@@ -29,9 +29,9 @@ pub use report::{is_report_file, report_files};
 pub use sql::{SqlDecoder, TileVariable, step_ids, variables_of_tile};
 use state::State;
 
-use super::decoder::{Context, DecodeError, Decoder};
+use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::reporter::Reporter;
-use crate::model::{Device, DeviceKind, Fact, Profile, TileMemory};
+use crate::model::{Device, DeviceKind, Fact, NoteCode, Profile, TileMemory};
 use crate::source::{Input, Stage};
 
 /// The trees: JSON and CBOR.
@@ -41,6 +41,14 @@ pub struct TreeDecoder;
 impl Decoder for TreeDecoder {
     fn format(&self) -> &'static str {
         "Poplar profile"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            family: Family::Poplar,
+            words: "Poplar report of an IPU",
+            patterns: &["graph.json", "execution.json", "vars.json", "*.cbor"],
+        }
     }
 
     fn recognises(&self, input: &Input) -> bool {
@@ -92,7 +100,8 @@ fn profile(tiles: Option<TileMemory>, facts: Vec<Fact>, reporter: &Reporter) -> 
     if let Some(tiles) = &tiles
         && tiles.must_fit().is_none()
     {
-        reporter.warn("There are no bytes by tile (memory.byTile), so nothing says what fits", None);
+        let text = "There are no bytes by tile (memory.byTile), so nothing says what fits";
+        reporter.warn_about(NoteCode::NoTileBytes, text);
     }
     Profile { device: tiles.as_ref().map(device).unwrap_or_default(), tiles, facts, ..Profile::default() }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::decoder::{Context, DecodeError, Decoder};
+use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::wire::{LEN, Reader, Result as WireResult, VARINT, field, text};
 use crate::model::{Bytes, LiveEntry, LiveSet, Profile, SourceLine};
 use crate::source::Input;
@@ -17,6 +17,10 @@ const MAX_STACK: usize = 1024;
 impl Decoder for PprofDecoder {
     fn format(&self) -> &'static str {
         "pprof device memory profile"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { family: Family::Run, words: "device memory profile", patterns: &["*.prof", "*.pprof"] }
     }
 
     fn recognises(&self, input: &Input) -> bool {

@@ -6,7 +6,7 @@ use super::{Content, Entry};
 use crate::decode::decoder::Context;
 use crate::decode::reporter::Reporter;
 use crate::decode::{hlo, registry};
-use crate::model::{AllocatorTrace, Bytes, Device, Glance, Profile};
+use crate::model::{AllocatorTrace, Bytes, Device, Glance, MemorySpace, Profile};
 use crate::source::{DumpName, Member, Progress};
 
 /// Texts about the run longer than this are not searched for the names of modules.
@@ -34,7 +34,10 @@ pub fn glance_trace(profile: &Profile) -> Glance {
         trace.given.as_ref().map_or(events, |given| given.stats.in_use())
     };
     let most = profile.runtime.iter().map(highest).max();
-    Glance { allocated: most.map(|bytes| (0, Bytes::from_wire(bytes))).into_iter().collect(), ..Glance::default() }
+    Glance {
+        allocated: most.map(|bytes| (MemorySpace::HBM, Bytes::from_wire(bytes))).into_iter().collect(),
+        ..Glance::default()
+    }
 }
 
 /// What the companions that name a device say.

@@ -13,7 +13,7 @@ use crate::decode::decoder::{Context, DecodeError};
 use crate::decode::open::open_with;
 use crate::decode::registry;
 use crate::decode::reporter::Reporter;
-use crate::model::{Bytes, Device, Glance, LazyProgram, Note, NoteLevel, Profile, SourceInfo};
+use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Note, NoteLevel, Profile, SourceInfo};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_about_the_run};
 use files::{device_of, dump_entry, glance_member, glance_trace, names};
 
@@ -336,7 +336,7 @@ pub fn load_worst(profile: &mut Profile, progress: &Progress) -> Result<(), Deco
     if !profile.programs.is_empty() || profile.modules.is_empty() {
         return Ok(());
     }
-    let needs = |module: &LazyProgram| module.source.glance().allocated_in(0).unwrap_or_default();
+    let needs = |module: &LazyProgram| module.source.glance().allocated_in(MemorySpace::HBM).unwrap_or_default();
     let mut order: Vec<usize> = (0..profile.modules.len()).collect();
     order.sort_by_cached_key(|&row| std::cmp::Reverse((needs(&profile.modules[row]), profile.modules[row].bytes)));
     progress.check()?;
@@ -361,8 +361,8 @@ fn others_note<'a>(names: impl Iterator<Item = &'a str>) -> Option<Note> {
     Some(info(format!("The program that needs most is shown; also here: {named}{more}")))
 }
 
-const fn info(text: String) -> Note {
-    Note { level: NoteLevel::Info, text, offset: None }
+fn info(text: String) -> Note {
+    Note::new(NoteLevel::Info, text)
 }
 
 impl Entry {
@@ -379,8 +379,9 @@ impl Entry {
     #[must_use]
     pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
         let glance = self.glance.get()?;
-        let capacity = self.device.get().and_then(|device| device.capacity(0)).map(|capacity| capacity.bytes);
-        glance.allocated_in(0).map(|needs| (needs, capacity))
+        let capacity =
+            self.device.get().and_then(|device| device.capacity(MemorySpace::HBM)).map(|capacity| capacity.bytes);
+        glance.allocated_in(MemorySpace::HBM).map(|needs| (needs, capacity))
     }
 
     /// The device, where it was looked at already.
@@ -410,13 +411,13 @@ impl Entry {
     /// Bytes the program takes of the device's main memory.
     #[must_use]
     pub fn needs(&self) -> Bytes {
-        self.glance().allocated_in(0).unwrap_or_default()
+        self.glance().allocated_in(MemorySpace::HBM).unwrap_or_default()
     }
 
     /// How much of it there is, where known.
     #[must_use]
     pub fn capacity(&self) -> Option<Bytes> {
-        self.device().capacity(0).map(|capacity| capacity.bytes)
+        self.device().capacity(MemorySpace::HBM).map(|capacity| capacity.bytes)
     }
 
     /// Decodes it. The caller keeps the result; the list does not.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::tpu;
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{Device, DeviceKind, Profile, TpuGeneration};
 use crate::source::Input;
 
@@ -13,6 +13,14 @@ pub struct CompileStatsDecoder;
 impl Decoder for CompileStatsDecoder {
     fn format(&self) -> &'static str {
         "compile statistics"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            family: Family::XlaDump,
+            words: "statistics of a compilation, with the device",
+            patterns: &["*.stats.json"],
+        }
     }
 
     fn recognises(&self, input: &Input) -> bool {

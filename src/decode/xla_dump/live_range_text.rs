@@ -1,6 +1,6 @@
 //! `*-live-range.txt`: XLA's own live ranges of every value, in program order.
 
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{LiveRangeTable, Profile};
 use crate::source::Input;
 
@@ -12,6 +12,10 @@ const HEAD: &[u8] = b"HloLiveRange (max ";
 impl Decoder for LiveRangeDecoder {
     fn format(&self) -> &'static str {
         "XLA live-range report"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { family: Family::XlaDump, words: "XLA's live ranges, as text", patterns: &["*-live-range.txt"] }
     }
 
     fn recognises(&self, input: &Input) -> bool {

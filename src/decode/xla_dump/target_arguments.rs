@@ -1,7 +1,7 @@
 //! `*.target_arguments.txt`: for which TPU a program was compiled, as protobuf text.
 
 use super::tpu;
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{Device, Profile, TpuGeneration};
 use crate::source::Input;
 
@@ -11,6 +11,14 @@ pub struct TargetArgumentsDecoder;
 impl Decoder for TargetArgumentsDecoder {
     fn format(&self) -> &'static str {
         "XLA target arguments"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            family: Family::XlaDump,
+            words: "the device that a dump was compiled for",
+            patterns: &["*.target_arguments.txt"],
+        }
     }
 
     fn recognises(&self, input: &Input) -> bool {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::assemble::{Assembler, Named, lines, module_name};
 use super::buffer_assignment::value_head;
-use crate::decode::decoder::{Context, DecodeError, Decoder};
-use crate::model::{BufferId, Bytes, Metadata, Profile, Program, ReportedUse, Shape, SourceLine};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
+use crate::model::{BufferId, Bytes, MemorySpace, Metadata, Profile, Program, ReportedUse, Shape, SourceLine};
 use crate::source::Input;
 
 /// The report of values and their uses.
@@ -19,7 +19,7 @@ pub struct ValueUses {
     /// `instruction` or `instruction{i}`.
     pub name: String,
     /// Memory space.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Where it stands.
     pub positions: Vec<String>,
     /// Who reads it: `fusion.5, operand 2 {0}`.
@@ -31,6 +31,14 @@ pub struct ValueUses {
 impl Decoder for ValuesDecoder {
     fn format(&self) -> &'static str {
         "XLA report of values and uses"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads {
+            family: Family::XlaDump,
+            words: "XLA's values and their uses, as text",
+            patterns: &["*buffer-assignment-values.txt"],
+        }
     }
 
     fn recognises(&self, input: &Input) -> bool {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::value::{self, double, get, int, list, text};
-use crate::decode::decoder::{Context, DecodeError, Decoder};
+use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{
     AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Execution, GivenPeak, GivenRow, Profile,
 };
@@ -15,6 +15,10 @@ pub struct MemoryProfileDecoder;
 impl Decoder for MemoryProfileDecoder {
     fn format(&self) -> &'static str {
         "XProf memory profile (JSON)"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { family: Family::Run, words: "XProf's memory profile", patterns: &["*memory_profile*.json"] }
     }
 
     fn recognises(&self, input: &Input) -> bool {

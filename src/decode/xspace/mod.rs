@@ -7,7 +7,7 @@ mod modules;
 mod plane;
 mod steps;
 
-use super::decoder::{Context, DecodeError, Decoder};
+use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::wire::{LEN, Reader, VARINT, field};
 use crate::model::Profile;
 use crate::source::Input;
@@ -24,6 +24,10 @@ pub struct XSpaceDecoder;
 impl Decoder for XSpaceDecoder {
     fn format(&self) -> &'static str {
         FORMAT
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { family: Family::Run, words: "trace: allocator history and its programs", patterns: &["*.xplane.pb"] }
     }
 
     fn recognises(&self, input: &Input) -> bool {

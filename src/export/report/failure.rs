@@ -5,8 +5,11 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::analysis::failure::{Explanation, explain, page};
-use crate::model::{Bytes, Failure, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, thousands};
+use crate::advisor::remedies::{Remedies, remedies};
+use crate::analysis::failure::{Explanation, explain};
+use crate::model::{
+    Bytes, Failure, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, error_page, thousands,
+};
 
 /// A failure: its JSON, and what the other formats write.
 #[derive(Debug, Serialize)]
@@ -37,9 +40,13 @@ struct Lines {
 
 /// Describes a failure; `top` rows in lists of the text formats, and of the chunks.
 pub fn report(failure: &Failure, profile: &Profile, top: usize) -> FailureReport {
-    let explanation = explain(failure, profile);
+    let explanation = explain(failure);
+    let remedies = remedies(failure, profile);
     let top = if top == 0 { usize::MAX } else { top };
-    FailureReport { keys: keys(failure, &explanation, top), lines: lines(failure, &explanation, top) }
+    FailureReport {
+        keys: keys(failure, &explanation, &remedies, top),
+        lines: lines(failure, &explanation, &remedies, top),
+    }
 }
 
 fn put_size(map: &mut Map<String, Value>, key: &str, size: Option<&PrintedSize>) {
@@ -62,16 +69,16 @@ fn put(map: &mut Map<String, Value>, key: &str, value: &FailureValue) {
     }
 }
 
-fn keys(failure: &Failure, explanation: &Explanation, top: usize) -> Map<String, Value> {
+fn keys(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top: usize) -> Map<String, Value> {
     let mut map = Map::new();
-    for key in failure.describe().keys {
+    for key in failure.kind.keys() {
         map.insert((*key).to_owned(), Value::Null);
     }
     for (key, value) in &failure.fields {
         put(&mut map, key, value);
     }
-    map.insert("kind".to_owned(), failure.kind.into());
-    map.insert("kind_title".to_owned(), failure.describe().title.into());
+    map.insert("kind".to_owned(), failure.kind.name().into());
+    map.insert("kind_title".to_owned(), failure.kind.title().into());
     map.insert("is_error".to_owned(), failure.is_error.into());
     map.insert("message".to_owned(), failure.message.clone().into());
     map.insert("source".to_owned(), failure.source.clone().into());
@@ -80,7 +87,7 @@ fn keys(failure: &Failure, explanation: &Explanation, top: usize) -> Map<String,
     map.insert("process".to_owned(), failure.process.clone().into());
     map.insert("error_code".to_owned(), failure.error_code.clone().into());
     map.insert("error_code_printed".to_owned(), failure.error_code_printed.into());
-    map.insert("error_page".to_owned(), failure.error_code.as_deref().and_then(page).into());
+    map.insert("error_page".to_owned(), failure.error_code.as_deref().and_then(error_page).into());
     map.insert("paths".to_owned(), failure.paths.clone().into());
     map.insert("truncated".to_owned(), failure.truncated.into());
     let list = |rows: Vec<Value>| (!rows.is_empty()).then_some(Value::Array(rows));
@@ -128,11 +135,11 @@ fn keys(failure: &Failure, explanation: &Explanation, top: usize) -> Map<String,
         }
         map.insert("statistics".to_owned(), Value::Object(statistics));
     }
-    map.insert("explanation".to_owned(), explained(explanation));
+    map.insert("explanation".to_owned(), explained(explanation, remedies));
     map
 }
 
-fn explained(explanation: &Explanation) -> Value {
+fn explained(explanation: &Explanation, remedies: &Remedies) -> Value {
     json!({
         "title": explanation.title,
         "sentences": explanation.sentences,
@@ -147,10 +154,10 @@ fn explained(explanation: &Explanation) -> Value {
             "count": g.count, "bytes": g.bytes.0, "shape": g.shape, "name": g.name, "op_name": g.op_name, "first": g.first,
         })).collect::<Vec<_>>(),
         "not_listed_bytes": explanation.not_listed.map(|b| b.0),
-        "advice": explanation.advice.iter().map(|a| json!({
-            "text": a.text, "changes_results": a.changes_results, "gain": a.gain, "sign": a.sign, "reference": a.reference,
+        "advice": remedies.change.iter().map(|a| json!({
+            "text": a.text, "changes_results": a.changes_results.name(), "gain": a.gain, "sign": a.sign, "reference": a.reference,
         })).collect::<Vec<_>>(),
-        "next": explanation.next.iter().map(|n| json!({ "text": n.text, "command": n.command, "open": n.open })).collect::<Vec<_>>(),
+        "next": remedies.learn.iter().map(|n| json!({ "text": n.text, "command": n.command, "open": n.open })).collect::<Vec<_>>(),
     })
 }
 
@@ -226,7 +233,7 @@ fn peak_buffer(buffer: &crate::model::PeakBuffer) -> Value {
     Value::Object(map)
 }
 
-fn lines(failure: &Failure, explanation: &Explanation, top: usize) -> Lines {
+fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top: usize) -> Lines {
     let code = failure.error_code.as_deref().map(|code| format!(", {code}")).unwrap_or_default();
     let process = failure.process.as_deref().map(|p| format!(", {p}")).unwrap_or_default();
     let mut rows: Vec<String> = explanation
@@ -255,7 +262,7 @@ fn lines(failure: &Failure, explanation: &Explanation, top: usize) -> Lines {
     });
     Lines {
         title: explanation.title.clone(),
-        place: format!("{} ({}{code}, line {}{process})", failure.describe().title, failure.kind, failure.line),
+        place: format!("{} ({}{code}, line {}{process})", failure.kind.title(), failure.kind.name(), failure.line),
         message: failure.message.clone(),
         sentences: explanation.sentences.clone(),
         sizes: sizes.collect(),
@@ -275,21 +282,17 @@ fn lines(failure: &Failure, explanation: &Explanation, top: usize) -> Lines {
                 )
             })
             .collect(),
-        advice: explanation
-            .advice
+        advice: remedies
+            .change
             .iter()
             .map(|advice| {
-                let results = match advice.changes_results {
-                    "yes" => "changes results",
-                    "maybe" => "may change results",
-                    _ => "results stay the same",
-                };
+                let results = advice.changes_results.words();
                 let gain = if advice.gain.is_empty() { String::new() } else { format!("; gain: {}", advice.gain) };
                 let sign = if advice.sign.is_empty() { String::new() } else { format!("; sign: {}", advice.sign) };
                 (advice.text.clone(), format!("{results}{gain}{sign}"))
             })
             .collect(),
-        next: explanation.next.iter().map(|next| (next.text.clone(), next.command.clone())).collect(),
+        next: remedies.learn.iter().map(|next| (next.text.clone(), next.command.clone())).collect(),
     }
 }
 
@@ -370,7 +373,7 @@ impl FailureReport {
         if !lines.advice.is_empty() {
             let _ = writeln!(out, "\nWhat to change:\n");
             for (text, terms) in &lines.advice {
-                let _ = writeln!(out, "* {} ({})", escape(text), escape(terms));
+                let _ = writeln!(out, "* {text} ({})", escape(terms));
             }
         }
         if !lines.next.is_empty() {

@@ -48,6 +48,16 @@ pub struct FindingReport {
     pub edits: Vec<String>,
     /// Page.
     pub reference: &'static str,
+    /// Whether its advice stands with an out-of-memory message already, where the text formats print it.
+    #[serde(skip)]
+    is_of_failure: bool,
+}
+
+impl FindingReport {
+    /// The advice that the text formats have not printed yet.
+    fn printed_advice(&self) -> &[String] {
+        if self.is_of_failure { &[] } else { &self.advice }
+    }
 }
 
 /// A plan.
@@ -114,6 +124,7 @@ fn row(profile: &Profile, finding: &Finding, top: usize) -> FindingReport {
         is_guess: finding.is_guess,
         edits: finding.edits.iter().map(ToString::to_string).collect(),
         reference: finding.reference,
+        is_of_failure: finding.failure.is_some(),
     }
 }
 
@@ -194,7 +205,7 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
         if let Some(effect) = effect(finding) {
             let _ = writeln!(out, "    {effect}");
         }
-        for advice in &finding.advice {
+        for advice in finding.printed_advice() {
             let _ = writeln!(out, "    - {advice}");
         }
         if let Some(band) = &finding.band {
@@ -231,7 +242,7 @@ pub fn write_markdown(
             let _ = writeln!(out, "  *{effect}*");
         }
         // Advice holds code in backquotes, which stays code.
-        for advice in &finding.advice {
+        for advice in finding.printed_advice() {
             let _ = writeln!(out, "  * {advice}");
         }
         for warning in &finding.warnings {

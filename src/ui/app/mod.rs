@@ -25,7 +25,7 @@ use super::view;
 use super::widget::theme::{Look, Theme, space};
 use super::widget::{cut, keys, style};
 use super::work::Work;
-use crate::analysis::neutral::Names;
+use crate::analysis::names::hide::Aliases;
 use crate::model::UnitSystem;
 use chrome::{command_palette, side_panel};
 use files::dialog::{Dialog, Purpose};
@@ -47,7 +47,7 @@ pub struct App {
     palette: Option<command_palette::CommandPalette>,
     settings_store: SettingsStore,
     keys: presenter::Keys,
-    names: Arc<Names>,
+    aliases: Arc<Aliases>,
     /// Whether the field to find something is to get the focus.
     focus_find: bool,
     /// Room of the view in the last frame.
@@ -86,7 +86,7 @@ impl App {
             palette: None,
             settings_store: SettingsStore::default(),
             keys: presenter::Keys::default(),
-            names: Arc::default(),
+            aliases: Arc::default(),
             focus_find: false,
             view_size: Vec2::ZERO,
             canvas: 0,
@@ -149,12 +149,12 @@ impl App {
         self.errors.extend(self.files.take_errors());
         for index in (0..self.files.entries.len()).rev() {
             let entry = &self.files.entries[index];
-            if let FileState::Failed(error) = &entry.state {
-                if *error != crate::source::Cancelled.to_string() {
-                    self.errors.push((entry.name.clone(), error.clone()));
-                }
-                self.files.close(index);
+            match &entry.state {
+                FileState::Failed(error) => self.errors.push((entry.name.clone(), error.clone())),
+                FileState::Cancelled => {}
+                _ => continue,
             }
+            self.files.close(index);
         }
         self.recall();
         if before.is_none() && self.files.current.is_some() {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::files::FileState;
+use crate::model::MemorySpace;
 use crate::ui::app::App;
 use crate::ui::app::files::sample;
 use crate::ui::session::settings::{Recent, Settings, SettingsFile};
@@ -74,7 +75,7 @@ impl App {
                 continue;
             }
             if is_sample {
-                open.shared.capacity.insert(0, sample::capacity());
+                open.shared.capacity.insert(MemorySpace::HBM, sample::capacity());
             }
             let Some(path) = entry.source.path() else { continue };
             if let Some(recent) = self.settings_store.settings.recent_of(path) {

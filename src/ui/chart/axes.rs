@@ -18,7 +18,7 @@ pub const RIGHT_PLAIN: f32 = 14.0;
 /// Height of the row of numbers below a plot.
 pub const BELOW: f32 = 22.0;
 /// Least distance of two numbers of the left axis.
-const APART: f32 = 20.0;
+const APART: f32 = 16.0;
 /// Addresses of which fewer fill the height are written in hexadecimal.
 const CLOSE: f64 = 1e6;
 
@@ -74,7 +74,8 @@ impl XAxis<'_> {
     fn ticks(self, window: &Window) -> Vec<f64> {
         match self {
             Self::LogBytes(units) => power_ticks(window.x, units),
-            _ => decimal_ticks(window.x, (window.rect.width() / 100.0) as usize),
+            Self::Milliseconds => decimal_ticks(window.x, (window.rect.width() / 100.0) as usize),
+            Self::Steps(_) | Self::Moments(_) => decimal_ticks(window.x, (window.rect.width() / 80.0) as usize),
         }
     }
 
@@ -168,7 +169,9 @@ impl YAxis {
         let (lo, hi) = (window.y.lo.max(0.0), window.y.hi.max(0.0));
         let bytes = |value: f64| Bytes(value as u64);
         match self {
-            Self::Bytes(units) | Self::Addresses(units) => Some(format!("{} to {}", units.short(bytes(lo)), units.short(bytes(hi)))),
+            Self::Bytes(units) | Self::Addresses(units) => {
+                Some(format!("{} to {}", units.short(bytes(lo)), units.short(bytes(hi))))
+            }
             Self::LogBytes(units) => {
                 Some(format!("{} to {}", units.short(bytes(lo.exp2())), units.short(bytes(hi.exp2()))))
             }
@@ -184,11 +187,11 @@ impl YAxis {
     }
 }
 
-/// Writes ticks on the left of a window; the outermost stay beside the plot.
+/// Writes ticks on the left of a window; the uppermost stays beside the plot.
 pub(super) fn write_left(ui: &Ui, theme: &Theme, window: &Window, ticks: &[Tick]) {
     let (rect, half) = (window.rect, size::SMALL / 2.0);
     for tick in ticks {
-        let y = window.y_of(tick.value).clamp(rect.top() + half, (rect.bottom() - half).max(rect.top() + half));
+        let y = window.y_of(tick.value).max(rect.top() + half);
         let at = Pos2::new(rect.left() - 8.0, y);
         ui.painter().text(at, Align2::RIGHT_CENTER, &tick.words, Weight::Regular.at(size::SMALL), theme.text3);
     }

@@ -35,7 +35,11 @@ pub(super) fn spare_words(painter: &Painter, theme: &Theme, window: &Window, spa
     let words = format!("{} to spare", units.short(Bytes(spare.to - spare.from)));
     let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.ok);
     // Where the band is too narrow for words, they stand under the line of the limit.
-    let y = if bottom - top >= galley.size().y + 4.0 { f32::midpoint(top, bottom) } else { top + 4.0 + galley.size().y / 2.0 };
+    let y = if bottom - top >= galley.size().y + 4.0 {
+        f32::midpoint(top, bottom)
+    } else {
+        top + 4.0 + galley.size().y / 2.0
+    };
     let place = Align2::RIGHT_CENTER.anchor_size(Pos2::new(window.rect.right() - 8.0, y), galley.size());
     painter.galley(place.min, galley, theme.ok);
     place
@@ -123,8 +127,9 @@ pub(super) fn peaks(painter: &Painter, theme: &Theme, window: &Window, peaks: &[
 
 /// A place for words beside the tip of a peak, inside `rect` and clear of `taken`; on the side with more room first.
 fn beside(tip: Pos2, size: Vec2, rect: Rect, taken: &[Rect]) -> Rect {
-    let right = |dy: f32| Align2::LEFT_CENTER.anchor_size(tip + Vec2::new(11.0, dy), size);
-    let left = |dy: f32| Align2::RIGHT_CENTER.anchor_size(tip + Vec2::new(-11.0, dy), size);
+    let at = |dx: f32, dy: f32| Pos2::new(tip.x + dx, (tip.y + dy).max(rect.top() + size.y / 2.0));
+    let right = |dy: f32| Align2::LEFT_CENTER.anchor_size(at(11.0, dy), size);
+    let left = |dy: f32| Align2::RIGHT_CENTER.anchor_size(at(-11.0, dy), size);
     let near = if tip.x > rect.center().x { [left(-6.0), right(-6.0)] } else { [right(-6.0), left(-6.0)] };
     let shifts = [-18.0, 8.0, 20.0, 32.0];
     let further = shifts

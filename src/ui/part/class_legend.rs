@@ -2,9 +2,10 @@
 
 use egui::Ui;
 
+use crate::analysis::Scene;
 use crate::analysis::class::Class;
 use crate::model::BufferId;
-use crate::ui::part::{Scene, colors};
+use crate::ui::part::colors;
 use crate::ui::widget::controls::{guess, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::text_file::TextFile;
 use crate::advisor::Advice;
 use crate::analysis::table::BufferTable;
-use crate::analysis::{ProgramAnalysis, SpaceAnalysis, Verdict};
-use crate::model::{BufferId, Bytes, Capacity, InstructionId, Program};
+use crate::analysis::{Scene, Verdict};
+use crate::model::{BufferId, Bytes, Capacity, InstructionId, MemorySpace};
 use crate::ui::session::pins::{Pin, PinOn};
 use crate::ui::session::{Document, Locals, Options, Shared};
 use crate::ui::widget::theme::Theme;
@@ -61,25 +61,12 @@ pub struct ViewContext<'a> {
     pub kept: &'a mut BTreeMap<String, String>,
 }
 
-/// The chosen program and memory space.
-#[derive(Clone, Copy)]
-pub struct Scene<'a> {
-    /// The program.
-    pub program: &'a Program,
-    /// What was computed about it.
-    pub analysis: &'a ProgramAnalysis,
-    /// The memory space.
-    pub space: &'a SpaceAnalysis,
-}
-
 impl<'a> ViewContext<'a> {
     /// The chosen program and memory space; `None` where the profile has none.
     #[must_use]
     pub fn scene(&self) -> Option<Scene<'a>> {
         let document: &'a Arc<Document> = self.document;
-        let (program, analysis) = document.program(self.shared.program)?;
-        let space = analysis.space(self.shared.color)?;
-        Some(Scene { program, analysis, space })
+        document.scene(self.shared.program, self.shared.color)
     }
 
     /// Memory map, curves and contributors of the chosen space, once they are computed.
@@ -89,19 +76,18 @@ impl<'a> ViewContext<'a> {
 
     /// All buffers of the chosen space in columns, once they are read.
     pub fn table(&mut self) -> Option<Arc<BufferTable>> {
-        let data = self.data()?;
-        self.derived.table(self.work, self.document, &data, self.shared.program, self.shared.color)
+        self.derived.table(self.work, self.document, self.shared.program, self.shared.color)
     }
 
     /// What the advisor says, once it is there.
     pub fn advice(&mut self) -> Option<Arc<Advice>> {
-        let capacity = self.shared.capacity.get(&0).map(|c| c.bytes.0);
+        let capacity = self.shared.capacity.get(&MemorySpace::HBM).map(|c| c.bytes.0);
         self.derived.advice(self.work, self.document, capacity)
     }
 
     /// What the changes that are on come to, once it is there.
     pub fn what_if(&mut self) -> Option<Arc<WhatIfResult>> {
-        let capacity = self.shared.capacity.get(&0).map(|c| c.bytes.0);
+        let capacity = self.shared.capacity.get(&MemorySpace::HBM).map(|c| c.bytes.0);
         let (program, edits) = (self.shared.program, self.shared.changes.on.clone());
         self.derived.what_if(self.work, self.document, program, capacity, &edits)
     }

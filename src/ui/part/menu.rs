@@ -4,7 +4,7 @@
 use egui::containers::menu::menu_style;
 use egui::{Align, Context, Id, Layout, Popup, PopupCloseBehavior, PopupKind, Pos2, Rect, SetOpenCommand, Ui, Vec2};
 
-use crate::analysis::scope;
+use crate::analysis::names::scope;
 use crate::model::BufferId;
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{self, menu_row};

@@ -9,5 +9,5 @@ pub(super) mod menu;
 mod text_file;
 pub(super) mod tile_card;
 
-pub use context::{Action, FindKey, Scene, ViewContext};
+pub use context::{Action, FindKey, ViewContext};
 pub use text_file::TextFile;

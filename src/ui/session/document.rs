@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict};
-use crate::model::{Bytes, Profile, Program};
+use crate::analysis::{ProfileAnalysis, ProgramAnalysis, Scene, SpaceAnalysis, Verdict};
+use crate::model::{Bytes, MemorySpace, Profile, Program};
 
 /// A profile that was read and analysed.
 #[derive(Debug)]
@@ -32,13 +32,19 @@ impl Document {
 
     /// A memory space of a program.
     #[must_use]
-    pub fn space(&self, program: usize, color: i64) -> Option<&SpaceAnalysis> {
+    pub fn space(&self, program: usize, color: MemorySpace) -> Option<&SpaceAnalysis> {
         self.program(program)?.1.space(color)
+    }
+
+    /// A memory space of a program with what is worked out about it on demand.
+    #[must_use]
+    pub fn scene(&self, program: usize, color: MemorySpace) -> Option<Scene<'_>> {
+        self.analysis.scene(&self.profile, program, color)
     }
 
     /// The program and space to show first: the worst.
     #[must_use]
-    pub fn main(&self) -> (usize, i64) {
+    pub fn main(&self) -> (usize, MemorySpace) {
         let by_need = |&(_, space): &(usize, &SpaceAnalysis)| match space.verdict() {
             Verdict::Over { by } => (2, by),
             _ => (1, space.xprof.allocated),
@@ -47,7 +53,7 @@ impl Document {
         spaces
             .filter_map(|(i, program)| Some((i, program.main_space()?)))
             .max_by_key(|item| (by_need(item), std::cmp::Reverse(item.0)))
-            .map_or((0, 0), |(i, space)| (i, space.color))
+            .map_or((0, MemorySpace::HBM), |(i, space)| (i, space.color))
     }
 
     /// What the main space needs.

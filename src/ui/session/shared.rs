@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::pins::{MAX_PINS, Pin, PinOn};
 use crate::analysis::tree::TreeKind;
 use crate::analysis::what_if::{Edit, EditSet};
-use crate::model::{BufferId, Capacity};
+use crate::model::{BufferId, Capacity, MemorySpace};
 
 /// Which buffers a table lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -41,7 +41,7 @@ pub struct Location {
     /// Program.
     pub program: usize,
     /// Memory space.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Selection.
     pub selected: Option<BufferId>,
     /// Pinned step.
@@ -58,7 +58,7 @@ pub struct Shared {
     /// Chosen program.
     pub program: usize,
     /// Chosen memory space, by colour.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Selected buffer.
     pub selected: Option<BufferId>,
     /// Buffer under the pointer, in whichever view.
@@ -88,7 +88,7 @@ pub struct Shared {
     /// Pins, in the order of setting; the first is number 1.
     pub pins: Vec<Pin>,
     /// Capacities chosen in the window, by colour.
-    pub capacity: HashMap<i64, Capacity>,
+    pub capacity: HashMap<MemorySpace, Capacity>,
     /// Changes to try out.
     pub changes: Changes,
     /// A finding of the advisor to unfold.
@@ -143,7 +143,7 @@ impl Changes {
 impl Shared {
     /// Begins at a program and memory space.
     #[must_use]
-    pub fn new(view: &'static str, program: usize, color: i64) -> Self {
+    pub fn new(view: &'static str, program: usize, color: MemorySpace) -> Self {
         Self {
             view,
             program,
@@ -170,7 +170,7 @@ impl Shared {
     }
 
     /// Chooses another program or memory space: what belongs to the old one goes.
-    pub fn choose(&mut self, program: usize, color: i64) {
+    pub fn choose(&mut self, program: usize, color: MemorySpace) {
         if (program, color) == (self.program, self.color) {
             return;
         }

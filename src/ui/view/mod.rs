@@ -24,6 +24,7 @@ use egui::Ui;
 
 use super::part::ViewContext;
 use super::session::Document;
+use crate::model::MemorySpace;
 
 /// A view of a document.
 pub struct View {
@@ -68,17 +69,6 @@ pub const PANELS: &[View] = &[
 /// The view a document begins with.
 pub const FIRST: &str = "overview";
 
-/// What can be opened, for the empty window.
-pub const INPUTS: &[&str] = &[
-    "An XLA dump: *after_optimizations.hlo.pb from --xla_dump_to, also gzipped.",
-    "A folder or archive of dumps, an XSpace trace, memory.prof, XProf's JSON, XLA's text reports.",
-    "A Poplar report of an IPU: profile.pop, graph.json, graph.cbor or vars.json, or the folder they lie in.",
-    "Any text with an out-of-memory message: a log, a traceback, or the clipboard with Ctrl V.",
-];
-
-/// The same in one line.
-pub const INPUTS_SHORT: &str = "What can be opened: XLA dumps (*.hlo.pb, reports, folders, archives), XSpace traces, memory.prof, XProf JSON, Poplar reports (profile.pop, graph.json), logs and pasted texts with an out-of-memory message.";
-
 /// Keys of single views, for the sheet.
 pub const KEYS: &[&[(&str, &str)]] = &[
     super::widget::keys::KEYS,
@@ -108,7 +98,11 @@ fn has_times(document: &Document) -> bool {
 
 /// Changes are tried out on the HBM of a program with a heap trace.
 fn has_hbm(document: &Document) -> bool {
-    document.analysis.programs.iter().any(|program| program.space(0).is_some_and(|space| space.xprof.trace.is_some()))
+    document
+        .analysis
+        .programs
+        .iter()
+        .any(|program| program.space(MemorySpace::HBM).is_some_and(|space| space.xprof.trace.is_some()))
 }
 
 fn has_tiles(document: &Document) -> bool {

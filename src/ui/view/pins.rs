@@ -2,7 +2,7 @@
 
 use egui::{Align, Layout, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use crate::model::BufferId;
+use crate::model::{BufferId, MemorySpace};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::session::pins::{Asked, MAX_NOTE, PinnedRows};
 use crate::ui::session::{Pin, PinOn};
@@ -86,7 +86,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, index: usize, ask: bool) -> b
 fn go(context: &mut ViewContext<'_>, pin: &Pin, buffer: Option<BufferId>) {
     if pin.program != context.shared.program {
         let color = context.document.program(pin.program).and_then(|(_, analysis)| analysis.main_space());
-        let color = color.map_or(0, |space| space.color);
+        let color = color.map_or(MemorySpace::HBM, |space| space.color);
         context.shared.choose(pin.program, color);
     }
     match pin.on {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::finding::Hits;
 use super::job::{Job, Work};
 use crate::advisor::{Advice, advise_against};
-use crate::analysis::contributors::{Contributor, contributors};
+use crate::analysis::contributors::Contributor;
 use crate::analysis::map::MemoryMap;
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::analysis::table::BufferTable;
 use crate::analysis::what_if::{Edit, Memory};
-use crate::model::{BufferId, Bytes};
+use crate::model::{BufferId, Bytes, MemorySpace};
 use crate::ui::session::Document;
 use crate::ui::work::Related;
 use crate::ui::work::WhatIfResult;
@@ -19,32 +19,29 @@ use crate::ui::work::WhatIfResult;
 /// What is computed for a memory space.
 pub struct SpaceData {
     /// Buffers by address and time.
-    pub map: MemoryMap,
-    /// Row of [`MemoryMap::boxes`] by buffer, `u32::MAX` for none.
-    pub row_of: Vec<u32>,
+    pub map: Arc<MemoryMap>,
     /// Curves by class.
-    pub by_class: StackedCurves,
+    pub by_class: Arc<StackedCurves>,
     /// What stands at the peak, folded.
-    pub contributors: Vec<Contributor>,
+    pub contributors: Arc<[Contributor]>,
 }
 
 impl SpaceData {
     /// Computes everything for a memory space; `None` where the document has no such space.
     #[must_use]
-    pub fn new(document: &Document, program: usize, color: i64) -> Option<Self> {
-        let (model, analysis) = document.program(program)?;
-        let space = analysis.space(color)?;
-        let map = MemoryMap::new(model, analysis, space);
-        let row_of = map.rows_by_buffer(model.buffers.len());
-        let by_class = StackedCurves::new(model, analysis, space, &map, Grouping::Class);
-        let contributors = contributors(model, analysis, &space.at_peak);
-        Some(Self { map, row_of, by_class, contributors })
+    pub fn new(document: &Document, program: usize, color: MemorySpace) -> Option<Self> {
+        let scene = document.scene(program, color)?;
+        Some(Self {
+            map: Arc::clone(scene.map()),
+            by_class: Arc::clone(scene.curves(Grouping::Class)),
+            contributors: Arc::clone(scene.contributors()),
+        })
     }
 
     /// The place of a buffer.
     #[must_use]
     pub fn box_of(&self, buffer: BufferId) -> Option<&crate::analysis::map::MapBox> {
-        self.map.boxes.get(*self.row_of.get(buffer.index())? as usize)
+        self.map.box_of(buffer)
     }
 }
 
@@ -55,7 +52,7 @@ type Kept<T> = Job<Option<Arc<T>>>;
 type WhatIfKey = (usize, Option<u64>, Vec<Edit>);
 
 /// What was looked for: program, memory space, words.
-type FoundOf = (usize, i64, String);
+type FoundOf = (usize, MemorySpace, String);
 
 /// Results by what they belong to.
 #[derive(Default)]
@@ -70,9 +67,9 @@ pub struct Derived {
     what_if_job: Option<(WhatIfKey, Job<Option<Arc<WhatIfResult>>>)>,
     /// The last outcome: shown until the next is there.
     what_if_result: Option<(usize, Arc<WhatIfResult>)>,
-    spaces: HashMap<(usize, i64), Kept<SpaceData>>,
-    stacked_curves: HashMap<(usize, i64, Grouping), Kept<StackedCurves>>,
-    tables: HashMap<(usize, i64), Kept<BufferTable>>,
+    spaces: HashMap<(usize, MemorySpace), Kept<SpaceData>>,
+    stacked_curves: HashMap<(usize, MemorySpace, Grouping), Kept<StackedCurves>>,
+    tables: HashMap<(usize, MemorySpace), Kept<BufferTable>>,
 }
 
 impl Derived {
@@ -82,7 +79,7 @@ impl Derived {
         work: &Work,
         document: &Arc<Document>,
         program: usize,
-        color: i64,
+        color: MemorySpace,
         words: &str,
     ) -> Option<Arc<Hits>> {
         let words = words.trim();
@@ -94,8 +91,7 @@ impl Derived {
         // One search at a time: while a person types, those in between are never begun.
         let is_busy = self.finding.as_ref().is_some_and(|(_, job)| job.is_running());
         if !is_busy && self.finding.as_ref().is_none_or(|(of, _)| *of != key) {
-            let data = self.space(work, document, program, color)?;
-            let table = self.table(work, document, &data, program, color)?;
+            let table = self.table(work, document, program, color)?;
             let document = Arc::clone(document);
             let words = words.to_owned();
             let job =
@@ -135,11 +131,7 @@ impl Derived {
         let memory = self.memories.entry((program, capacity)).or_insert_with(|| {
             let document = Arc::clone(document);
             Job::start(work, "what if", move || {
-                let (model, analysis) = document.program(program)?;
-                let space = analysis.space(0)?;
-                let mut memory = Memory::new(model, analysis, space, &document.profile.device);
-                memory.capacity = capacity.or(memory.capacity);
-                Some(Arc::new(memory))
+                Some(document.scene(program, MemorySpace::HBM)?.memory_against(capacity.map(Bytes)))
             })
         });
         let memory = memory.poll()?.clone()?;
@@ -165,7 +157,7 @@ impl Derived {
         work: &Work,
         document: &Arc<Document>,
         program: usize,
-        color: i64,
+        color: MemorySpace,
     ) -> Option<Arc<SpaceData>> {
         let job = self.spaces.entry((program, color)).or_insert_with(|| {
             let document = Arc::clone(document);
@@ -179,17 +171,12 @@ impl Derived {
         &mut self,
         work: &Work,
         document: &Arc<Document>,
-        data: &Arc<SpaceData>,
         program: usize,
-        color: i64,
+        color: MemorySpace,
     ) -> Option<Arc<BufferTable>> {
         let job = self.tables.entry((program, color)).or_insert_with(|| {
-            let (document, data) = (Arc::clone(document), Arc::clone(data));
-            Job::start(work, "table", move || {
-                let (model, analysis) = document.program(program)?;
-                let space = analysis.space(color)?;
-                Some(Arc::new(BufferTable::new(model, analysis, space, &data.map)))
-            })
+            let document = Arc::clone(document);
+            Job::start(work, "table", move || Some(Arc::clone(document.scene(program, color)?.table())))
         });
         job.poll()?.clone()
     }
@@ -199,17 +186,14 @@ impl Derived {
         &mut self,
         work: &Work,
         document: &Arc<Document>,
-        data: &Arc<SpaceData>,
         program: usize,
-        color: i64,
+        color: MemorySpace,
         grouping: Grouping,
     ) -> Option<Arc<StackedCurves>> {
         let job = self.stacked_curves.entry((program, color, grouping)).or_insert_with(|| {
-            let (document, data) = (Arc::clone(document), Arc::clone(data));
+            let document = Arc::clone(document);
             Job::start(work, "stacked curves", move || {
-                let (model, analysis) = document.program(program)?;
-                let space = analysis.space(color)?;
-                Some(Arc::new(StackedCurves::new(model, analysis, space, &data.map, grouping)))
+                Some(Arc::clone(document.scene(program, color)?.curves(grouping)))
             })
         });
         job.poll()?.clone()

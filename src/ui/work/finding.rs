@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::slice::ParallelSliceMut as _;
 
 use crate::analysis::table::{BufferTable, Filter};
-use crate::model::BufferId;
+use crate::model::{BufferId, MemorySpace};
 use crate::ui::session::Document;
 
 /// What was found.
@@ -27,7 +27,13 @@ impl Hits {
     /// Looks through the buffers of a memory space; `None` where there is no such space, or where the words are a
     /// filter that cannot be read.
     #[must_use]
-    pub fn new(document: &Document, program: usize, color: i64, table: &BufferTable, words: &str) -> Option<Self> {
+    pub fn new(
+        document: &Document,
+        program: usize,
+        color: MemorySpace,
+        table: &BufferTable,
+        words: &str,
+    ) -> Option<Self> {
         let (model, analysis) = document.program(program)?;
         let space = analysis.space(color)?;
         let filter = Filter::parse(words).ok()?;

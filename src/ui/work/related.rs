@@ -6,7 +6,7 @@ use super::derived::SpaceData;
 use super::job::{Job, Work};
 use crate::analysis::live_range::Uses;
 use crate::analysis::map::MapBox;
-use crate::model::{BufferId, Bytes};
+use crate::model::{BufferId, Bytes, MemorySpace};
 use crate::ui::session::Document;
 
 /// What belongs to one buffer.
@@ -33,7 +33,7 @@ pub struct RelatedToStep {
 const LARGEST: usize = 32;
 
 /// (program, memory space, buffer or step)
-type Key = (usize, i64, u32);
+type Key = (usize, MemorySpace, u32);
 
 /// The last ones that were asked for.
 #[derive(Default)]
@@ -49,7 +49,7 @@ impl Related {
         work: &Work,
         document: &Arc<Document>,
         data: &Arc<SpaceData>,
-        space: (usize, i64),
+        space: (usize, MemorySpace),
         buffer: BufferId,
     ) -> Option<Arc<RelatedToBuffer>> {
         let key = (space.0, space.1, buffer.0);
@@ -71,7 +71,7 @@ impl Related {
         &mut self,
         work: &Work,
         data: &Arc<SpaceData>,
-        space: (usize, i64),
+        space: (usize, MemorySpace),
         step: u32,
     ) -> Option<Arc<RelatedToStep>> {
         let key = (space.0, space.1, step);

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::analysis::class::{Class, Classes};
+use crate::analysis::names::scope;
+use crate::analysis::packing;
 use crate::analysis::span_index::SpanIndex;
 use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
-use crate::analysis::{packing, scope};
 use crate::model::{BufferId, Bytes, Program};
 use crate::ui::session::Document;
 
@@ -222,7 +223,7 @@ fn groups_at_peak(program: &Program, known: &Classes, memory: &Memory, outcome: 
     for (block, &family) in outcome.sizes.blocks.iter().zip(&outcome.sizes.family) {
         if block.start <= at && at <= block.end {
             let Some(family_row) = memory.families.list.get(family as usize) else { continue };
-            let name = memory.names.of(family as usize);
+            let name = memory.family_name(family as usize);
             add(called(name, family_row.root), block.size, known.of(family_row.root), family_row.root);
         }
     }

@@ -13,7 +13,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::profile;
 use super::state::State;
-use crate::decode::{Context, DecodeError, Decoder, Reporter};
+use crate::decode::{Context, DecodeError, Decoder, Family, Reads, Reporter};
 use crate::model::Profile;
 use crate::source::{Input, Packing, Progress, Stage};
 pub use cache::step_ids;
@@ -30,6 +30,10 @@ pub struct SqlDecoder;
 impl Decoder for SqlDecoder {
     fn format(&self) -> &'static str {
         "Poplar profile.pop"
+    }
+
+    fn reads(&self) -> Reads {
+        Reads { family: Family::Poplar, words: "Poplar report of an IPU", patterns: &["*.pop", "*.pop_cache"] }
     }
 
     fn recognises(&self, input: &Input) -> bool {

@@ -36,8 +36,8 @@ impl App {
         }
         ui.label(text("Drop a memory profile here", size::VERDICT, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        for line in view::INPUTS {
-            ui.label(text(*line, size::LEAD, Weight::Regular, theme.text2));
+        for line in crate::decode::inputs() {
+            ui.label(text(line, size::LEAD, Weight::Regular, theme.text2));
         }
         ui.add_space(14.0);
         ui.horizontal(|ui| {
@@ -91,7 +91,7 @@ impl App {
     pub(in crate::ui::app) fn words_of_path(&self, path: &std::path::Path) -> (String, String) {
         let whole = path.display().to_string();
         if self.options.names_hidden {
-            let name = self.names.file(&whole);
+            let name = self.aliases.file(&whole);
             return (name.clone(), name);
         }
         let name = path.file_name().map_or_else(|| whole.clone(), |name| name.to_string_lossy().into_owned());
@@ -119,14 +119,15 @@ impl App {
                         .show(ui, |ui| {
                             ui.set_width(width - 34.0);
                             let (name, error) = if self.options.names_hidden {
-                                (self.names.file(name), self.names.sentence(error))
+                                (self.aliases.file(name), self.aliases.sentence(error))
                             } else {
                                 (name.clone(), error.clone())
                             };
                             let title = format!("Could not read {name}");
                             ui.label(text(title, size::LEAD, Weight::SemiBold, theme.text));
                             ui.label(text(&error, size::BODY, Weight::Regular, theme.text2));
-                            ui.label(text(view::INPUTS_SHORT, size::SMALL, Weight::Regular, theme.text3));
+                            let words = format!("What can be opened. {}", crate::decode::inputs().join(". "));
+                            ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
                             ui.add_space(4.0);
                             ui.horizontal(|ui| {
                                 if controls::button(ui, "Copy details", "", false, theme).clicked() {

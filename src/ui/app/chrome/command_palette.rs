@@ -6,7 +6,7 @@ use std::sync::Arc;
 use egui::{Key, Modifiers, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
 use rayon::prelude::*;
 
-use crate::model::BufferId;
+use crate::model::{BufferId, MemorySpace};
 use crate::ui::app::App;
 use crate::ui::app::chrome::cards;
 use crate::ui::app::commands::{COMMANDS, Command};
@@ -197,7 +197,7 @@ impl App {
                     Goal::View(id) => open.shared.view = id,
                     Goal::Program(index) => {
                         let main = open.document.program(*index).and_then(|(_, analysis)| analysis.main_space());
-                        open.shared.choose(*index, main.map_or(0, |space| space.color));
+                        open.shared.choose(*index, main.map_or(MemorySpace::HBM, |space| space.color));
                     }
                     Goal::Buffer(buffer) => {
                         open.shared.selected = Some(*buffer);

@@ -6,7 +6,7 @@ use egui::{
 };
 
 use crate::analysis::Verdict;
-use crate::model::{Bytes, Capacity, DeviceKind, TPU_GENERATIONS, UnitSystem, parse_size, thousands};
+use crate::model::{Bytes, Capacity, DeviceKind, MemorySpace, TPU_GENERATIONS, UnitSystem, parse_size, thousands};
 use crate::ui::app::commands::keys_of;
 use crate::ui::app::{App, Command, Source};
 use crate::ui::session::ThemeChoice;
@@ -47,7 +47,9 @@ impl App {
                 self.open_menu(ui, theme, &mut commands);
                 if self.options.names_hidden
                     && controls::button(ui, "Names hidden", "", true, theme)
-                        .on_hover_text("Scopes, operations, files and modules have neutral names. Click to show them")
+                        .on_hover_text(
+                            "Scopes, operations, files and modules are shown under aliases. Click to show them",
+                        )
                         .clicked()
                 {
                     commands.push(Command::HideNames);
@@ -170,7 +172,7 @@ impl App {
                             let need = main.map(|space| units.short(space.xprof.allocated)).unwrap_or_default();
                             let mark = main.map_or(Mark::Unknown, |space| mark_of(space.verdict()));
                             if row(ui, theme, mark, &program.name, &need, i == shared.program).clicked() {
-                                shared.choose(i, main.map_or(0, |space| space.color));
+                                shared.choose(i, main.map_or(MemorySpace::HBM, |space| space.color));
                                 ui.close();
                             }
                         }
@@ -197,7 +199,7 @@ impl App {
                             ui.close();
                         }
                     }
-                    if shared.color == 0 {
+                    if shared.color == MemorySpace::HBM {
                         capacity_choice(ui, theme, units, kind, &mut shared.capacity, &mut field);
                     }
                 });
@@ -321,13 +323,13 @@ fn capacity_choice(
     theme: &Theme,
     units: UnitSystem,
     kind: Option<DeviceKind>,
-    chosen: &mut std::collections::HashMap<i64, Capacity>,
+    chosen: &mut std::collections::HashMap<MemorySpace, Capacity>,
     field: &mut String,
 ) {
     controls::rule(ui, theme);
     ui.label(text("Would it fit on", size::SMALL, Weight::Medium, theme.text2));
     let mut set = |bytes: Bytes, evidence: String| {
-        chosen.insert(0, Capacity { color: 0, bytes, evidence });
+        chosen.insert(MemorySpace::HBM, Capacity { color: MemorySpace::HBM, bytes, evidence });
     };
     if matches!(kind, Some(DeviceKind::Tpu) | None) {
         ui.horizontal_wrapped(|ui| {
@@ -356,7 +358,8 @@ fn capacity_choice(
             _ => {}
         }
     });
-    if chosen.contains_key(&0) && controls::link(ui, "Back to the capacity of the dump", theme).clicked() {
-        chosen.remove(&0);
+    if chosen.contains_key(&MemorySpace::HBM) && controls::link(ui, "Back to the capacity of the dump", theme).clicked()
+    {
+        chosen.remove(&MemorySpace::HBM);
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use egui::ColorImage;
 
 use super::writing::Writing;
+use crate::decode;
 use crate::export::sets;
 use crate::ui::app::{App, Source};
 use crate::ui::part::TextFile;
@@ -62,6 +63,19 @@ pub enum Answer {
     Missing,
 }
 
+/// The dialog with the endings of all formats, and with everything: contents decide, not names.
+fn with_filters(dialog: rfd::FileDialog) -> rfd::FileDialog {
+    let mut endings: Vec<&str> = decode::DECODERS
+        .iter()
+        .flat_map(|decoder| decoder.reads().patterns)
+        .filter_map(|pattern| pattern.rsplit('.').next())
+        .chain(["gz", "zst", "zip", "tar", "tgz", "tzst"])
+        .collect();
+    endings.sort_unstable();
+    endings.dedup();
+    dialog.add_filter("Memory profiles, archives and logs", &endings).add_filter("All files", &["*"])
+}
+
 /// A dialog that "was closed" sooner than this never opened.
 const TOO_SOON: Duration = Duration::from_millis(250);
 
@@ -72,7 +86,8 @@ impl Dialog {
         let dialog = rfd::FileDialog::new().set_title(purpose.words().0);
         let named = dialog.clone().set_file_name(purpose.name());
         let ask: Box<dyn FnOnce() -> Option<Vec<PathBuf>> + Send> = match purpose {
-            Purpose::Profiles | Purpose::ReadSets => Box::new(|| dialog.pick_files()),
+            Purpose::Profiles => Box::new(|| with_filters(dialog).pick_files()),
+            Purpose::ReadSets => Box::new(|| dialog.pick_files()),
             Purpose::Text(_) => Box::new(|| named.save_file().map(|path| vec![path])),
             Purpose::Picture(..) => Box::new(|| named.add_filter("PNG", &["png"]).save_file().map(|path| vec![path])),
         };

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use egui::{Align2, Order, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
+use crate::decode;
+use crate::source::is_archive_name;
 use crate::ui::app::App;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::Weight;
@@ -12,34 +14,16 @@ use crate::ui::widget::theme::{Theme, size};
 /// Files that are named.
 const NAMED: usize = 8;
 
-/// Endings of names, and what such a file is.
-const KINDS: &[(&str, &str)] = &[
-    (".hlo.pb", "XLA dump: its program, opened beside what is open"),
-    (".hlo", "XLA text"),
-    (".xplane.pb", "trace: allocator history and its programs"),
-    ("buffer-assignment.txt", "XLA's buffer assignment, as text"),
-    ("live-range.txt", "XLA's live ranges, as text"),
-    (".prof", "device memory profile"),
-    (".pprof", "device memory profile"),
-    (".pop", "Poplar report of an IPU"),
-    (".cbor", "Poplar report of an IPU"),
-    (".json", "JSON: of XProf or Poplar, told by its contents"),
-    (".zip", "archive: every profile in it"),
-    (".tar", "archive: every profile in it"),
-    (".tgz", "archive: every profile in it"),
-    (".log", "text: out-of-memory messages in it"),
-    (".txt", "text: out-of-memory messages in it"),
-];
-
 /// What a file is, from its name alone: nothing is read before it is dropped.
 fn kind_of(path: &Path, is_folder: bool) -> &'static str {
     if is_folder {
         return "folder: every profile in it";
     }
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
-    let known = KINDS.iter().find(|(ending, _)| plain.ends_with(ending));
-    known.map_or("looked into: what it is shows from its contents", |(_, kind)| kind)
+    if is_archive_name(path) {
+        return "archive: every profile in it";
+    }
+    decode::reads_by_name(&name).map_or("the type is detected from the contents", |reads| reads.words)
 }
 
 impl App {
@@ -104,7 +88,7 @@ mod tests {
         assert!(of("m-buffer-assignment.txt").starts_with("XLA's buffer"));
         assert!(of("train.log").starts_with("text"));
         assert!(of("run.tar.gz").starts_with("archive"));
-        assert!(of("core").starts_with("looked into"));
+        assert!(of("core").starts_with("the type is"));
         assert!(kind_of(Path::new("dump.zip"), true).starts_with("folder"));
     }
 }

@@ -83,6 +83,8 @@ pub enum Outcome {
     Read(Arc<Document>),
     /// Nothing could be read, and why. Nothing follows.
     Failed(String),
+    /// It was cancelled. Nothing follows.
+    Cancelled,
 }
 
 /// A file being read.
@@ -155,6 +157,7 @@ fn read(
 ) -> Outcome {
     match try_read(source, messages, progress, sender, wake) {
         Ok(outcome) => outcome,
+        Err(error) if error.is_cancelled() => Outcome::Cancelled,
         Err(error) => Outcome::Failed(error.to_string()),
     }
 }

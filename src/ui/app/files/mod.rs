@@ -57,6 +57,8 @@ pub enum FileState {
     Open(Box<OpenFile>),
     /// Not readable, and why.
     Failed(String),
+    /// Reading was cancelled; the entry is about to go.
+    Cancelled,
 }
 
 /// A folder, an archive or a trace with several programs.
@@ -91,7 +93,7 @@ pub struct OpenFile {
     pub begun: bool,
     /// The document with its real names, while they are hidden.
     pub named: Option<Arc<Document>>,
-    /// The document with neutral names, while it is made.
+    /// The document with aliases, while it is made.
     pub hiding: Option<Job<Arc<Document>>>,
 }
 
@@ -190,8 +192,9 @@ impl Files {
             let rows = self.entries.iter().enumerate().filter(|(_, entry)| entry.group == group);
             return rows.max_by_key(|(row, entry)| (entry.used, std::cmp::Reverse(*row))).map(|(row, _)| row);
         }
-        let is_it =
-            |entry: &FileEntry| entry.source.path() == Some(path) && !matches!(entry.state, FileState::Failed(_));
+        let is_it = |entry: &FileEntry| {
+            entry.source.path() == Some(path) && !matches!(entry.state, FileState::Failed(_) | FileState::Cancelled)
+        };
         self.entries.iter().position(is_it)
     }
 
@@ -218,7 +221,7 @@ impl Files {
                 entry.error = None;
                 entry.state = FileState::Loading(Loading::start(entry.source.clone(), entry.messages.clone(), work));
             }
-            FileState::Loading(_) | FileState::Failed(_) => {}
+            FileState::Loading(_) | FileState::Failed(_) | FileState::Cancelled => {}
         }
     }
 
@@ -277,11 +280,16 @@ impl Files {
                     return;
                 }
                 entry.state = FileState::Listed(entry.kept.take());
-                if error != crate::source::Cancelled.to_string() {
-                    entry.error = Some(error.clone());
-                    let name = entry.name.clone();
-                    self.errors.push((name, error));
-                }
+                entry.error = Some(error.clone());
+                let name = entry.name.clone();
+                self.errors.push((name, error));
+            }
+            Outcome::Cancelled => {
+                let entry = &mut self.entries[index];
+                entry.state = match entry.group {
+                    Some(_) => FileState::Listed(entry.kept.take()),
+                    None => FileState::Cancelled,
+                };
             }
             Outcome::Sorted(_) => {}
         }
@@ -531,7 +539,9 @@ impl FileEntry {
         match std::mem::replace(&mut self.state, FileState::Listed(None)) {
             FileState::Open(open) => self.state = FileState::Listed(Some(Box::new(open.shared))),
             FileState::Listed(shared) => self.state = FileState::Listed(shared),
-            FileState::Loading(_) | FileState::Failed(_) => self.state = FileState::Listed(self.kept.take()),
+            FileState::Loading(_) | FileState::Failed(_) | FileState::Cancelled => {
+                self.state = FileState::Listed(self.kept.take())
+            }
         }
     }
 }

@@ -70,7 +70,7 @@ impl App {
                 facts
             }
             FileState::Listed(_) => self.listed_facts(entry),
-            FileState::Failed(_) => return false,
+            FileState::Failed(_) | FileState::Cancelled => return false,
         };
         let mark_at = Pos2::new(if rail { rect.center().x } else { rect.left() + 19.0 }, rect.top() + 17.0);
         let (left, right) = (rect.left() + 34.0, rect.right() - 16.0);

@@ -2,7 +2,7 @@
 //! has a file of one's own.
 
 use super::loading::Source;
-use crate::model::{Bytes, Capacity};
+use crate::model::{Bytes, Capacity, MemorySpace};
 use crate::ui::app::App;
 use crate::ui::app::files::FileEntry;
 
@@ -37,5 +37,5 @@ pub(in crate::ui::app) fn is_sample(entry: &FileEntry) -> bool {
 /// The device's memory, which the dump alone does not say.
 pub(in crate::ui::app) fn capacity() -> Capacity {
     let evidence = "15.75G, from the compiler's out-of-memory message about this program".to_owned();
-    Capacity { color: 0, bytes: CAPACITY, evidence }
+    Capacity { color: MemorySpace::HBM, bytes: CAPACITY, evidence }
 }

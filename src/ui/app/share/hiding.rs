@@ -1,9 +1,9 @@
-//! Names hidden on request: every open profile is replaced by itself under neutral names. Until that is done, nothing
+//! Names hidden on request: every open profile is replaced by itself under aliases. Until that is done, nothing
 //! of it is shown.
 
 use std::sync::Arc;
 
-use crate::analysis::neutral::neutral;
+use crate::analysis::names::hide::hide_names;
 use crate::ui::app::files::{FileEntry, FileState, OpenFile};
 use crate::ui::app::{App, Command};
 use crate::ui::session::{Changes, Document, Locals, Shared};
@@ -42,12 +42,12 @@ impl App {
 
     /// What to call a file of the session.
     pub(in crate::ui::app) fn name_of(&self, entry: &FileEntry) -> String {
-        if self.options.names_hidden { self.names.file(&entry.name) } else { entry.name.clone() }
+        if self.options.names_hidden { self.aliases.file(&entry.name) } else { entry.name.clone() }
     }
 
     /// A name out of a folder or an archive.
     pub(in crate::ui::app) fn listed_name(&self, name: &str) -> String {
-        if self.options.names_hidden { self.names.file(name) } else { name.to_owned() }
+        if self.options.names_hidden { self.aliases.file(name) } else { name.to_owned() }
     }
 
     pub(in crate::ui::app) fn toggle_names(&mut self) {
@@ -74,10 +74,10 @@ impl App {
                 continue;
             }
             let job = open.hiding.get_or_insert_with(|| {
-                let (document, names) = (Arc::clone(&open.document), Arc::clone(&self.names));
+                let (document, aliases) = (Arc::clone(&open.document), Arc::clone(&self.aliases));
                 Job::start(&work, "hide names", move || {
-                    let path = document.path.as_ref().map(|path| names.file(&path.display().to_string()).into());
-                    Arc::new(Document::new(path, neutral(&document.profile, &names)))
+                    let path = document.path.as_ref().map(|path| aliases.file(&path.display().to_string()).into());
+                    Arc::new(Document::new(path, hide_names(&document.profile, &aliases)))
                 })
             });
             if let Some(renamed) = job.poll().cloned() {
@@ -85,7 +85,7 @@ impl App {
                 open.named = Some(Arc::clone(&open.document));
                 open.rename(renamed);
             } else if job.has_failed() {
-                self.errors.push((self.names.file(&entry.name), "its names could not be hidden".to_owned()));
+                self.errors.push((self.aliases.file(&entry.name), "its names could not be hidden".to_owned()));
                 open.hiding = None;
                 self.options.names_hidden = false;
                 return self.hide_names();
@@ -101,7 +101,7 @@ impl App {
         ui.add_space(80.0);
         let shown = ui.vertical_centered(|ui| {
             ui.label(text("Hiding names", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
-            ui.label(text("The view comes back under neutral ones.", size::LEAD, Weight::Regular, theme.text2));
+            ui.label(text("The view comes back with aliases.", size::LEAD, Weight::Regular, theme.text2));
             controls::link_sized(ui, "Show the names instead", size::BODY, theme).clicked()
         });
         if shown.inner {

@@ -51,7 +51,7 @@ impl App {
         }
         if let (Some(name), Some((_, analysis))) = (&link.space, document.program(open.shared.program)) {
             let kind = document.profile.device.kind;
-            if !analysis.spaces.iter().any(|space| MemorySpace(space.color).is_named(name, kind)) {
+            if !analysis.spaces.iter().any(|space| space.color.is_named(name, kind)) {
                 let have: Vec<&str> = analysis.spaces.iter().map(|space| space.name.as_str()).collect();
                 return Err(format!(
                     "{} has no memory space '{name}'; it has: {}",
@@ -75,17 +75,17 @@ impl App {
             && let Some(index) = document.profile.programs.iter().position(|program| program.name == *name)
         {
             let color = document.program(index).and_then(|(_, analysis)| analysis.main_space()).map(|s| s.color);
-            open.shared.choose(index, color.unwrap_or(0));
+            open.shared.choose(index, color.unwrap_or_default());
         }
         let kind = document.profile.device.kind;
         if let (Some(name), Some((_, analysis))) = (&link.space, document.program(open.shared.program))
-            && let Some(space) = analysis.spaces.iter().find(|space| MemorySpace(space.color).is_named(name, kind))
+            && let Some(space) = analysis.spaces.iter().find(|space| space.color.is_named(name, kind))
         {
             open.shared.choose(open.shared.program, space.color);
         }
         if let Some(bytes) = link.capacity {
             let evidence = "given with --capacity".to_owned();
-            open.shared.capacity.insert(0, Capacity { color: 0, bytes, evidence });
+            open.shared.capacity.insert(MemorySpace::HBM, Capacity { color: MemorySpace::HBM, bytes, evidence });
         }
         open.shared.changes.own.clone_from(&link.edits);
         open.shared.changes.on.clone_from(&link.edits);
@@ -136,7 +136,7 @@ impl App {
             if document.profile.programs.len() > 1 {
                 add("--program", &program.name);
             }
-            if let Some(space) = analysis.space(shared.color).filter(|space| space.color != 0) {
+            if let Some(space) = analysis.space(shared.color).filter(|space| space.color != MemorySpace::HBM) {
                 add("--space", &space.name);
             }
             if let Some(buffer) = shared.selected {
@@ -149,7 +149,7 @@ impl App {
         if let Some(step) = shared.step {
             add("--step", &step.to_string());
         }
-        if let Some(capacity) = shared.capacity.get(&0) {
+        if let Some(capacity) = shared.capacity.get(&MemorySpace::HBM) {
             add("--capacity", &capacity.bytes.0.to_string());
         }
         for edit in &shared.changes.on {

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use egui::{Sense, Ui, Vec2};
 
 use crate::advisor::{ChangesResults, Finding, Severity};
-use crate::analysis::scope;
-use crate::model::BufferId;
+use crate::analysis::names::lookup;
+use crate::model::{BufferId, MemorySpace};
 use crate::ui::part::{Action, ViewContext, colors};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
@@ -161,7 +161,7 @@ fn show_me(context: &mut ViewContext<'_>, finding: &Finding) {
 }
 
 /// Selects a buffer and shows its life in the timeline, with some room on both sides.
-fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: i64) {
+fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: MemorySpace) {
     let program = context.shared.program;
     if context.document.space(program, color).is_some() {
         context.shared.choose(program, color);
@@ -240,7 +240,7 @@ fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         return;
     }
     for &buffer in finding.buffers.iter().take(EVIDENCE).filter(|b| b.index() < program.buffers.len()) {
-        let name = scope::name_of(program, buffer);
+        let name = lookup::buffer_name(program, buffer);
         let bytes = context.short(program.buffers.size_of(buffer));
         let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0), Sense::click());
         if response.hovered() || response.has_focus() {

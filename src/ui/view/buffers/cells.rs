@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::analysis::scope;
+use crate::analysis::names::scope;
 use crate::analysis::table::{BufferTable, Column, GroupRow, Key, Line, Shown};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 use crate::ui::part::colors;

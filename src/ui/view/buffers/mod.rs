@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use egui::{Pos2, Rect, Ui, Vec2};
 
+use crate::analysis::Scene;
 use crate::analysis::table::{BufferTable, Column, Filter, Key, Line, Order, Shown};
 use crate::model::{BufferId, Bytes, percent, thousands};
-use crate::ui::part::{Scene, ViewContext, empty, menu};
+use crate::ui::part::{ViewContext, empty, menu};
 use crate::ui::session::{Locals, RowScope, Shared};
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};

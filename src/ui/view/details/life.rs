@@ -3,10 +3,10 @@
 use egui::{Align, Layout, Pos2, Rect, Sense, Ui, Vec2};
 
 use super::{fact, title};
-use crate::analysis::LifetimeFrom;
+use crate::analysis::{LifetimeFrom, Scene};
 use crate::model::{BufferId, InstructionId, thousands};
 use crate::ui::part::links::{self, To};
-use crate::ui::part::{Scene, ViewContext, colors};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{cut_label, link};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
@@ -20,7 +20,7 @@ const MOST_READERS: usize = 60;
 /// From when to when it lives, where it lies, who makes and reads it.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: Option<&SpaceData>, buffer: BufferId) {
     let theme = context.theme;
-    let Scene { program, analysis, space } = scene;
+    let Scene { program, analysis, space, .. } = scene;
     let place = data.and_then(|data| data.box_of(buffer));
     let unit = data.map_or("step", |data| data.map.axis.unit());
     ui.horizontal(|ui| {

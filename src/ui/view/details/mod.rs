@@ -8,10 +8,10 @@ mod step;
 
 use egui::{Align, Layout, Sense, Ui, Vec2};
 
-use crate::analysis::category;
+use crate::analysis::{Scene, category};
 use crate::model::{BufferId, Bytes, percent};
 use crate::ui::part::links::{self, To};
-use crate::ui::part::{Scene, ViewContext, class_legend, colors, tile_card};
+use crate::ui::part::{ViewContext, class_legend, colors, tile_card};
 use crate::ui::widget::controls::{cut_label, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
@@ -72,7 +72,7 @@ fn buffer_card(
     buffer: BufferId,
 ) {
     let theme = context.theme;
-    let Scene { program, analysis, space } = scene;
+    let Scene { program, analysis, space, .. } = scene;
     let kind = category(program, buffer);
     let class = analysis.class_now(program, buffer);
     let name = program.buffer_name(buffer);

@@ -3,9 +3,10 @@
 use egui::{Align, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::{ROWS, title};
+use crate::analysis::Scene;
 use crate::model::{BufferId, Bytes, thousands};
 use crate::ui::part::links::{self, To};
-use crate::ui::part::{Scene, ViewContext, colors};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{self, paint_swatch};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;

@@ -3,10 +3,11 @@
 use egui::{Align, Layout, Ui};
 
 use super::{ROWS, readout, title};
-use crate::analysis::scope;
+use crate::analysis::Scene;
+use crate::analysis::names::lookup;
 use crate::model::{BufferId, Bytes, percent, thousands};
+use crate::ui::part::ViewContext;
 use crate::ui::part::links::{self, To};
-use crate::ui::part::{Scene, ViewContext};
 use crate::ui::session::RowScope;
 use crate::ui::view::details::sharing::buffer_row;
 use crate::ui::widget::controls::{cut_label, link, rule};
@@ -97,7 +98,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         });
     });
     for (buffer, bytes) in rows {
-        let name = scope::name_of(scene.program, buffer);
+        let name = lookup::buffer_name(scene.program, buffer);
         // Some traces leave the names out.
         let name =
             if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };

@@ -50,8 +50,8 @@ pub fn show(
     });
     let sum: Bytes = explained.parts.iter().map(|part| part.bytes).sum();
     // A request stands behind what is in use and free.
-    let asks = failure.get("used").is_none() && failure.kind != "tpu_tc_sc_hbm";
-    let requested = explained.needed.filter(|_| asks && failure.kind != "xla_gpu_peak_buffers");
+    let asks = failure.get("used").is_none() && !failure.kind.is_total();
+    let requested = explained.needed.filter(|_| asks);
     let capacity = explained.capacity;
     let limit_at = explained.limit_at;
     // The request begins where the free memory does.

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use egui::{Rect, Ui, Vec2};
 
-use crate::analysis::failure::{Cause, Explanation, page};
-use crate::model::Failure;
+use crate::analysis::failure::{Cause, Explanation};
+use crate::model::{Failure, error_page};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::link;
 use crate::ui::widget::fonts::{Weight, text};
@@ -40,7 +40,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure, expla
                 ui.add(egui::Label::new(text(format!("{sentence}."), points, weight, color)).wrap().selectable(true));
             }
             if explained.sentences.is_empty() {
-                ui.label(text(format!("{}.", failure.describe().title), size::LEAD, Weight::Medium, theme.text));
+                ui.label(text(format!("{}.", failure.kind.title()), size::LEAD, Weight::Medium, theme.text));
             }
             ui.add_space(2.0);
             place(ui, context, failure);
@@ -53,7 +53,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure, expla
 fn place(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
     let theme = context.theme;
     ui.horizontal_wrapped(|ui| {
-        let mut words = failure.describe().title.to_owned();
+        let mut words = failure.kind.title().to_owned();
         if !failure.source.is_empty() {
             let _ = write!(words, "; {}, line {}", failure.source, failure.line);
         }
@@ -64,7 +64,7 @@ fn place(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
         let Some(code) = &failure.error_code else { return };
         let how = if failure.error_code_printed { "" } else { "described as " };
         ui.label(text(format!("{how}{code}"), size::SMALL, Weight::Medium, theme.text2));
-        if let Some(page) = page(code) {
+        if let Some(page) = error_page(code) {
             let words = page.trim_start_matches("https://");
             if link(ui, words, theme).on_hover_text("Copy the address of its page").clicked() {
                 context.actions.push(Action::Copy(page.to_owned()));

@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use egui::{Sense, Ui, Vec2};
 
+use crate::advisor::remedies::{Remedies, remedies};
 use crate::analysis::failure::{Explanation, explain};
-use crate::model::Failure;
+use crate::model::{Failure, NoteCode};
 use crate::ui::part::ViewContext;
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{button, segmented};
@@ -27,7 +28,7 @@ const BUTTONS: usize = 12;
 #[derive(Default)]
 struct State {
     chosen: usize,
-    explained: Option<(usize, Arc<Explanation>)>,
+    explained: Option<(usize, Arc<(Explanation, Remedies)>)>,
     table: TableState,
     map: CachedRaster,
     over: CachedRaster,
@@ -56,11 +57,12 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let explained = match &state.explained {
         Some((index, explained)) if *index == state.chosen => explained.clone(),
         _ => {
-            let explained = Arc::new(explain(failure, &document.profile));
+            let explained = Arc::new((explain(failure), remedies(failure, &document.profile)));
             state.explained = Some((state.chosen, explained.clone()));
             explained
         }
     };
+    let (explained, remedies) = &*explained;
     keys::scrolled(
         egui::ScrollArea::vertical().id_salt(("failure", state.chosen)).auto_shrink([false, false]),
         ui,
@@ -73,15 +75,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
                     choose(ui, failures, &mut state.chosen, theme);
                     ui.add_space(12.0);
                 }
-                head::show(ui, context, failure, &explained);
+                head::show(ui, context, failure, explained);
                 ui.add_space(16.0);
-                bar::show(ui, context, failure, &explained, &mut state.over);
+                bar::show(ui, context, failure, explained, &mut state.over);
                 bar::sizes(ui, context, failure);
                 ui.add_space(16.0);
-                listing::show(ui, context, failure, &explained, &mut state.table);
+                listing::show(ui, context, failure, explained, &mut state.table);
                 allocator::show(ui, context, failure, &mut state.map);
-                words::next(ui, context, &explained);
-                words::advice(ui, theme, failure, &explained);
+                words::learn(ui, context, &remedies.learn);
+                words::change(ui, theme, failure, &remedies.change);
                 words::printed(ui, context, failure);
             });
         },
@@ -138,10 +140,9 @@ fn nothing(ui: &mut Ui, context: &ViewContext<'_>) {
         });
         ui.add_space(8.0);
         for note in &context.document.profile.notes {
-            // The title says the first words.
-            let words =
-                note.text.trim_start_matches("no out-of-memory message in this text (").replace(" bytes);", " bytes;");
-            let label = egui::Label::new(text(format!("{words}."), size::LEAD, Weight::Regular, theme.text2));
+            let is_result = note.code == NoteCode::NoFailureFound;
+            let words = if is_result { format!("{}.", note.text) } else { format!("{note}.") };
+            let label = egui::Label::new(text(words, size::LEAD, Weight::Regular, theme.text2));
             ui.add(label.wrap().selectable(true));
         }
     });

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use egui::{Frame, Margin, Ui};
 
 use super::section;
-use crate::analysis::failure::Explanation;
+use crate::advisor::ChangesResults;
+use crate::advisor::remedies::{NextStep, Remedy};
 use crate::model::Failure;
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{button, rule};
@@ -36,13 +37,13 @@ fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str) {
 }
 
 /// The steps that tell more.
-pub fn next(ui: &mut Ui, context: &mut ViewContext<'_>, explained: &Explanation) {
+pub fn learn(ui: &mut Ui, context: &mut ViewContext<'_>, steps: &[NextStep]) {
     let theme = context.theme;
-    if explained.next.is_empty() {
+    if steps.is_empty() {
         return;
     }
     section(ui, theme, "What to do next", "");
-    for step in &explained.next {
+    for step in steps {
         ui.add(egui::Label::new(text(format!("{}.", step.text), size::BODY, Weight::Regular, theme.text)).wrap());
         if let Some(command) = &step.command {
             copyable(ui, context, command);
@@ -65,8 +66,8 @@ fn existing(context: &ViewContext<'_>, path: &str) -> Option<PathBuf> {
 }
 
 /// The remedies, with whether results change, the gain and the sign to look for.
-pub fn advice(ui: &mut Ui, theme: &Theme, failure: &Failure, explained: &Explanation) {
-    if explained.advice.is_empty() {
+pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, remedies: &[Remedy]) {
+    if remedies.is_empty() {
         return;
     }
     let remark = match &failure.error_code {
@@ -74,22 +75,18 @@ pub fn advice(ui: &mut Ui, theme: &Theme, failure: &Failure, explained: &Explana
         None => "in the order to try".to_owned(),
     };
     section(ui, theme, "What to change", &remark);
-    for advice in &explained.advice {
-        ui.add(
-            egui::Label::new(text(advice.text.clone(), size::BODY, Weight::Medium, theme.text)).wrap().selectable(true),
-        );
+    for remedy in remedies {
+        let words = remedy.text.replace('`', "");
+        ui.add(egui::Label::new(text(words, size::BODY, Weight::Medium, theme.text)).wrap().selectable(true));
         ui.horizontal_wrapped(|ui| {
-            let (words, color) = match advice.changes_results {
-                "yes" => ("changes results", theme.warn),
-                "maybe" => ("may change results", theme.warn),
-                _ => ("results stay the same", theme.ok),
-            };
+            let color = if remedy.changes_results == ChangesResults::No { theme.ok } else { theme.warn };
+            let words = remedy.changes_results.words();
             ui.label(text(words, size::SMALL, Weight::Medium, color));
-            if !advice.gain.is_empty() {
-                ui.label(text(format!("gain: {}", advice.gain), size::SMALL, Weight::Regular, theme.text2));
+            if !remedy.gain.is_empty() {
+                ui.label(text(format!("gain: {}", remedy.gain), size::SMALL, Weight::Regular, theme.text2));
             }
-            if !advice.sign.is_empty() {
-                ui.label(text(format!("sign: {}", advice.sign), size::SMALL, Weight::Regular, theme.text3));
+            if !remedy.sign.is_empty() {
+                ui.label(text(format!("sign: {}", remedy.sign), size::SMALL, Weight::Regular, theme.text3));
             }
         });
         ui.add_space(4.0);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
-use crate::model::{Bytes, percent};
+use crate::model::{Bytes, MemorySpace, percent};
 use crate::ui::part::{ViewContext, empty, menu};
 use crate::ui::widget::controls::{self, segmented};
 use crate::ui::widget::fonts::{Weight, text};
@@ -43,8 +43,8 @@ struct State {
     of: (usize, usize),
     metric: Metric,
     /// The space that fills the room; none for all of them.
-    zoom: Option<i64>,
-    panels: HashMap<i64, panel::State>,
+    zoom: Option<MemorySpace>,
+    panels: HashMap<MemorySpace, panel::State>,
 }
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
@@ -61,7 +61,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
 }
 
 /// The spaces that have panels: colour and name, by colour.
-fn spaces(context: &ViewContext<'_>) -> Vec<(i64, String)> {
+fn spaces(context: &ViewContext<'_>) -> Vec<(MemorySpace, String)> {
     let Some((_, analysis)) = context.document.program(context.shared.program) else { return Vec::new() };
     let mut spaces: Vec<_> = analysis.spaces.iter().filter(|space| space.xprof.allocated.0 > 0).collect();
     spaces.sort_by_key(|space| std::cmp::Reverse(space.xprof.allocated));
@@ -78,7 +78,8 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools_rect).id_salt("heat tools"));
     let wants_all = tools(&mut child, context, state, all.len());
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
-    let shown: Vec<&(i64, String)> = match state.zoom.and_then(|zoom| all.iter().find(|space| space.0 == zoom)) {
+    let shown: Vec<&(MemorySpace, String)> = match state.zoom.and_then(|zoom| all.iter().find(|space| space.0 == zoom))
+    {
         Some(space) => vec![space],
         None => all.iter().collect(),
     };

@@ -9,7 +9,7 @@ use super::metric::Metric;
 use super::picture::{Picture, Shown};
 use crate::analysis::heat::HeatGrid;
 use crate::analysis::map::MapBox;
-use crate::model::{BufferId, Bytes, percent, thousands};
+use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
 use crate::ui::chart::{self, Cursor, Reach, Span, Window, XAxis, YAxis};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
@@ -41,7 +41,7 @@ struct AtStep {
 
 /// A memory space and its place.
 pub struct Panel<'a> {
-    pub color: i64,
+    pub color: MemorySpace,
     pub name: &'a str,
     pub data: &'a Arc<SpaceData>,
     pub metric: Metric,
@@ -67,7 +67,7 @@ pub struct Outcome {
 }
 
 /// Bytes of the space: those chosen in the window, else the document's.
-pub fn capacity(context: &ViewContext<'_>, color: i64) -> Option<u64> {
+pub fn capacity(context: &ViewContext<'_>, color: MemorySpace) -> Option<u64> {
     let chosen = context.shared.capacity.get(&color).map(|capacity| capacity.bytes.0);
     let space = || context.document.program(context.shared.program)?.1.space(color);
     chosen.or_else(|| space()?.capacity.as_ref().map(|capacity| capacity.bytes.0))
@@ -83,7 +83,7 @@ impl Panel<'_> {
         let limit = capacity.filter(|&limit| limit as f64 <= addresses.whole.hi);
         let plot = Rect::from_min_max(
             Pos2::new(self.rect.left() + chart::LEFT, self.rect.top()),
-            Pos2::new(self.rect.right() - limit.map_or(0.0, |_| chart::RIGHT), self.rect.bottom() - chart::BELOW),
+            Pos2::new(self.rect.right() - chart::RIGHT, self.rect.bottom() - chart::BELOW),
         );
         outcome.zoom = self.title(ui, context, state);
         if plot.width() < 30.0 || plot.height() < 20.0 {

@@ -161,6 +161,9 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
         if state.range.is_some() && controls::button(ui, "All steps", "0", false, theme).clicked() {
             state.range = None;
         }
+        if state.bytes.len() as f32 > ui.max_rect().width() {
+            chart::legend::paler(ui, theme);
+        }
     });
 }
 

@@ -6,7 +6,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2,
 
 use crate::advisor::{Advice, ChangesResults, Finding, Plan, Severity};
 use crate::analysis::what_if::Edit;
-use crate::model::Bytes;
+use crate::model::{Bytes, MemorySpace};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{Mark, cut_label, link, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
@@ -194,7 +194,7 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
         inner.width(),
     );
     let y = inner.bottom() - 7.0;
-    let limit = context.capacity().map(|c| c.bytes).filter(|_| context.shared.color == 0);
+    let limit = context.capacity().map(|c| c.bytes).filter(|_| context.shared.color == MemorySpace::HBM);
     let mut spoken = format!("Finding: {title} {amount}");
     let (results, color) = match finding.changes_results {
         ChangesResults::No => ("same results", theme.text2),

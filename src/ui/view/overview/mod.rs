@@ -15,7 +15,7 @@ use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
 use crate::advisor::Advice;
 use crate::analysis::Verdict;
-use crate::model::{Note, NoteLevel, thousands};
+use crate::model::{MemorySpace, Note, NoteLevel, thousands};
 use crate::ui::part::{ViewContext, empty};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
@@ -88,7 +88,8 @@ const COLUMN: f32 = 400.0;
 
 /// The verdict, and beside or below it the plan where it does not fit.
 fn verdict_and_plan(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<Advice>>) {
-    let plan = advice::plan_of(advice.map(AsRef::as_ref), context.shared.program).filter(|_| context.shared.color == 0);
+    let plan = advice::plan_of(advice.map(AsRef::as_ref), context.shared.program)
+        .filter(|_| context.shared.color == MemorySpace::HBM);
     let full = ui.available_width();
     // While the advisor looks, the room for its plan is kept.
     let is_awaited = advice.is_none() && matches!(context.verdict(), Verdict::Over { .. });

@@ -16,7 +16,7 @@ use crate::ui::work::SpaceData;
 
 /// What else a shape could look like, each with the peak as it would be.
 pub fn forms(data: &SpaceData, group: &ShapeGroup) -> Vec<Form> {
-    alternatives::forms(group, &data.map, &data.by_class.curves.total, |buffer| data.box_of(buffer))
+    alternatives::forms(group, &data.map, &data.by_class.curves.total)
 }
 
 /// The form to draw beside the present one: of those that hold the same data the first that saves nearly as much as

@@ -9,10 +9,11 @@ use std::sync::Arc;
 
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
+use crate::analysis::Scene;
 use crate::analysis::alternatives::Form;
-use crate::analysis::shape_groups::{ShapeGroup, rank, shape_groups};
-use crate::model::{BufferId, Bytes, percent, thousands};
-use crate::ui::part::{FindKey, Scene, ViewContext, empty};
+use crate::analysis::shape_groups::ShapeGroup;
+use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
+use crate::ui::part::{FindKey, ViewContext, empty};
 use crate::ui::widget::controls::{cut_label, link, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
@@ -34,7 +35,7 @@ enum Which {
 }
 
 /// Program, space, step, and which buffers.
-type Of = (usize, i64, Option<u32>, Which);
+type Of = (usize, MemorySpace, Option<u32>, Which);
 
 /// What was found about them.
 #[derive(Default)]
@@ -124,16 +125,8 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
         };
         let document = Arc::clone(context.document);
         let job = Job::start(context.work, "shapes", move || {
-            let Some((model, analysis)) = document.program(program) else { return Arc::default() };
-            let mut groups = shape_groups(model, analysis, &buffers);
-            let curves = &data.by_class.curves;
-            let whole = document.space(program, color).map(|space| &space.buffers);
-            let all = match (of.3, whole) {
-                (Which::Step, Some(buffers)) => shape_groups(model, analysis, buffers),
-                _ => groups.clone(),
-            };
-            rank(&mut groups, &all, &data.map, &curves.total, |buffer| data.box_of(buffer));
-            Arc::new(Found::new(groups, curves.most_padding()))
+            let Some(scene) = document.scene(program, color) else { return Arc::default() };
+            Arc::new(Found::new(scene.shapes(&buffers), data.by_class.curves.most_padding()))
         });
         state.building = Some((of, job));
     }

@@ -2,9 +2,10 @@
 
 use egui::Ui;
 
+use crate::analysis::Scene;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, UnitSystem, factor, thousands};
-use crate::ui::part::{Scene, ViewContext, colors, menu};
+use crate::ui::part::{ViewContext, colors, menu};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, size};

@@ -3,10 +3,11 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
+use crate::analysis::Scene;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, percent, thousands};
 use crate::ui::chart::{self, Chart, Span, Window, XAxis, YAxis};
-use crate::ui::part::{Scene, ViewContext, colors};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Slot, Theme, size};
 

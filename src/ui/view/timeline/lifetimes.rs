@@ -7,13 +7,14 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 use rayon::slice::ParallelSliceMut as _;
 
 use super::{AT_ONCE, Groups, Places, map};
+use crate::analysis::Scene;
 use crate::analysis::contributors::contributors;
+use crate::analysis::names::lookup;
 use crate::analysis::pyramid::MaxPyramid;
-use crate::analysis::scope;
 use crate::analysis::steps::Steps;
-use crate::model::{BufferId, Bytes, thousands};
+use crate::model::{BufferId, Bytes, MemorySpace, thousands};
 use crate::ui::chart::{Span, Window, YAxis};
-use crate::ui::part::{Scene, ViewContext, menu};
+use crate::ui::part::{ViewContext, menu};
 use crate::ui::session::{Document, RowScope};
 use crate::ui::widget::controls::{self, paint_cut, segmented};
 use crate::ui::widget::fonts::{Weight, text};
@@ -71,7 +72,7 @@ struct Rows {
 /// What the rows depend on.
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
-    of: (usize, i64),
+    of: (usize, MemorySpace),
     scope: RowScope,
     step: u32,
     sort: Sort,
@@ -217,7 +218,7 @@ fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_pe
     let Some((program, analysis)) = document.program(key.of.0) else { return Rows::default() };
     let boxes = &data.map.boxes;
     let mut lines: Vec<u32> = match key.scope {
-        RowScope::Peak => at_peak.iter().filter_map(|b| data.row_of.get(b.index()).copied()).collect(),
+        RowScope::Peak => at_peak.iter().filter_map(|b| data.map.row_of(*b)).collect(),
         RowScope::Step => data.map.rows_in(key.step, key.step, 1),
         RowScope::All => (0..boxes.len() as u32).collect(),
     };
@@ -374,7 +375,7 @@ fn one(
     let name = match group {
         Some(group) if group.count == 1 => group.name.clone(),
         Some(group) => format!("{} \u{d7} {}", group.name, thousands(group.count as u64)),
-        None => state.names.entry(buffer).or_insert_with(|| scope::name_of(scene.program, buffer)).clone(),
+        None => state.names.entry(buffer).or_insert_with(|| lookup::buffer_name(scene.program, buffer)).clone(),
     };
     let painter = ui.painter().with_clip_rect(
         Rect::everything_above(line.bottom())
@@ -487,7 +488,7 @@ fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &Spa
         group.or_else(|| data.map.boxes.get(line as usize).map(|item| item.buffer))
     };
     let selected = context.shared.selected;
-    let own = selected.and_then(|buffer| data.row_of.get(buffer.index()).copied());
+    let own = selected.and_then(|buffer| data.map.row_of(buffer));
     let now = match (rows.groups.is_empty(), own) {
         (true, Some(own)) => rows.lines.iter().position(|line| *line == own),
         _ => rows.lines.iter().position(|line| selected.is_some() && buffer_of(*line) == selected),
@@ -528,7 +529,7 @@ fn scroll(
     if context.shared.selected != state.last_selected {
         state.last_selected = context.shared.selected;
         let row = context.shared.selected.and_then(|buffer| {
-            let own = data.row_of.get(buffer.index()).copied()?;
+            let own = data.map.row_of(buffer)?;
             if state.shown.groups.is_empty() {
                 state.shown.lines.iter().position(|&line| line == own)
             } else {

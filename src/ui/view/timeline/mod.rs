@@ -17,7 +17,7 @@ use egui::{Pos2, Rect, Ui, Vec2};
 
 use self::groups::Groups;
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
-use crate::model::{BufferId, ComputationId, thousands};
+use crate::model::{BufferId, ComputationId, MemorySpace, thousands};
 use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Cursor, Span, Strength, Window, XAxis};
 use crate::ui::part::{ViewContext, class_legend, empty, menu};
@@ -85,7 +85,7 @@ pub struct State {
     labels: HashMap<BufferId, String>,
     calls: Option<Arc<Calls>>,
     /// Program and memory space the rest belongs to.
-    of: Option<(usize, i64)>,
+    of: Option<(usize, MemorySpace)>,
     dragging_map: bool,
 }
 
@@ -153,7 +153,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         None
     } else {
         let (program, color) = (context.shared.program, context.shared.color);
-        context.derived.stacked_curves(context.work, context.document, &data, program, color, state.grouping)
+        context.derived.stacked_curves(context.work, context.document, program, color, state.grouping)
     };
     let groups = Groups::new(&data, stacked, state.grouping);
     let legend_rect =

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use egui::{Rect, Ui};
 
+use crate::analysis::names::lookup;
 use crate::analysis::tree::Tree;
-use crate::analysis::{scope, unpadded};
+use crate::analysis::{Scene, unpadded};
 use crate::model::{BufferId, Bytes, Program, UnitSystem, percent, thousands};
-use crate::ui::part::{Scene, ViewContext, colors, menu};
+use crate::ui::part::{ViewContext, colors, menu};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::size;
@@ -128,7 +129,7 @@ pub fn show(
     let answer = table.show(
         &mut ui,
         &mut state.table,
-        |row| format!("{} {}", scope::name_of(scene.program, buffers[row]), units.short(size_of(buffers[row]))),
+        |row| format!("{} {}", lookup::buffer_name(scene.program, buffers[row]), units.short(size_of(buffers[row]))),
         |row, column| {
             let buffer = buffers[row];
             let bytes = size_of(buffer);
@@ -136,9 +137,9 @@ pub fn show(
             let is_lit = !context.is_finding() || context.matches(buffer);
             let point = |point: Option<u32>| point.map_or_else(|| "\u{2013}".to_owned(), |p| thousands(p.into()));
             match column {
-                0 if !is_lit => Cell::text(scope::name_of(scene.program, buffer)).quiet(),
+                0 if !is_lit => Cell::text(lookup::buffer_name(scene.program, buffer)).quiet(),
                 2 if !is_lit => Cell::text(UnitSystem::in_unit(bytes, unit)).quiet(),
-                0 => Cell::text(scope::name_of(scene.program, buffer)).swatch(slot),
+                0 => Cell::text(lookup::buffer_name(scene.program, buffer)).swatch(slot),
                 1 => {
                     let shape = scene.program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node));
                     Cell::mono(shape.unwrap_or_default()).quiet()

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
+use crate::analysis::Scene;
 use crate::analysis::class::Class;
-use crate::analysis::scope;
+use crate::analysis::names::scope;
 use crate::analysis::tree::{Tree, TreeKind};
-use crate::model::{BufferId, Bytes, percent, thousands};
-use crate::ui::part::{FindKey, Scene, ViewContext, class_legend, colors, empty, menu};
+use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
+use crate::ui::part::{FindKey, ViewContext, class_legend, colors, empty, menu};
 use crate::ui::widget::controls::{self, paint_cut, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::icicle::{Icicle, IcicleState};
@@ -26,7 +27,7 @@ use cells::{Cell, Place};
 use forest::Forest;
 
 /// What a tree is of: program, space, step, division, whether names are folded.
-type Of = (usize, i64, Option<u32>, TreeKind, bool);
+type Of = (usize, MemorySpace, Option<u32>, TreeKind, bool);
 
 /// How the tree is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,9 +6,7 @@ use super::plot_in;
 use crate::analysis::class::Class;
 use crate::model::{Bytes, thousands};
 use crate::ui::chart::legend::{self, Sign};
-use crate::ui::chart::{
-    Areas, Chart, Cursor, Fit, Line, Peak, Reach, Spare, Tone, Window, XAxis, highest_step, step_of,
-};
+use crate::ui::chart::{Areas, Chart, Cursor, Fit, Line, Peak, Reach, Tone, Window, XAxis, highest_step, step_of};
 use crate::ui::part::colors::slot_of_class;
 use crate::ui::part::{ViewContext, class_legend};
 use crate::ui::widget::fonts::{Weight, text};
@@ -56,11 +54,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     let peaks = [peak(result.after.peak_event, now, words, false)]
         .into_iter()
         .chain(is_changed.then(|| peak(result.before.peak_event, was, format!("{} before", units.short(was)), true)));
-    let spare = limit.filter(|&limit| is_changed && limit > now.0).map(|limit| Spare { from: now.0, to: limit });
     let shown = Chart::new("Live bytes, before and after", theme, window, XAxis::Steps("event"), units)
         .drawn(ui, raster, key, |raster, window| areas.draw(raster, window, theme))
         .limit(limit)
-        .spare(spare)
         .peak(peaks)
         .start(f64::from(result.after.peak_event) + 0.5)
         .show(ui);

@@ -129,7 +129,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         let change = if now == was { String::new() } else { format!(", was {}", units.short(Bytes(was))) };
         ui.label(text(format!("{}{change}", units.short(Bytes(now))), size::BODY, Weight::Medium, theme.text));
         ui.label(text(Bytes(now).exact(), size::SMALL, Weight::Regular, theme.text2));
-        let name = result.memory.names.of(family);
+        let name = result.memory.family_name(family);
         if !name.is_empty() {
             ui.label(text(name, size::SMALL, Weight::Mono, theme.text2));
         }
@@ -163,7 +163,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, places: &Pl
         }
         shown += 1;
         let family = result.after.sizes.family[block] as usize;
-        let name = result.memory.names.of(family);
+        let name = result.memory.family_name(family);
         let path = name.split_once('/').map_or(name, |(_, rest)| rest);
         let short = path.replace("transpose(", "").replace("jvp(", "").replace(')', "");
         let at = Pos2::new(piece.rect.left().max(places.window.rect.left()) + 6.0, piece.rect.center().y);

@@ -2,6 +2,10 @@
 //!
 //! Keys are those of the report's FAILURE; the text of a size is kept as printed, its bytes stand beside it.
 
+mod kind;
+
+pub use kind::{FailureKind, Speaker, error_page};
+
 use super::shape::Shape;
 use super::units::Bytes;
 
@@ -30,8 +34,8 @@ pub enum FailureValue {
 /// An out-of-memory message.
 #[derive(Debug, Clone, Default)]
 pub struct Failure {
-    /// Which message: `tpu_hbm_listing`, `torch_cuda`; see [`FAILURE_KINDS`].
-    pub kind: &'static str,
+    /// Which message.
+    pub kind: FailureKind,
     /// Whether it is a failure; `false` for what is only a warning.
     pub is_error: bool,
     /// Keys with their values, in the order of the message.
@@ -173,132 +177,7 @@ pub struct RematWarning {
     pub from: Bytes,
 }
 
-/// A kind of message.
-#[derive(Debug, Clone, Copy)]
-pub struct FailureKind {
-    /// As the report writes it.
-    pub name: &'static str,
-    /// In words.
-    pub title: &'static str,
-    /// Keys that are `null` where the message does not have them.
-    pub keys: &'static [&'static str],
-}
-
-const fn kind(name: &'static str, title: &'static str, keys: &'static [&'static str]) -> FailureKind {
-    FailureKind { name, title, keys }
-}
-
-const LISTING: &[&str] = &[
-    "space",
-    "used",
-    "capacity",
-    "exceeded",
-    "total",
-    "reserved",
-    "program",
-    "arguments",
-    "output",
-    "output_shared",
-    "fragmentation",
-];
-const TORCH: &[&str] = &["requested", "gpu", "capacity", "free", "allocated"];
-
-/// Every kind of message.
-pub const FAILURE_KINDS: &[FailureKind] = &[
-    kind("tpu_hbm_listing", "TPU compiler: the program does not fit, with its largest allocations", LISTING),
-    kind("tpu_hbm_usage", "TPU compiler: the program does not fit, with its parts", LISTING),
-    kind(
-        "tpu_hbm_oneline",
-        "TPU compiler: the program does not fit in HBM",
-        &["space", "used", "capacity", "exceeded"],
-    ),
-    kind("tpu_hbm_early", "TPU compiler: the program does not fit in HBM", &["space", "used", "capacity", "module"]),
-    kind("tpu_vmem_oneline", "TPU compiler: a kernel does not fit in VMEM", &["space", "used", "capacity", "exceeded"]),
-    kind("tpu_smem_oneline", "TPU compiler: a kernel does not fit in SMEM", &["space", "used", "capacity", "exceeded"]),
-    kind("tpu_space_oneline", "TPU compiler: a memory space is too small", &["space", "used", "capacity", "exceeded"]),
-    kind(
-        "tpu_scoped_vmem",
-        "TPU compiler: a kernel's scratch does not fit in VMEM",
-        &["space", "used", "capacity", "shape", "tag"],
-    ),
-    kind(
-        "tpu_alloc_exceeds",
-        "TPU compiler: one array is larger than the memory",
-        &["space", "used", "capacity", "shape", "tag"],
-    ),
-    kind("tpu_compile_abort", "TPU compiler: gave up early, the program cannot fit", &["used", "capacity"]),
-    kind(
-        "tpu_tc_sc_hbm",
-        "TPU compiler: TensorCore and SparseCore together need too much",
-        &["tensorcore", "sparsecore", "capacity"],
-    ),
-    kind(
-        "tpu_runtime_alloc",
-        "TPU runtime: no room for a buffer",
-        &["requested", "free", "largest_free", "device", "replica", "partition"],
-    ),
-    kind(
-        "tpu_runtime_reserve",
-        "TPU runtime: no room to run a program",
-        &["requested", "free", "reserved_now", "reservable", "capacity", "allocated", "program"],
-    ),
-    kind(
-        "tpu_runtime_load",
-        "TPU runtime: no room to load a program",
-        &["program", "requested", "free", "reserved_now", "reservable", "replica", "partition"],
-    ),
-    kind("xla_runtime_alloc", "XLA runtime: an allocation failed", &["requested", "device"]),
-    kind(
-        "xla_gpu_peak_buffers",
-        "XLA: an allocation failed, with the buffers at the peak",
-        &[
-            "requested",
-            "parameters",
-            "constants",
-            "maybe_live_out",
-            "temporaries",
-            "temporaries_fragmentation",
-            "total",
-            "fragmentation",
-        ],
-    ),
-    kind("xla_remat_warning", "XLA: rematerialization could not reach its limit", &[]),
-    kind("rocm_alloc", "ROCm driver: an allocation failed", &["requested", "device"]),
-    kind(
-        "bfc_dump",
-        "BFC allocator: out of memory, with its chunks",
-        &["allocator", "requested", "rounded", "in_use", "free"],
-    ),
-    kind("bfc_stats", "BFC allocator: out of memory, with its statistics", &["limit", "in_use", "max_in_use"]),
-    kind("bfc_oom", "BFC allocator: out of memory", &["allocator", "requested", "rounded"]),
-    kind("bfc_warning", "BFC allocator: short of memory, but not failing", &["allocator", "requested", "rounded"]),
-    kind("tf_oom", "TensorFlow: no room for a tensor", &["shape", "type", "device", "allocator"]),
-    kind("tf_usage_report", "TensorFlow: what was in memory", &["total", "top", "device", "allocator"]),
-    kind("torch_cuda", "PyTorch: CUDA out of memory", TORCH),
-    kind("torch_hip", "PyTorch: HIP out of memory", TORCH),
-    kind("torch_xpu", "PyTorch: XPU out of memory", TORCH),
-    kind(
-        "torch_allowed_memory",
-        "PyTorch: more than the allowed share of memory",
-        &["requested", "gpu", "allocated", "capacity", "free", "limit"],
-    ),
-    kind("torch_memory_summary", "PyTorch: memory summary", &["ooms", "allocated", "peak", "reserved"]),
-    kind("ipu_tile", "Poplar: a tile's memory is too small", &["tile", "used", "capacity"]),
-    kind("ipu_allow_oom", "Poplar: variables do not fit on their tiles", &[]),
-    kind("ipu_exchange", "Poplar: an exchange brings a tile more data than it can hold", &["tile", "exchange"]),
-    kind("ipu_code", "Poplar: too much code for a tile", &["tile", "cause"]),
-    kind("ipu_stream", "Poplar: a stream does not fit in its host buffer", &["requested", "buffer"]),
-    kind("ipu_host_buffer", "Poplar: the host's buffers are full", &["buffer", "requested", "free"]),
-    kind("unknown", "Out of memory", &[]),
-];
-
 impl Failure {
-    /// What kind it is.
-    #[must_use]
-    pub fn describe(&self) -> &'static FailureKind {
-        FAILURE_KINDS.iter().find(|kind| kind.name == self.kind).unwrap_or(&FAILURE_KINDS[FAILURE_KINDS.len() - 1])
-    }
-
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&FailureValue> {

@@ -1,12 +1,12 @@
-//! A profile under neutral names, for a screen that strangers see: scopes, operations, files, functions and modules
+//! A profile under aliases, for a screen that strangers see: scopes, operations, files, functions and modules
 //! are renamed in the profile itself, so that nothing that is made of it can show the real ones.
 
-mod names;
+mod aliases;
 mod vocabulary;
 
 use std::sync::Arc;
 
-pub use names::Names;
+pub use aliases::Aliases;
 pub use vocabulary::is_common;
 
 use crate::model::{
@@ -15,181 +15,181 @@ use crate::model::{
     SourceInfo, SourceLine, TileMemory,
 };
 
-/// Instructions of a program whose names are looked at in order, so that neutral names follow the program and not the
+/// Instructions of a program whose names are looked at in order, so that aliases follow the program and not the
 /// views; later ones get theirs when they are first shown.
 const IN_ORDER: usize = 200_000;
 
-/// The same profile with neutral names.
+/// The same profile with aliases in place of its names.
 #[must_use]
-pub fn neutral(profile: &Profile, names: &Arc<Names>) -> Profile {
+pub fn hide_names(profile: &Profile, aliases: &Arc<Aliases>) -> Profile {
     let mut out = profile.clone();
     // Programs first: sentences are cleaned of the words that were met there.
     for program in &mut out.programs {
-        rename(program, names);
+        rename(program, aliases);
     }
     for module in &mut out.modules {
         *module = LazyProgram {
-            name: names.program(&module.name),
-            source: Arc::new(NeutralSource { inner: Arc::clone(&module.source), names: Arc::clone(names) }),
+            name: aliases.program(&module.name),
+            source: Arc::new(HiddenSource { inner: Arc::clone(&module.source), aliases: Arc::clone(aliases) }),
             ..module.clone()
         };
     }
-    out.name = names.file(&out.name);
+    out.name = aliases.file(&out.name);
     for source in &mut out.sources {
-        rename_source(source, names);
+        rename_source(source, aliases);
     }
     let evidence = out.device.capacities.iter_mut().map(|capacity| &mut capacity.evidence);
     for text in evidence.chain(out.device.evidence.as_mut()) {
-        *text = names.sentence(text);
+        *text = aliases.sentence(text);
     }
     for trace in &mut out.runtime {
-        trace.strings = trace.strings.map(|text| names.scope(text));
+        trace.strings = trace.strings.map(|text| aliases.scope(text));
         for row in trace.given.iter_mut().flat_map(|given| &mut given.rows) {
-            row.op = names.scope(&row.op);
+            row.op = aliases.scope(&row.op);
         }
     }
     for execution in &mut out.executions {
-        execution.name = names.program(&execution.name);
+        execution.name = aliases.program(&execution.name);
     }
     if let Some(live) = &mut out.live {
-        rename_live(live, names);
+        rename_live(live, aliases);
     }
     // It names every value; that our ranges are the same was already checked against the real one.
     out.live_ranges = None;
     for failure in &mut out.failures {
-        rename_failure(failure, names);
+        rename_failure(failure, aliases);
     }
     if let Some(tiles) = &mut out.tiles {
-        rename_tiles(tiles, names);
+        rename_tiles(tiles, aliases);
     }
     for fact in &mut out.facts {
-        fact.value = names.scope(&fact.value);
+        fact.value = aliases.scope(&fact.value);
     }
     for note in &mut out.notes {
-        note.text = names.sentence(&note.text);
+        note.text = aliases.sentence(&note.text);
     }
     out
 }
 
-fn rename(program: &mut Program, names: &Arc<Names>) {
+fn rename(program: &mut Program, aliases: &Arc<Aliases>) {
     let inner = program.text.clone();
     for row in 0..program.instructions.len().min(IN_ORDER) {
         let instruction = InstructionId(row as u32);
-        let _ = names.scope(&inner.op_name(instruction));
-        let _ = names.op(&inner.instruction_name(instruction));
+        let _ = aliases.scope(&inner.op_name(instruction));
+        let _ = aliases.op(&inner.instruction_name(instruction));
     }
-    program.name = names.program(&program.name);
+    program.name = aliases.program(&program.name);
     for (_, value) in &mut program.attributes {
-        *value = names.scope(value);
+        *value = aliases.scope(value);
     }
     for reported in &mut program.reported_uses {
-        reported.text = names.op(&reported.text);
+        reported.text = aliases.op(&reported.text);
     }
-    program.text = ProgramTextHandle(Arc::new(NeutralText { inner, names: Arc::clone(names) }));
+    program.text = ProgramTextHandle(Arc::new(HiddenText { inner, aliases: Arc::clone(aliases) }));
 }
 
-fn rename_source(source: &mut SourceInfo, names: &Names) {
-    source.path = names.file(&source.path);
+fn rename_source(source: &mut SourceInfo, aliases: &Aliases) {
+    source.path = aliases.file(&source.path);
     for text in source.notes.iter_mut().chain(&mut source.error) {
-        *text = names.sentence(text);
+        *text = aliases.sentence(text);
     }
 }
 
-fn rename_line(line: &mut SourceLine, names: &Names) {
-    line.file = names.file(&line.file);
-    line.function = names.scope(&line.function);
+fn rename_line(line: &mut SourceLine, aliases: &Aliases) {
+    line.file = aliases.file(&line.file);
+    line.function = aliases.scope(&line.function);
 }
 
-fn rename_live(live: &mut LiveSet, names: &Names) {
+fn rename_live(live: &mut LiveSet, aliases: &Aliases) {
     for frame in &mut live.frames {
-        rename_line(frame, names);
+        rename_line(frame, aliases);
     }
-    live.strings = live.strings.map(|text| names.scope(text));
+    live.strings = live.strings.map(|text| aliases.scope(text));
 }
 
-fn rename_failure(failure: &mut Failure, names: &Names) {
+fn rename_failure(failure: &mut Failure, aliases: &Aliases) {
     for (_, value) in &mut failure.fields {
         if let FailureValue::Text(text) = value {
-            *text = names.scope(text);
+            *text = aliases.scope(text);
         }
     }
     for ListedAllocation { operator, op_name, source, label, label_head, tag, .. } in &mut failure.allocations {
         for text in [operator, op_name, label, label_head, tag].into_iter().flatten() {
-            *text = names.scope(text);
+            *text = aliases.scope(text);
         }
         if let Some((file, _)) = source {
-            *file = names.file(file);
+            *file = aliases.file(file);
         }
     }
     for PeakBuffer { op_name, source, label, .. } in &mut failure.peak_buffers {
         for text in [op_name, label].into_iter().flatten() {
-            *text = names.scope(text);
+            *text = aliases.scope(text);
         }
         if let Some((file, _)) = source {
-            *file = names.file(file);
+            *file = aliases.file(file);
         }
     }
     for chunk in &mut failure.chunks {
-        chunk.annotation = chunk.annotation.as_deref().map(|text| names.scope(text));
+        chunk.annotation = chunk.annotation.as_deref().map(|text| aliases.scope(text));
     }
     for (_, text) in &mut failure.usage_rows {
-        *text = names.scope(text);
+        *text = aliases.scope(text);
     }
     for path in &mut failure.paths {
-        *path = names.file(path);
+        *path = aliases.file(path);
     }
-    failure.process = failure.process.as_deref().map(|text| names.scope(text));
-    failure.source = names.file(&failure.source);
-    "(the text is hidden with the names)".clone_into(&mut failure.message);
+    failure.process = failure.process.as_deref().map(|text| aliases.scope(text));
+    failure.source = aliases.file(&failure.source);
+    "(the text is hidden with the aliases)".clone_into(&mut failure.message);
 }
 
-fn rename_tiles(tiles: &mut TileMemory, names: &Names) {
+fn rename_tiles(tiles: &mut TileMemory, aliases: &Aliases) {
     let rows = [&mut tiles.vertex_types, &mut tiles.exchanges, &mut tiles.compute_sets];
     for row in rows.into_iter().flat_map(|rows| &mut rows.rows) {
-        row.name = names.scope(&row.name);
+        row.name = aliases.scope(&row.name);
     }
     for program in &mut tiles.programs {
-        program.name = names.scope(&program.name);
+        program.name = aliases.scope(&program.name);
         if let Some((payload, _)) = &mut program.payload {
-            *payload = names.scope(payload);
+            *payload = aliases.scope(payload);
         }
     }
-    tiles.liveness.strings = tiles.liveness.strings.map(|text| names.scope(text));
-    tiles.variables.strings = tiles.variables.strings.map(|text| names.scope(text));
+    tiles.liveness.strings = tiles.liveness.strings.map(|text| aliases.scope(text));
+    tiles.variables.strings = tiles.variables.strings.map(|text| aliases.scope(text));
 }
 
 /// A program's words, renamed as they are read.
 #[derive(Debug)]
-struct NeutralText {
+struct HiddenText {
     inner: ProgramTextHandle,
-    names: Arc<Names>,
+    aliases: Arc<Aliases>,
 }
 
-impl ProgramText for NeutralText {
+impl ProgramText for HiddenText {
     fn instruction_name(&self, instruction: InstructionId) -> String {
-        self.names.op(&self.inner.instruction_name(instruction))
+        self.aliases.op(&self.inner.instruction_name(instruction))
     }
 
     fn computation_name(&self, computation: ComputationId) -> String {
-        self.names.op(&self.inner.computation_name(computation))
+        self.aliases.op(&self.inner.computation_name(computation))
     }
 
     fn metadata(&self, instruction: InstructionId) -> Metadata {
         let mut metadata = self.inner.metadata(instruction);
-        metadata.op_name = self.names.scope(&metadata.op_name);
-        metadata.op_type = self.names.scope(&metadata.op_type);
+        metadata.op_name = self.aliases.scope(&metadata.op_name);
+        metadata.op_type = self.aliases.scope(&metadata.op_type);
         for line in metadata.source.iter_mut().chain(&mut metadata.stack) {
-            rename_line(line, &self.names);
+            rename_line(line, &self.aliases);
         }
         metadata
     }
 
     fn op_name(&self, instruction: InstructionId) -> String {
-        self.names.scope(&self.inner.op_name(instruction))
+        self.aliases.scope(&self.inner.op_name(instruction))
     }
 
     fn custom_call_target(&self, instruction: InstructionId) -> String {
-        self.names.op(&self.inner.custom_call_target(instruction))
+        self.aliases.op(&self.inner.custom_call_target(instruction))
     }
 
     fn scoped_memory(&self, instruction: InstructionId) -> Vec<ScopedMemory> {
@@ -203,23 +203,23 @@ impl ProgramText for NeutralText {
 
 /// Programs that are decoded later are renamed then.
 #[derive(Debug)]
-struct NeutralSource {
+struct HiddenSource {
     inner: Arc<dyn ProgramSource>,
-    names: Arc<Names>,
+    aliases: Arc<Aliases>,
 }
 
-impl ProgramSource for NeutralSource {
+impl ProgramSource for HiddenSource {
     fn load(&self) -> Result<(Program, Vec<Note>), String> {
-        let (mut program, mut notes) = self.inner.load().map_err(|error| self.names.sentence(&error))?;
-        rename(&mut program, &self.names);
+        let (mut program, mut notes) = self.inner.load().map_err(|error| self.aliases.sentence(&error))?;
+        rename(&mut program, &self.aliases);
         for note in &mut notes {
-            note.text = self.names.sentence(&note.text);
+            note.text = self.aliases.sentence(&note.text);
         }
         Ok((program, notes))
     }
 
     fn glance(&self) -> Glance {
         let glance = self.inner.glance();
-        Glance { name: glance.name.map(|name| self.names.program(&name)), ..glance }
+        Glance { name: glance.name.map(|name| self.aliases.program(&name)), ..glance }
     }
 }

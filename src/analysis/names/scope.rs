@@ -1,15 +1,6 @@
 //! Framework names of operations as a person reads them: `jit(step)/jvp(layer_3)/attn/dot_general` belongs to
 //! `layer_*/attn`.
 
-use crate::model::{BufferId, Program};
-
-/// What a person calls a buffer: the end of the framework's name where there is one, else the instruction's name.
-#[must_use]
-pub fn name_of(program: &Program, buffer: BufferId) -> String {
-    let op = program.buffers.instruction_of(buffer).map(|i| program.text.op_name(i)).unwrap_or_default();
-    if op.is_empty() { program.buffer_name(buffer) } else { short(&op, 3) }
-}
-
 /// Path of scopes and the operation, without the wrappers that transformations put around them.
 #[must_use]
 pub fn path(op_name: &str) -> Vec<&str> {

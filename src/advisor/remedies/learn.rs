@@ -1,6 +1,6 @@
 //! What to do to learn more: the exact flags, and which file to open then.
 
-use super::{Failure, Profile};
+use crate::model::{Failure, FailureKind, Profile, Speaker};
 
 /// A step.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
     // The dump of the same program is open: it has every buffer already.
     let has_dump = profile.programs.iter().any(|program| program.has_buffer_assignment && !program.is_listing);
     match failure.kind {
-        kind if kind.starts_with("tpu_runtime") => {
+        kind if kind.speaker() == Speaker::TpuRuntime => {
             out.push(step(
                 "Let the runtime list what is allocated when it fails, then open its log",
                 Some("LIBTPU_INIT_ARGS=--tpu_log_allocations_on_oom=true"),
@@ -48,19 +48,22 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
                 Some("jax.profiler.save_device_memory_profile(\"memory.prof\")"),
             ));
         }
-        "tpu_compile_abort" => {
+        FailureKind::TpuCompileAbort => {
             out.push(step(
                 "Let the compiler go on and say what does not fit",
                 Some("LIBTPU_INIT_ARGS=--xla_tpu_impure_oom_fast_exit_threshold=-1"),
             ));
             dump(failure, has_dump, &mut out);
         }
-        kind if kind.starts_with("tpu") => dump(failure, has_dump, &mut out),
-        "xla_gpu_peak_buffers" | "xla_runtime_alloc" | "xla_remat_warning" | "rocm_alloc" => {
+        kind if kind.speaker() == Speaker::TpuCompiler => dump(failure, has_dump, &mut out),
+        FailureKind::XlaGpuPeakBuffers
+        | FailureKind::XlaRuntimeAlloc
+        | FailureKind::XlaRematWarning
+        | FailureKind::RocmAlloc => {
             dump(failure, has_dump, &mut out);
         }
-        kind if kind.starts_with("bfc") => {
-            if failure.chunks.is_empty() && failure.kind != "bfc_warning" {
+        kind if kind.speaker() == Speaker::Bfc => {
+            if failure.chunks.is_empty() && failure.kind != FailureKind::BfcWarning {
                 out.push(step(
                     "Let the allocator write its chunks when it fails, then open the file it writes",
                     Some("TF_BFC_MEMORY_DUMP=/tmp/bfc"),
@@ -68,17 +71,17 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
             }
             dump(failure, has_dump, &mut out);
         }
-        kind if kind.starts_with("tf") && failure.usage_rows.is_empty() => {
+        kind if kind.speaker() == Speaker::TensorFlow && failure.usage_rows.is_empty() => {
             out.push(step(
                 "Let TensorFlow list the tensors in memory when it fails",
                 Some("tf.compat.v1.RunOptions(report_tensor_allocations_upon_oom=True)"),
             ));
         }
-        kind if kind.starts_with("torch") => {
+        kind if kind.speaker() == Speaker::Torch => {
             out.push(step("Record every allocation, before the model is built", Some(TORCH)));
             out.push(step("After the failure write the snapshot, then open snapshot.pickle", Some(TORCH_SAVE)));
         }
-        kind if kind.starts_with("ipu") => {
+        kind if kind.speaker() == Speaker::Poplar => {
             out.push(step("Let Poplar write a profile, then open profile/profile.pop: it shows each tile and what is live at each step", Some(POPLAR)));
         }
         _ => {}

@@ -1,14 +1,14 @@
-//! Neutral names in place of those of the code: the same word always gets the same name, numbers stay, so that layers
-//! still fold and an argument is still told from its neighbour.
+//! Aliases in place of the names in the code: the same word always gets the same alias, and numbers stay, so that
+//! layers still fold and an argument is still told from its neighbour.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::vocabulary::is_common;
 
-/// Neutral names that were given, for as long as the window is open.
+/// The aliases given so far, for as long as the window is open.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct Aliases {
     given: Mutex<Given>,
 }
 
@@ -27,7 +27,7 @@ const ENDINGS: &[&str] = &[
     "mlir", "rs", "c", "ipynb", "pprof",
 ];
 
-impl Names {
+impl Aliases {
     fn given(&self) -> MutexGuard<'_, Given> {
         // Names that were given stay true even where another thread stopped.
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
@@ -75,7 +75,7 @@ impl Names {
         given.programs.entry(name.to_owned()).or_insert_with(|| format!("program_{next}")).clone()
     }
 
-    /// A sentence about a file: paths and the words that have a neutral name are replaced, the rest is left.
+    /// A sentence about a file: paths and the words that have an alias are replaced, the rest is left.
     #[must_use]
     pub fn sentence(&self, text: &str) -> String {
         let edge = |c: char| matches!(c, ',' | ';' | ':' | '(' | ')' | '\'' | '"' | '`' | '\u{201c}' | '\u{201d}');
@@ -84,18 +84,18 @@ impl Names {
             let known = { self.given().programs.get(bare).cloned() };
             let is_path =
                 bare.contains(['/', '\\']) || bare.rsplit('.').next().is_some_and(|end| ENDINGS.contains(&end));
-            let neutral = match known {
+            let alias = match known {
                 Some(name) => name,
                 None if is_path && bare.contains(['/', '\\', '.']) => self.file(bare),
                 None => self.replace(bare, |given, word| given.words.get(word).map_or(word, |name| name).to_owned()),
             };
-            if bare.is_empty() { word.to_owned() } else { word.replacen(bare, &neutral, 1) }
+            if bare.is_empty() { word.to_owned() } else { word.replacen(bare, &alias, 1) }
         });
         words.collect::<Vec<_>>().join(" ")
     }
 
     /// Replaces the words of a text; what stands between them, and numbers at the end of a word, stay.
-    fn replace(&self, text: &str, neutral: impl Fn(&mut Given, &str) -> String) -> String {
+    fn replace(&self, text: &str, alias: impl Fn(&mut Given, &str) -> String) -> String {
         let mut given = self.given();
         let mut out = String::with_capacity(text.len());
         let mut rest = text;
@@ -121,7 +121,7 @@ impl Names {
                     _ => ("", base),
                 };
                 out.push_str(prefix);
-                out.push_str(&neutral(&mut given, own));
+                out.push_str(&alias(&mut given, own));
                 out.push_str(&word[base.len()..]);
             }
             rest = after;
@@ -159,29 +159,29 @@ fn letters(mut number: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::scope;
+    use crate::analysis::names::scope;
 
     #[test]
     fn words_are_replaced_and_structure_stays() {
-        let names = Names::default();
-        let op = names.scope("jit(train_step)/transpose(jvp(layer_3))/attn/dot_general");
+        let aliases = Aliases::default();
+        let op = aliases.scope("jit(train_step)/transpose(jvp(layer_3))/attn/dot_general");
         assert_eq!(op, "jit(scopeA)/transpose(jvp(scopeB_3))/scopeC/dot_general");
-        assert_eq!(names.scope("jit(train_step)/layer_11/attn"), "jit(scopeA)/scopeB_11/scopeC", "the same word");
+        assert_eq!(aliases.scope("jit(train_step)/layer_11/attn"), "jit(scopeA)/scopeB_11/scopeC", "the same word");
         assert_eq!(scope::folded(&op), "scopeB_*/scopeC/dot_general", "layers fold as before");
-        assert_eq!(names.scope("params['layer_0']['w']"), "params['scopeB_0']['w']");
-        assert_eq!(names.op("fusion.1900.remat"), "fusion.1900.remat");
-        assert_eq!(names.op("flash_fwd_kernel.3{1}"), "opA.3{1}");
-        assert_eq!(names.scope("bf16[32,1024]{1,0:T(8,128)(2,1)}"), "bf16[32,1024]{1,0:T(8,128)(2,1)}");
+        assert_eq!(aliases.scope("params['layer_0']['w']"), "params['scopeB_0']['w']");
+        assert_eq!(aliases.op("fusion.1900.remat"), "fusion.1900.remat");
+        assert_eq!(aliases.op("flash_fwd_kernel.3{1}"), "opA.3{1}");
+        assert_eq!(aliases.scope("bf16[32,1024]{1,0:T(8,128)(2,1)}"), "bf16[32,1024]{1,0:T(8,128)(2,1)}");
     }
 
     #[test]
     fn files_and_programs_are_numbered() {
-        let names = Names::default();
-        assert_eq!(names.file("/home/me/secret/model.py"), "file_1.py");
-        assert_eq!(names.file("run.after.hlo.pb.gz"), "file_2.hlo.pb.gz");
-        assert_eq!(names.file("/home/me/secret/model.py"), "file_1.py");
-        assert_eq!(names.program("jit_secret"), "program_1");
-        let sentence = names.sentence("12 of 17 differ from /home/me/secret/model.py, first jit_secret: see it.");
+        let aliases = Aliases::default();
+        assert_eq!(aliases.file("/home/me/secret/model.py"), "file_1.py");
+        assert_eq!(aliases.file("run.after.hlo.pb.gz"), "file_2.hlo.pb.gz");
+        assert_eq!(aliases.file("/home/me/secret/model.py"), "file_1.py");
+        assert_eq!(aliases.program("jit_secret"), "program_1");
+        let sentence = aliases.sentence("12 of 17 differ from /home/me/secret/model.py, first jit_secret: see it.");
         assert_eq!(sentence, "12 of 17 differ from file_1.py, first program_1: see it.");
     }
 

@@ -1,0 +1,61 @@
+//! Remedies on IPUs: Graphcore's guide to memory.
+
+use super::{Remedy, remedy};
+use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
+use crate::model::{Failure, FailureKind};
+
+const IPU: &str =
+    "https://docs.graphcore.ai/projects/memory-performance-optimisation/en/latest/debug-out-of-memory-exception.html";
+
+pub fn ipu(failure: &Failure) -> Vec<Remedy> {
+    match failure.kind {
+        FailureKind::IpuCode => vec![
+            remedy(
+                "Outline repeated parts so that their code is shared",
+                No,
+                "repeated code",
+                "code is large on the tile",
+                IPU,
+            ),
+            remedy("Divide the model over more IPUs", No, "", "", IPU),
+        ],
+        FailureKind::IpuStream | FailureKind::IpuHostBuffer => vec![remedy(
+            "This is memory of the host's buffers, not of the tiles: smaller or fewer streams, or a larger buffer in the engine's options",
+            No,
+            "",
+            "the message names a buffer or a stream",
+            IPU,
+        )],
+        _ => vec![
+            remedy(
+                "A smaller (micro) batch: most models are written for processors with a larger one",
+                Maybe,
+                "not-always-live memory in proportion",
+                "not-always-live memory is large",
+                IPU,
+            ),
+            remedy(
+                "A lower available-memory proportion for convolutions and matrix products",
+                No,
+                "temporary memory of those operations",
+                "a peak at one such operation",
+                IPU,
+            ),
+            remedy("float16 computations and partial results", Yes, "up to half", "float32 variables", IPU),
+            remedy(
+                "Recompute activations, or offload optimizer state to streaming memory",
+                No,
+                "",
+                "always-live memory is large",
+                IPU,
+            ),
+            remedy(
+                "Divide the model over more IPUs; as a rule, when it needs more than twice what there is",
+                No,
+                "",
+                "",
+                IPU,
+            ),
+        ],
+    }
+}

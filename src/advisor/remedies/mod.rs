@@ -1,0 +1,97 @@
+//! What to do about a failure: the remedies of the pages that describe it, in the order to try them, and the steps that
+//! tell more. The only place where advice on out-of-memory messages is written.
+
+mod gpu;
+mod ipu;
+mod learn;
+#[cfg(test)]
+mod tests;
+mod tpu;
+
+pub use learn::NextStep;
+
+use super::finding::ChangesResults::{self, Maybe, No, Yes};
+use crate::analysis::failure::{Cause, cause};
+use crate::model::{Failure, FailureKind, Profile, Speaker};
+
+/// Something to change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remedy {
+    /// What to do, one sentence; code in backquotes.
+    pub text: String,
+    /// Whether the results of the program change.
+    pub changes_results: ChangesResults,
+    /// What it can bring, where the page says; else empty.
+    pub gain: &'static str,
+    /// How to see that this is the trouble; may be empty.
+    pub sign: &'static str,
+    /// Address of the page; may be empty.
+    pub reference: &'static str,
+}
+
+/// What to do about a failure.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Remedies {
+    /// What to change, in the order to try it.
+    pub change: Vec<Remedy>,
+    /// What to do to learn more.
+    pub learn: Vec<NextStep>,
+}
+
+/// The remedies for a failure of a profile.
+#[must_use]
+pub fn remedies(failure: &Failure, profile: &Profile) -> Remedies {
+    Remedies { change: change(failure, cause(failure)), learn: learn::next_steps(failure, profile) }
+}
+
+fn remedy(
+    text: impl Into<String>,
+    changes_results: ChangesResults,
+    gain: &'static str,
+    sign: &'static str,
+    reference: &'static str,
+) -> Remedy {
+    Remedy { text: text.into(), changes_results, gain, sign, reference }
+}
+
+fn change(failure: &Failure, cause: Cause) -> Vec<Remedy> {
+    use FailureKind as Kind;
+    match failure.kind {
+        Kind::TpuTcScHbm => tpu::sparsecore(failure),
+        Kind::TpuScopedVmem | Kind::TpuVmemOneline | Kind::TpuSmemOneline | Kind::TpuSpaceOneline => {
+            tpu::kernel(failure)
+        }
+        Kind::TpuAllocExceeds if failure.text("space") != Some("hbm") => tpu::kernel(failure),
+        Kind::XlaRematWarning => vec![remedy(
+            "The program needs more than the limit even after recomputing; save less between forward and backward pass (`jax.checkpoint`), or use a smaller batch",
+            Maybe,
+            "",
+            "",
+            "",
+        )],
+        Kind::BfcWarning => Vec::new(),
+        kind => match kind.speaker() {
+            Speaker::TpuCompiler => tpu::compile_hbm(failure),
+            Speaker::TpuRuntime => tpu::runtime(failure, cause),
+            Speaker::Xla | Speaker::Rocm | Speaker::Bfc => gpu::gpu(failure, cause),
+            Speaker::Torch => gpu::torch(failure, cause),
+            Speaker::Poplar => ipu::ipu(failure),
+            Speaker::TensorFlow => tensorflow(),
+            Speaker::Unknown => Vec::new(),
+        },
+    }
+}
+
+fn tensorflow() -> Vec<Remedy> {
+    vec![
+        remedy("A smaller batch, or smaller inputs", Yes, "in proportion", "tensors with the batch as a dimension", ""),
+        remedy("Recompute activations (`tf.recompute_grad`)", No, "", "activations of many layers in the list", ""),
+        remedy(
+            "Let the memory grow as needed, where other processes share the card (`tf.config.experimental.set_memory_growth`)",
+            No,
+            "",
+            "another process on the card",
+            "",
+        ),
+    ]
+}

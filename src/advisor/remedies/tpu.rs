@@ -1,0 +1,225 @@
+//! Remedies of TPU programs: OpenXLA's pages on E1000, E1001, E0100 and E0101.
+
+use super::{Remedy, remedy};
+use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
+use crate::analysis::failure::Cause;
+use crate::model::{Bytes, Failure, FailureKind};
+
+const E1000: &str = "https://openxla.org/xla/errors/error_1000";
+const E1001: &str = "https://openxla.org/xla/errors/error_1001";
+const E0100: &str = "https://openxla.org/xla/errors/error_0100";
+const E0101: &str = "https://openxla.org/xla/errors/error_0101";
+
+pub fn compile_hbm(failure: &Failure) -> Vec<Remedy> {
+    let mut out = Vec::new();
+    let capacity = failure.bytes("capacity").unwrap_or_default();
+    let half = |bytes: Bytes| capacity.0 > 0 && bytes.0 > capacity.0 / 2;
+    let sizes = failure.allocations.iter().filter_map(|entry| entry.size.as_ref());
+    let huge = sizes.filter(|size| half(size.bytes)).count() > 0 || failure.kind == FailureKind::TpuAllocExceeds;
+    let padding: Bytes =
+        failure.allocations.iter().filter_map(|entry| entry.padding.as_ref()).map(|padding| padding.bytes).sum();
+    if huge {
+        out.push(remedy(
+            "One allocation takes more than half of the memory: check that it is sharded as meant (mesh shape, sharding annotations), since without them XLA replicates it on every chip",
+            No,
+            "up to the number of chips",
+            "a single tensor far larger than the others",
+            E1000,
+        ));
+        out.push(remedy(
+            "Remove left-over `jax.debug.print` calls: they make XLA keep the whole tensor in memory",
+            No,
+            "",
+            "a large allocation that a print uses",
+            E1000,
+        ));
+    }
+    if padding.0 > 0 && padding.0 >= failure.bytes("exceeded").unwrap_or_default().0 / 4 {
+        out.push(remedy(
+            format!(
+                "{} of what is listed is padding: make the last dimension a multiple of 128 and the one before a multiple of 8, or move a large dimension to the end",
+                padding.short()
+            ),
+            Maybe,
+            "up to the padding",
+            "a large factor behind 'Extra memory due to padding'",
+            E1000,
+        ));
+    }
+    out.push(remedy(
+        "Donate arguments that are not needed afterwards (`donate_argnums`)",
+        No,
+        "the size of the donated arguments",
+        "worth trying always",
+        E1000,
+    ));
+    out.push(remedy(
+        "Recompute activations instead of keeping them (`jax.checkpoint`)",
+        No,
+        "often half of the activations",
+        "several tensors of the same size, 'jvp' in the name of the operation",
+        E1000,
+    ));
+    out.push(remedy(
+        "Divide the batch into micro-batches and sum their gradients",
+        No,
+        "the activations divided by their number",
+        "many tensors with the batch as a dimension",
+        E1000,
+    ));
+    out.push(remedy("A smaller batch", Yes, "in proportion", "temporaries with the batch as a dimension", E1000));
+    out.push(remedy(
+        "bfloat16 instead of float32 for the largest tensors",
+        Yes,
+        "up to half",
+        "the largest tensors are f32",
+        E1000,
+    ));
+    out.push(remedy(
+        "Shard over more chips, or offload to the host",
+        No,
+        "",
+        "parameters and optimizer state alone nearly fill the memory",
+        E1000,
+    ));
+    out
+}
+
+pub fn sparsecore(failure: &Failure) -> Vec<Remedy> {
+    let (tc, sc) = (failure.bytes("tensorcore").unwrap_or_default(), failure.bytes("sparsecore").unwrap_or_default());
+    let mut out = Vec::new();
+    if sc.0 >= tc.0 / 2 {
+        out.push(remedy(
+            "Serialise embedding tables with `--xla_sc_num_serialized_tables_to_optimize_hbm`; their stack grows with feature width, `max_unique_nz_per_row` and replicas",
+            No,
+            "the stack of tables that no longer run together",
+            "SparseCore needs the most",
+            E1000,
+        ));
+        out.push(remedy(
+            "Join features narrower than 8 floats: rows of tables are padded to 32 bytes",
+            Maybe,
+            "up to the padding",
+            "widths under 8",
+            E1000,
+        ));
+        out.push(remedy(
+            "Lower `maximum_parallel_iterations`, so that less input is fetched ahead",
+            No,
+            "",
+            "a large SparseCore heap",
+            E1000,
+        ));
+        out.push(remedy(
+            "Check that the tables are sharded over all chips",
+            No,
+            "up to the number of chips",
+            "a table in full on each chip",
+            E1000,
+        ));
+    }
+    if tc.0 >= sc.0 / 2 {
+        out.extend(compile_hbm(failure));
+    }
+    out
+}
+
+pub fn kernel(failure: &Failure) -> Vec<Remedy> {
+    let smem = failure.text("space") == Some("smem");
+    let mut out = vec![remedy(
+        if smem {
+            "Keep less in scalar memory: smaller scalar-prefetch arguments and index tables of the kernel"
+        } else {
+            "Use smaller blocks in the kernel: what it holds at once is block size times buffers (two of each for pipelining)"
+        },
+        No,
+        "in proportion to the block",
+        "one kernel is over its limit",
+        E1001,
+    )];
+    if !smem {
+        out.push(remedy(
+            "Give the kernel a higher limit where the chip has more VMEM: `vmem_limit_bytes` in its compiler parameters, or `--xla_tpu_scoped_vmem_limit_kib`",
+            No,
+            "up to the VMEM of the chip",
+            "the limit is below the chip's VMEM",
+            E1001,
+        ));
+    }
+    out
+}
+
+pub fn runtime(failure: &Failure, cause: Cause) -> Vec<Remedy> {
+    let page = if failure.kind == FailureKind::TpuRuntimeAlloc { E0100 } else { E0101 };
+    let mut out = Vec::new();
+    if cause == Cause::Fragmentation {
+        out.push(remedy(
+            "Allocate the large, long-lived arrays first, before small ones break up the free memory",
+            No,
+            "",
+            "free memory is larger than the request, the largest block smaller",
+            page,
+        ));
+        out.push(remedy(
+            "Join many small arrays into few large ones, and keep no references to small results; they stand between the free blocks",
+            No,
+            "",
+            "many small live arrays",
+            page,
+        ));
+        out.push(remedy(
+            "Restart the process between phases that allocate differently (evaluation, then training)",
+            No,
+            "",
+            "",
+            page,
+        ));
+    }
+    out.push(remedy(
+        "Look for arrays that are kept by accident (`jax.live_arrays()`) and let go of them (`del`, smaller scopes)",
+        No,
+        "what they hold",
+        "memory in use grows from step to step",
+        page,
+    ));
+    out.push(remedy(
+        "Donate arguments that are not needed afterwards (`donate_argnums`)",
+        No,
+        "the size of the donated arguments",
+        "worth trying always",
+        page,
+    ));
+    out.push(remedy(
+        "Shard parameters over more chips, shorten sequences, or use a smaller batch",
+        Maybe,
+        "in proportion",
+        "",
+        page,
+    ));
+    if failure.kind == FailureKind::TpuRuntimeAlloc {
+        out.push(remedy(
+            "Save checkpoints in pieces instead of copying the whole state at once",
+            No,
+            "",
+            "it fails while a checkpoint is written",
+            page,
+        ));
+    } else {
+        out.push(remedy(
+            "Keep fewer compiled variants loaded: pad inputs to few shapes",
+            No,
+            "",
+            "many programs of different shapes",
+            page,
+        ));
+        out.push(remedy(
+            "Make the program smaller: a `scan` over layers instead of an unrolled loop, constants as arguments",
+            No,
+            "",
+            "the program is large for what it computes",
+            page,
+        ));
+        out.push(remedy("Buffers may push programs out of memory, so a program that ran once may find no room later: free memory before it is called again", No, "", "it was loaded before", page));
+    }
+    out
+}

@@ -1,0 +1,177 @@
+//! The kinds of out-of-memory messages: one row each, with the name in the report, who says it, and its numbers.
+
+/// Who says a message: each has its own words, its own memory and its own remedies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaker {
+    /// XLA's compiler for TPUs.
+    TpuCompiler,
+    /// The TPU runtime (libtpu, PJRT).
+    TpuRuntime,
+    /// XLA on GPUs and CPUs.
+    Xla,
+    /// The best-fit-with-coalescing allocator that TensorFlow and XLA share.
+    Bfc,
+    /// AMD's driver, through XLA or TensorFlow.
+    Rocm,
+    /// TensorFlow above its allocator.
+    TensorFlow,
+    /// PyTorch.
+    Torch,
+    /// Graphcore's Poplar.
+    Poplar,
+    /// Not known.
+    Unknown,
+}
+
+/// Address of OpenXLA's page about an error code, `E1000`; `None` for a code without a page known here.
+#[must_use]
+pub fn error_page(code: &str) -> Option<&'static str> {
+    match code {
+        "E1000" => Some("https://openxla.org/xla/errors/error_1000"),
+        "E1001" => Some("https://openxla.org/xla/errors/error_1001"),
+        "E0100" => Some("https://openxla.org/xla/errors/error_0100"),
+        "E0101" => Some("https://openxla.org/xla/errors/error_0101"),
+        _ => None,
+    }
+}
+
+/// Declares [`FailureKind`] and its tables.
+macro_rules! kinds {
+    ($($variant:ident $name:literal $speaker:ident $title:literal [$($key:literal)*];)*) => {
+        /// A kind of message.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+        pub enum FailureKind {
+            $(#[doc = $title] $variant,)*
+            /// A message about memory that ran out, of no kind known here.
+            #[default]
+            Unknown,
+        }
+
+        impl FailureKind {
+            /// Every kind.
+            pub const ALL: &[Self] = &[$(Self::$variant,)* Self::Unknown];
+
+            /// The name in the report.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* Self::Unknown => "unknown" }
+            }
+
+            /// In words: who says it, and what.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)* Self::Unknown => "Out of memory" }
+            }
+
+            /// Who says it.
+            #[must_use]
+            pub const fn speaker(self) -> Speaker {
+                match self { $(Self::$variant => Speaker::$speaker,)* Self::Unknown => Speaker::Unknown }
+            }
+
+            /// Keys of the report that every failure of this kind has; `null` where the message leaves one out.
+            #[must_use]
+            pub const fn keys(self) -> &'static [&'static str] {
+                match self { $(Self::$variant => &[$($key),*],)* Self::Unknown => &[] }
+            }
+        }
+    };
+}
+
+kinds! {
+    TpuHbmListing "tpu_hbm_listing" TpuCompiler "TPU compiler: the program does not fit, with its largest allocations"
+        ["space" "used" "capacity" "exceeded" "total" "reserved" "program" "arguments" "output" "output_shared" "fragmentation"];
+    TpuHbmUsage "tpu_hbm_usage" TpuCompiler "TPU compiler: the program does not fit, with its parts"
+        ["space" "used" "capacity" "exceeded" "total" "reserved" "program" "arguments" "output" "output_shared" "fragmentation"];
+    TpuHbmOneline "tpu_hbm_oneline" TpuCompiler "TPU compiler: the program does not fit in HBM"
+        ["space" "used" "capacity" "exceeded"];
+    TpuHbmEarly "tpu_hbm_early" TpuCompiler "TPU compiler: the program does not fit in HBM"
+        ["space" "used" "capacity" "module"];
+    TpuVmemOneline "tpu_vmem_oneline" TpuCompiler "TPU compiler: a kernel does not fit in VMEM"
+        ["space" "used" "capacity" "exceeded"];
+    TpuSmemOneline "tpu_smem_oneline" TpuCompiler "TPU compiler: a kernel does not fit in SMEM"
+        ["space" "used" "capacity" "exceeded"];
+    TpuSpaceOneline "tpu_space_oneline" TpuCompiler "TPU compiler: a memory space is too small"
+        ["space" "used" "capacity" "exceeded"];
+    TpuScopedVmem "tpu_scoped_vmem" TpuCompiler "TPU compiler: a kernel's scratch does not fit in VMEM"
+        ["space" "used" "capacity" "shape" "tag"];
+    TpuAllocExceeds "tpu_alloc_exceeds" TpuCompiler "TPU compiler: one array is larger than the memory"
+        ["space" "used" "capacity" "shape" "tag"];
+    TpuCompileAbort "tpu_compile_abort" TpuCompiler "TPU compiler: gave up early, the program cannot fit"
+        ["used" "capacity"];
+    TpuTcScHbm "tpu_tc_sc_hbm" TpuCompiler "TPU compiler: TensorCore and SparseCore together need too much"
+        ["tensorcore" "sparsecore" "capacity"];
+    TpuRuntimeAlloc "tpu_runtime_alloc" TpuRuntime "TPU runtime: no room for a buffer"
+        ["requested" "free" "largest_free" "device" "replica" "partition"];
+    TpuRuntimeReserve "tpu_runtime_reserve" TpuRuntime "TPU runtime: no room to run a program"
+        ["requested" "free" "reserved_now" "reservable" "capacity" "allocated" "program"];
+    TpuRuntimeLoad "tpu_runtime_load" TpuRuntime "TPU runtime: no room to load a program"
+        ["program" "requested" "free" "reserved_now" "reservable" "replica" "partition"];
+    XlaRuntimeAlloc "xla_runtime_alloc" Xla "XLA runtime: an allocation failed"
+        ["requested" "device"];
+    XlaGpuPeakBuffers "xla_gpu_peak_buffers" Xla "XLA: an allocation failed, with the buffers at the peak"
+        ["requested" "parameters" "constants" "maybe_live_out" "temporaries" "temporaries_fragmentation" "total" "fragmentation"];
+    XlaRematWarning "xla_remat_warning" Xla "XLA: rematerialization could not reach its limit"
+        [];
+    RocmAlloc "rocm_alloc" Rocm "ROCm driver: an allocation failed"
+        ["requested" "device"];
+    BfcDump "bfc_dump" Bfc "BFC allocator: out of memory, with its chunks"
+        ["allocator" "requested" "rounded" "in_use" "free"];
+    BfcStats "bfc_stats" Bfc "BFC allocator: out of memory, with its statistics"
+        ["limit" "in_use" "max_in_use"];
+    BfcOom "bfc_oom" Bfc "BFC allocator: out of memory"
+        ["allocator" "requested" "rounded"];
+    BfcWarning "bfc_warning" Bfc "BFC allocator: short of memory, but not failing"
+        ["allocator" "requested" "rounded"];
+    TfOom "tf_oom" TensorFlow "TensorFlow: no room for a tensor"
+        ["shape" "type" "device" "allocator"];
+    TfUsageReport "tf_usage_report" TensorFlow "TensorFlow: what was in memory"
+        ["total" "top" "device" "allocator"];
+    TorchCuda "torch_cuda" Torch "PyTorch: CUDA out of memory"
+        ["requested" "gpu" "capacity" "free" "allocated"];
+    TorchHip "torch_hip" Torch "PyTorch: HIP out of memory"
+        ["requested" "gpu" "capacity" "free" "allocated"];
+    TorchXpu "torch_xpu" Torch "PyTorch: XPU out of memory"
+        ["requested" "gpu" "capacity" "free" "allocated"];
+    TorchAllowedMemory "torch_allowed_memory" Torch "PyTorch: more than the allowed share of memory"
+        ["requested" "gpu" "allocated" "capacity" "free" "limit"];
+    TorchMemorySummary "torch_memory_summary" Torch "PyTorch: memory summary"
+        ["ooms" "allocated" "peak" "reserved"];
+    IpuTile "ipu_tile" Poplar "Poplar: a tile's memory is too small"
+        ["tile" "used" "capacity"];
+    IpuAllowOom "ipu_allow_oom" Poplar "Poplar: variables do not fit on their tiles"
+        [];
+    IpuExchange "ipu_exchange" Poplar "Poplar: an exchange brings a tile more data than it can hold"
+        ["tile" "exchange"];
+    IpuCode "ipu_code" Poplar "Poplar: too much code for a tile"
+        ["tile" "cause"];
+    IpuStream "ipu_stream" Poplar "Poplar: a stream does not fit in its host buffer"
+        ["requested" "buffer"];
+    IpuHostBuffer "ipu_host_buffer" Poplar "Poplar: the host's buffers are full"
+        ["buffer" "requested" "free"];
+}
+
+impl FailureKind {
+    /// Code of OpenXLA's page that describes this kind, whether or not a message prints it.
+    #[must_use]
+    pub const fn error_code(self) -> Option<&'static str> {
+        Some(match self {
+            Self::TpuHbmListing
+            | Self::TpuHbmUsage
+            | Self::TpuHbmOneline
+            | Self::TpuHbmEarly
+            | Self::TpuCompileAbort
+            | Self::TpuTcScHbm => "E1000",
+            Self::TpuScopedVmem | Self::TpuVmemOneline => "E1001",
+            Self::TpuRuntimeAlloc => "E0100",
+            Self::TpuRuntimeReserve | Self::TpuRuntimeLoad => "E0101",
+            _ => return None,
+        })
+    }
+
+    /// Whether the message says that one region is over its capacity by its total, not that a request failed.
+    #[must_use]
+    pub const fn is_total(self) -> bool {
+        matches!(self, Self::TpuTcScHbm | Self::XlaGpuPeakBuffers)
+    }
+}
