@@ -49,11 +49,14 @@ fn draw(ui: &mut Ui, theme: &Theme, cell: Rect, raster: &mut CachedRaster, case:
         values[from as usize..to as usize].iter().copied().min().unwrap_or(0)
     };
     let was = |from: f64, to: f64| highest(from, to).map_or(0, |(bytes, _)| bytes + bytes / 5);
-    let group = |group: usize, step: u32| values[step as usize] / [3, 2][group];
+    let group = |group: usize, step: u32| {
+        let (all, has_gaps) = (values[step as usize], has("gaps"));
+        if group == 0 { all / 3 } else if has_gaps { all / 2 } else { all - all / 3 }
+    };
     let colors = [Slot::Weight.color(), Slot::Activation.color()];
     let areas = Areas {
         limit: case.limit,
-        gaps: Some(Hatch { period: 7.0, width: 1.2, color: theme.text3 }),
+        gaps: has("gaps").then_some(Hatch { period: 7.0, width: 1.2, color: theme.text3 }),
         before: has("before").then_some(&was as &dyn Fn(f64, f64) -> u64),
         lowest: has("paler").then_some(&lowest as &dyn Fn(f64, f64) -> u64),
         ..Areas::new(&highest, &group, &colors)
@@ -90,14 +93,15 @@ fn gallery(ui: &mut Ui, rasters: &mut [CachedRaster; CASES]) {
     ui.painter().rect_filled(ui.ctx().content_rect(), 0.0, theme.canvas);
     let live = live();
     let few = [GIB, 3 * GIB, 2 * GIB, 5 * GIB];
+    let dense: Vec<u64> = (0..2400u64).map(|i| live[i as usize / 20] * (8 - i % 4) / 8).collect();
     let (steps, bytes) = (XAxis::Steps("step"), YAxis::Bytes(UNITS));
     let cases: [Case<'_>; CASES] = [
         Case { title: "over the limit, readout", values: &live, limit: Some(63 * GIB / 4), y: bytes, x: steps },
         Case { title: "before and after, room to spare", values: &live, limit: Some(38 * GIB), y: bytes, x: steps },
         Case { title: "the limit far above", values: &few, limit: Some(96 * GIB), y: bytes, x: steps },
-        Case { title: "paler down to the lowest", values: &live, limit: None, y: bytes, x: XAxis::Moments("event") },
+        Case { title: "paler down to the lowest", values: &dense, limit: None, y: bytes, x: XAxis::Moments("event") },
         Case { title: "a range", values: &live, limit: Some(24 * GIB), y: bytes, x: steps },
-        Case { title: "a share", values: &live, limit: None, y: YAxis::Share, x: steps },
+        Case { title: "gaps, a share", values: &live, limit: None, y: YAxis::Share, x: steps },
     ];
     let cell = Vec2::new(SIZE[0] / 2.0, (SIZE[1] - 20.0) / 3.0);
     for (i, (case, raster)) in cases.iter().zip(rasters).enumerate() {

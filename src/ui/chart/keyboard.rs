@@ -1,6 +1,6 @@
 //! The cursor of a chart that has the focus: arrows move it by a pixel, Shift by a tick, `.` and `,` by an event.
 
-use egui::{Context, Id, Key, Modifiers, Response, Ui};
+use egui::{Context, Id, InputState, Key, Modifiers, Response, Ui};
 
 use super::axes::XAxis;
 use super::window::Window;
@@ -44,6 +44,16 @@ fn focused_id() -> Id {
     Id::unique("chart that has the focus")
 }
 
+/// Forward and back.
+const TICKS: [Key; 2] = [Key::ArrowRight, Key::ArrowLeft];
+const EVENTS: [Key; 2] = [Key::Period, Key::Comma];
+
+/// 1 where the first key was pressed, -1 where the second was.
+fn both(input: &mut InputState, modifiers: Modifiers, keys: [Key; 2]) -> f64 {
+    let [forward, back] = keys.map(|key| f64::from(u8::from(input.consume_key(modifiers, key))));
+    forward - back
+}
+
 /// Takes pointer and keys. `start` is where the cursor begins.
 pub(super) fn take(
     ui: &Ui,
@@ -54,22 +64,15 @@ pub(super) fn take(
     events: Option<Events<'_>>,
 ) -> At {
     let id = response.id.with("cursor");
+    // With Shift first: a key alone is found with Shift as well.
+    let ticks = if response.has_focus() { ui.input_mut(|input| both(input, Modifiers::SHIFT, TICKS)) } else { 0.0 };
     let pressed = keys::field(ui, response);
     let pointer = response.hover_pos().map(|at| window.x_at(at.x));
     if !pressed.has_focus {
         return At { x: pointer, ..At::default() };
     }
     ui.data_mut(|data| data.insert_temp(focused_id(), response.id));
-    let (ticks, event) = ui.input_mut(|input| {
-        let mut taken = |modifiers, key| f64::from(u8::from(input.consume_key(modifiers, key)));
-        let ticks = taken(Modifiers::SHIFT, Key::ArrowRight) - taken(Modifiers::SHIFT, Key::ArrowLeft);
-        let event = if events.is_some() {
-            taken(Modifiers::NONE, Key::Period) - taken(Modifiers::NONE, Key::Comma)
-        } else {
-            0.0
-        };
-        (ticks, event)
-    });
+    let event = events.map_or(0.0, |_| ui.input_mut(|input| both(input, Modifiers::NONE, EVENTS)));
     let kept: Option<f64> = ui.data(|data| data.get_temp(id));
     let is_moved = pressed.by.x != 0.0 || ticks != 0.0 || event != 0.0 || pressed.first || pressed.last;
     let is_pointed = pointer.is_some() && ui.input(|input| input.pointer.delta() != egui::Vec2::ZERO);

@@ -153,7 +153,7 @@ pub(super) fn limit_line(window: &Window, limit: u64) -> Option<f32> {
 pub fn limit(ui: &Ui, theme: &Theme, window: &Window, limit: Option<u64>, units: UnitSystem) {
     paint_limit(ui.painter(), theme, window, limit, 2.0);
     if let Some(limit) = limit {
-        limit_words(ui, theme, window, limit, units);
+        limit_words(ui, theme, window, (limit, units), &[]);
     }
 }
 
@@ -165,8 +165,14 @@ pub fn paint_limit(painter: &Painter, theme: &Theme, window: &Window, limit: Opt
 }
 
 /// The words of the limit: right of the plot beside its line; where the line is out of sight, a flag at the edge behind
-/// which it lies. Returns the place of the flag.
-pub(super) fn limit_words(ui: &Ui, theme: &Theme, window: &Window, limit: u64, units: UnitSystem) -> Option<Rect> {
+/// which it lies, at the right unless a peak of `peaks` stands there. Returns the place of the flag.
+pub(super) fn limit_words(
+    ui: &Ui,
+    theme: &Theme,
+    window: &Window,
+    (limit, units): (u64, UnitSystem),
+    peaks: &[Peak],
+) -> Option<Rect> {
     let rect = window.rect;
     let painter = ui.painter();
     let bold = Weight::SemiBold.at(size::SMALL);
@@ -183,9 +189,12 @@ pub(super) fn limit_words(ui: &Ui, theme: &Theme, window: &Window, limit: u64, u
     let edge = if is_above { window.y.hi } else { window.y.lo };
     let (far, side) = (Bytes((limit as f64 - edge).abs() as u64), if is_above { "above" } else { "below" });
     let galley = painter.layout_no_wrap(format!("limit {number}, {} {side}", units.short(far)), bold, theme.danger);
-    let corner = if is_above { rect.right_top() } else { rect.right_bottom() };
-    let align = if is_above { Align2::RIGHT_TOP } else { Align2::RIGHT_BOTTOM };
-    let ground = align.anchor_size(corner, galley.size() + Vec2::new(26.0, 4.0));
+    let size = galley.size() + Vec2::new(26.0, 4.0);
+    let top = if is_above { rect.top() } else { rect.bottom() - size.y };
+    let left = rect.right() - size.x;
+    let covers = |peak: &Peak| (left - 8.0..=rect.right()).contains(&window.x_of(peak.x));
+    let left = if peaks.iter().any(covers) { rect.left() } else { left };
+    let ground = Rect::from_min_size(Pos2::new(left, top), size);
     painter.rect_filled(ground, 2.0, theme.panel.gamma_multiply(0.88));
     painter.galley(ground.min + Vec2::new(20.0, 2.0), galley, theme.danger);
     if is_above {

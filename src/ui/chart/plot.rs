@@ -174,7 +174,7 @@ impl<'a> Chart<'a> {
             if let Some(y) = marks::limit_line(&window, limit) {
                 taken.push(Rect::from_x_y_ranges(rect.x_range(), y - 2.0..=y + 2.0));
             }
-            flag = marks::limit_words(ui, theme, &window, limit, self.units);
+            flag = marks::limit_words(ui, theme, &window, (limit, self.units), &self.peaks);
             taken.extend(flag);
         }
         taken.extend(self.spare.map(|spare| marks::spare_words(&painter, theme, &window, spare, self.units)));
@@ -192,7 +192,7 @@ impl<'a> Chart<'a> {
             is_by_keys: at.is_by_keys,
             response,
             theme,
-            room: Rect::from_min_max(egui::pos2(rect.left(), flag.map_or(rect.top(), |flag| flag.bottom())), rect.max),
+            room: Rect::from_min_max(egui::pos2(rect.left(), flag.filter(|flag| flag.right() >= rect.right()).map_or(rect.top(), |flag| flag.bottom())), rect.max),
             spoken,
         }
     }
