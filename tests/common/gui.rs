@@ -5,7 +5,8 @@ use std::path::Path;
 
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, TestRenderer};
-use highwater::ui::app::{App, DeepLink, Source};
+use highwater::open::Target;
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::{Options, ThemeChoice};
 use highwater::ui::widget::soft_painter::SoftPainter;
 use highwater::ui::widget::style;
@@ -36,7 +37,7 @@ pub fn window<'a>(paths: &[&Path], size: [f32; 2], theme: ThemeChoice, link: Dee
 /// As [`window`], with other options. `size` is that of the window before any zoom.
 #[allow(clippy::needless_pass_by_value, reason = "each test makes its options")]
 pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, link: DeepLink) -> Harness<'a, App> {
-    let sources: Vec<Source> = paths.iter().map(|path| Source::Path(path.to_path_buf())).collect();
+    let sources: Vec<Target> = paths.iter().map(|path| Target::Path(path.to_path_buf())).collect();
     let dark = matches!(options.theme, ThemeChoice::Dark | ThemeChoice::ContrastDark);
     let mut harness = Harness::builder()
         .with_size(size.map(|side| side / options.scale()))

@@ -51,7 +51,13 @@ fn draw(ui: &mut Ui, theme: &Theme, cell: Rect, raster: &mut CachedRaster, case:
     let was = |from: f64, to: f64| highest(from, to).map_or(0, |(bytes, _)| bytes + bytes / 5);
     let group = |group: usize, step: u32| {
         let (all, has_gaps) = (values[step as usize], has("gaps"));
-        if group == 0 { all / 3 } else if has_gaps { all / 2 } else { all - all / 3 }
+        if group == 0 {
+            all / 3
+        } else if has_gaps {
+            all / 2
+        } else {
+            all - all / 3
+        }
     };
     let colors = [Slot::Weight.color(), Slot::Activation.color()];
     let areas = Areas {

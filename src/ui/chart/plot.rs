@@ -192,7 +192,13 @@ impl<'a> Chart<'a> {
             is_by_keys: at.is_by_keys,
             response,
             theme,
-            room: Rect::from_min_max(egui::pos2(rect.left(), flag.filter(|flag| flag.right() >= rect.right()).map_or(rect.top(), |flag| flag.bottom())), rect.max),
+            room: Rect::from_min_max(
+                egui::pos2(
+                    rect.left(),
+                    flag.filter(|flag| flag.right() >= rect.right()).map_or(rect.top(), |flag| flag.bottom()),
+                ),
+                rect.max,
+            ),
             spoken,
         }
     }

@@ -6,7 +6,7 @@ use crate::analysis::live_set::{Group, HeapAnalysis, bins, smallest};
 use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveSet, StringId, UnitSystem, parse_size, percent, thousands};
 use crate::ui::chart::{Reach, Span};
 use crate::ui::part::menu::{self, Thing};
-use crate::ui::part::{ViewContext, colors};
+use crate::ui::part::{KeyHelp, View, ViewContext, colors};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, cut_label, legend, rule};
 use crate::ui::widget::fonts::{Weight, text};
@@ -15,8 +15,10 @@ use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[("wheel, drag, W S A D", "Allocator: zoom and move the addresses")];
+/// The view.
+pub const VIEW: View = View { applies, card: Some(card), keys: KEYS, ..View::new("allocator", "Allocator", show) };
+
+const KEYS: &[KeyHelp] = &[("wheel, drag, W S A D", "Allocator: zoom and move the addresses")];
 
 /// Height of the strip.
 const STRIP: f32 = 96.0;
@@ -52,12 +54,12 @@ struct State {
 }
 
 /// Whether there is a dump with an address space.
-pub fn has(document: &Document) -> bool {
+fn applies(document: &Document) -> bool {
     document.profile.live.as_ref().is_some_and(|live| live.heap.is_some())
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
     let (Some(set), Some(analysis)) = (&document.profile.live, &document.analysis.live) else { return };
@@ -472,7 +474,7 @@ fn bin_table(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, requ
 }
 
 /// Details: the chunk under the pointer, the largest free blocks.
-pub fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
     let Some((set, heap)) = document.profile.live.as_ref().and_then(|set| Some((set, set.heap.as_ref()?))) else {

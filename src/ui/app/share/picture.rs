@@ -6,7 +6,7 @@ use egui::{Align2, CentralPanel, ColorImage, Frame, Panel, Pos2, RawInput, Rect,
 use crate::ui::app::App;
 use crate::ui::chart::Fit;
 use crate::ui::part::ViewContext;
-use crate::ui::view;
+use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, paint_cut, paint_sign};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::soft_painter::SoftPainter;
@@ -78,8 +78,7 @@ impl App {
         let options = self.options.clone();
         let title = self.picture_title()?;
         let open = self.files.current_mut()?;
-        let entry = view::by_id(open.shared.view).filter(|entry| (entry.has)(&open.document));
-        let entry = entry.unwrap_or_else(|| view::first_for(&open.document));
+        let entry = VIEWS.shown_or_first(open.shared.view, &open.document);
         let before = open.shared.clone();
         let document = open.document.clone();
         let hits = open.derived.hits(&work, &document, before.program, before.color, &before.filter);
@@ -91,8 +90,9 @@ impl App {
             Panel::top("title").exact_size(space::TOP_BAR).frame(bar).show(ui, |ui| title_bar(ui, &theme, &title));
             CentralPanel::default().frame(Frame::new().fill(theme.canvas)).show(ui, |ui| {
                 let mut context = ViewContext {
-                    document: &document,
                     theme: &theme,
+                    views: VIEWS,
+                    document: &document,
                     shared: &mut open.shared,
                     locals: &mut open.locals,
                     derived: &mut open.derived,
@@ -116,7 +116,7 @@ impl App {
         let open = self.files.current()?;
         let document = &open.document;
         let shared = &open.shared;
-        let title = view::by_id(shared.view).map_or("", |entry| entry.title).to_owned();
+        let title = VIEWS.by_id(shared.view).map_or("", |entry| entry.title).to_owned();
         let mut parts = vec![document.profile.name.clone()];
         if let Some((program, analysis)) = document.program(shared.program) {
             if program.name != document.profile.name {

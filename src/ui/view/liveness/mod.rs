@@ -8,16 +8,28 @@ use egui::{Pos2, Rect, Ui, Vec2};
 use crate::analysis::tiles::{TileAnalysis, step_bytes};
 use crate::model::{Bytes, NO_ROW, TileMemory, TileProgram, thousands};
 use crate::ui::chart::{self, Span};
-use crate::ui::part::ViewContext;
-use crate::ui::session::{Locals, Shared};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, tile_card};
+use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::widget::controls::{self, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Slot, size};
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+/// The view.
+pub const VIEW: View = View {
+    applies,
+    card: Some(tile_card::show),
+    find: Find::Field(focus_filter),
+    keys: KEYS,
+    ..View::new("liveness", "Liveness", show)
+};
+
+fn applies(document: &Document) -> bool {
+    document.profile.tiles.as_ref().is_some_and(|tiles| !tiles.liveness.steps.is_empty())
+}
+
+const KEYS: &[KeyHelp] = &[
     ("click, shift click", "Liveness: choose a step, compare with another"),
     ("wheel, W S, drag, A D", "Liveness: zoom at the pointer, move; 0 shows all steps"),
 ];
@@ -47,13 +59,13 @@ struct State {
 }
 
 /// Puts the cursor into the filter of steps.
-pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = "liveness";
+fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
+    shared.view = VIEW.id;
     locals.get::<State>().focus = true;
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();

@@ -16,11 +16,20 @@ use egui::{Pos2, Rect, Sense, Ui, Vec2};
 use crate::advisor::Advice;
 use crate::analysis::Verdict;
 use crate::model::{MemorySpace, Note, NoteLevel, thousands};
-use crate::ui::part::{ViewContext, empty};
+use crate::ui::part::{Find, View, ViewContext, empty};
+use crate::ui::session::Document;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{size, space};
+
+/// The view.
+pub const VIEW: View =
+    View { applies, find: Find::Dim, shows_buffers: true, ..View::new("overview", "Overview", show) };
+
+fn applies(document: &Document) -> bool {
+    document.has_times() || document.profile.tiles.is_some() || !document.profile.facts.is_empty()
+}
 
 /// Notes that are shown; the rest is counted.
 const SHOWN_NOTES: usize = 8;
@@ -31,9 +40,9 @@ struct State {
     largest: largest::State,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() && context.document.profile.tiles.is_some() {
-        return crate::ui::view::overview::tiles::show(ui, context);
+        return tiles::show(ui, context);
     }
     if context.scene().is_none() {
         return empty::without_memory(ui, context);

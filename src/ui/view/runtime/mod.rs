@@ -16,7 +16,7 @@ use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorTrace, Bytes, Clock, percent, thousands};
 use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Cursor, Reach, Span, Window, XAxis, milliseconds};
-use crate::ui::part::ViewContext;
+use crate::ui::part::{KeyHelp, View, ViewContext};
 use crate::ui::session::{Document, Locals};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
@@ -25,10 +25,11 @@ use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Slot, Theme, size};
 use crate::ui::work::{DeferredPicture, Job, Work};
 
-pub use card::show as card;
+/// The view.
+pub const VIEW: View =
+    View { applies, card: Some(card::show), clear, keys: KEYS, ..View::new("runtime", "Runtime", show) };
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+const KEYS: &[KeyHelp] = &[
     ("drag", "Runtime: choose a range for its numbers"),
     ("wheel, W S", "Runtime: zoom at the pointer"),
     ("Shift drag, A D", "Runtime: move"),
@@ -109,8 +110,7 @@ impl Places {
 }
 
 /// Whether there is a history or runs of programs.
-#[must_use]
-pub fn has(document: &Document) -> bool {
+fn applies(document: &Document) -> bool {
     !document.profile.runtime.is_empty() || !document.profile.executions.is_empty()
 }
 
@@ -131,12 +131,12 @@ fn moment(clock: Clock, at: f64, step_ps: f64) -> String {
 }
 
 /// Forgets the chosen range; returns whether there was one.
-pub fn clear(locals: &mut Locals) -> bool {
+fn clear(locals: &mut Locals) -> bool {
     locals.get::<State>().range.take().is_some()
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut state = context.locals.take::<State>();
     draw(ui, context, &mut state);
     context.locals.put(state);

@@ -20,14 +20,23 @@ use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::model::{BufferId, ComputationId, MemorySpace, thousands};
 use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Cursor, Span, Strength, Window, XAxis};
-use crate::ui::part::{ViewContext, class_legend, empty, menu};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, class_legend, empty, menu};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 use crate::ui::work::{DeferredPicture, SpaceData};
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+/// The view.
+pub const VIEW: View = View {
+    applies: Document::has_times,
+    find: Find::Dim,
+    shows_buffers: true,
+    keys: KEYS,
+    ..View::new("timeline", "Timeline", show)
+};
+
+const KEYS: &[KeyHelp] = &[
     ("wheel, W S", "Timeline: zoom at the pointer"),
     ("drag, A D", "Timeline: move"),
     ("Alt wheel", "Memory map: zoom the addresses"),
@@ -122,7 +131,7 @@ impl Places {
     }
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() {
         return empty::without_memory(ui, context);
     }

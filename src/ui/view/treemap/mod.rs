@@ -15,7 +15,8 @@ use crate::analysis::class::Class;
 use crate::analysis::names::scope;
 use crate::analysis::tree::{Tree, TreeKind};
 use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
-use crate::ui::part::{FindKey, ViewContext, class_legend, colors, empty, menu};
+use crate::ui::part::{Find, FindKey, View, ViewContext, class_legend, colors, empty, menu};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, paint_cut, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::icicle::{Icicle, IcicleState};
@@ -95,8 +96,16 @@ impl Default for State {
     }
 }
 
+/// The view.
+pub const VIEW: View = View {
+    applies: Document::has_buffers,
+    find: Find::Dim,
+    shows_buffers: true,
+    ..View::new("treemap", "Treemap", show)
+};
+
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return empty::without_memory(ui, context) };
     let mut state = context.locals.take::<State>();

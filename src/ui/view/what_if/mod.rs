@@ -10,9 +10,10 @@ use std::fmt::Write as _;
 
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
-use crate::model::{Bytes, thousands};
+use crate::model::{Bytes, MemorySpace, thousands};
 use crate::ui::chart;
-use crate::ui::part::{ViewContext, empty};
+use crate::ui::part::{View, ViewContext, empty};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, vline};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
@@ -35,8 +36,17 @@ struct State {
     list: changes::State,
 }
 
+/// The view.
+pub const VIEW: View = View { applies, ..View::new("whatif", "What if", show) };
+
+/// Changes are tried out on the HBM of a program with a heap trace.
+fn applies(document: &Document) -> bool {
+    let programs = &document.analysis.programs;
+    programs.iter().any(|program| program.space(MemorySpace::HBM).is_some_and(|space| space.xprof.trace.is_some()))
+}
+
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     if context.scene().is_none() {
         return empty::without_memory(ui, context);
