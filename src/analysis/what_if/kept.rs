@@ -97,7 +97,9 @@ impl Kept {
             } else if kept.sequence.is_some_and(|sequence| {
                 // A stack has the layers in front of what each of them keeps.
                 let dimensions = if is_stack { node.dimensions.get(1..).unwrap_or_default() } else { &node.dimensions };
-                weights.are_scores(dimensions, sequence)
+                let name = names.get(family).map_or("", String::as_str).to_ascii_lowercase();
+                let is_named = ["attention", "attn", "softmax", "scores"].iter().any(|word| name.contains(word));
+                weights.are_scores(dimensions, sequence, is_named)
             }) {
                 kept.scores.push(family as u32);
             }
@@ -193,13 +195,14 @@ impl Weights {
         rest >= LEAST_TOKENS && !is_weight
     }
 
-    fn are_scores(&self, dimensions: &[i64], sequence: i64) -> bool {
+    fn are_scores(&self, dimensions: &[i64], sequence: i64, is_named: bool) -> bool {
         if sequence < LEAST_SEQUENCE || self.outlines.contains(&outline(dimensions)) {
             return false;
         }
         let of_positions = dimensions.iter().filter(|&&d| d == sequence).count();
         let others = dimensions.iter().filter(|&&d| d > 1 && d != sequence).count();
-        // A width that equals the sequence looks alike; samples and heads beside both positions do not.
-        of_positions >= 2 && (others >= 2 || (others >= 1 && !self.sizes.contains(&sequence)))
+        // A width that equals the sequence looks alike; there the name has to say it.
+        let is_plain = !self.sizes.contains(&sequence);
+        of_positions >= 2 && others >= 1 && (is_plain || (is_named && others >= 2))
     }
 }

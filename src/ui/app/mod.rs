@@ -12,7 +12,6 @@ use std::sync::Arc;
 use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
 pub use commands::{COMMANDS, Command};
-pub use files::loading::Source;
 pub use files::{FileState, Files, MAX_DECODED};
 pub use settings_store::SettingsStore;
 pub use share::link::DeepLink;
@@ -27,6 +26,7 @@ use super::widget::{cut, keys, style};
 use super::work::Work;
 use crate::analysis::names::hide::Aliases;
 use crate::model::UnitSystem;
+use crate::open::Target;
 use chrome::{command_palette, side_panel};
 use files::dialog::{Dialog, Purpose};
 use files::writing::Writing;
@@ -114,10 +114,10 @@ impl App {
     }
 
     /// Begins to open something; what is open stays.
-    pub fn open(&mut self, source: Source) {
+    pub fn open(&mut self, target: Target) {
         let work = self.work();
         self.search.clear();
-        self.files.open(source, &work);
+        self.files.open(target, &work);
         self.poll();
     }
 
@@ -260,8 +260,7 @@ impl App {
         let options = self.options.clone();
         let kept = &mut self.settings_store.settings.kept;
         let Some(open) = self.files.current_mut() else { return };
-        let entry = view::by_id(open.shared.view).filter(|entry| (entry.has)(&open.document));
-        let entry = entry.unwrap_or_else(|| view::first_for(&open.document));
+        let entry = view::VIEWS.shown_or_first(open.shared.view, &open.document);
         let hovered_before = open.shared.hovered;
         open.shared.hovered = None;
         open.shared.tile_hovered = None;
@@ -271,6 +270,7 @@ impl App {
         let mut context = ViewContext {
             document: &open.document.clone(),
             theme,
+            views: view::VIEWS,
             shared: &mut open.shared,
             locals: &mut open.locals,
             derived: &mut open.derived,
@@ -305,7 +305,7 @@ impl App {
                 self.ctx.copy_text(text);
                 self.say("Copied");
             }
-            Action::Open(path) => self.open(Source::Path(path)),
+            Action::Open(path) => self.open(Target::Path(path)),
             Action::Save(file) => self.ask(Purpose::Text(file)),
             Action::ReadSets => self.ask(Purpose::ReadSets),
             Action::Panel(panel) => {
@@ -434,7 +434,7 @@ impl App {
             Command::Back => return open.go_back(),
             Command::Forward => return open.go_forward(),
             Command::View(number) => {
-                if let Some(entry) = view::shown_for(&open.document).nth(number) {
+                if let Some(entry) = view::VIEWS.shown_for(&open.document).nth(number) {
                     open.shared.view = entry.id;
                 }
             }
@@ -454,7 +454,8 @@ impl App {
             }
             Command::ShowHidden => open.shared.hidden.clear(),
             Command::Peak => open.shared.step = None,
-            Command::Clear if open.shared.view == "runtime" && view::runtime::clear(&mut open.locals) => {}
+            Command::Clear
+                if (view::VIEWS.shown_or_first(open.shared.view, &open.document).clear)(&mut open.locals) => {}
             Command::Clear => {
                 let shared = &mut open.shared;
                 if shared.measured.is_some() {
@@ -490,7 +491,7 @@ impl App {
     fn take_drops(&mut self, ctx: &egui::Context) {
         let dropped = ctx.input(|i| i.raw.dropped_files.clone());
         for file in dropped {
-            self.open(Source::Path(file.path().to_owned()));
+            self.open(Target::Path(file.path().to_owned()));
         }
         // A text pasted into the window is opened, one pasted into a field is not.
         if !ctx.text_edit_focused() {
@@ -502,7 +503,7 @@ impl App {
                 pasted.collect()
             });
             for text in pasted {
-                self.open(Source::Bytes("pasted text".to_owned(), text.into_bytes().into()));
+                self.open(Target::Bytes("pasted text".to_owned(), text.into_bytes().into()));
             }
         }
     }

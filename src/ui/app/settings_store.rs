@@ -7,7 +7,7 @@ use crate::model::MemorySpace;
 use crate::ui::app::App;
 use crate::ui::app::files::sample;
 use crate::ui::session::settings::{Recent, Settings, SettingsFile};
-use crate::ui::view;
+use crate::ui::view::VIEWS;
 
 /// Seconds between two writings.
 const EVERY: f64 = 2.0;
@@ -61,7 +61,7 @@ impl App {
 
     /// Files that were open before, with the view they were left in.
     pub(super) fn recent(&self) -> Vec<(PathBuf, String)> {
-        let open = |path: &PathBuf| self.files.entries.iter().any(|entry| entry.source.path() == Some(path));
+        let open = |path: &PathBuf| self.files.entries.iter().any(|entry| entry.target.path() == Some(path));
         let recent = self.settings_store.settings.recent.iter().filter(|recent| !open(&recent.path));
         recent.map(|recent| (recent.path.clone(), recent.view.clone())).collect()
     }
@@ -77,10 +77,10 @@ impl App {
             if is_sample {
                 open.shared.capacity.insert(MemorySpace::HBM, sample::capacity());
             }
-            let Some(path) = entry.source.path() else { continue };
+            let Some(path) = entry.target.path() else { continue };
             if let Some(recent) = self.settings_store.settings.recent_of(path) {
                 open.shared.pins.clone_from(&recent.pins);
-                if let Some(known) = view::by_id(&recent.view).filter(|known| (known.has)(&open.document)) {
+                if let Some(known) = VIEWS.shown(&recent.view, &open.document) {
                     open.shared.view = known.id;
                 }
             }
@@ -97,7 +97,7 @@ impl App {
         self.settings_store.settings.take(&self.options);
         if let Some(index) = self.files.current
             && let Some(entry) = self.files.entries.get(index)
-            && let (FileState::Open(open), Some(path)) = (&entry.state, entry.source.path())
+            && let (FileState::Open(open), Some(path)) = (&entry.state, entry.target.path())
         {
             self.settings_store.settings.remember(Recent {
                 path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),

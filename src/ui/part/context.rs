@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::text_file::TextFile;
+use super::view::Views;
 use crate::advisor::Advice;
 use crate::analysis::table::BufferTable;
 use crate::analysis::{Scene, Verdict};
@@ -39,6 +40,8 @@ pub struct FindKey {
 
 /// Everything a view may see and change.
 pub struct ViewContext<'a> {
+    /// All views.
+    pub views: Views,
     /// The profile with its analysis.
     pub document: &'a Arc<Document>,
     /// Colours and sizes to draw in.

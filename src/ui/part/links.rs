@@ -3,9 +3,8 @@
 
 use egui::{Align, Layout, Response, Role, Ui, WidgetInfo};
 
-use crate::ui::part::ViewContext;
+use crate::ui::part::{ViewContext, Views};
 use crate::ui::session::RowScope;
-use crate::ui::view;
 use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::cut::cut_link;
 use crate::ui::widget::fonts::{Weight, text};
@@ -40,12 +39,12 @@ impl To {
             Self::View(id) => id,
             Self::Rows(_) | Self::Filter(_) => "buffers",
         };
-        view::by_id(id).is_some_and(|view| (view.has)(context.document))
+        context.views.shown(id, context.document).is_some()
     }
 
     /// What a click does.
-    fn hint(&self) -> String {
-        let title = |id: &str| view::by_id(id).map_or("", |view| view.title);
+    fn hint(&self, views: Views) -> String {
+        let title = |id: &str| views.by_id(id).map_or("", |view| view.title);
         match self {
             Self::Step(_) => "Go to this step".to_owned(),
             Self::Life(..) => "Show its life in Timeline".to_owned(),
@@ -89,7 +88,7 @@ pub fn number(ui: &mut Ui, context: &mut ViewContext<'_>, name: &str, words: &st
     let response = cut_link(ui, words, Weight::Medium.at(size::SMALL), width, theme);
     let spoken = format!("{name} {words}");
     response.widget_info(|| WidgetInfo::labeled(Role::Link, true, spoken.trim()));
-    let hint = to.hint();
+    let hint = to.hint(context.views);
     let response: Response = response.on_hover_text(format!("{words}\n{hint}"));
     if response.clicked() {
         to.go(context);

@@ -268,10 +268,7 @@ fn rows(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
         context.pin(buffer);
     }
     controls::rule(ui, context.theme);
-    for view in crate::ui::view::VIEWS
-        .iter()
-        .filter(|view| crate::ui::view::shows_buffers(view.id) && (view.has)(context.document))
-    {
+    for view in context.views.shown_for(context.document).filter(|view| view.shows_buffers) {
         if view.id != context.shared.view && row(ui, context, &format!("Show in {}", view.title), "") {
             context.shared.selected = Some(buffer);
             context.go(view.id);
@@ -292,8 +289,8 @@ fn thing_rows(ui: &mut Ui, context: &mut ViewContext<'_>, thing: &Thing) -> Opti
     }
     let chosen = thing.own.iter().position(|words| row(ui, context, words, ""));
     let shows: Vec<&Show> = thing.shows.iter().filter(|show| show.view != context.shared.view).collect();
-    let shows = shows.into_iter().filter_map(|show| Some((show, crate::ui::view::by_id(show.view)?)));
-    let shows: Vec<_> = shows.filter(|(_, view)| (view.has)(context.document)).collect();
+    let shown = |show: &Show| context.views.shown(show.view, context.document);
+    let shows: Vec<_> = shows.into_iter().filter_map(|show| Some((show, shown(show)?))).collect();
     if !shows.is_empty() {
         controls::rule(ui, context.theme);
     }

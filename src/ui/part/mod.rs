@@ -8,6 +8,8 @@ pub(super) mod links;
 pub(super) mod menu;
 mod text_file;
 pub(super) mod tile_card;
+mod view;
 
 pub use context::{Action, FindKey, ViewContext};
 pub use text_file::TextFile;
+pub use view::{Find, KeyHelp, View, Views};

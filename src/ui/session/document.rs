@@ -30,6 +30,25 @@ impl Document {
         self.profile.programs.get(index).zip(self.analysis.programs.get(index))
     }
 
+    /// Whether there are buffers of a program, with their sizes at least.
+    #[must_use]
+    pub fn has_buffers(&self) -> bool {
+        self.analysis.programs.iter().any(|program| !program.spaces.is_empty())
+            || self.profile.programs.iter().any(|program| !program.has_buffer_assignment)
+    }
+
+    /// Whether they have times too: a listing out of a message has sizes only.
+    #[must_use]
+    pub fn has_times(&self) -> bool {
+        self.has_buffers() && self.profile.programs.iter().any(|program| !program.is_listing)
+    }
+
+    /// Whether there are bytes by tile of an IPU.
+    #[must_use]
+    pub fn has_tiles(&self) -> bool {
+        self.profile.tiles.as_ref().is_some_and(|tiles| tiles.must_fit().is_some())
+    }
+
     /// A memory space of a program.
     #[must_use]
     pub fn space(&self, program: usize, color: MemorySpace) -> Option<&SpaceAnalysis> {

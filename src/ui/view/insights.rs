@@ -8,7 +8,8 @@ use crate::analysis::Verdict;
 use crate::analysis::tiles::{TileAnalysis, histogram, vertex_state};
 use crate::model::{Bytes, TileMemory, percent, thousands};
 use crate::ui::part::menu::{self, Thing};
-use crate::ui::part::{ViewContext, colors};
+use crate::ui::part::{View, ViewContext, colors, tile_card};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, legend, link, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
@@ -27,7 +28,11 @@ struct State {
     categories: TableState,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+/// The view.
+pub const VIEW: View =
+    View { applies: Document::has_tiles, card: Some(tile_card::show), ..View::new("insights", "Insights", show) };
+
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();

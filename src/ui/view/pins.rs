@@ -3,15 +3,18 @@
 use egui::{Align, Layout, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::model::{BufferId, MemorySpace};
-use crate::ui::part::{Action, ViewContext};
+use crate::ui::part::{Action, View, ViewContext};
 use crate::ui::session::pins::{Asked, MAX_NOTE, PinnedRows};
-use crate::ui::session::{Pin, PinOn};
+use crate::ui::session::{Document, Pin, PinOn};
 use crate::ui::widget::controls::{self, link, link_sized};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
+/// The panel.
+pub const PANEL: View = View { applies: Document::has_buffers, ..View::new("pins", "Pins", show) };
+
 /// Draws the panel.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     ui.label(text("Pins", size::LEAD, Weight::SemiBold, theme.text));
     if context.shared.pins.is_empty() {

@@ -6,7 +6,7 @@ use egui::Ui;
 
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::export::report;
-use crate::ui::part::{Action, ViewContext};
+use crate::ui::part::{Action, View, ViewContext};
 use crate::ui::session::Document;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
@@ -23,8 +23,11 @@ struct State {
     words: Option<Job<Arc<str>>>,
 }
 
+/// The view.
+pub const VIEW: View = View::new("report", "Report", show);
+
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let mut state = context.locals.take::<State>();
     let document = context.document.clone();

@@ -5,10 +5,13 @@ use std::path::PathBuf;
 
 use egui::{Align2, Area, Frame, Key, Margin, Order, Pos2, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
-use crate::ui::app::{App, COMMANDS, Command, Source};
-use crate::ui::view;
+use crate::open::Target;
+use crate::ui::app::{App, COMMANDS, Command};
+use crate::ui::chart;
+use crate::ui::view::VIEWS;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys as widget_keys;
 use crate::ui::widget::theme::{Theme, size, space};
 
 /// Files of last time that the empty window lists.
@@ -64,7 +67,7 @@ impl App {
         ui.add_space(14.0);
         ui.label(text("Open again", size::BODY, Weight::SemiBold, theme.text));
         if let Some(path) = self.recent_rows(ui, theme, recent.into_iter().take(RECENT)) {
-            self.open(Source::Path(path));
+            self.open(Target::Path(path));
         }
     }
 
@@ -78,7 +81,7 @@ impl App {
         let mut chosen = None;
         for (path, left_in) in recent {
             let (name, place) = self.words_of_path(&path);
-            let title = view::by_id(&left_in).map_or("", |known| known.title);
+            let title = VIEWS.by_id(&left_in).map_or("", |known| known.title);
             let response = controls::menu_row(ui, &name, title, false, theme);
             if response.on_hover_text(place).clicked() {
                 chosen = Some(path);
@@ -175,7 +178,7 @@ impl App {
                 let words = match entry.command {
                     Command::View(number) => {
                         let title =
-                            file.as_ref().and_then(|file| view::shown_for(file).nth(number)).map(|view| view.title);
+                            file.as_ref().and_then(|file| VIEWS.shown_for(file).nth(number)).map(|view| view.title);
                         let Some(title) = title else { continue };
                         title.to_owned()
                     }
@@ -185,7 +188,11 @@ impl App {
                 rows.push((entry.keys.to_owned(), words));
             }
             rows.extend(
-                view::KEYS.iter().copied().flatten().map(|(keys, words)| ((*keys).to_owned(), (*words).to_owned())),
+                widget_keys::KEYS
+                    .iter()
+                    .chain(chart::KEYS)
+                    .chain(VIEWS.0.iter().flat_map(|view| view.keys))
+                    .map(|(keys, words)| ((*keys).to_owned(), (*words).to_owned())),
             );
             let half = rows.len().div_ceil(2);
             let height = (ui.ctx().content_rect().height() - 190.0).max(160.0);

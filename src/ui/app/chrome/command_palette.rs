@@ -12,7 +12,7 @@ use crate::ui::app::chrome::cards;
 use crate::ui::app::commands::{COMMANDS, Command};
 use crate::ui::app::files::FileState;
 use crate::ui::session::Document;
-use crate::ui::view;
+use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
@@ -126,7 +126,7 @@ impl App {
         };
         let open = self.files.current().filter(|open| !self.is_veiled(open));
         if let Some(open) = open {
-            for (i, known) in view::shown_for(&open.document).enumerate() {
+            for (i, known) in VIEWS.shown_for(&open.document).enumerate() {
                 let key = if i < 9 { (i + 1).to_string() } else { String::new() };
                 add(Goal::View(known.id), format!("View: {}", known.title), key, 3);
             }
@@ -201,7 +201,7 @@ impl App {
                     }
                     Goal::Buffer(buffer) => {
                         open.shared.selected = Some(*buffer);
-                        if !view::shows_buffers(open.shared.view) {
+                        if !VIEWS.by_id(open.shared.view).is_some_and(|view| view.shows_buffers) {
                             open.shared.view = "timeline";
                         }
                     }

@@ -6,7 +6,8 @@ use egui::{Align, Area, Frame, Key, Layout, Margin, Order, Pos2, Rect, Role, Str
 use crate::analysis::table::Filter;
 use crate::model::thousands;
 use crate::ui::app::App;
-use crate::ui::view;
+use crate::ui::part::Find;
+use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, link};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
@@ -15,14 +16,18 @@ impl App {
     /// Opens the field, or gives it the focus.
     pub(in crate::ui::app) fn find(&mut self) {
         let Some(open) = self.files.current_mut() else { return };
-        if open.document.profile.tiles.is_some() {
-            return view::liveness::focus_filter(&mut open.shared, &mut open.locals);
-        }
-        if view::live::has(&open.document) && open.document.profile.programs.is_empty() {
-            return view::live::focus_search(&mut open.shared, &mut open.locals);
-        }
-        if open.shared.view == "buffers" || !view::shows_buffers(open.shared.view) {
-            return view::buffers::focus_filter(&mut open.shared, &mut open.locals);
+        let shown = VIEWS.shown_or_first(open.shared.view, &open.document);
+        let field = match shown.find {
+            Find::Field(focus) => Some(focus),
+            Find::Dim if open.document.has_buffers() => None,
+            // The first view with a field of its own.
+            _ => VIEWS.shown_for(&open.document).find_map(|view| match view.find {
+                Find::Field(focus) => Some(focus),
+                _ => None,
+            }),
+        };
+        if let Some(focus) = field {
+            return focus(&mut open.shared, &mut open.locals);
         }
         open.shared.finding = true;
         self.focus_find = true;
@@ -47,8 +52,8 @@ impl App {
         let Some(open) = self.files.current_mut() else { return };
         let (shared, document) = (&mut open.shared, &open.document);
         let is_asked = shared.finding || !shared.filter.trim().is_empty() || !shared.hidden.is_empty();
-        // The table of buffers has a field of its own.
-        if !is_asked || shared.view == "buffers" || !view::shows_buffers(shared.view) {
+        let dims = VIEWS.by_id(shared.view).is_some_and(|view| matches!(view.find, Find::Dim));
+        if !is_asked || !dims {
             return;
         }
         let hits = open.derived.hits(&work, document, shared.program, shared.color, &shared.filter);

@@ -4,7 +4,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::ui::part::ViewContext;
 use crate::ui::session::Locals;
-use crate::ui::view;
+use crate::ui::view::PANELS;
 use crate::ui::widget::controls::{hairline, vline};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::keys;
@@ -36,7 +36,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, rect: Rec
     if !open {
         return toggled;
     }
-    let shown: Vec<_> = view::PANELS.iter().filter(|panel| (panel.has)(context.document)).collect();
+    let shown: Vec<_> = PANELS.shown_for(context.document).collect();
     let chosen = context.locals.get::<Chosen>().0;
     let chosen = shown.iter().position(|panel| panel.id == chosen).unwrap_or(0);
     let mut x = rect.left() + 14.0;

@@ -7,10 +7,11 @@ use egui::{
 
 use crate::analysis::Verdict;
 use crate::model::{Bytes, Capacity, DeviceKind, MemorySpace, TPU_GENERATIONS, UnitSystem, parse_size, thousands};
+use crate::open::Target;
 use crate::ui::app::commands::keys_of;
-use crate::ui::app::{App, Command, Source};
+use crate::ui::app::{App, Command};
 use crate::ui::session::ThemeChoice;
-use crate::ui::view;
+use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
 use crate::ui::widget::cut::Cut;
 use crate::ui::widget::fonts::{Weight, text};
@@ -140,7 +141,7 @@ impl App {
             chosen = self.recent_rows(ui, theme, recent.into_iter().take(10));
         });
         if let Some(path) = chosen {
-            self.open(Source::Path(path));
+            self.open(Target::Path(path));
         }
     }
 
@@ -212,7 +213,7 @@ impl App {
         hairline(ui, rect, theme.line);
         let Some(open) = self.files.current_mut() else { return };
         let mut x = rect.left() + 20.0;
-        let shown: Vec<_> = view::shown_for(&open.document).collect();
+        let shown: Vec<_> = VIEWS.shown_for(&open.document).collect();
         let with_numbers = rect.width() > 120.0 * shown.len() as f32;
         for (i, entry) in shown.into_iter().enumerate() {
             let active = entry.id == open.shared.view;

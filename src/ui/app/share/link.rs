@@ -3,7 +3,7 @@
 use crate::model::{BufferId, Capacity, MemorySpace};
 use crate::ui::app::App;
 use crate::ui::session::Pin;
-use crate::ui::view;
+use crate::ui::view::VIEWS;
 
 /// Where to begin, as the command line says it.
 #[derive(Debug, Clone, Default)]
@@ -39,9 +39,9 @@ impl App {
         let Some(open) = self.files.current() else { return Err("nothing to show".to_owned()) };
         let document = open.original();
         if let Some(id) = &link.view
-            && !view::shown_for(document).any(|view| view.id == id)
+            && !VIEWS.shown_for(document).any(|view| view.id == id)
         {
-            let have: Vec<&str> = view::shown_for(document).map(|view| view.id).collect();
+            let have: Vec<&str> = VIEWS.shown_for(document).map(|view| view.id).collect();
             return Err(format!("{} has no view '{id}'; it has: {}", document.profile.name, have.join(", ")));
         }
         if let Some(name) = &link.program
@@ -105,9 +105,7 @@ impl App {
             open.shared.tiles = vec![tile];
         }
         open.shared.step = link.step.or(open.shared.step);
-        if let Some(entry) = link.view.as_deref().and_then(view::by_id)
-            && (entry.has)(&document)
-        {
+        if let Some(entry) = link.view.as_deref().and_then(|id| VIEWS.shown(id, &document)) {
             open.shared.view = entry.id;
         }
         if let Some(filter) = link.filter {

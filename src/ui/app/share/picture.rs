@@ -4,8 +4,9 @@
 use egui::{Align2, CentralPanel, ColorImage, Frame, Panel, Pos2, RawInput, Rect, Ui, Vec2, ViewportId, ViewportInfo};
 
 use crate::ui::app::App;
+use crate::ui::chart::Fit;
 use crate::ui::part::ViewContext;
-use crate::ui::view;
+use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, paint_cut, paint_sign};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::soft_painter::SoftPainter;
@@ -67,6 +68,7 @@ impl App {
         let ctx = egui::Context::default();
         style::install(&ctx);
         style::apply(&ctx, look);
+        Fit::of(&window).set(&ctx);
         ctx.set_theme(window.theme());
         self.canvas += 1;
         raster::use_canvas(&ctx, self.canvas);
@@ -76,8 +78,7 @@ impl App {
         let options = self.options.clone();
         let title = self.picture_title()?;
         let open = self.files.current_mut()?;
-        let entry = view::by_id(open.shared.view).filter(|entry| (entry.has)(&open.document));
-        let entry = entry.unwrap_or_else(|| view::first_for(&open.document));
+        let entry = VIEWS.shown_or_first(open.shared.view, &open.document);
         let before = open.shared.clone();
         let document = open.document.clone();
         let hits = open.derived.hits(&work, &document, before.program, before.color, &before.filter);
@@ -90,6 +91,7 @@ impl App {
             CentralPanel::default().frame(Frame::new().fill(theme.canvas)).show(ui, |ui| {
                 let mut context = ViewContext {
                     theme: &theme,
+                    views: VIEWS,
                     document: &document,
                     shared: &mut open.shared,
                     locals: &mut open.locals,
@@ -114,7 +116,7 @@ impl App {
         let open = self.files.current()?;
         let document = &open.document;
         let shared = &open.shared;
-        let title = view::by_id(shared.view).map_or("", |entry| entry.title).to_owned();
+        let title = VIEWS.by_id(shared.view).map_or("", |entry| entry.title).to_owned();
         let mut parts = vec![document.profile.name.clone()];
         if let Some((program, analysis)) = document.program(shared.program) {
             if program.name != document.profile.name {

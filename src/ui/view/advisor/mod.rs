@@ -9,7 +9,7 @@ use egui::{Sense, Ui, Vec2};
 use crate::advisor::{ChangesResults, Finding, Severity};
 use crate::analysis::names::lookup;
 use crate::model::{BufferId, MemorySpace};
-use crate::ui::part::{Action, ViewContext, colors};
+use crate::ui::part::{Action, View, ViewContext, colors};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
@@ -28,15 +28,21 @@ struct State {
 /// Buffers of the evidence that are named.
 const EVIDENCE: usize = 6;
 
+/// The view.
+pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page) };
+
+/// The same in the side panel.
+pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
+
 /// Whether there may be advice.
-pub fn has(document: &Document) -> bool {
+fn applies(document: &Document) -> bool {
     !document.profile.programs.is_empty()
         || document.profile.tiles.is_some()
         || document.profile.failures.iter().any(|failure| failure.is_error)
 }
 
 /// Draws the findings over the whole view.
-pub fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
     keys::scrolled(egui::ScrollArea::vertical().id_salt("advisor page").auto_shrink([false, false]), ui, true, |ui| {
         egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
             ui.set_width(ui.available_width().min(760.0));
@@ -46,7 +52,7 @@ pub fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
 }
 
 /// Draws the findings.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let Some(advice) = context.advice() else { return };
     let mut state = context.locals.take::<State>();

@@ -15,8 +15,8 @@ use egui::{Pos2, Rect, Ui, Vec2};
 use crate::analysis::Scene;
 use crate::analysis::table::{BufferTable, Column, Filter, Key, Line, Order, Shown};
 use crate::model::{BufferId, Bytes, percent, thousands};
-use crate::ui::part::{ViewContext, empty, menu};
-use crate::ui::session::{Locals, RowScope, Shared};
+use crate::ui::part::{Find, View, ViewContext, empty, menu};
+use crate::ui::session::{Document, Locals, RowScope, Shared};
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Table, TableState};
@@ -62,9 +62,17 @@ impl Default for State {
     }
 }
 
+/// The view.
+pub const VIEW: View = View {
+    applies: Document::has_buffers,
+    find: Find::Field(focus_filter),
+    shows_buffers: true,
+    ..View::new("buffers", "Buffers", show)
+};
+
 /// Asks for the filter field, in this view.
-pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = "buffers";
+fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
+    shared.view = VIEW.id;
     locals.get::<State>().field.focus = true;
 }
 
@@ -90,7 +98,7 @@ fn keep_columns(context: &mut ViewContext<'_>, state: &mut State) {
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(scene) = context.scene() else {
         empty::without_memory(ui, context);
         return;

@@ -11,7 +11,7 @@ use egui::{Align, Layout, Sense, Ui, Vec2};
 use crate::analysis::{Scene, category};
 use crate::model::{BufferId, Bytes, percent};
 use crate::ui::part::links::{self, To};
-use crate::ui::part::{ViewContext, class_legend, colors, tile_card};
+use crate::ui::part::{View, ViewContext, class_legend, colors};
 use crate::ui::widget::controls::{cut_label, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
@@ -20,21 +20,14 @@ use crate::ui::work::SpaceData;
 /// Rows of each list.
 const ROWS: usize = 8;
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+/// The panel.
+pub const PANEL: View = View::new("details", "Details", show);
+
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     ui.spacing_mut().interact_size.y = 18.0;
-    if context.scene().is_none() && context.document.profile.tiles.is_some() {
-        return tile_card::show(ui, context);
-    }
-    let no_program = context.scene().is_none();
-    if super::runtime::has(context.document) && (context.shared.view == "runtime" || no_program) {
-        return super::runtime::card(ui, context);
-    }
-    if super::allocator::has(context.document) && (context.shared.view == "allocator" || no_program) {
-        return super::allocator::card(ui, context);
-    }
-    if context.shared.view == "live" || (no_program && super::live::has(context.document)) {
-        return super::live::card(ui, context);
+    if let Some(card) = own_card(context) {
+        return card(ui, context);
     }
     let Some(scene) = context.scene() else {
         ui.label(text("No memory in this program.", size::BODY, Weight::Regular, theme.text2));
@@ -47,6 +40,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         }
         _ => step::show(ui, context, scene, data.as_deref()),
     }
+}
+
+/// The card of the view that is shown; where there is no program, that of the first view that has one.
+fn own_card(context: &ViewContext<'_>) -> Option<fn(&mut Ui, &mut ViewContext<'_>)> {
+    let document = context.document;
+    let shown = context.views.shown(context.shared.view, document).and_then(|view| view.card);
+    let first = || context.views.shown_for(document).find_map(|view| view.card);
+    shown.or_else(|| first().filter(|_| context.scene().is_none()))
 }
 
 /// A name on the left, a value on the right.

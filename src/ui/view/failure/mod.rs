@@ -13,7 +13,7 @@ use egui::{Sense, Ui, Vec2};
 use crate::advisor::remedies::{Remedies, remedies};
 use crate::analysis::failure::{Explanation, explain};
 use crate::model::{Failure, NoteCode};
-use crate::ui::part::ViewContext;
+use crate::ui::part::{View, ViewContext};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{button, segmented};
 use crate::ui::widget::fonts::{Weight, text};
@@ -34,8 +34,11 @@ struct State {
     over: CachedRaster,
 }
 
+/// The view.
+pub const VIEW: View = View { applies, ..View::new("failure", "Failure", show) };
+
 /// Whether there is a message, or a text that was searched for one.
-pub fn has(document: &Document) -> bool {
+fn applies(document: &Document) -> bool {
     let profile = &document.profile;
     // A text in which nothing was found is an answer too; whatever else was read has views of its own.
     let is_text = profile.programs.is_empty() && profile.tiles.is_none() && profile.facts.is_empty();
@@ -44,7 +47,7 @@ pub fn has(document: &Document) -> bool {
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
     let failures = &document.profile.failures;

@@ -13,7 +13,8 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
 use crate::model::{Bytes, MemorySpace, percent};
-use crate::ui::part::{ViewContext, empty, menu};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, empty, menu};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
@@ -22,8 +23,16 @@ use legend::Totals;
 use metric::Metric;
 use panel::Panel;
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+/// The view.
+pub const VIEW: View = View {
+    applies: Document::has_times,
+    find: Find::Dim,
+    shows_buffers: true,
+    keys: KEYS,
+    ..View::new("heatmap", "Heat map", show)
+};
+
+const KEYS: &[KeyHelp] = &[
     ("wheel, W S, drag, A D", "Heat map: zoom at the pointer, move"),
     ("Alt wheel", "Heat map: zoom the addresses"),
     ("click", "Heat map: pin the step, select the buffer"),
@@ -47,7 +56,7 @@ struct State {
     panels: HashMap<MemorySpace, panel::State>,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() {
         return empty::without_memory(ui, context);
     }

@@ -9,17 +9,23 @@ use crate::analysis::live_set::{GroupBy, is_library};
 use crate::analysis::stack_tree::StackTree;
 use crate::model::{Bytes, LiveSet, percent, thousands};
 use crate::ui::part::menu::{self, Thing};
-use crate::ui::part::{ViewContext, colors, empty};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, colors, empty};
 use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::icicle::{Icicle, IcicleState, IcicleTree, ROW, crumbs};
 use crate::ui::widget::theme::{Slot, size, space};
 
-pub use card::show as card;
+/// The view.
+pub const VIEW: View = View {
+    applies,
+    card: Some(card::show),
+    find: Find::Field(focus_search),
+    keys: KEYS,
+    ..View::new("live", "Live arrays", show)
+};
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+const KEYS: &[KeyHelp] = &[
     ("click, Backspace", "Live arrays: into a frame, out by one frame"),
     ("Ctrl F", "Live arrays: search functions and files"),
 ];
@@ -69,19 +75,18 @@ impl IcicleTree for Colored<'_> {
 }
 
 /// Whether there is something alive with stacks; an allocator's dump has a view of its own.
-#[must_use]
-pub fn has(document: &Document) -> bool {
+fn applies(document: &Document) -> bool {
     document.profile.live.as_ref().is_some_and(|live| live.heap.is_none() && !live.entries.is_empty())
 }
 
 /// Asks for the search field.
-pub fn focus_search(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = "live";
+fn focus_search(shared: &mut Shared, locals: &mut Locals) {
+    shared.view = VIEW.id;
     locals.get::<State>().focus = true;
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
     let Some(set) = &document.profile.live else { return empty::without_memory(ui, context) };

@@ -7,17 +7,29 @@ use egui::{Pos2, Rect, Ui, Vec2};
 
 use crate::analysis::tiles::{TileAnalysis, step_bytes};
 use crate::model::{Bytes, NO_ROW, TileMemory, TileProgram, thousands};
-use crate::ui::part::ViewContext;
-use crate::ui::session::{Locals, Shared};
-use crate::ui::widget::axis::Span;
+use crate::ui::chart::{self, Span};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, tile_card};
+use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::widget::controls::{self, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Slot, size};
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+/// The view.
+pub const VIEW: View = View {
+    applies,
+    card: Some(tile_card::show),
+    find: Find::Field(focus_filter),
+    keys: KEYS,
+    ..View::new("liveness", "Liveness", show)
+};
+
+fn applies(document: &Document) -> bool {
+    document.profile.tiles.as_ref().is_some_and(|tiles| !tiles.liveness.steps.is_empty())
+}
+
+const KEYS: &[KeyHelp] = &[
     ("click, shift click", "Liveness: choose a step, compare with another"),
     ("wheel, W S, drag, A D", "Liveness: zoom at the pointer, move; 0 shows all steps"),
 ];
@@ -47,13 +59,13 @@ struct State {
 }
 
 /// Puts the cursor into the filter of steps.
-pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = "liveness";
+fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
+    shared.view = VIEW.id;
     locals.get::<State>().focus = true;
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
@@ -104,9 +116,10 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: 
     let head = Rect::from_min_size(full.min, Vec2::new(full.width(), 74.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("liveness head"));
     headline(&mut child, context, memory, tiles, state);
+    let right = if tiles.limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
     let plot = Rect::from_min_max(
-        Pos2::new(full.left() + 62.0, head.bottom() + 8.0),
-        Pos2::new(full.right(), head.bottom() + 8.0 + (full.height() - 110.0) * 0.46),
+        Pos2::new(full.left() + chart::LEFT, head.bottom() + 8.0),
+        Pos2::new(full.right() - right, head.bottom() + 8.0 + (full.height() - 110.0) * 0.46),
     );
     if plot.height() > 40.0 && plot.width() > 80.0 {
         curve::show(ui, context, memory, tiles, state, plot);
@@ -159,6 +172,9 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
         }
         if state.range.is_some() && controls::button(ui, "All steps", "0", false, theme).clicked() {
             state.range = None;
+        }
+        if state.bytes.len() as f32 > ui.max_rect().width() {
+            chart::legend::paler(ui, theme);
         }
     });
 }

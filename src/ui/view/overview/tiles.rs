@@ -3,14 +3,13 @@
 use egui::Ui;
 
 use crate::ui::part::{ViewContext, empty};
-use crate::ui::view::insights;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
-    if context.document.profile.tiles.as_ref().is_some_and(|tiles| tiles.must_fit().is_some()) {
-        return insights::show(ui, context);
+    if let Some(insights) = context.views.shown("insights", context.document) {
+        return (insights.show)(ui, context);
     }
     egui::Frame::new().inner_margin(24).show(ui, |ui| {
         ui.label(text("No bytes by tile in this file", size::VERDICT_SMALL, Weight::SemiBold, theme.text));

@@ -13,7 +13,8 @@ use crate::analysis::Scene;
 use crate::analysis::alternatives::Form;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
-use crate::ui::part::{FindKey, ViewContext, empty};
+use crate::ui::part::{Find, FindKey, View, ViewContext, empty};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, link, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
@@ -83,8 +84,16 @@ struct State {
     lit: (Option<(Of, FindKey)>, Vec<bool>),
 }
 
+/// The view.
+pub const VIEW: View = View {
+    applies: Document::has_buffers,
+    find: Find::Dim,
+    shows_buffers: true,
+    ..View::new("padding", "Padding", show)
+};
+
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(scene) = context.scene() else { return empty::without_memory(ui, context) };
     let mut state = context.locals.take::<State>();
     update(context, scene, &mut state);

@@ -9,14 +9,14 @@ use egui::{Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 use crate::analysis::tiles::{
     CategoryBytes, FloorPlan, MemoryReport, Selection, TileAnalysis, parse_tiles, tiles_text,
 };
-use crate::decode::poplar::TileVariable;
 use crate::model::{TileMemory, thousands};
 use crate::ui::part::menu::{self, Thing};
-use crate::ui::part::{ViewContext, colors};
+use crate::ui::part::{View, ViewContext, colors, tile_card};
+use crate::ui::session::Document;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, size, space};
-use crate::ui::work::Job;
+use crate::ui::work::{Job, TileVariables};
 
 /// Chosen tiles with a column of their own.
 const MAX_COLUMNS: usize = 6;
@@ -34,16 +34,13 @@ enum Part {
     Variables,
 }
 
-/// Variables of a tile, or why they could not be read.
-type Stored = Result<Vec<TileVariable>, String>;
-
 #[derive(Default)]
 struct State {
     of: (usize, Vec<u32>),
     reports: Vec<MemoryReport>,
     part: Part,
     /// Variables of a tile of a `profile.pop`, read when they are looked at.
-    stored: Option<(u32, Job<Stored>)>,
+    stored: Option<(u32, Job<TileVariables>)>,
     above: TableState,
     below: TableState,
     /// The row of the list below that was clicked among the addresses.
@@ -62,7 +59,11 @@ struct Line {
     bytes: Vec<Option<u64>>,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+/// The view.
+pub const VIEW: View =
+    View { applies: Document::has_tiles, card: Some(tile_card::show), ..View::new("memory", "Memory", show) };
+
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();

@@ -1,18 +1,15 @@
 //! The variables of the chosen tiles: a strip of addresses for each tile, and their table.
 
-use std::path::Path;
-
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 
 use super::{LIST, Part, State};
-use crate::decode::poplar::variables_of_tile;
 use crate::model::{Bytes, TileMemory, TileVariables, thousands};
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::size;
-use crate::ui::work::Job;
+use crate::ui::work::read_tile_variables;
 
 /// Tiles with a strip of their own.
 const STRIPS: usize = 4;
@@ -27,19 +24,10 @@ pub fn read_variables(context: &ViewContext<'_>, memory: &TileMemory, state: &mu
     if state.part != Part::Variables && state.stored.is_some() {
         return;
     }
-    let sources = &context.document.profile.sources;
-    let Some(path) = sources.iter().map(|source| Path::new(&source.path)).find(|path| is_pop(path)) else { return };
     if state.stored.as_ref().is_none_or(|(of, _)| *of != tile) {
-        let path = path.to_owned();
-        let job = Job::start(context.work, "variables of a tile", move || {
-            variables_of_tile(&path, tile, LIST).map_err(|error| error.to_string())
-        });
-        state.stored = Some((tile, job));
+        let job = read_tile_variables(context.work, context.document, tile, LIST);
+        state.stored = job.map(|job| (tile, job));
     }
-}
-
-fn is_pop(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "pop") && path.is_file()
 }
 
 /// The variables of a tile, as they were read.

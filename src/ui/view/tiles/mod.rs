@@ -10,7 +10,8 @@ use egui::{Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::{Bytes, TileMemory, UnitSystem, thousands};
-use crate::ui::part::ViewContext;
+use crate::ui::part::{KeyHelp, View, ViewContext, tile_card};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, Mark, paint_mark, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
@@ -18,8 +19,11 @@ use crate::ui::widget::theme::{Theme, size};
 use by_tile::Breakdown;
 use metric::Metric;
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+/// The view.
+pub const VIEW: View =
+    View { applies: Document::has_tiles, card: Some(tile_card::show), keys: KEYS, ..View::new("tiles", "Tiles", show) };
+
+const KEYS: &[KeyHelp] = &[
     ("click, shift click", "Tiles: choose a tile, add one"),
     ("drag", "Tiles: choose many"),
     ("double click", "Tiles: one IPU, or all of them"),
@@ -55,7 +59,7 @@ struct State {
     tools_right: f32,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
