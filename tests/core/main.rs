@@ -26,6 +26,7 @@ mod pairs;
 mod parity_xprof;
 mod peaks;
 mod poplar;
+mod report_fields;
 mod report_snapshots;
 mod runtime;
 mod sessions;
