@@ -40,7 +40,12 @@ fn check(
         assert!(table.iter().any(|(known, _)| known == name), "nothing says where {name} of {of} is shown");
     }
     for &(name, shown) in table {
-        let forms = fields.get(name).map(forms).unwrap_or_default();
+        let mut value = fields.get(name).cloned().unwrap_or_default();
+        if let (true, Some(rows)) = (name == "padding_by_shape", value.as_array_mut()) {
+            // People are spared the shapes that save next to nothing.
+            rows.retain(|row| row["saves_at_peak_bytes"].as_u64() >= Some(1 << 20));
+        }
+        let forms = forms(&value);
         if forms.is_empty() {
             continue;
         }

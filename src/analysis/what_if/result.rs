@@ -19,7 +19,7 @@ pub struct PeakGroup {
     pub name: String,
     /// Bytes of all.
     pub bytes: Bytes,
-    /// How many.
+    /// Buffers among them.
     pub count: usize,
     /// What they are for.
     pub class: Class,
@@ -33,9 +33,9 @@ pub struct PeakGroup {
 pub struct WhatIfResult {
     /// The memory they were tried on.
     pub memory: Arc<Memory>,
-    /// Without them.
+    /// The unchanged program.
     pub before: Outcome,
-    /// With them.
+    /// The program with the changes, packed anew.
     pub after: Outcome,
     /// Live bytes without them, by heap event.
     pub curve_before: Vec<u64>,
@@ -58,7 +58,7 @@ pub struct WhatIfResult {
 /// Blocks by what is asked of them, so that a frame need not walk through all.
 #[derive(Default)]
 pub struct Blocks {
-    /// By time.
+    /// Rows of the blocks by time, twice the heap event.
     pub spans: SpanIndex,
     /// The largest first.
     pub by_size: Vec<u32>,
