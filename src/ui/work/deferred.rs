@@ -1,5 +1,5 @@
-//! A picture that is drawn on a worker; until it is there, the last one is shown, moved and stretched to where it
-//! belongs now. The cost of a frame does not depend on what is in the picture.
+//! A picture drawn on a worker thread. Until a new one is ready, the previous one is shown, panned and scaled to the
+//! current axes, so the cost of a frame does not depend on the picture's contents.
 
 use egui::{Color32, Pos2, Rect, TextureHandle, TextureOptions};
 
@@ -7,19 +7,19 @@ use super::job::{Job, Work};
 use crate::ui::widget::axis::Span;
 use crate::ui::widget::raster::{self, Raster};
 
-/// Where a picture is: on the screen, and what of both axes it shows.
+/// A picture's rectangle on the screen and the ranges of both axes that it shows.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
-    /// On the screen.
+    /// Screen rectangle in points.
     pub rect: Rect,
-    /// Left to right.
+    /// Range of the x axis, left to right.
     pub x: Span,
-    /// Bottom to top.
+    /// Range of the y axis, bottom to top.
     pub y: Span,
 }
 
 impl Window {
-    /// Where the part of the axes that another window shows lies on this one's screen.
+    /// The screen rectangle, on this window's axes, of the ranges that `other` shows.
     #[must_use]
     pub fn place_of(&self, other: &Self) -> Rect {
         let x = |value: f64| self.rect.left() + (self.x.share(value) * f64::from(self.rect.width())) as f32;
@@ -28,7 +28,7 @@ impl Window {
     }
 }
 
-/// What a worker hands over.
+/// A worker's result.
 struct Drawn<T> {
     key: u64,
     window: Window,
@@ -36,14 +36,14 @@ struct Drawn<T> {
     extra: T,
 }
 
-/// The last picture, and the one under way.
+/// The last finished picture and the one being drawn.
 pub struct DeferredPicture<T> {
     texture: Option<TextureHandle>,
     shown: Option<(u64, Window, T)>,
     running: Option<(u64, Job<Drawn<T>>)>,
-    /// The canvas its texture belongs to.
+    /// The canvas that owns the texture.
     canvas: u64,
-    /// The same on another canvas.
+    /// The same picture on another canvas, with that canvas's id.
     aside: Option<(u64, Box<Self>)>,
 }
 
@@ -54,8 +54,8 @@ impl<T> Default for DeferredPicture<T> {
 }
 
 impl<T: Send + 'static> DeferredPicture<T> {
-    /// Shows the picture; `draw` runs on a worker (`at_once`: here) when `key`, the window or the scale is another than
-    /// last time, one at a time. Returns what `draw` returned with the picture that is shown.
+    /// Shows the picture. `draw` runs on a worker (with `at_once`, on this thread) when `key`, the window or the scale
+    /// has changed, one run at a time. Returns what `draw` returned for the picture shown; `None` until there is one.
     #[expect(clippy::too_many_arguments, reason = "everything the picture depends on")]
     pub fn show(
         &mut self,
@@ -113,7 +113,7 @@ impl<T: Send + 'static> DeferredPicture<T> {
         Some(extra)
     }
 
-    /// Takes what a worker has finished.
+    /// Takes a finished picture from its worker and uploads it as the texture.
     fn take_over(&mut self, ui: &egui::Ui, name: &str) {
         let Some((_, job)) = &mut self.running else { return };
         if job.poll().is_none() && !job.has_failed() {
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_picture_lies_where_its_axes_are_now() {
+    fn an_old_picture_is_mapped_to_the_current_axes() {
         let rect = Rect::from_min_max(Pos2::new(100.0, 0.0), Pos2::new(300.0, 100.0));
         let old = Window { rect, x: Span::new(0.0, 10.0), y: Span::new(0.0, 4.0) };
         let now = Window { rect, x: Span::new(5.0, 10.0), y: Span::new(0.0, 8.0) };
