@@ -97,7 +97,7 @@ pub fn show(
     if let Some(at) = response.hover_pos() {
         let step =
             (x.at(f64::from((at.x - plot.left()) / plot.width())).floor().max(0.0) as u32).min(count.saturating_sub(1));
-        context.shared.cursor = Some(step);
+        context.shared.hover_step(step);
         ui.painter().vline(x_of(step), plot.y_range(), Stroke::new(1.0, theme.text3));
         if response.clicked() {
             choose(ui, context, step);

@@ -229,10 +229,10 @@ fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster: &
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Live memory over the program"));
     if let Some(at) = response.hover_pos().filter(|at| plot.x_range().contains(at.x)) {
         let step = x.at(f64::from((at.x - plot.left()) / plot.width())).floor() as u32;
-        context.shared.cursor = Some(step);
+        context.shared.hover_step(step);
         ui.painter().vline(at.x, plot.y_range(), Stroke::new(1.0, theme.ink));
         if response.clicked() {
-            context.shared.step = Some(step);
+            context.shared.choose_step(step);
             context.go("timeline");
         }
     }

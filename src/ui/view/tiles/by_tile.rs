@@ -254,15 +254,14 @@ fn hover(ui: &Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state: &St
     let from = x.at(f64::from(at.x - plot.left()) / width).floor().max(0.0) as usize;
     let to = (x.at(f64::from(at.x - plot.left() + 1.0) / width).ceil() as usize).max(from + 1).min(bytes.len());
     let Some(tile) = (from..to).max_by_key(|&tile| (bytes[tile], std::cmp::Reverse(tile))) else { return };
-    context.shared.tile_hovered = Some(tile as u32);
+    context.shared.hover_tile(tile as u32);
     if response.clicked() {
         let adds = ui.input(|input| input.modifiers.shift);
-        if !adds {
-            context.shared.tiles.clear();
+        let mut tiles = if adds { context.shared.tiles.clone() } else { Vec::new() };
+        if !tiles.contains(&(tile as u32)) {
+            tiles.push(tile as u32);
         }
-        if !context.shared.tiles.contains(&(tile as u32)) {
-            context.shared.tiles.push(tile as u32);
-        }
+        context.shared.choose_tiles(tiles);
     }
     let whole = bytes[tile];
     response.on_hover_ui_at_pointer(|ui| {

@@ -87,12 +87,12 @@ pub fn show(
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     let Some(at) = response.hover_pos() else { return };
     let step = (places.point_at(at.x).floor().max(0.0) as u32).min(data.map.points.saturating_sub(1));
-    context.shared.cursor = Some(step);
+    context.shared.hover_step(step);
     if response.double_clicked() {
-        context.shared.range = None;
+        context.shared.zoom_to(None);
     } else if response.clicked() {
-        context.shared.step = Some(step);
-        context.shared.selected = None;
+        context.shared.choose_step(step);
+        context.shared.select(None);
     }
     if response.dragged() {
         return;

@@ -65,7 +65,7 @@ pub fn show(
     response.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Visible range of the program"));
     let point_at = |x: f32| places.whole.at(f64::from((x - rect.left()) / rect.width()));
     if response.double_clicked() {
-        context.shared.range = None;
+        context.shared.zoom_to(None);
     } else if response.dragged() {
         let by = f64::from(response.drag_delta().x / rect.width()) * places.whole.len();
         let from = response.interact_pointer_pos().map_or(0.0, |p| p.x) - response.drag_delta().x;
@@ -76,13 +76,13 @@ pub fn show(
         } else {
             places.x.moved(by, places.whole)
         };
-        context.shared.range = Some((span.lo, span.hi));
+        context.shared.zoom_to((span.lo, span.hi));
     } else if response.clicked()
         && let Some(pos) = response.interact_pointer_pos()
     {
         let middle = point_at(pos.x);
         let half = places.x.len() / 2.0;
         let span = Span::new(middle - half, middle + half).kept_in(places.whole);
-        context.shared.range = Some((span.lo, span.hi));
+        context.shared.zoom_to((span.lo, span.hi));
     }
 }

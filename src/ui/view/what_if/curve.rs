@@ -64,7 +64,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     ui.painter().vline(at.x, plot.y_range(), egui::Stroke::new(1.5, theme.ink));
     let event = (((at.x - plot.left()) / plot.width() * points as f32) as usize).min(points.saturating_sub(1));
     if let Some(&point) = result.memory.points.get(event) {
-        context.shared.cursor = Some(point);
+        context.shared.hover_step(point);
     }
     let value = |curve: &[u64]| curve.get(event).copied().unwrap_or(0);
     response.on_hover_ui_at_pointer(|ui| {
