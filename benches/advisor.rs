@@ -12,7 +12,7 @@ use highwater::advisor::advise;
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::packing::{Families, Order, fallback, online};
 use highwater::analysis::what_if::{Arguments, Depth, Edit, Memory};
-use highwater::decode::open_path;
+use highwater::open::open_path;
 use highwater::source::Progress;
 
 const RUNS: usize = 9;

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, Rect, TouchPhase, Vec2};
-use highwater::ui::app::{App, DeepLink, Source};
+use highwater::open::Target;
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::{Options, ThemeChoice};
 
 const SIZE: Vec2 = Vec2::new(1600.0, 1000.0);
@@ -22,8 +23,8 @@ fn main() {
         return;
     };
     let source = match file.parse::<usize>() {
-        Ok(buffers) => Source::Bytes(format!("{buffers} buffers"), synthetic::program(buffers).into()),
-        Err(_) => Source::Path(PathBuf::from(&file)),
+        Ok(buffers) => Target::Bytes(format!("{buffers} buffers"), synthetic::program(buffers).into()),
+        Err(_) => Target::Path(PathBuf::from(&file)),
     };
     let ctx = egui::Context::default();
     let options = Options { theme: ThemeChoice::Light, ..Options::default() };

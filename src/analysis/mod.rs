@@ -8,6 +8,7 @@ pub mod events;
 pub mod failure;
 pub mod grouping;
 pub mod heat;
+pub mod live_at;
 pub mod live_range;
 pub mod live_set;
 pub mod map;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::alternatives::{Form, forms};
 use super::contributors::{Contributor, contributors};
+use super::live_at::live_at;
 use super::map::MemoryMap;
 use super::packing::{Reproduction, reproduce};
 use super::program::{ProgramAnalysis, SpaceAnalysis};
@@ -77,6 +78,19 @@ impl<'a> Scene<'a> {
     pub fn curves(self, grouping: Grouping) -> &'a Arc<StackedCurves> {
         self.parts.curves[grouping as usize]
             .get_or_init(|| Arc::new(StackedCurves::new(self.program, self.analysis, self.space, self.map(), grouping)))
+    }
+
+    /// What is live at a step with the bytes that count for it, which add up to the curve ([`super::live_at`]); at the
+    /// peak without a step, where XProf's rows count with their sizes.
+    #[must_use]
+    pub fn live(self, step: Option<u32>) -> Vec<(BufferId, Bytes)> {
+        match step {
+            Some(step) => {
+                let live = live_at(self.program, self.space, self.map(), step);
+                live.iter().map(|live| (live.buffer, live.bytes)).collect()
+            }
+            None => self.space.at_peak.iter().map(|&buffer| (buffer, self.program.buffers.size_of(buffer))).collect(),
+        }
     }
 
     /// What stands at the peak, equal things folded; most bytes first.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::decode::{Reporter, hlo};
-use highwater::model::Program;
+use highwater::model::{BufferId, Bytes, Program};
 use highwater::source::{Input, Progress, SharedBytes};
 
 /// A larger collection of real dumps with other tools' numbers beside them, where there is one: the folder named by
@@ -86,4 +86,9 @@ pub fn name(path: &Path) -> String {
     let folder = path.parent().and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default();
     let file = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     format!("{folder}/{file}")
+}
+
+/// Buffers with their sizes.
+pub fn sized(program: &Program, buffers: &[BufferId]) -> Vec<(BufferId, Bytes)> {
+    buffers.iter().map(|&buffer| (buffer, program.buffers.size_of(buffer))).collect()
 }

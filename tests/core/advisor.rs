@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use highwater::advisor::{Severity, advise};
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode::open_path;
 use highwater::model::{Bytes, Capacity, MemorySpace};
+use highwater::open::open_path;
 use highwater::source::Progress;
 
 use crate::common;

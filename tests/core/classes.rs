@@ -2,14 +2,14 @@
 
 use highwater::analysis::class::{Class, Reason};
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, category};
-use highwater::decode;
 use highwater::model::{BufferId, Category, Profile, Program};
+use highwater::open;
 use highwater::source::Progress;
 
 use crate::common;
 
 fn open(path: &std::path::Path) -> (Profile, ProfileAnalysis) {
-    let profile = decode::open_path(path, &Progress::default()).expect("a sample");
+    let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
     (profile, analysis)
 }

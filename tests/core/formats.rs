@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report::{self, Format, Options};
 use highwater::model::{BufferId, DeviceKind, Profile};
+use highwater::open;
 use highwater::source::{Input, Progress};
 
 use crate::common;
@@ -38,7 +38,7 @@ fn known_format(name: &str) -> Option<&'static str> {
 
 fn open_as(name: &str, bytes: Vec<u8>) -> Profile {
     let input = Input::from_bytes(name, bytes.into()).unwrap_or_else(|e| panic!("{name}: {e}"));
-    decode::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
+    open::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis};
-use highwater::decode;
 use highwater::model::{Allocation, BufferId, Bytes, MemorySpace, Profile, Program};
+use highwater::open;
 use highwater::source::{Input, Progress};
 
 use crate::common;
@@ -14,7 +14,7 @@ use crate::common;
 /// Opens a file alone, without what lies beside it.
 fn alone(path: &Path) -> Profile {
     let input = Input::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    decode::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    open::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// Dumps with a buffer assignment, each with the files beside it whose names go on with one of the endings.
@@ -158,7 +158,7 @@ fn buffer_assignment_with_live_ranges_has_the_peak() {
         let name = common::name(&text);
         let ours = common::program(&proto);
         let input = Input::open(&text).expect("readable");
-        let profile = decode::open_with(&input, &[ranges.into()], &Progress::default()).expect("a report");
+        let profile = open::open_with(&input, &[ranges.into()], &Progress::default()).expect("a report");
         let (a, b) = (analysed(&ours), analysed(&profile.programs[0]));
         for a in &a.spaces {
             let b = space(&b, a.color);
@@ -302,7 +302,7 @@ fn memchr_find(haystack: &[u8], needle: &[u8]) -> bool {
 fn reports_beside_their_proto_agree_with_it() {
     let mut opened = 0;
     for proto in common::files(|name| name.ends_with("after_optimizations.hlo.pb")) {
-        let profile = decode::open_path(&proto, &Progress::default()).unwrap_or_else(|e| panic!("{e}"));
+        let profile = open::open_path(&proto, &Progress::default()).unwrap_or_else(|e| panic!("{e}"));
         let disagree: Vec<String> =
             profile.notes.iter().map(ToString::to_string).filter(|note| note.contains("disagrees")).collect();
         assert!(disagree.is_empty(), "{}: {disagree:?}", common::name(&proto));
@@ -321,7 +321,7 @@ fn a_disagreement_is_shown() {
     fs::copy(&proto, name(&proto)).expect("copied");
     let changed = fs::read_to_string(&text).expect("readable").replacen("offset=0)", "offset=64)", 1);
     fs::write(name(&text), changed).expect("written");
-    let profile = decode::open_path(&name(&proto), &Progress::default()).expect("opens");
+    let profile = open::open_path(&name(&proto), &Progress::default()).expect("opens");
     fs::remove_dir_all(&folder).expect("removed");
     let notes: Vec<String> = profile.notes.iter().map(ToString::to_string).collect();
     assert!(notes.iter().any(|note| note.contains("disagrees with the HLO proto in 1 of")), "{notes:?}");

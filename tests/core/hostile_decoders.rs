@@ -3,8 +3,8 @@
 use std::fs;
 
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report::{self, Format, Options};
+use highwater::open;
 use highwater::source::{Input, Progress};
 use proptest::prelude::*;
 
@@ -42,7 +42,7 @@ fn seeds() -> Vec<Vec<u8>> {
 /// Opens, analyses and reports whatever it is.
 fn through(bytes: Vec<u8>) {
     let Ok(input) = Input::from_bytes("unknown.bin", bytes.into()) else { return };
-    let Ok(profile) = decode::open_input(&input, &Progress::default()) else { return };
+    let Ok(profile) = open::open_input(&input, &Progress::default()) else { return };
     let analysis = ProfileAnalysis::new(&profile);
     let options = Options { top: 3, curve: true, buffers: true, ..Options::default() };
     let report = report::build(&[(&profile, &analysis)], &[], &options);

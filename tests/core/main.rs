@@ -12,6 +12,7 @@ mod classes;
 mod formats;
 mod forms;
 mod hostile_decoders;
+mod live_at_a_step;
 mod live_ranges;
 mod memory_map;
 mod models;

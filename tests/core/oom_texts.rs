@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report::{self, Format};
+use highwater::open;
 use highwater::source::{Input, Progress};
 use serde_json::Value;
 
@@ -42,7 +42,7 @@ fn failures(text: &[u8]) -> Vec<Value> {
     }
     let progress = Progress::default();
     let input = Input::from_bytes("run.log", text.to_vec().into()).expect("not empty");
-    let profile = decode::open_input(&input, &progress).expect("a text");
+    let profile = open::open_input(&input, &progress).expect("a text");
     let analysis = ProfileAnalysis::new(&profile);
     let report = report::build(&[(&profile, &analysis)], &[], &report::Options { top: 20, ..Default::default() });
     let json: Value = serde_json::from_str(&report::write(&report, Format::Json)).expect("JSON");
@@ -242,7 +242,7 @@ fn a_message_beside_a_dump_is_the_best_evidence() {
     let Some(folder) = common::collection().map(|root| root.join("xla/v5e_pad_cloud_oom")) else { return };
     let dump = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let Some(dump) = dump.into_iter().find(|path| name(path).ends_with(".after_optimizations.hlo.pb")) else { return };
-    let profile = decode::open_path(&dump, &Progress::default()).expect("a dump");
+    let profile = open::open_path(&dump, &Progress::default()).expect("a dump");
     assert_eq!(profile.failures.len(), 1);
     let capacity = profile.device.capacity(MemorySpace::HBM).expect("a capacity");
     assert!(capacity.evidence.contains("out-of-memory message"), "{}", capacity.evidence);

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::tiles::{MemoryReport, Selection, TileAnalysis, vertex_state};
-use highwater::decode::{self, poplar};
+use highwater::decode::poplar;
 use highwater::export::report::{self, Format, Options};
 use highwater::model::{Profile, TileMemory};
+use highwater::open;
 use highwater::source::{Input, Progress};
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ use crate::common;
 use crate::poplar_files::{self, Spec, Tree};
 
 fn open(path: &Path) -> Profile {
-    decode::open_path(path, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    open::open_path(path, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 fn report_of(profile: &Profile) -> Value {
@@ -27,7 +28,7 @@ fn report_of(profile: &Profile) -> Value {
 
 fn bytes_profile(name: &str, bytes: &[u8]) -> Result<Profile, String> {
     let input = Input::from_bytes(name, bytes.to_vec().into()).map_err(|e| e.to_string())?;
-    decode::open_input(&input, &Progress::default()).map_err(|e| e.to_string())
+    open::open_input(&input, &Progress::default()).map_err(|e| e.to_string())
 }
 
 /// A folder of this test's own.
@@ -393,7 +394,7 @@ fn sqlite_files_that_are_cut_locked_half_written_or_not_poplars() {
     let (mut parts, mut with_tiles) = (0, 0);
     for part in 1..16 {
         fs::write(&cut, &whole[..whole.len() * part / 16]).unwrap();
-        match decode::open_path(&cut, &Progress::default()) {
+        match open::open_path(&cut, &Progress::default()) {
             Ok(profile) => {
                 parts += 1;
                 with_tiles += usize::from(profile.tiles.is_some());
@@ -407,7 +408,7 @@ fn sqlite_files_that_are_cut_locked_half_written_or_not_poplars() {
     // Not Poplar's.
     let other = folder.join("other.db");
     rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE people(name text)").unwrap();
-    let error = decode::open_path(&other, &Progress::default()).unwrap_err().to_string();
+    let error = open::open_path(&other, &Progress::default()).unwrap_err().to_string();
     assert!(error.contains("people") && error.contains("Poplar"), "{error}");
     // Nothing was written beside any of them.
     let mut names: Vec<_> = fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.file_name()).collect();
@@ -424,7 +425,7 @@ fn the_genuine_cache_is_read() {
         return;
     };
     let input = Input::open(&path).unwrap();
-    let profile = decode::open_input(&input, &Progress::default()).unwrap();
+    let profile = open::open_input(&input, &Progress::default()).unwrap();
     let fact = |key: &str| profile.facts.iter().find(|fact| fact.key == key).map(|fact| fact.value.as_str());
     assert_eq!(fact("change counter of profile.pop"), Some("1201"));
     assert_eq!(fact("OnTileExecute"), Some("1986 blocks"));

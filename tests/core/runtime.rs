@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::runtime::{AllocatorAnalysis, LiveAllocation};
-use highwater::decode;
 use highwater::model::Profile;
+use highwater::open;
 use highwater::source::{Input, Progress};
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use crate::common;
 
 fn open(path: &Path) -> Profile {
     let input = Input::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    decode::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    open::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// XProf's number: a string of digits, or a number.

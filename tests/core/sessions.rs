@@ -5,7 +5,8 @@ use std::io::{Cursor, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use highwater::decode::{DecodeError, Session};
+use highwater::decode::DecodeError;
+use highwater::open::Collection;
 use highwater::source::Progress;
 
 use crate::common;
@@ -36,8 +37,8 @@ impl Drop for Folder {
     }
 }
 
-fn open(path: &Path) -> Result<Session, DecodeError> {
-    Session::open(path, &Progress::default())
+fn open(path: &Path) -> Result<Collection, DecodeError> {
+    Collection::open(path, &Progress::default())
 }
 
 /// Two dumps of different size, with what lies beside them.
@@ -58,7 +59,7 @@ fn all_files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-fn lines(session: &Session) -> Vec<String> {
+fn lines(session: &Collection) -> Vec<String> {
     session
         .entries
         .iter()
@@ -134,7 +135,7 @@ fn folders_and_archives_list_the_same() {
     ] {
         let packed = Folder::new(&format!("packed-{name}"));
         let path = packed.file(name, &bytes);
-        assert!(Session::is_session(&path), "{name}");
+        assert!(Collection::is_collection(&path), "{name}");
         assert_eq!(list(&path), expected, "{name}");
     }
 }
@@ -340,7 +341,7 @@ fn sizes_that_lie_cost_nothing_and_what_came_before_stays() {
     zeros.resize(256 << 20, 0);
     let bomb = zstd::stream::encode_all(&zeros[..], 1).expect("packed");
     assert!(bomb.len() < 1 << 20);
-    let error = highwater::decode::open_path(&folder.file("x.hlo.pb.zst", &bomb), &Progress::default());
+    let error = highwater::open::open_path(&folder.file("x.hlo.pb.zst", &bomb), &Progress::default());
     let error = error.expect_err("refused").to_string();
     assert!(error.contains("too large"), "{error}");
 }
@@ -366,7 +367,7 @@ fn what_is_no_file_in_a_folder_is_never_opened() {
     assert_eq!(names, ["jit_a"]);
     assert!(session.notes.iter().any(|note| note.contains("1 links to folders")), "{:?}", session.notes);
     // The file by itself looks for reports beside it, and must not wait for the pipe either.
-    let profile = highwater::decode::open_path(&folder.0.join(name), &Progress::default()).expect("a profile");
+    let profile = highwater::open::open_path(&folder.0.join(name), &Progress::default()).expect("a profile");
     assert_eq!(profile.programs.len(), 1);
 }
 
@@ -375,7 +376,7 @@ fn cancelling_stops_the_listing() {
     let Some((fits, _)) = two_dumps() else { return };
     let progress = Progress::default();
     progress.cancel();
-    let result = Session::open(fits.parent().expect("a folder"), &progress);
+    let result = Collection::open(fits.parent().expect("a folder"), &progress);
     assert!(result.is_err_and(|error| error.is_cancelled()));
 }
 
@@ -385,10 +386,10 @@ fn one_profile_of_many_is_the_worst() {
     let folder = Folder::new("worst");
     folder.file("module_0001.jit_a.after_optimizations.hlo.pb", &fs::read(&fits).expect("readable"));
     folder.file("module_0002.jit_b.after_optimizations.hlo.pb", &fs::read(&over).expect("readable"));
-    let profile = highwater::decode::open_worst(&folder.0, &Progress::default()).expect("a profile");
+    let profile = highwater::open::open_worst(&folder.0, &Progress::default()).expect("a profile");
     assert_eq!(profile.name, "jit_b");
     assert!(profile.notes.iter().any(|note| note.text.contains("also here: jit_a")), "{:?}", profile.notes);
     let Some(trace) = common::files(|name| name == "SYNTHETIC_3_tpu_modules.xplane.pb").pop() else { return };
-    let profile = highwater::decode::open_worst(&trace, &Progress::default()).expect("a profile");
+    let profile = highwater::open::open_worst(&trace, &Progress::default()).expect("a profile");
     assert_eq!((profile.programs.len(), profile.modules.len()), (1, 3));
 }

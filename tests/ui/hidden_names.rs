@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use egui::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::names::hide::is_common;
-use highwater::decode;
 use highwater::model::{Profile, StringId, Strings};
+use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::DeepLink;
 use highwater::ui::session::{Options, ThemeChoice};
@@ -63,7 +63,7 @@ fn own_words(profile: &Profile) -> BTreeSet<String> {
 }
 
 fn check(path: &Path) {
-    let profile = decode::open_path(path, &Progress::default()).expect("readable");
+    let profile = open::open_path(path, &Progress::default()).expect("readable");
     let own = own_words(&profile);
     let options = Options { theme: ThemeChoice::Light, names_hidden: true, ..Options::default() };
     let mut harness = gui::window_with(&[path], [1600.0, 1000.0], options, DeepLink::default());
@@ -138,7 +138,7 @@ fn names_in_messages_are_hidden() {
                    XLA label: fusion.1900 = fusion(secret_param.1), kind=kOutput\n     \
                    Allocation type: HLO temp\n     ==========================\n\n";
     std::fs::write(&path, message).expect("written");
-    let profile = decode::open_path(&path, &Progress::default()).expect("readable");
+    let profile = open::open_path(&path, &Progress::default()).expect("readable");
     assert!(!profile.failures.is_empty());
     check(&path);
     let options = Options { theme: ThemeChoice::Light, names_hidden: true, ..Options::default() };

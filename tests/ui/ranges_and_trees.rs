@@ -7,8 +7,8 @@ use egui::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::tree::{Tree, TreeKind};
-use highwater::decode;
 use highwater::model::{Bytes, thousands};
+use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::DeepLink;
 use highwater::ui::session::ThemeChoice;
@@ -119,7 +119,7 @@ fn same(reported: &Value, tree: &Tree, at: usize, depth: usize) {
 fn trees_are_the_treemaps_to_the_depth_asked_for() {
     let path = dump();
     let file = path.to_str().expect("UTF-8");
-    let profile = decode::open_path(&path, &Progress::default()).expect("a sample");
+    let profile = open::open_path(&path, &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
     let (program, own) = (&profile.programs[0], &analysis.programs[0]);
     let main = own.main_space().expect("HBM");
@@ -134,7 +134,7 @@ fn trees_are_the_treemaps_to_the_depth_asked_for() {
         assert_eq!(trees.len(), TreeKind::ALL.len());
         for (reported, kind) in trees.iter().zip(TreeKind::ALL) {
             assert_eq!(reported["by"], kind.word());
-            let tree = Tree::new(program, own, &main.at_peak, kind, !unfolded);
+            let tree = Tree::new(program, own, &common::sized(program, &main.at_peak), kind, !unfolded);
             same(&reported["root"], &tree, 0, 2);
         }
     }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use egui_kittest::Harness;
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report;
 use highwater::model::{Bytes, factor, percent, thousands};
+use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
@@ -17,7 +17,7 @@ use crate::gui::{self, says, words};
 
 /// The space that the window opens with, as the report has it.
 fn reported(path: &Path) -> Value {
-    let profile = decode::open_path(path, &Progress::default()).expect("a sample");
+    let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
     let options = report::Options { top: 0, ..report::Options::default() };
     let report = report::build(&[(&profile, &analysis)], &[], &options);

@@ -7,9 +7,9 @@ use egui::{Key, Modifiers, Pos2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report;
 use highwater::model::Bytes;
+use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::{App, DeepLink, MAX_DECODED};
 use highwater::ui::session::ThemeChoice;
@@ -65,7 +65,7 @@ fn made(name: &str) -> PathBuf {
 
 /// The report's JSON of a file.
 fn reported(path: &Path) -> serde_json::Value {
-    let profile = decode::open_path(path, &Progress::default()).expect("a sample");
+    let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
     let report = report::build(&[(&profile, &analysis)], &[], &report::Options::default());
     serde_json::from_str(&report::write(&report, report::Format::Json)).expect("JSON")
@@ -235,7 +235,7 @@ fn an_error_text_dropped_later_goes_to_its_program_whether_decoded_or_not() {
         fs::write(&path, message).expect("written");
         let row = harness.state().files.entries.iter().position(|entry| entry.name == module).expect("listed");
         assert_ne!(harness.state().files.current, Some(row), "{module} is not decoded yet");
-        harness.state_mut().open(highwater::ui::app::Source::Path(path));
+        harness.state_mut().open(highwater::open::Target::Path(path));
         harness.run_ok();
         let files = &harness.state().files;
         assert_eq!((files.entries.len(), files.current), (count, Some(row)), "the text is not a file of its own");
@@ -264,7 +264,7 @@ fn an_error_text_dropped_later_goes_to_its_program_whether_decoded_or_not() {
         (25.90G) exceeds available HBM (15.75G). HLO module: jit_elsewhere.\n",
     )
     .expect("written");
-    harness.state_mut().open(highwater::ui::app::Source::Path(path));
+    harness.state_mut().open(highwater::open::Target::Path(path));
     harness.run_ok();
     assert_eq!(harness.state().files.entries.len(), count + 1);
 }
@@ -275,7 +275,7 @@ fn reading_can_be_stopped_and_the_list_stays() {
     let ctx = egui::Context::default();
     let options = highwater::ui::session::Options::default();
     let mut app = App::new(&ctx, options);
-    app.open(highwater::ui::app::Source::Path(folder.0.clone()));
+    app.open(highwater::open::Target::Path(folder.0.clone()));
     let work = highwater::ui::work::Work { ctx: ctx.clone(), synchronous: false, running: std::sync::Arc::default() };
     let begin = std::time::Instant::now();
     while app.files.groups.is_empty() && begin.elapsed().as_secs() < 20 {

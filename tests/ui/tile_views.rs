@@ -6,7 +6,8 @@ use std::time::Instant;
 use egui::{ColorImage, Modifiers, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::ui::app::{App, DeepLink, Source, draw_picture};
+use highwater::open::Target;
+use highwater::ui::app::{App, DeepLink, draw_picture};
 use highwater::ui::session::{Options, ThemeChoice};
 use highwater::ui::widget::theme::Theme;
 
@@ -24,7 +25,7 @@ fn graph(spec: &Spec) -> Vec<u8> {
 fn app(ctx: &egui::Context, bytes: &[u8], theme: ThemeChoice, place: &DeepLink) -> App {
     let mut app = App::new(ctx, Options { theme, synchronous: true, ..Options::default() });
     app.link = Some(place.clone());
-    app.open(Source::Bytes("made.cbor".to_owned(), bytes.into()));
+    app.open(Target::Bytes("made.cbor".to_owned(), bytes.into()));
     assert_eq!(app.take_errors(), []);
     app.check_link(place).unwrap();
     app

@@ -8,8 +8,8 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::map::MemoryMap;
-use highwater::decode;
 use highwater::model::Bytes;
+use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
@@ -100,7 +100,7 @@ fn a_range_dragged_on_the_axis_is_measured() {
     let at = |share: f32| Pos2::new(axis.left() + axis.width() * share, axis.center().y);
     drag(&mut harness, at(0.1), at(0.3));
     let (from, to) = harness.state().files.current().expect("a file").shared.measured.expect("a range");
-    let profile = decode::open_path(&dump(), &Progress::default()).expect("a sample");
+    let profile = open::open_path(&dump(), &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
     let (program, own) = (&profile.programs[0], &analysis.programs[0]);
     let space = own.main_space().expect("HBM");

@@ -38,7 +38,7 @@ fn every_division_holds_what_stands_at_the_peak() {
         for space in &analysis.spaces {
             let whole: Bytes = space.at_peak.iter().map(|b| program.buffers.size_of(*b)).sum();
             for (kind, fold) in TreeKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
-                let tree = Tree::new(&program, &analysis, &space.at_peak, kind, fold);
+                let tree = Tree::new(&program, &analysis, &common::sized(&program, &space.at_peak), kind, fold);
                 assert_eq!(tree.nodes[0].bytes, whole, "{kind:?} of {}", common::name(&file));
                 for node in &tree.nodes {
                     let below: Bytes = node.children.iter().map(|child| tree.nodes[*child].bytes).sum();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::decode;
+use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
@@ -228,7 +228,7 @@ fn a_message_joins_the_program_that_it_names() {
         .into_iter()
         .find(|path| path.to_string_lossy().contains("v5e_mlp_f32"))
         .expect("the sample that fits");
-    let name = decode::open_path(&dump, &Progress::default()).expect("a sample").programs[0].name.clone();
+    let name = open::open_path(&dump, &Progress::default()).expect("a sample").programs[0].name.clone();
     let log = folder.join("train.log");
     let message =
         "Ran out of memory on HBM, the total memory required for HLO temporaries (25.90G) exceeds available HBM";

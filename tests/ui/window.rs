@@ -7,8 +7,8 @@ use egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::names::hide::is_common;
-use highwater::decode;
 use highwater::model::InstructionId;
+use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::{App, COMMANDS, DeepLink, SettingsStore};
 use highwater::ui::session::settings::SettingsFile;
@@ -137,7 +137,7 @@ fn presenter_mode_is_larger_and_shows_keys() {
 
 /// Words of a profile that name something of its author's: parts of scopes, files, functions, modules.
 fn own_words(path: &Path) -> Vec<String> {
-    let profile = decode::open_path(path, &Progress::default()).expect("a sample");
+    let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let mut own: Vec<String> = vec![profile.name.clone()];
     own.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
     for program in &profile.programs {
@@ -409,7 +409,7 @@ fn every_view_of_buffers_has_the_menu() {
 }
 
 fn window_that_keeps(file: &Path, paths: &[&Path]) -> Harness<'static, App> {
-    let sources: Vec<_> = paths.iter().map(|path| highwater::ui::app::Source::Path(path.to_path_buf())).collect();
+    let sources: Vec<_> = paths.iter().map(|path| highwater::open::Target::Path(path.to_path_buf())).collect();
     let file = file.to_owned();
     let mut harness = Harness::builder().with_size([1600.0, 1000.0]).with_max_steps(40).build_eframe(move |creation| {
         let options = Options { theme: ThemeChoice::Light, synchronous: true, ..Options::default() };

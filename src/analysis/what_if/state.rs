@@ -589,6 +589,12 @@ impl<'a> State<'a> {
     /// Whether an instruction reads a member of a family, through views.
     fn reads(&self, instruction: InstructionId, family: usize) -> bool {
         let program = self.program;
+        // Items are sorted by owner: those of one family lie together.
+        let owner = Owner::Family(family as u32);
+        let items = &self.memory.items;
+        let start = items.partition_point(|item| item.owner < owner);
+        let count = items[start..].partition_point(|item| item.owner == owner);
+        let members = &items[start..start + count];
         program.instructions.operands_of(instruction).iter().any(|&operand| {
             let mut row = operand;
             for _ in 0..16 {
@@ -596,11 +602,7 @@ impl<'a> State<'a> {
                     return false;
                 }
                 let own = InstructionId(row);
-                let is_member = self.memory.items.iter().any(|item| {
-                    item.owner == Owner::Family(family as u32)
-                        && program.buffers.instruction_of(item.buffer) == Some(own)
-                });
-                if is_member {
+                if members.iter().any(|item| program.buffers.instruction_of(item.buffer) == Some(own)) {
                     return true;
                 }
                 match program.instructions.opcode.get(row as usize) {

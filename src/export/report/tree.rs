@@ -10,7 +10,7 @@ use super::markdown::code;
 use super::text::buffers;
 use crate::analysis::Scene;
 use crate::analysis::tree::{Tree, TreeNode};
-use crate::model::{BufferId, Bytes, percent, thousands};
+use crate::model::{Bytes, percent, thousands};
 
 /// A tree of what is live.
 #[derive(Debug, Serialize)]
@@ -48,10 +48,7 @@ pub fn reports(scene: Scene<'_>, options: &Options) -> Vec<TreeReport> {
         return Vec::new();
     }
     let step = options.step.map(|step| step.min(scene.map().points.saturating_sub(1)));
-    let live: Vec<BufferId> = match step {
-        Some(step) => scene.map().live_at(step).iter().map(|item| item.buffer).collect(),
-        None => scene.space.at_peak.clone(),
-    };
+    let live = scene.live(step);
     let report = |&kind| {
         let tree = Tree::new(scene.program, scene.analysis, &live, kind, !options.unfolded);
         let depth = if options.depth == 0 { usize::MAX } else { options.depth };

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
 pub use commands::{COMMANDS, Command};
-pub use files::loading::Source;
 pub use files::{FileState, Files, MAX_DECODED};
 pub use settings_store::SettingsStore;
 pub use share::link::DeepLink;
@@ -27,6 +26,7 @@ use super::widget::{cut, keys, style};
 use super::work::Work;
 use crate::analysis::names::hide::Aliases;
 use crate::model::UnitSystem;
+use crate::open::Target;
 use chrome::{command_palette, side_panel};
 use files::dialog::{Dialog, Purpose};
 use files::writing::Writing;
@@ -114,10 +114,10 @@ impl App {
     }
 
     /// Begins to open something; what is open stays.
-    pub fn open(&mut self, source: Source) {
+    pub fn open(&mut self, target: Target) {
         let work = self.work();
         self.search.clear();
-        self.files.open(source, &work);
+        self.files.open(target, &work);
         self.poll();
     }
 
@@ -302,7 +302,7 @@ impl App {
                 self.ctx.copy_text(text);
                 self.say("Copied");
             }
-            Action::Open(path) => self.open(Source::Path(path)),
+            Action::Open(path) => self.open(Target::Path(path)),
             Action::Save(file) => self.ask(Purpose::Text(file)),
             Action::ReadSets => self.ask(Purpose::ReadSets),
             Action::Panel(panel) => {
@@ -471,7 +471,7 @@ impl App {
     fn take_drops(&mut self, ctx: &egui::Context) {
         let dropped = ctx.input(|i| i.raw.dropped_files.clone());
         for file in dropped {
-            self.open(Source::Path(file.path().to_owned()));
+            self.open(Target::Path(file.path().to_owned()));
         }
         // A text pasted into the window is opened, one pasted into a field is not.
         if !ctx.text_edit_focused() {
@@ -483,7 +483,7 @@ impl App {
                 pasted.collect()
             });
             for text in pasted {
-                self.open(Source::Bytes("pasted text".to_owned(), text.into_bytes().into()));
+                self.open(Target::Bytes("pasted text".to_owned(), text.into_bytes().into()));
             }
         }
     }

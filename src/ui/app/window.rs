@@ -1,7 +1,7 @@
 //! Opens the window on this desktop, or says what is missing.
 
 use super::{App, SettingsStore};
-use crate::ui::app::files::loading::Source;
+use crate::open::Target;
 use crate::ui::session::Options;
 use crate::ui::session::settings::SettingsFile;
 
@@ -20,7 +20,7 @@ pub enum WindowError {
 ///
 /// # Errors
 /// [`WindowError`], when no window could be opened; nothing was shown then.
-pub fn run(sources: Vec<Source>, options: Options, link: super::DeepLink) -> Result<(), WindowError> {
+pub fn run(targets: Vec<Target>, options: Options, link: super::DeepLink) -> Result<(), WindowError> {
     if cfg!(target_os = "linux") && !has("DISPLAY") && !has("WAYLAND_DISPLAY") {
         return Err(WindowError::NoDisplay);
     }
@@ -62,8 +62,8 @@ pub fn run(sources: Vec<Source>, options: Options, link: super::DeepLink) -> Res
                     app.use_settings(SettingsStore::new(file));
                 }
                 app.link = Some(link);
-                for source in sources {
-                    app.open(source);
+                for target in targets {
+                    app.open(target);
                 }
                 Ok(Box::new(app))
             }),

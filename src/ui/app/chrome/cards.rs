@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use egui::{Align2, Area, Frame, Key, Margin, Order, Pos2, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
-use crate::ui::app::{App, COMMANDS, Command, Source};
+use crate::open::Target;
+use crate::ui::app::{App, COMMANDS, Command};
+use crate::ui::chart;
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
@@ -65,7 +67,7 @@ impl App {
         ui.add_space(14.0);
         ui.label(text("Open again", size::BODY, Weight::SemiBold, theme.text));
         if let Some(path) = self.recent_rows(ui, theme, recent.into_iter().take(RECENT)) {
-            self.open(Source::Path(path));
+            self.open(Target::Path(path));
         }
     }
 
@@ -188,6 +190,7 @@ impl App {
             rows.extend(
                 widget_keys::KEYS
                     .iter()
+                    .chain(chart::KEYS)
                     .chain(VIEWS.0.iter().flat_map(|view| view.keys))
                     .map(|(keys, words)| ((*keys).to_owned(), (*words).to_owned())),
             );

@@ -7,8 +7,9 @@ use egui::{
 
 use crate::analysis::Verdict;
 use crate::model::{Bytes, Capacity, DeviceKind, MemorySpace, TPU_GENERATIONS, UnitSystem, parse_size, thousands};
+use crate::open::Target;
 use crate::ui::app::commands::keys_of;
-use crate::ui::app::{App, Command, Source};
+use crate::ui::app::{App, Command};
 use crate::ui::session::{Shared, ThemeChoice};
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
@@ -140,7 +141,7 @@ impl App {
             chosen = self.recent_rows(ui, theme, recent.into_iter().take(10));
         });
         if let Some(path) = chosen {
-            self.open(Source::Path(path));
+            self.open(Target::Path(path));
         }
     }
 

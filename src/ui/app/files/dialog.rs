@@ -9,7 +9,8 @@ use egui::ColorImage;
 use super::writing::Writing;
 use crate::decode;
 use crate::export::sets;
-use crate::ui::app::{App, Source};
+use crate::open::Target;
+use crate::ui::app::App;
 use crate::ui::part::TextFile;
 
 /// A dialog that is open.
@@ -144,7 +145,7 @@ impl App {
     /// Does what files were asked for.
     pub(in crate::ui::app) fn answered(&mut self, purpose: Purpose, files: Vec<PathBuf>) {
         match purpose {
-            Purpose::Profiles => files.into_iter().for_each(|path| self.open(Source::Path(path))),
+            Purpose::Profiles => files.into_iter().for_each(|path| self.open(Target::Path(path))),
             Purpose::Text(text) => {
                 if let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) {
                     self.writing = Some(Writing::start(&self.ctx, path, text));
@@ -169,7 +170,7 @@ impl App {
 
     /// Whether a file is one of the profiles that are open: nothing is written over it.
     fn is_open(&mut self, path: &Path) -> bool {
-        let is = self.files.entries.iter().any(|entry| entry.source.path().is_some_and(|open| open == path));
+        let is = self.files.entries.iter().any(|entry| entry.target.path().is_some_and(|open| open == path));
         if is {
             self.say(&format!("Not written: {} is a profile that is open", path.display()));
         }

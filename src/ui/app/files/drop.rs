@@ -53,7 +53,7 @@ impl App {
         for (i, file) in hovered.iter().take(NAMED).enumerate() {
             let path = file.path.clone().unwrap_or_default();
             let (name, _) = self.words_of_path(&path);
-            let is_open = self.files.entries.iter().any(|entry| entry.source.path() == Some(path.as_path()));
+            let is_open = self.files.entries.iter().any(|entry| entry.target.path() == Some(path.as_path()));
             let kind = if is_open { "open already: it will be shown" } else { kind_of(&path, path.is_dir()) };
             let y = top + 52.0 + 24.0 * i as f32;
             let middle = rect.center().x;

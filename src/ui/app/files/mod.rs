@@ -12,10 +12,10 @@ pub(super) mod writing;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::decode::{Entry, Session};
 use crate::model::{Bytes, Profile, Program};
+use crate::open::{Collection, Entry, Target, join_messages};
 use crate::source::{Member, is_about_the_run};
-use crate::ui::app::files::loading::{Loading, Outcome, Source};
+use crate::ui::app::files::loading::{Loading, Outcome};
 use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::work::{Derived, Job, Work};
 
@@ -27,7 +27,7 @@ pub struct FileEntry {
     /// What to call it.
     pub name: String,
     /// Where from.
-    pub source: Source,
+    pub target: Target,
     /// How it stands.
     pub state: FileState,
     /// The list it belongs to, by number.
@@ -69,7 +69,7 @@ pub struct Group {
     /// Where it was read from.
     pub path: Option<PathBuf>,
     /// The list.
-    pub session: Arc<Session>,
+    pub collection: Arc<Collection>,
     /// Looks for the worst program.
     pub sorting: Option<Loading>,
 }
@@ -126,17 +126,17 @@ pub struct Files {
 
 impl Files {
     /// Starts reading; a file that is already open is shown instead.
-    pub fn open(&mut self, source: Source, work: &Work) {
-        if let Some(index) = source.path().and_then(|path| self.position(path)) {
+    pub fn open(&mut self, target: Target, work: &Work) {
+        if let Some(index) = target.path().and_then(|path| self.position(path)) {
             self.show(index, work);
             return;
         }
-        self.entries.retain(|entry| !(source.path().is_some() && entry.source.path() == source.path()));
-        let loading = Loading::start(source.clone(), Vec::new(), work);
+        self.entries.retain(|entry| !(target.path().is_some() && entry.target.path() == target.path()));
+        let loading = Loading::start(target.clone(), Vec::new(), work);
         self.want_nothing();
         self.entries.push(FileEntry {
-            name: source.name(),
-            source,
+            name: target.name(),
+            target,
             state: FileState::Loading(loading),
             group: None,
             error: None,
@@ -156,7 +156,7 @@ impl Files {
             return rows.max_by_key(|(row, entry)| (entry.used, std::cmp::Reverse(*row))).map(|(row, _)| row);
         }
         let is_it = |entry: &FileEntry| {
-            entry.source.path() == Some(path) && !matches!(entry.state, FileState::Failed(_) | FileState::Cancelled)
+            entry.target.path() == Some(path) && !matches!(entry.state, FileState::Failed(_) | FileState::Cancelled)
         };
         self.entries.iter().position(is_it)
     }
@@ -182,7 +182,7 @@ impl Files {
             FileState::Listed(shared) => {
                 entry.kept = shared.take();
                 entry.error = None;
-                entry.state = FileState::Loading(Loading::start(entry.source.clone(), entry.messages.clone(), work));
+                entry.state = FileState::Loading(Loading::start(entry.target.clone(), entry.messages.clone(), work));
             }
             FileState::Loading(_) | FileState::Failed(_) | FileState::Cancelled => {}
         }
@@ -212,7 +212,7 @@ impl Files {
 
     fn take(&mut self, index: usize, outcome: Outcome, first_view: &'static str, work: &Work) {
         match outcome {
-            Outcome::Listed(session) => self.list(index, session),
+            Outcome::Listed(collection) => self.list(index, collection),
             Outcome::Read(document) => {
                 if self.entries[index].group.is_none() && self.join(index, &document, work) {
                     return;
@@ -260,14 +260,14 @@ impl Files {
     }
 
     /// Puts the programs of a list in the place of the file that it was read from.
-    fn list(&mut self, index: usize, session: Arc<Session>) {
+    fn list(&mut self, index: usize, collection: Arc<Collection>) {
         let file = self.entries.remove(index);
         let id = self.next_group;
         self.next_group += 1;
-        let path = file.source.path().map(Path::to_owned);
-        let rows = (0..session.entries.len()).map(|row| FileEntry {
-            name: session.entries[row].name.clone(),
-            source: Source::Entry(Arc::clone(&session), path.clone(), row),
+        let path = file.target.path().map(Path::to_owned);
+        let rows = (0..collection.entries.len()).map(|row| FileEntry {
+            name: collection.entries[row].name.clone(),
+            target: Target::Entry(Arc::clone(&collection), path.clone(), row),
             state: FileState::Listed(None),
             group: Some(id),
             error: None,
@@ -284,11 +284,11 @@ impl Files {
             *current = (*current + rows.len()).saturating_sub(1);
         }
         self.entries.splice(index..index, rows);
-        for source in &session.unread {
+        for source in &collection.unread {
             self.errors.push((source.path.clone(), source.error.clone().unwrap_or_default()));
         }
         let sorting = if let FileState::Loading(loading) = file.state { Some(loading) } else { None };
-        self.groups.push(Group { id, name: file.name, path, session, sorting });
+        self.groups.push(Group { id, name: file.name, path, collection, sorting });
     }
 
     /// Puts the worst program of a list first, and begins to decode it.
@@ -354,7 +354,7 @@ impl Files {
         }
         if let FileState::Open(open) = &mut entry.state {
             let mut profile = open.document.profile.clone();
-            crate::decode::join_messages(&mut profile, text.profile.clone());
+            join_messages(&mut profile, text.profile.clone());
             open.document = Arc::new(Document::new(open.document.path.clone(), profile));
             open.derived = Derived::default();
             open.locals = Locals::default();
@@ -463,9 +463,9 @@ impl FileEntry {
     /// The line of the list that it stands for.
     #[must_use]
     pub fn listed(&self) -> Option<&Entry> {
-        match &self.source {
-            Source::Entry(session, _, row) => session.entries.get(*row),
-            Source::Path(_) | Source::Bytes(..) => None,
+        match &self.target {
+            Target::Entry(collection, _, row) => collection.entries.get(*row),
+            Target::Path(_) | Target::Bytes(..) => None,
         }
     }
 
@@ -492,9 +492,9 @@ impl FileEntry {
 
     /// What tells it from every other entry.
     fn place(&self) -> (Option<u32>, usize, String) {
-        match &self.source {
-            Source::Entry(_, _, row) => (self.group, *row, String::new()),
-            source => (None, 0, format!("{}{:?}", self.name, source.path())),
+        match &self.target {
+            Target::Entry(_, _, row) => (self.group, *row, String::new()),
+            target => (None, 0, format!("{}{:?}", self.name, target.path())),
         }
     }
 

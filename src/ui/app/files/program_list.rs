@@ -136,7 +136,7 @@ impl App {
                 last = entry.group;
                 let group = self.files.groups.iter().position(|group| Some(group.id) == entry.group);
                 // A list of one is that one.
-                lines.extend(group.filter(|&row| self.files.groups[row].session.entries.len() > 1).map(Line::Head));
+                lines.extend(group.filter(|&row| self.files.groups[row].collection.entries.len() > 1).map(Line::Head));
             }
             lines.push(Line::Entry(index));
         }
@@ -251,12 +251,12 @@ impl App {
                 asked.stop_group = Some(group.id);
             }
         } else {
-            let words = format!("{} programs, the worst first", thousands(group.session.entries.len() as u64));
+            let words = format!("{} programs, the worst first", thousands(group.collection.entries.len() as u64));
             painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
         }
         let path = group.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let notes: Vec<&str> =
-            std::iter::once(path.as_str()).chain(group.session.notes.iter().map(String::as_str)).collect();
+            std::iter::once(path.as_str()).chain(group.collection.notes.iter().map(String::as_str)).collect();
         if !self.options.names_hidden {
             hover.on_hover_text(notes.join("\n"));
         }

@@ -37,7 +37,7 @@ impl App {
         }
         let mut lines = Vec::new();
         lines.extend(entry.error.iter().map(|error| format!("could not be read: {error}")));
-        lines.extend(entry.source.path().map(|path| path.display().to_string()));
+        lines.extend(entry.target.path().map(|path| path.display().to_string()));
         if let Some(listed) = entry.listed() {
             lines.push(listed.name.clone());
             lines.push(format!("{}, {}", listed.file, Bytes(listed.bytes).short()));

@@ -1,8 +1,8 @@
 //! The sample that comes with the program: a genuine dump of a training step that does not fit, to look at before one
 //! has a file of one's own.
 
-use super::loading::Source;
 use crate::model::{Bytes, Capacity, MemorySpace};
+use crate::open::Target;
 use crate::ui::app::App;
 use crate::ui::app::files::FileEntry;
 
@@ -25,13 +25,13 @@ impl App {
             self.files.current = Some(there);
             return;
         }
-        self.open(Source::Bytes(NAME.to_owned(), BYTES.into()));
+        self.open(Target::Bytes(NAME.to_owned(), BYTES.into()));
     }
 }
 
 /// Whether a file of the session is the sample.
 pub(in crate::ui::app) fn is_sample(entry: &FileEntry) -> bool {
-    matches!(&entry.source, Source::Bytes(name, _) if name == NAME)
+    matches!(&entry.target, Target::Bytes(name, _) if name == NAME)
 }
 
 /// The device's memory, which the dump alone does not say.

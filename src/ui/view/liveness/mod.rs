@@ -7,9 +7,9 @@ use egui::{Pos2, Rect, Ui, Vec2};
 
 use crate::analysis::tiles::{TileAnalysis, step_bytes};
 use crate::model::{Bytes, NO_ROW, TileMemory, TileProgram, thousands};
+use crate::ui::chart::{self, Span};
 use crate::ui::part::{Find, KeyHelp, View, ViewContext, tile_card};
 use crate::ui::session::{Document, Locals, Shared};
-use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::{self, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
@@ -116,9 +116,10 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: 
     let head = Rect::from_min_size(full.min, Vec2::new(full.width(), 74.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("liveness head"));
     headline(&mut child, context, memory, tiles, state);
+    let right = if tiles.limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
     let plot = Rect::from_min_max(
-        Pos2::new(full.left() + 62.0, head.bottom() + 8.0),
-        Pos2::new(full.right(), head.bottom() + 8.0 + (full.height() - 110.0) * 0.46),
+        Pos2::new(full.left() + chart::LEFT, head.bottom() + 8.0),
+        Pos2::new(full.right() - right, head.bottom() + 8.0 + (full.height() - 110.0) * 0.46),
     );
     if plot.height() > 40.0 && plot.width() > 80.0 {
         curve::show(ui, context, memory, tiles, state, plot);
@@ -171,6 +172,9 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
         }
         if state.range.is_some() && controls::button(ui, "All steps", "0", false, theme).clicked() {
             state.range = None;
+        }
+        if state.bytes.len() as f32 > ui.max_rect().width() {
+            chart::legend::paler(ui, theme);
         }
     });
 }

@@ -5,6 +5,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 use super::{Groups, Places, State as View};
 use crate::analysis::range_stats::{RangeStats, range_stats};
 use crate::model::thousands;
+use crate::ui::chart;
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{self, link};
 use crate::ui::widget::fonts::{Weight, text};
@@ -52,25 +53,16 @@ pub fn show(
         view.measure.stats = Some((key, stats));
     }
     let Some((_, stats)) = &view.measure.stats else { return };
-    let left = places.x_of(f64::from(stats.from)).max(places.curve.left());
-    let right = places.x_of(f64::from(stats.to) + 1.0).min(places.curve.right());
-    if left < right {
-        let shade = theme.accent.gamma_multiply(0.14);
-        for band in places.bands() {
-            let area = Rect::from_min_max(Pos2::new(left, band.top()), Pos2::new(right, band.bottom()));
-            ui.painter().rect_filled(area, 0.0, shade);
-            for x in [left, right] {
-                ui.painter().vline(x, area.y_range(), Stroke::new(1.0, theme.accent));
-            }
-        }
-    }
+    let (first, end) = (f64::from(stats.from), f64::from(stats.to) + 1.0);
+    chart::range(ui.painter(), theme, &places.window(), (first, end), &places.bands());
     let stats = stats.clone();
-    card(ui, context, groups, &stats, places, f32::midpoint(left, right));
+    let middle = places.x_of(f64::midpoint(first, end));
+    card(ui, context, groups, &stats, places, middle);
 }
 
 fn drag(ui: &Ui, context: &mut ViewContext<'_>, view: &mut View, data: &SpaceData, places: &Places) {
-    let last = data.map.points.saturating_sub(1);
-    let point_at = |x: f32| (places.point_at(x).floor().max(0.0) as u32).min(last);
+    let axis = places.window();
+    let point_at = |x: f32| axis.step_at(x, data.map.points);
     let response = ui.interact(places.axis, ui.scope_id().with("measure"), Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Drag to measure a range of steps"));
     if response.clicked() {

@@ -51,7 +51,7 @@ fn below(tree: &Tree, program: &Program, node: usize) -> Vec<BufferId> {
         found.extend(&node.buffers);
         open.extend(&node.children);
     }
-    found.sort_by_key(|&buffer| (std::cmp::Reverse(program.buffers.size_of(buffer)), buffer));
+    found.sort_by_key(|&buffer| (std::cmp::Reverse(tree.bytes_of(program, buffer)), buffer));
     found
 }
 
@@ -98,7 +98,7 @@ pub fn show(
         state.selected = state.followed.and_then(|chosen| buffers.iter().position(|buffer| *buffer == chosen));
         state.table.reveal = state.selected;
     }
-    let size_of = |buffer: BufferId| scene.program.buffers.size_of(buffer);
+    let size_of = |buffer: BufferId| tree.bytes_of(scene.program, buffer);
     let largest = buffers.first().map_or(0, |&buffer| size_of(buffer).0).max(1);
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
     let wide = rect.width() >= 900.0;

@@ -109,7 +109,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return empty::without_memory(ui, context) };
     let mut state = context.locals.take::<State>();
-    update(context, scene, &mut state);
+    update(context, &mut state);
     let full = ui.max_rect();
     let tools = Rect::from_min_size(full.min + Vec2::new(16.0, 9.0), Vec2::new(full.width() - 32.0, 26.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools).id_salt("tools"));
@@ -138,22 +138,17 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
 }
 
 /// Asks for the tree of what lives now, and takes it once it is built.
-fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
+fn update(context: &mut ViewContext<'_>, state: &mut State) {
     let (program, kind, fold) = (context.shared.program, context.shared.tree.kind, state.fold);
     let of: Of = (program, context.shared.color, context.shared.step, kind, fold);
     let is_wanted = state.of != Some(of) && state.building.as_ref().is_none_or(|(building, _)| *building != of);
     if is_wanted {
-        let buffers: Vec<BufferId> = match context.shared.step {
-            None => scene.space.at_peak.clone(),
-            Some(step) => {
-                let Some(data) = context.data() else { return };
-                data.map.live_at(step).iter().map(|item| item.buffer).collect()
-            }
-        };
+        let (color, step) = (context.shared.color, context.shared.step);
         let document = Arc::clone(context.document);
         let job = Job::start(context.work, "tree", move || {
-            let found = document.program(program);
-            Arc::new(found.map(|(model, own)| Tree::new(model, own, &buffers, kind, fold)).unwrap_or_default())
+            let scene = document.scene(program, color);
+            let tree = scene.map(|scene| Tree::new(scene.program, scene.analysis, &scene.live(step), kind, fold));
+            Arc::new(tree.unwrap_or_default())
         });
         state.building = Some((of, job));
     }

@@ -1,13 +1,10 @@
-//! Opens what a person names: a file, together with the files beside it that belong to the same module.
+//! Opens one file together with the files beside it that belong to the same module.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use super::cross_check::join_report;
-use super::decoder::{Context, DecodeError};
-use super::poplar;
-use super::registry;
-use super::reporter::Reporter;
+use crate::decode::{self, Context, DECODERS, DecodeError, Reporter, poplar};
 use crate::model::{
     BufferId, Device, DeviceKind, InstructionId, LiveRangeTable, NO_ROW, Note, NoteLevel, Profile, Program,
     ReportedRanges, SourceInfo,
@@ -130,7 +127,7 @@ fn take_ranges(program: &mut Program, table: &LiveRangeTable) {
 /// When nothing could be read from it.
 pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeError> {
     let reporter = Reporter::default();
-    let mut profile = registry::decode(input, Context { progress, reporter: &reporter })?;
+    let mut profile = decode::decode(input, Context { progress, reporter: &reporter })?;
     let notes = reporter.finish();
     if let Some(source) = profile.sources.first_mut() {
         source.notes.extend(notes.iter().map(ToString::to_string));
@@ -191,7 +188,7 @@ fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress
     }
     let Ok(input) = companion.open() else { return };
     let reporter = Reporter::default();
-    let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { return };
+    let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { return };
     // XLA's own reports on a module are texts too, but hold no messages.
     if decoder.is_fallback() && DumpName::parse(input.file_name()).is_some() {
         return;
@@ -253,7 +250,7 @@ fn join(profile: &mut Profile, mut other: Profile) -> bool {
 }
 
 /// Adds what is not known yet.
-pub(super) fn join_device(device: &mut Device, other: Device) -> bool {
+pub fn join_device(device: &mut Device, other: Device) -> bool {
     let mut joined = false;
     if device.name.is_none() && other.name.is_some() {
         device.name = other.name;

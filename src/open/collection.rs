@@ -1,28 +1,24 @@
 //! A folder or an archive as a list of programs: what belongs to one module is put together, nothing is decoded before
 //! it is looked at, and nothing stays decoded here.
 
-mod files;
-
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 use std::sync::OnceLock;
 
 use rayon::prelude::*;
 
-use crate::decode::decoder::{Context, DecodeError};
-use crate::decode::open::open_with;
-use crate::decode::registry;
-use crate::decode::reporter::Reporter;
-use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Note, NoteLevel, Profile, SourceInfo};
+use super::file::open_with;
+use super::modules::{device_of, dump_entry, glance_member, glance_trace, names};
+use crate::decode::{Context, DECODERS, DecodeError, Reporter, poplar, xspace};
+use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_about_the_run};
-use files::{device_of, dump_entry, glance_member, glance_trace, names};
 
-/// Files of no known name that are looked into; a folder with more of them is not one of profiles.
+/// Files of no known name that are examined; a folder with more of them is not one of profiles.
 const MAX_UNNAMED: usize = 4096;
 
 /// A folder, an archive, or a trace with many programs.
 #[derive(Debug, Default)]
-pub struct Session {
+pub struct Collection {
     /// What it is called.
     pub name: String,
     /// Programs and whatever else there is to look at.
@@ -46,13 +42,13 @@ pub struct Entry {
     pub bytes: u64,
     /// Other stages and reports of the same module, by name.
     pub others: Vec<String>,
-    content: Content,
-    glance: OnceLock<Glance>,
-    device: OnceLock<Device>,
+    pub(super) content: Content,
+    pub(super) glance: OnceLock<Glance>,
+    pub(super) device: OnceLock<Device>,
 }
 
 #[derive(Debug)]
-enum Content {
+pub(super) enum Content {
     /// A file and those that belong to it.
     Files { primary: Member, companions: Vec<Member> },
     /// A program inside a trace.
@@ -61,13 +57,13 @@ enum Content {
     Trace(Box<Profile>),
 }
 
-impl Session {
-    /// Whether a path is one that opens as a session: a folder or an archive.
+impl Collection {
+    /// Whether a path is one that holds a collection: a folder or an archive.
     #[must_use]
-    pub fn is_session(path: &Path) -> bool {
+    pub fn is_collection(path: &Path) -> bool {
         if path.is_dir() {
             // A Poplar report is one profile in many files.
-            return crate::decode::poplar::report_files(path).is_empty();
+            return poplar::report_files(path).is_empty();
         }
         Input::open(path).is_ok_and(|input| ArchiveKind::of(&input).is_some())
     }
@@ -96,7 +92,7 @@ impl Session {
     /// When there is no profile in it, or it was cancelled.
     pub fn of(name: String, tree: Tree, progress: &Progress) -> Result<Self, DecodeError> {
         progress.begin(Stage::Listing, tree.members.len() as u64);
-        let mut session = Self { name, notes: tree.notes, ..Self::default() };
+        let mut collection = Self { name, notes: tree.notes, ..Self::default() };
         let mut dumps: BTreeMap<(String, String), Vec<(DumpName, Member)>> = BTreeMap::new();
         let mut about_runs: Vec<Member> = Vec::new();
         let mut unnamed = Vec::new();
@@ -123,28 +119,28 @@ impl Session {
                 .cloned()
                 .collect();
             claimed.extend(companions.iter().map(|member| member.path.clone()));
-            session.entries.extend(dump_entry(folder, &stem, files, companions));
+            collection.entries.extend(dump_entry(folder, &stem, files, companions));
         }
         let unclaimed = about_runs.into_iter().filter(|member| !claimed.contains(&member.path));
         unnamed.extend(unclaimed.filter(|member| !member.file_name().ends_with(".stats.json")));
         if unnamed.len() > MAX_UNNAMED {
-            session.notes.push(format!("{} further files were not looked into", unnamed.len() - MAX_UNNAMED));
+            collection.notes.push(format!("{} further files were not examined", unnamed.len() - MAX_UNNAMED));
             unnamed.truncate(MAX_UNNAMED);
         }
         for member in unnamed {
             progress.check()?;
-            session.add_unnamed(member, progress)?;
+            collection.add_unnamed(member, progress)?;
         }
-        session.drop_copies();
-        if session.entries.is_empty() {
-            let what = session.unread.first().and_then(|source| source.error.clone()).unwrap_or_default();
+        collection.drop_copies();
+        if collection.entries.is_empty() {
+            let what = collection.unread.first().and_then(|source| source.error.clone()).unwrap_or_default();
             return Err(DecodeError::NotAProfile(if what.is_empty() {
                 "no profile in it".to_owned()
             } else {
                 format!("no profile in it could be read: {what}")
             }));
         }
-        Ok(session)
+        Ok(collection)
     }
 
     /// A file that is not named as XLA names its dumps: by its content.
@@ -155,10 +151,10 @@ impl Session {
             self.notes.push(format!("{} is an archive inside; open it by itself", member.path));
             return Ok(());
         }
-        let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else {
+        let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else {
             return Ok(());
         };
-        if decoder.format() != crate::decode::xspace::FORMAT {
+        if decoder.format() != xspace::FORMAT {
             let entry = Entry {
                 name: member.file_name().to_owned(),
                 group: member.folder().to_owned(),
@@ -191,7 +187,7 @@ impl Session {
         let notes = reporter.finish();
         let source = SourceInfo {
             path: member.path.clone(),
-            format: crate::decode::xspace::FORMAT.to_owned(),
+            format: xspace::FORMAT.to_owned(),
             bytes: member.bytes,
             notes: notes.iter().map(ToString::to_string).collect(),
             error: None,
@@ -212,9 +208,9 @@ impl Session {
         if profile.modules.len() < 2 || !profile.programs.is_empty() {
             return Err(Box::new(profile));
         }
-        let mut session = Self { name: profile.name.clone(), ..Self::default() };
-        session.add_programs("", "", profile);
-        Ok(session)
+        let mut collection = Self { name: profile.name.clone(), ..Self::default() };
+        collection.add_programs("", "", profile);
+        Ok(collection)
     }
 
     /// One entry for each program that a profile names, and one for what else is in it.
@@ -301,68 +297,6 @@ impl Session {
         });
         Ok(order)
     }
-}
-
-/// Opens what a person names as one profile: of a folder, an archive or a trace with many programs the one that needs
-/// most, with a note that names the others.
-///
-/// # Errors
-/// When nothing could be read.
-pub fn open_worst(path: &Path, progress: &Progress) -> Result<Profile, DecodeError> {
-    if Session::is_session(path) {
-        let mut session = Session::open(path, progress)?;
-        session.sort_worst_first();
-        progress.check()?;
-        let Some(first) = session.entries.first() else {
-            return Err(DecodeError::NotAProfile("no profile in it".to_owned()));
-        };
-        let mut profile = first.open(progress)?;
-        let others = session.entries.iter().skip(1).map(|entry| entry.name.as_str());
-        profile.notes.extend(session.notes.iter().map(|text| info(text.clone())));
-        profile.notes.extend(others_note(others));
-        return Ok(profile);
-    }
-    let mut profile = crate::decode::open::open_path(path, progress)?;
-    load_worst(&mut profile, progress)?;
-    Ok(profile)
-}
-
-/// Decodes the program that needs most, of a profile that names programs of which none is decoded; a note names the
-/// others.
-///
-/// # Errors
-/// When it cannot be decoded, or it was cancelled.
-pub fn load_worst(profile: &mut Profile, progress: &Progress) -> Result<(), DecodeError> {
-    if !profile.programs.is_empty() || profile.modules.is_empty() {
-        return Ok(());
-    }
-    let needs = |module: &LazyProgram| module.source.glance().allocated_in(MemorySpace::HBM).unwrap_or_default();
-    let mut order: Vec<usize> = (0..profile.modules.len()).collect();
-    order.sort_by_cached_key(|&row| std::cmp::Reverse((needs(&profile.modules[row]), profile.modules[row].bytes)));
-    progress.check()?;
-    let (program, notes) = profile.modules[order[0]].source.load().map_err(DecodeError::Empty)?;
-    let others = others_note(order.iter().skip(1).map(|&row| profile.modules[row].name.as_str()));
-    profile.notes.extend(notes);
-    profile.notes.extend(others);
-    profile.programs.push(program);
-    Ok(())
-}
-
-/// Names beyond this number are only counted.
-const MAX_NAMED: usize = 8;
-
-fn others_note<'a>(names: impl Iterator<Item = &'a str>) -> Option<Note> {
-    let names: Vec<&str> = names.collect();
-    if names.is_empty() {
-        return None;
-    }
-    let more = if names.len() > MAX_NAMED { format!(" and {} more", names.len() - MAX_NAMED) } else { String::new() };
-    let named = names.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
-    Some(info(format!("The program that needs most is shown; also here: {named}{more}")))
-}
-
-fn info(text: String) -> Note {
-    Note::new(NoteLevel::Info, text)
 }
 
 impl Entry {

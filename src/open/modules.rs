@@ -2,10 +2,10 @@
 
 use std::sync::OnceLock;
 
-use super::{Content, Entry};
-use crate::decode::decoder::Context;
-use crate::decode::reporter::Reporter;
-use crate::decode::{hlo, registry};
+use super::collection::{Content, Entry};
+use super::file::join_device;
+use crate::decode::xla_report::assemble::module_name;
+use crate::decode::{Context, DECODERS, Reporter, hlo};
 use crate::model::{AllocatorTrace, Bytes, Device, Glance, MemorySpace, Profile};
 use crate::source::{DumpName, Member, Progress};
 
@@ -50,9 +50,9 @@ pub fn device_of(companions: &[Member]) -> Device {
         }
         let Ok(input) = member.open() else { continue };
         let (progress, reporter) = (Progress::default(), Reporter::default());
-        let Some(decoder) = registry::DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { continue };
+        let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { continue };
         if let Ok(profile) = decoder.decode(&input, Context { progress: &progress, reporter: &reporter }) {
-            crate::decode::open::join_device(&mut device, profile.device);
+            join_device(&mut device, profile.device);
         }
     }
     device
@@ -63,7 +63,7 @@ pub fn names(member: &Member, stem: &str) -> bool {
     if member.bytes > MAX_TEXT {
         return false;
     }
-    let module = crate::decode::xla_report::assemble::module_name(&format!("{stem}.after_optimizations.hlo.pb"));
+    let module = module_name(&format!("{stem}.after_optimizations.hlo.pb"));
     if module.is_empty() {
         return false;
     }
@@ -125,7 +125,7 @@ pub fn dump_entry(
         .map(|(_, member)| member)
         .collect();
     companions.extend(about_run);
-    let module = crate::decode::xla_report::assemble::module_name(primary.file_name());
+    let module = module_name(primary.file_name());
     Some(Entry {
         name: if module.is_empty() { stem.to_owned() } else { module },
         group: folder,
