@@ -125,8 +125,7 @@ fn check(what: &str, outcome: &Outcome, len: usize) {
 
 fn samples() -> Vec<(String, SharedBytes)> {
     let mut all = common::sample_programs();
-    all.extend(common::files(|name| name.ends_with(".before_optimizations.hlo.pb")));
-    all.retain(|path| path.starts_with(common::samples()));
+    all.extend(common::Files::of_project().named(|name| name.ends_with(".before_optimizations.hlo.pb")));
     all.iter().map(|path| (common::name(path), common::bytes(path))).collect()
 }
 

@@ -9,7 +9,8 @@ use highwater::open::Target;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::{Options, ThemeChoice};
 use highwater::ui::widget::soft_painter::SoftPainter;
-use highwater::ui::widget::theme::Theme;
+use highwater::ui::widget::style;
+use highwater::ui::widget::theme::{Look, Theme};
 
 #[derive(Default)]
 struct Renderer(SoftPainter);
@@ -54,6 +55,24 @@ pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, link: 
         });
     harness.run_ok();
     harness
+}
+
+/// A window of its own with nothing but what `show` draws, in the program's style and a look.
+pub fn bare<'a>(size: [f32; 2], is_dark: bool, look: Look, mut show: impl FnMut(&mut egui::Ui) + 'a) -> Harness<'a> {
+    let mut is_new = true;
+    Harness::builder()
+        .with_size(size)
+        .with_theme(if is_dark { egui::Theme::Dark } else { egui::Theme::Light })
+        .renderer(Renderer::default())
+        .build_ui(move |ui| {
+            if std::mem::take(&mut is_new) {
+                // Fonts are there from the next frame on.
+                style::install(ui.ctx());
+                style::apply(ui.ctx(), look);
+                return ui.ctx().request_repaint();
+            }
+            show(ui);
+        })
 }
 
 /// Everything that is said on the screen: labels and values.

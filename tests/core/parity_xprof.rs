@@ -8,7 +8,7 @@ use highwater::analysis::xprof::{self, Traces, XprofSpace};
 use highwater::model::{BufferId, InstructionId, MemorySpace, Program};
 use serde_json::Value;
 
-use crate::common;
+use crate::common::{self, Files};
 
 const MIB: f64 = 1048576.0;
 /// XProf folds what is smaller into one row.
@@ -150,11 +150,11 @@ fn jsons(proto: &Path) -> Vec<(MemorySpace, PathBuf)> {
     found
 }
 
-#[test]
-fn every_memory_space_equals_xprof() {
+/// Every memory space of every dump that has XProf's JSON beside it; returns how many.
+pub fn compare_memory_spaces(files: &Files) -> usize {
     let mut failures = Vec::new();
     let mut compared = 0;
-    for proto in common::files(|name| common::ends_with(name, ".hlo.pb")) {
+    for proto in files.named(|name| common::ends_with(name, ".hlo.pb")) {
         let jsons = jsons(&proto);
         if jsons.is_empty() {
             continue;
@@ -170,15 +170,18 @@ fn every_memory_space_equals_xprof() {
             }
         }
     }
-    // The samples alone have 18.
-    assert!(compared >= 18, "only {compared} pairs of dump and memory space were found");
-    println!("{compared} pairs of dump and memory space compared");
     assert!(failures.is_empty(), "{} of {compared} differ:\n{}", failures.len(), failures.join("\n"));
+    compared
+}
+
+#[test]
+fn every_memory_space_equals_xprof() {
+    assert!(compare_memory_spaces(&Files::of_project()) >= 18);
 }
 
 #[test]
 fn the_name_of_an_instruction_is_read_on_demand() {
-    for proto in common::files(|name| common::ends_with(name, "optimizations.hlo.pb")).into_iter().take(3) {
+    for proto in Files::of_project().programs().into_iter().take(3) {
         let program = common::program(&proto);
         assert!(!program.text.instruction_name(InstructionId(0)).is_empty(), "{}", proto.display());
         assert!(!program.text.instruction_name(InstructionId(u32::MAX)).contains(' '));

@@ -1,6 +1,7 @@
 //! Poplar profiles: the totals that readers by other people find, every access path they use, and every way in which
 //! such a file can be broken.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,7 @@ use highwater::open;
 use highwater::source::{Input, Progress};
 use serde_json::Value;
 
-use crate::common;
+use crate::common::{self, Files};
 use crate::poplar_files::{self, Spec, Tree};
 
 fn open(path: &Path) -> Profile {
@@ -54,20 +55,15 @@ fn tiles(profile: &Profile) -> (&TileMemory, TileAnalysis) {
     (memory, TileAnalysis::new(memory))
 }
 
-#[test]
-fn totals_equal_those_of_the_given_profiles() {
-    let Some(collection) = common::collection() else {
-        println!("no collection of profiles: skipped");
-        return;
-    };
+/// Totals that another program worked out, `NAME.expected.json`, of every profile beside it; returns how many.
+pub fn compare_totals(files: &Files) -> usize {
     let mut seen = 0;
-    for entry in fs::read_dir(collection.join("poplar")).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let Some(stem) = name.strip_suffix(".expected.json") else { continue };
+    for path in files.named(|name| name.ends_with(".expected.json")) {
+        let name = common::name(&path);
+        let stem = path.to_string_lossy().trim_end_matches(".expected.json").to_owned();
+        let sources = ["json", "cbor", "pop"].map(|end| common::packed_or_not(&format!("{stem}.{end}")));
+        let Some(source) = sources.into_iter().flatten().next() else { panic!("{name}: no profile beside it") };
         let expected: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        let source = ["json", "cbor", "pop"].iter().map(|end| path.with_file_name(format!("{stem}.{end}")));
-        let source = source.into_iter().find(|path| path.is_file()).expect("the profile beside it");
         let report = report_of(&open(&source));
         let tiles = &report["profiles"][0]["tiles"];
         for (key, expected) in expected.as_object().unwrap() {
@@ -87,8 +83,12 @@ fn totals_equal_those_of_the_given_profiles() {
         }
         seen += 1;
     }
-    println!("{seen} profiles compared");
-    assert!(seen > 0);
+    seen
+}
+
+#[test]
+fn totals_equal_those_of_the_given_profiles() {
+    assert!(compare_totals(&Files::of_project()) >= 4);
 }
 
 /// Every path of keys that other people's code takes through such a file (formats/poplar.md, 1.6).
@@ -417,19 +417,35 @@ fn sqlite_files_that_are_cut_locked_half_written_or_not_poplars() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-#[test]
-fn the_genuine_cache_is_read() {
-    let Some(path) = common::collection().map(|folder| folder.join("poplar/profile.pop_cache")).filter(|p| p.is_file())
-    else {
-        println!("no genuine profile.pop_cache: skipped");
-        return;
-    };
-    let input = Input::open(&path).unwrap();
+/// Facts of a file by key.
+pub fn facts_of(path: &Path) -> BTreeMap<String, String> {
+    let input = Input::open(path).unwrap();
     let profile = open::open_input(&input, &Progress::default()).unwrap();
-    let fact = |key: &str| profile.facts.iter().find(|fact| fact.key == key).map(|fact| fact.value.as_str());
-    assert_eq!(fact("change counter of profile.pop"), Some("1201"));
-    assert_eq!(fact("OnTileExecute"), Some("1986 blocks"));
-    assert_eq!((fact("IPUs"), fact("last cycle"), fact("steps")), (Some("2"), Some("2540750"), Some("5396")));
+    profile.facts.into_iter().map(|fact| (fact.key, fact.value)).collect()
+}
+
+/// A cache with the tables of the genuine one, which is not ours to copy.
+#[test]
+fn a_cache_of_the_execution_trace_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("profile.pop_cache");
+    let tables = "CREATE TABLE cache_info(profile_pop_fcc INTEGER); INSERT INTO cache_info VALUES (77);
+        CREATE TABLE execution_trace_blocks_0(tag TEXT, ipu INTEGER, cycles_from INTEGER, cycles_to INTEGER, step_ids BLOB);
+        INSERT INTO execution_trace_blocks_0 VALUES ('OnTileExecute', 0, 0, 900, x'8182');
+        INSERT INTO execution_trace_blocks_0 VALUES ('OnTileExecute', 1, 0, 1000, x'8283');
+        INSERT INTO execution_trace_blocks_0 VALUES ('DoExchange', 1, 1000, 1250, x'14bb');";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(tables).unwrap();
+    let facts = facts_of(&path);
+    for (key, value) in [
+        ("change counter of profile.pop", "77"),
+        ("OnTileExecute", "2 blocks"),
+        ("DoExchange", "1 blocks"),
+        ("IPUs", "2"),
+        ("last cycle", "1250"),
+        ("steps", "4"),
+    ] {
+        assert_eq!(facts.get(key).map(String::as_str), Some(value), "{key}");
+    }
 }
 
 #[test]

@@ -164,8 +164,7 @@ fn a_program_that_cannot_be_read_says_so_and_leaves_the_rest() {
 
 #[test]
 fn a_trace_lists_its_programs() {
-    let traces = common::files(|name| name == "vm.xplane.pb");
-    let trace = traces.iter().find(|path| path.to_string_lossy().contains("jax_cpu_trace")).expect("a sample");
+    let trace = &common::Files::of_project().ending("2026_11_21_03_07_16/vm.xplane.pb");
     let harness = window(trace, None);
     assert!(harness.state().files.entries.len() > 10);
     assert_eq!(harness.state().files.decoded(), 1);

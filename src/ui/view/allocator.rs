@@ -4,16 +4,16 @@ use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::live_set::{Group, HeapAnalysis, bins, smallest};
 use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveSet, StringId, UnitSystem, parse_size, percent, thousands};
+use crate::ui::chart::{Reach, Span};
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{KeyHelp, View, ViewContext, colors};
 use crate::ui::session::Document;
-use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::{self, cut_label, legend, rule};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
-use crate::ui::widget::{keys, pan};
 
 /// The view.
 pub const VIEW: View = View { applies, card: Some(card), keys: KEYS, ..View::new("allocator", "Allocator", show) };
@@ -263,7 +263,8 @@ fn draw_strip(
         return;
     }
     let whole = Span::new(0.0, state.total as f64);
-    let mut x = state.x.unwrap_or(whole);
+    let reach = Reach { whole, least: LEAST.min(whole.len()) };
+    let mut x = reach.visible(state.x);
     let response = ui.interact(rect, ui.scope_id().with("addresses"), Sense::click_and_drag());
     let spoken = format!("Chunks by address, {}", context.short(Bytes(state.total)));
     let here = state.at.and_then(|row| heap.chunks.get(row as usize)).filter(|_| response.has_focus());
@@ -273,17 +274,14 @@ fn draw_strip(
     });
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("{spoken}{here}")));
     if ui.rect_contains_pointer(rect) {
-        pan::wheel(ui, rect, &mut x, whole, LEAST.min(whole.len()));
+        reach.wheel(ui, rect, &mut x);
     }
     if response.dragged() {
-        pan::drag(rect, &mut x, whole, response.drag_delta().x);
+        reach.drag(rect, &mut x, response.drag_delta().x);
     }
-    if keys::are_free(ui.ctx()) {
-        let pointer = response.hover_pos().map(|at| x.at(f64::from((at.x - rect.left()) / rect.width())));
-        let around = pointer.unwrap_or_else(|| f64::midpoint(x.lo, x.hi));
-        pan::keys(ui, &mut x, whole, LEAST.min(whole.len()), around);
-    }
-    state.x = (x != whole).then_some(x);
+    let middle = f64::midpoint(x.lo, x.hi);
+    reach.keys(ui, rect, &mut x, middle);
+    state.x = reach.chosen(x);
     let key = (state.of, [x.lo, x.hi].map(f64::to_bits), theme.dark);
     let mut strip = std::mem::take(&mut state.strip);
     strip.show(ui, rect, "chunks by address", key, theme.inset, |raster| {

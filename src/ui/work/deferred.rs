@@ -4,28 +4,20 @@
 use egui::{Color32, Pos2, Rect, TextureHandle, TextureOptions};
 
 use super::job::{Job, Work};
-use crate::ui::widget::axis::Span;
+use crate::ui::chart::{Picture, Window};
 use crate::ui::widget::raster::{self, Raster};
 
-/// A picture's rectangle on the screen and the ranges of both axes that it shows.
+/// What a picture is of, and how it is drawn.
 #[derive(Debug, Clone, Copy)]
-pub struct Window {
-    /// Screen rectangle in points.
-    pub rect: Rect,
-    /// Range of the x axis, left to right.
-    pub x: Span,
-    /// Range of the y axis, bottom to top.
-    pub y: Span,
-}
-
-impl Window {
-    /// The screen rectangle, on this window's axes, of the ranges that `other` shows.
-    #[must_use]
-    pub fn place_of(&self, other: &Self) -> Rect {
-        let x = |value: f64| self.rect.left() + (self.x.share(value) * f64::from(self.rect.width())) as f32;
-        let y = |value: f64| self.rect.bottom() - (self.y.share(value) * f64::from(self.rect.height())) as f32;
-        Rect::from_min_max(Pos2::new(x(other.x.lo), y(other.y.hi)), Pos2::new(x(other.x.hi), y(other.y.lo)))
-    }
+pub struct Sheet<'a> {
+    /// Where it is on the screen, and what of both axes it shows.
+    pub window: Window,
+    /// Name of its texture.
+    pub name: &'a str,
+    /// Colour of what nothing is drawn on.
+    pub ground: Color32,
+    /// It is drawn in the frame that needs it, not on a worker.
+    pub at_once: bool,
 }
 
 /// A worker's result.
@@ -54,21 +46,39 @@ impl<T> Default for DeferredPicture<T> {
 }
 
 impl<T: Send + 'static> DeferredPicture<T> {
-    /// Shows the picture. `draw` runs on a worker (with `at_once`, on this thread) when `key`, the window or the scale
-    /// has changed, one run at a time. Returns what `draw` returned for the picture shown; `None` until there is one.
-    #[expect(clippy::too_many_arguments, reason = "everything the picture depends on")]
+    /// Shows the picture on its ground. Returns what `draw` returned with it.
     pub fn show(
         &mut self,
         ui: &egui::Ui,
         work: &Work,
-        window: Window,
-        name: &str,
+        sheet: Sheet<'_>,
         key: impl std::hash::Hash,
-        ground: Color32,
-        at_once: bool,
         draw: impl FnOnce(&mut Raster) -> T + Send + 'static,
     ) -> Option<&T> {
+        let (picture, extra) = self.picture(ui, work, sheet, key, draw)?;
+        let rect = sheet.window.rect;
+        let painter = ui.painter().with_clip_rect(rect);
+        let place = sheet.window.place_of(&picture.window);
+        if !place.contains_rect(rect) {
+            painter.rect_filled(rect, 0.0, sheet.ground);
+        }
+        let uv = Rect::from_min_max(Pos2::ZERO, Pos2::new(1.0, 1.0));
+        painter.image(picture.texture, place, uv, Color32::WHITE);
+        Some(extra)
+    }
+
+    /// The picture, for a chart; `draw` runs on a worker (or here) when `key`, the window or the scale is another than
+    /// last time, one at a time. Beside it what `draw` returned with it.
+    pub fn picture(
+        &mut self,
+        ui: &egui::Ui,
+        work: &Work,
+        sheet: Sheet<'_>,
+        key: impl std::hash::Hash,
+        draw: impl FnOnce(&mut Raster) -> T + Send + 'static,
+    ) -> Option<(Picture, &T)> {
         use std::hash::{Hash, Hasher};
+        let Sheet { window, name, ground, at_once } = sheet;
         let rect = window.rect;
         if rect.width() < 1.0 || rect.height() < 1.0 {
             return None;
@@ -79,7 +89,7 @@ impl<T: Send + 'static> DeferredPicture<T> {
                 self.aside = Some((canvas, Box::new(Self { canvas, ..Self::default() })));
             }
             let (_, aside) = self.aside.as_mut()?;
-            return aside.show(ui, work, window, name, key, ground, at_once, draw);
+            return aside.picture(ui, work, sheet, key, draw);
         }
         let scale = ui.ctx().pixels_per_point();
         let mut state = std::hash::BuildHasher::build_hasher(&foldhash::fast::FixedState::default());
@@ -100,17 +110,9 @@ impl<T: Send + 'static> DeferredPicture<T> {
             self.running = Some((key, job));
             self.take_over(ui, name);
         }
-        let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
+        let texture = self.texture.as_ref()?.id();
         let (_, drawn, extra) = self.shown.as_ref()?;
-        let place = if drawn.x == window.x && drawn.y == window.y { rect } else { window.place_of(drawn) };
-        if !place.contains_rect(rect) {
-            painter.rect_filled(rect, 0.0, ground);
-        }
-        if let Some(texture) = &self.texture {
-            let uv = Rect::from_min_max(Pos2::ZERO, Pos2::new(1.0, 1.0));
-            painter.image(texture.id(), place, uv, Color32::WHITE);
-        }
-        Some(extra)
+        Some((Picture { texture, window: *drawn }, extra))
     }
 
     /// Takes a finished picture from its worker and uploads it as the texture.
@@ -125,19 +127,5 @@ impl<T: Send + 'static> DeferredPicture<T> {
             None => self.texture = Some(ui.ctx().load_texture(name, drawn.raster.image, TextureOptions::NEAREST)),
         }
         self.shown = Some((drawn.key, drawn.window, drawn.extra));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_old_picture_is_mapped_to_the_current_axes() {
-        let rect = Rect::from_min_max(Pos2::new(100.0, 0.0), Pos2::new(300.0, 100.0));
-        let old = Window { rect, x: Span::new(0.0, 10.0), y: Span::new(0.0, 4.0) };
-        let now = Window { rect, x: Span::new(5.0, 10.0), y: Span::new(0.0, 8.0) };
-        let expected = Rect::from_min_max(Pos2::new(-100.0, 50.0), Pos2::new(300.0, 100.0));
-        assert_eq!(now.place_of(&old), expected);
     }
 }

@@ -13,7 +13,8 @@ use crate::analysis::table::BufferTable;
 use crate::analysis::what_if::{Edit, Memory};
 use crate::model::{BufferId, Bytes, MemorySpace};
 use crate::ui::session::Document;
-use crate::ui::work::{Related, WhatIfResult};
+use crate::ui::work::Related;
+use crate::ui::work::WhatIfResult;
 
 /// Results for one memory space.
 pub struct SpaceData {

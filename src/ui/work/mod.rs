@@ -8,7 +8,7 @@ mod related;
 mod tile_variables;
 mod what_if_result;
 
-pub use deferred::{DeferredPicture, Window};
+pub use deferred::{DeferredPicture, Sheet};
 pub use derived::{Derived, SpaceData};
 pub use finding::{Hits, Lit};
 pub use job::{Job, Work};

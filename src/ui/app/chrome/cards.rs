@@ -7,6 +7,7 @@ use egui::{Align2, Area, Frame, Key, Margin, Order, Pos2, Rect, Role, Stroke, Ui
 
 use crate::open::Target;
 use crate::ui::app::{App, COMMANDS, Command};
+use crate::ui::chart;
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
@@ -189,6 +190,7 @@ impl App {
             rows.extend(
                 widget_keys::KEYS
                     .iter()
+                    .chain(chart::KEYS)
                     .chain(VIEWS.0.iter().flat_map(|view| view.keys))
                     .map(|(keys, words)| ((*keys).to_owned(), (*words).to_owned())),
             );

@@ -4,6 +4,7 @@
 use egui::{Align2, CentralPanel, ColorImage, Frame, Panel, Pos2, RawInput, Rect, Ui, Vec2, ViewportId, ViewportInfo};
 
 use crate::ui::app::App;
+use crate::ui::chart::Fit;
 use crate::ui::part::ViewContext;
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, paint_cut, paint_sign};
@@ -67,6 +68,7 @@ impl App {
         let ctx = egui::Context::default();
         style::install(&ctx);
         style::apply(&ctx, look);
+        Fit::of(&window).set(&ctx);
         ctx.set_theme(window.theme());
         self.canvas += 1;
         raster::use_canvas(&ctx, self.canvas);
@@ -100,8 +102,7 @@ impl App {
                     hits: hits.clone(),
                     kept: &mut kept,
                 };
-                context.shared.hovered = None;
-                context.shared.cursor = None;
+                context.shared.clear_hover();
                 (entry.show)(ui, &mut context);
             });
         });

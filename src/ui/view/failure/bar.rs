@@ -4,9 +4,9 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::section;
 use crate::analysis::failure::Explanation;
-use crate::model::{Bytes, Failure, FailureValue, UnitSystem, percent};
+use crate::model::{Bytes, Failure, FailureValue, percent};
+use crate::ui::chart::{self, Span, Window};
 use crate::ui::part::ViewContext;
-use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::{hairline, legend, paint_cut, vline};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::raster::{CachedRaster, Hatch};
@@ -63,23 +63,9 @@ pub fn show(
     let (outer, response) =
         ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0 + HEIGHT + 28.0 + asked_room), Sense::hover());
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("{} by part", explained.memory)));
-    let at = |bytes: f64| outer.left() + (x.share(bytes) * f64::from(outer.width())) as f32;
-    let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    for tick in byte_ticks(x, 7, base) {
-        let place = at(tick);
-        let align = if tick == 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
-        if place < outer.right() - 24.0 {
-            let words = context.options.units.capacity(Bytes(tick as u64));
-            ui.painter().text(
-                Pos2::new(place, outer.top()),
-                align,
-                words,
-                Weight::Regular.at(size::SMALL),
-                theme.text2,
-            );
-        }
-        ui.painter().vline(place.round(), outer.top() + 14.0..=outer.top() + 18.0, Stroke::new(1.0, theme.line2));
-    }
+    let window = Window::strip(outer, x);
+    let at = |bytes: f64| window.x_of(bytes);
+    chart::bytes_above(ui, theme, &window, outer.top(), context.options.units);
     let row = Rect::from_min_max(
         Pos2::new(outer.left(), outer.top() + 18.0),
         Pos2::new(outer.right(), outer.top() + 18.0 + HEIGHT),

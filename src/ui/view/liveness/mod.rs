@@ -7,9 +7,9 @@ use egui::{Pos2, Rect, Ui, Vec2};
 
 use crate::analysis::tiles::{TileAnalysis, step_bytes};
 use crate::model::{Bytes, NO_ROW, TileMemory, TileProgram, thousands};
+use crate::ui::chart::{self, Span};
 use crate::ui::part::{Find, KeyHelp, View, ViewContext, tile_card};
 use crate::ui::session::{Document, Locals, Shared};
-use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::{self, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
@@ -60,7 +60,7 @@ struct State {
 
 /// Puts the cursor into the filter of steps.
 fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = VIEW.id;
+    shared.show_view(VIEW.id);
     locals.get::<State>().focus = true;
 }
 
@@ -116,9 +116,10 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: 
     let head = Rect::from_min_size(full.min, Vec2::new(full.width(), 74.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("liveness head"));
     headline(&mut child, context, memory, tiles, state);
+    let right = if tiles.limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
     let plot = Rect::from_min_max(
-        Pos2::new(full.left() + 62.0, head.bottom() + 8.0),
-        Pos2::new(full.right(), head.bottom() + 8.0 + (full.height() - 110.0) * 0.46),
+        Pos2::new(full.left() + chart::LEFT, head.bottom() + 8.0),
+        Pos2::new(full.right() - right, head.bottom() + 8.0 + (full.height() - 110.0) * 0.46),
     );
     if plot.height() > 40.0 && plot.width() > 80.0 {
         curve::show(ui, context, memory, tiles, state, plot);
@@ -166,11 +167,14 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
             state.without_always = !state.without_always;
         }
         if controls::button(ui, "Peak", "P", false, theme).clicked() {
-            context.shared.step = None;
-            context.shared.compared.clear();
+            context.shared.choose_step(None);
+            context.shared.compare_none();
         }
         if state.range.is_some() && controls::button(ui, "All steps", "0", false, theme).clicked() {
             state.range = None;
+        }
+        if state.bytes.len() as f32 > ui.max_rect().width() {
+            chart::legend::paler(ui, theme);
         }
     });
 }
@@ -178,14 +182,9 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
 /// Chooses a step, or with shift one to compare with.
 fn choose(ui: &Ui, context: &mut ViewContext<'_>, step: u32) {
     if ui.input(|input| input.modifiers.shift) {
-        match context.shared.compared.iter().position(|&other| other == step) {
-            Some(at) => {
-                context.shared.compared.remove(at);
-            }
-            None => context.shared.compared.push(step),
-        }
+        context.shared.compare_step(step);
     } else {
-        context.shared.step = Some(step);
-        context.shared.compared.clear();
+        context.shared.choose_step(step);
+        context.shared.compare_none();
     }
 }

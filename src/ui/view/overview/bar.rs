@@ -4,10 +4,10 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::SpaceAnalysis;
 use crate::analysis::class::Class;
-use crate::model::{Bytes, Category, UnitSystem, percent};
+use crate::model::{Bytes, Category, percent};
+use crate::ui::chart::{self, Span, Window};
 use crate::ui::part::{ViewContext, class_legend, colors};
 use crate::ui::session::RowScope;
-use crate::ui::widget::axis::{Span, byte_ticks};
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
@@ -42,18 +42,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
     let needs = space.xprof.allocated;
     let whole = needs.0.max(capacity.map_or(0, |c| c.0)).max(1) as f64;
     let x = Span::new(0.0, whole * 1.005);
-    let at = |bytes: f64| outer.left() + (x.share(bytes) * f64::from(outer.width())) as f32;
-    let small = Weight::Regular.at(size::SMALL);
-    let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    for tick in byte_ticks(x, 7, base) {
-        let words = context.options.units.capacity(Bytes(tick as u64));
-        let place = at(tick);
-        let align = if tick == 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
-        if place < outer.right() - 24.0 {
-            ui.painter().text(Pos2::new(place, outer.top()), align, words, small.clone(), theme.text2);
-        }
-        ui.painter().vline(place.round(), outer.top() + 14.0..=outer.top() + 18.0, Stroke::new(1.0, theme.line2));
-    }
+    let window = Window::strip(outer, x);
+    let at = |bytes: f64| window.x_of(bytes);
+    chart::bytes_above(ui, theme, &window, outer.top(), context.options.units);
     let upper = Rect::from_min_max(
         Pos2::new(outer.left(), outer.top() + 18.0),
         Pos2::new(outer.right(), outer.top() + 18.0 + UPPER),
@@ -72,8 +63,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
         let words = format!("{}  {}", category.name(), context.short(bytes));
         let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.xprof.peak.0));
         if segment(ui, theme, rect, colors::slot(category), &[&words], &hover).clicked() {
-            context.shared.rows = RowScope::Peak;
-            context.shared.filter = category.name().to_lowercase();
+            context.shared.list_rows(RowScope::Peak);
+            context.shared.set_filter(category.name().to_lowercase());
             context.go("buffers");
         }
         offset += bytes.0 as f64;
@@ -137,7 +128,7 @@ fn lower_row(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, row: 
             );
             let first = format!("{name}{count}");
             if segment(ui, theme, rect, colors::slot_of_class(item.class), &[&first, &size_words], &hover).clicked() {
-                context.shared.selected = item.buffers.first().copied();
+                context.shared.select(item.buffers.first().copied());
             }
         }
     }

@@ -3,6 +3,7 @@
 
 mod advice;
 mod bar;
+mod curve;
 mod largest;
 mod readouts;
 mod tiles;
@@ -10,22 +11,17 @@ mod verdict;
 
 use std::sync::Arc;
 
-use egui::{Align2, Pos2, Rect, Sense, Stroke, Ui, Vec2};
+use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
 use crate::advisor::Advice;
 use crate::analysis::Verdict;
-use crate::analysis::class::Class;
 use crate::model::{MemorySpace, Note, NoteLevel, thousands};
-use crate::ui::part::{Find, View, ViewContext, colors, empty};
+use crate::ui::part::{Find, View, ViewContext, empty};
 use crate::ui::session::Document;
-use crate::ui::widget::axis::{Span, byte_ticks};
-use crate::ui::widget::controls::{self, link, paint_peak};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::raster::CachedRaster;
-use crate::ui::widget::stack::Stack;
 use crate::ui::widget::theme::{size, space};
-use crate::ui::work::SpaceData;
 
 /// The view.
 pub const VIEW: View =
@@ -70,7 +66,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             if full < WIDE {
                 advice::findings(ui, context, advice.as_ref(), (full / 290.0) as usize);
                 ui.add_space(10.0);
-                curve(ui, context, &data, &mut state.curve);
+                curve::show(ui, context, &data, &mut state.curve);
                 ui.add_space(12.0);
                 largest::show(ui, context, &data, &mut state.largest);
                 return;
@@ -80,7 +76,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
                 |left: f32, width: f32| Rect::from_min_size(top + Vec2::new(left, 0.0), Vec2::new(width, 4000.0));
             let mut left =
                 ui.new_child(egui::UiBuilder::new().max_rect(column(0.0, full - COLUMN - 28.0)).id_salt("left"));
-            curve(&mut left, context, &data, &mut state.curve);
+            curve::show(&mut left, context, &data, &mut state.curve);
             left.add_space(12.0);
             largest::show(&mut left, context, &data, &mut state.largest);
             let mut right =
@@ -161,79 +157,5 @@ fn notes(ui: &mut Ui, context: &ViewContext<'_>) {
     }
     if !words.is_empty() {
         ui.add_space(8.0);
-    }
-}
-
-fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster: &mut CachedRaster) {
-    let theme = context.theme;
-    ui.horizontal(|ui| {
-        ui.label(text("Live memory over the program", size::BODY, Weight::SemiBold, theme.text));
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            if link(ui, "open Timeline", theme).clicked() {
-                context.go("timeline");
-            }
-        });
-    });
-    let Some(scene) = context.scene() else { return };
-    let (outer, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 190.0), Sense::click());
-    let plot = Rect::from_min_max(outer.min + Vec2::new(58.0, 22.0), outer.max - Vec2::new(0.0, 20.0));
-    let limit = context.capacity().map(|c| c.bytes.0 as f64);
-    let peak = scene.space.peak().0 as f64;
-    let y = Span::new(0.0, peak.max(limit.unwrap_or(0.0)).max(1.0) * 1.04);
-    let x = Span::new(0.0, f64::from(data.map.points));
-    let stacked = &data.by_class;
-    let slots: Vec<_> = Class::ALL.iter().map(|class| colors::slot_of_class(*class)).collect();
-    let stack = Stack {
-        points: data.map.points,
-        highest: &|from, to| stacked.pyramid.max_in(&stacked.curves.total, from, to),
-        group: &|group, point| stacked.curves.groups[group].at(point),
-        slots: &slots,
-        line: None,
-        limit,
-    };
-    let key = (context.shared.program, context.shared.color, limit.map(f64::to_bits), theme.dark);
-    raster.show(ui, plot, "overview curve", key, theme.panel, |raster| stack.draw(raster, x, y, theme));
-    let painter = ui.painter();
-    let small = Weight::Regular.at(size::SMALL);
-    let base = if context.options.units == crate::model::UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    for tick in byte_ticks(y, 4, base) {
-        let at = plot.bottom() - (y.share(tick) * f64::from(plot.height())) as f32;
-        let words = context.options.units.capacity(crate::model::Bytes(tick as u64));
-        painter.text(Pos2::new(plot.left() - 8.0, at), Align2::RIGHT_CENTER, words, small.clone(), theme.text2);
-    }
-    if let Some(limit) = limit {
-        let at = (plot.bottom() - (y.share(limit) * f64::from(plot.height())) as f32).round();
-        painter.hline(plot.x_range(), at, Stroke::new(2.0, theme.over));
-        let words = context.capacity().map(|c| context.options.units.capacity(c.bytes)).unwrap_or_default();
-        let label = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.danger);
-        let place = Rect::from_min_size(
-            Pos2::new(plot.right() - label.size().x - 8.0, at - label.size().y - 3.0),
-            label.size(),
-        );
-        painter.rect_filled(place.expand2(Vec2::new(4.0, 1.0)), 0.0, theme.panel.gamma_multiply(0.85));
-        painter.galley(place.min, label, theme.danger);
-    }
-    let point = scene.space.peak_point();
-    let px = plot.left() + (x.share(f64::from(point) + 0.5) * f64::from(plot.width())) as f32;
-    let py = plot.bottom() - (y.share(peak) * f64::from(plot.height())) as f32;
-    paint_peak(painter, Pos2::new(px, py - 1.0), theme.ink);
-    let words = format!("peak {}", context.short(scene.space.peak()));
-    let (align, dx) = if px > plot.center().x { (Align2::RIGHT_CENTER, -10.0) } else { (Align2::LEFT_CENTER, 10.0) };
-    painter.text(Pos2::new(px + dx, py - 8.0), align, words, Weight::SemiBold.at(size::SMALL), theme.text);
-    let unit = data.map.axis.unit();
-    let y_axis = plot.bottom() + 10.0;
-    painter.text(Pos2::new(plot.left(), y_axis), Align2::LEFT_CENTER, format!("{unit} 0"), small.clone(), theme.text2);
-    let last = format!("{unit} {}", thousands(u64::from(data.map.points.saturating_sub(1))));
-    painter.text(Pos2::new(plot.right(), y_axis), Align2::RIGHT_CENTER, last, small, theme.text2);
-    controls::hairline(ui, Rect::from_min_max(plot.min, Pos2::new(plot.right(), plot.bottom() + 1.0)), theme.line2);
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Live memory over the program"));
-    if let Some(at) = response.hover_pos().filter(|at| plot.x_range().contains(at.x)) {
-        let step = x.at(f64::from((at.x - plot.left()) / plot.width())).floor() as u32;
-        context.shared.cursor = Some(step);
-        ui.painter().vline(at.x, plot.y_range(), Stroke::new(1.0, theme.ink));
-        if response.clicked() {
-            context.shared.step = Some(step);
-            context.go("timeline");
-        }
     }
 }

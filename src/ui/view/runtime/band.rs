@@ -6,15 +6,15 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
 use super::plot::times_of;
-use super::{AT_ONCE, Places, State, milliseconds};
+use super::{AT_ONCE, Places, State};
 use crate::model::{Execution, thousands};
+use crate::ui::chart::{self, Span, Window, milliseconds};
 use crate::ui::part::{ViewContext, colors};
-use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{Slot, size};
-use crate::ui::work::Window;
+use crate::ui::work::Sheet;
 
 /// Height of a lane.
 const LANE: f32 = 18.0;
@@ -136,18 +136,17 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, lanes: &A
         return;
     }
     let key = (state.lanes_of, lanes.count, theme.dark);
-    let window = Window { rect, x: places.x, y: Span::new(0.0, 1.0) };
+    let window = Window::strip(rect, places.x);
     let own = Arc::clone(lanes);
     let at_once = lanes.count < AT_ONCE as u64;
-    state.runs.show(ui, context.work, window, "runs of programs", key, theme.panel, at_once, move |raster| {
-        own.paint(raster, window.x);
-    });
+    let sheet = Sheet { window, name: "runs of programs", ground: theme.panel, at_once };
+    state.runs.show(ui, context.work, sheet, key, move |raster| own.paint(raster, window.x));
     let small = Weight::Regular.at(size::SMALL);
     for (i, (device, runs)) in lanes.devices.iter().take(MAX_LANES).enumerate() {
         let top = rect.top() + i as f32 * LANE;
         let at = Pos2::new(rect.left() - 10.0, top + LANE / 2.0);
         let words = device.trim_start_matches("/device:");
-        paint_cut(ui.painter(), at, Align2::RIGHT_CENTER, words, small.clone(), theme.text2, super::GUTTER - 24.0);
+        paint_cut(ui.painter(), at, Align2::RIGHT_CENTER, words, small.clone(), theme.text2, chart::LEFT - 16.0);
         captions(ui, lanes, runs, places, top);
     }
     let response = ui.interact(rect, ui.scope_id().with("runs"), Sense::hover());

@@ -1,16 +1,16 @@
 //! Bytes over the tiles, divided by category, region or liveness, with the limit.
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
+use egui::{Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::State;
-use crate::model::{Bytes, TileMemory, UnitSystem, percent, thousands};
+use crate::model::{Bytes, TileMemory, percent, thousands};
+use crate::ui::chart::legend::Sign;
+use crate::ui::chart::{self, Areas, Chart, Cursor, Fit, Line, Span, Tone, Window, XAxis, highest_step};
 use crate::ui::part::{ViewContext, colors};
-use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
-use crate::ui::widget::controls::{self, legend};
+use crate::ui::widget::controls::legend;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::raster::{Hatch, Raster};
-use crate::ui::widget::stack::Stack;
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::raster::Hatch;
+use crate::ui::widget::theme::{Slot, size};
 
 /// By what the areas are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -133,19 +133,20 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
                 legend(ui, group.slot, &group.name, theme);
             }
         }
-        if memory.including_gaps.is_some() && ui.available_width() > 80.0 {
-            let (rect, _) = ui.allocate_exact_size(Vec2::new(12.0, 18.0), Sense::hover());
-            let swatch = Rect::from_center_size(rect.center(), Vec2::splat(10.0));
-            ui.painter().rect_stroke(swatch, 1.0, Stroke::new(1.0, theme.text3), egui::StrokeKind::Inside);
-            ui.painter().line_segment([swatch.left_bottom(), swatch.right_top()], Stroke::new(1.0, theme.text3));
-            ui.label(text("Gaps", size::SMALL, Weight::Regular, theme.text2));
+        if memory.including_gaps.is_some() {
+            chart::legend::entry(ui, theme, Sign::Gaps, "Gaps");
         }
     });
-    let plot = Rect::from_min_max(rect.min + Vec2::new(58.0, 34.0), rect.max - Vec2::new(0.0, 18.0));
-    let Some(bytes) = memory.must_fit() else { return };
-    if plot.height() < 30.0 || plot.width() < 60.0 {
-        return;
+    let right = if state.limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
+    let plot = Rect::from_min_max(rect.min + Vec2::new(chart::LEFT, 34.0), rect.max - Vec2::new(right, chart::BELOW));
+    if plot.height() >= 30.0 && plot.width() >= 60.0 {
+        curve(ui, context, memory, state, plot);
     }
+}
+
+fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state: &mut State, plot: Rect) {
+    let (theme, units) = (context.theme, context.options.units);
+    let Some(bytes) = memory.must_fit() else { return };
     let (first, last) = match state.zoom.filter(|&ipu| ipu < memory.target.ipus as usize) {
         Some(ipu) => {
             let per = memory.target.tiles_per_ipu as usize;
@@ -155,125 +156,64 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     };
     let most = bytes.iter().max().copied().unwrap_or(0);
     let limit = state.limit;
-    let y = Span::new(0.0, most.max(limit.unwrap_or(0)).max(1) as f64 * 1.08);
-    let x = Span::new(first as f64, last.max(first + 1) as f64);
-    let slots: Vec<Slot> = state.groups.iter().map(|group| group.slot).collect();
-    let groups = &state.groups;
-    let high = |tile: u32| bytes.get(tile as usize).copied().unwrap_or(0);
-    let stack = Stack {
-        points: bytes.len() as u32,
-        highest: &|from, to| {
-            (from..to.min(bytes.len() as u32))
-                .map(|tile| (high(tile), tile))
-                .max_by_key(|&(b, t)| (b, std::cmp::Reverse(t)))
-        },
-        group: &|group, tile| groups[group].bytes.get(tile as usize).copied().unwrap_or(0),
-        slots: &slots,
-        line: None,
-        limit: limit.map(|limit| limit as f64),
+    let window = Window {
+        rect: plot,
+        x: Span::new(first as f64, last.max(first + 1) as f64),
+        y: Fit::of(ui.ctx()).bytes(most, || most, limit),
     };
-    let key = (state.of, state.breakdown, limit, state.zoom, theme.dark, groups.len());
-    let mut raster = std::mem::take(&mut state.curve);
-    raster.show(ui, plot, "tile profile", key, theme.panel, |raster| {
-        stack.draw(raster, x, y, theme);
-        hatch_gaps(raster, &stack, x, y, theme);
-    });
-    state.curve = raster;
-    axes(ui, context, plot, x, y);
-    let x_of = |tile: f64| plot.left() + (x.share(tile) * f64::from(plot.width())) as f32;
-    let y_of = |bytes: u64| plot.bottom() - (y.share(bytes as f64) * f64::from(plot.height())) as f32;
+    let groups = std::mem::take(&mut state.groups);
+    let highest = |from: f64, to: f64| highest_step(from, to, bytes);
+    let group = |group: usize, tile: u32| groups[group].bytes.get(tile as usize).copied().unwrap_or(0);
+    let colors: Vec<_> = groups.iter().map(|group| group.slot.color()).collect();
+    // Between what is used and what is counted lie gaps.
+    let gaps = memory.including_gaps.is_some().then_some(Hatch { period: 7.0, width: 1.2, color: theme.text3 });
+    let areas = Areas { gaps, limit, ..Areas::new(&highest, &group, &colors) };
+    let key = (state.of, state.breakdown, limit, state.zoom, groups.len());
+    let middle = |tile: u32| f64::from(tile) + 0.5;
+    let chosen = context.shared.tiles.iter().take(60).map(|&tile| Cursor::chosen(middle(tile), theme));
+    let shown = Chart::new("Bytes by tile", theme, window, XAxis::Steps("tile"), units)
+        .drawn(ui, &mut state.curve, key, |raster, window| areas.draw(raster, window, theme))
+        .limit(limit)
+        .cursors(chosen)
+        .show(ui);
     if let Some(limit) = limit {
-        let at = y_of(limit).round();
+        let at = window.y_of(limit as f64).round();
+        let painter = ui.painter().with_clip_rect(plot);
         let tiles = context.document.analysis.tiles.as_ref().map(|tiles| &tiles.over[..]).unwrap_or_default();
-        for &tile in tiles.iter().filter(|&&tile| (first..last).contains(&(tile as usize))).take(STEMS) {
-            let stem = x_of(f64::from(tile) + 0.5);
-            ui.painter().vline(stem, y_of(high(tile))..=at, Stroke::new(2.0, theme.over));
-        }
-        ui.painter().hline(plot.x_range(), at, Stroke::new(2.0, theme.over));
-        let words = format!("limit {}", context.options.units.capacity(Bytes(limit)));
-        let galley = ui.painter().layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.danger);
-        let place = Rect::from_min_size(Pos2::new(plot.left() + 8.0, at - galley.size().y - 3.0), galley.size());
-        ui.painter().rect_filled(place.expand2(Vec2::new(4.0, 1.0)), 2.0, theme.canvas.gamma_multiply(0.88));
-        ui.painter().galley(place.min, galley, theme.danger);
-    }
-    for &tile in context.shared.tiles.iter().take(60) {
-        let at = x_of(f64::from(tile) + 0.5);
-        if plot.x_range().contains(at) {
-            ui.painter().vline(at, plot.y_range(), Stroke::new(1.5, theme.ink));
+        for &tile in tiles.iter().filter(|&&tile| window.shows(middle(tile))).take(STEMS) {
+            let high = bytes.get(tile as usize).copied().unwrap_or(0);
+            let stem = window.x_of(middle(tile));
+            painter.vline(stem, window.y_of(high as f64)..=at, Stroke::new(2.0, theme.over));
         }
     }
-    hover(ui, context, memory, state, plot, x);
-}
-
-/// Between what is used and what is counted lie gaps: drawn as a hatch, since nothing is there.
-fn hatch_gaps(raster: &mut Raster, stack: &Stack<'_>, x: Span, y: Span, theme: &Theme) {
-    let (width, height) = (raster.width() as i64, raster.height() as i64);
-    let pixel = |value: u64| height - (y.share(value as f64) * height as f64).round().clamp(0.0, height as f64) as i64;
-    for column in 0..width {
-        let from = x.at(column as f64 / width as f64).floor().max(0.0) as u32;
-        let to = (x.at((column + 1) as f64 / width as f64).ceil() as u32).max(from + 1).min(stack.points);
-        let Some((total, tile)) = (stack.highest)(from, to) else { continue };
-        let used: u64 = (0..stack.slots.len()).map(|group| (stack.group)(group, tile)).sum();
-        raster.hatch(column, pixel(total), column + 1, pixel(used), gap_hatch(theme));
-    }
-}
-
-const fn gap_hatch(theme: &Theme) -> Hatch {
-    Hatch { period: 7.0, width: 1.2, color: theme.text3 }
-}
-
-fn axes(ui: &Ui, context: &ViewContext<'_>, plot: Rect, x: Span, y: Span) {
-    let theme = context.theme;
-    let painter = ui.painter();
-    let small = Weight::Regular.at(size::SMALL);
-    let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    for tick in byte_ticks(y, (plot.height() / 36.0) as usize + 1, base) {
-        let at = plot.bottom() - (y.share(tick) * f64::from(plot.height())) as f32;
-        let words = context.options.units.capacity(Bytes(tick as u64));
-        painter.text(Pos2::new(plot.left() - 8.0, at), Align2::RIGHT_CENTER, words, small.clone(), theme.text2);
-        painter.hline(plot.x_range(), at.round(), Stroke::new(1.0, theme.line.gamma_multiply(0.5)));
-    }
-    for tick in decimal_ticks(x, (plot.width() / 90.0) as usize) {
-        let at = plot.left() + (x.share(tick) * f64::from(plot.width())) as f32;
-        if at < plot.right() - 10.0 {
-            let words = thousands(tick as u64);
-            painter.text(Pos2::new(at, plot.bottom() + 3.0), Align2::CENTER_TOP, words, small.clone(), theme.text2);
-        }
-    }
-    controls::hairline(ui, Rect::from_min_max(plot.min, Pos2::new(plot.right(), plot.bottom() + 1.0)), theme.line2);
-}
-
-fn hover(ui: &Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state: &State, plot: Rect, x: Span) {
-    let theme = context.theme;
-    let response = ui.interact(plot, ui.scope_id().with("tile profile"), Sense::click());
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Bytes by tile"));
-    let Some(at) = response.hover_pos() else { return };
-    let bytes = memory.must_fit().unwrap_or_default();
+    let pixel = window.x.len() / f64::from(plot.width());
     // Of the tiles below the pointer's pixel, the fullest: it is the one that is drawn.
-    let width = f64::from(plot.width());
-    let from = x.at(f64::from(at.x - plot.left()) / width).floor().max(0.0) as usize;
-    let to = (x.at(f64::from(at.x - plot.left() + 1.0) / width).ceil() as usize).max(from + 1).min(bytes.len());
-    let Some(tile) = (from..to).max_by_key(|&tile| (bytes[tile], std::cmp::Reverse(tile))) else { return };
-    context.shared.tile_hovered = Some(tile as u32);
-    if response.clicked() {
-        let adds = ui.input(|input| input.modifiers.shift);
-        if !adds {
-            context.shared.tiles.clear();
+    let under = shown.at.and_then(|at| highest_step(at, at + if shown.is_by_keys { 0.0 } else { pixel }, bytes));
+    if let Some((whole, tile)) = under {
+        context.shared.hover_tile(tile);
+        if shown.is_chosen {
+            choose(ui, context, tile);
         }
-        if !context.shared.tiles.contains(&(tile as u32)) {
-            context.shared.tiles.push(tile as u32);
+        let title = format!("tile {}", thousands(tile.into()));
+        let mut lines = vec![Line::new(title, units.short(Bytes(whole))).toned(Tone::Title)];
+        let part = |group: &&Group| group.bytes.get(tile as usize).copied().unwrap_or(0);
+        let mut parts: Vec<&Group> = groups.iter().filter(|group| part(group) > 0).collect();
+        parts.sort_by_key(|group| std::cmp::Reverse(part(group)));
+        for group in parts {
+            let value = format!("{}  {}", units.short(Bytes(part(&group))), percent(part(&group), whole));
+            lines.push(Line::new(&group.name, value).of(group.slot));
         }
+        shown.readout(ui, &lines);
     }
-    let whole = bytes[tile];
-    response.on_hover_ui_at_pointer(|ui| {
-        let words = format!("tile {}  {}", thousands(tile as u64), context.short(Bytes(whole)));
-        ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
-        for group in &state.groups {
-            let part = group.bytes.get(tile).copied().unwrap_or(0);
-            if part > 0 {
-                let words = format!("{}  {}  {}", group.name, context.short(Bytes(part)), percent(part, whole));
-                legend(ui, group.slot, &words, theme);
-            }
-        }
-    });
+    state.groups = groups;
+}
+
+/// Chooses a tile; with Shift another one.
+fn choose(ui: &Ui, context: &mut ViewContext<'_>, tile: u32) {
+    let adds = ui.input(|input| input.modifiers.shift);
+    let mut tiles = if adds { context.shared.tiles.clone() } else { Vec::new() };
+    if !tiles.contains(&tile) {
+        tiles.push(tile);
+    }
+    context.shared.choose_tiles(tiles);
 }

@@ -13,15 +13,15 @@ use crate::analysis::names::lookup;
 use crate::analysis::pyramid::MaxPyramid;
 use crate::analysis::steps::Steps;
 use crate::model::{BufferId, Bytes, MemorySpace, thousands};
+use crate::ui::chart::{Span, Window, YAxis};
 use crate::ui::part::{ViewContext, menu};
 use crate::ui::session::{Document, RowScope};
-use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::{self, paint_cut, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Slot, Theme, mix, size};
-use crate::ui::work::{DeferredPicture, Job, Lit, SpaceData, Window};
+use crate::ui::work::{DeferredPicture, Job, Lit, Sheet, SpaceData};
 
 /// Height of a row.
 const ROW: f32 = 20.0;
@@ -141,10 +141,9 @@ pub fn show(
         lit: context.lit(),
     };
     let at_once = count <= AT_ONCE;
-    state
-        .picture
-        .show(ui, context.work, window, "lifetimes", key, theme.panel, at_once, move |raster| painted.paint(raster));
-    controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.bottom() + 1.0)), theme.line2);
+    let sheet = Sheet { window, name: "lifetimes", ground: theme.panel, at_once };
+    state.picture.show(ui, context.work, sheet, key, move |raster| painted.paint(raster));
+    YAxis::Plain.draw(ui, theme, &window);
     if count == 0 {
         let words = if state.rows.is_some() { "" } else { "No buffer lives here: choose another step, or all." };
         let font = Weight::Regular.at(size::BODY);
@@ -170,7 +169,7 @@ fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         let at_step = format!("At step {}", thousands(context.step().into()));
         let chosen = RowScope::ALL.iter().position(|scope| *scope == context.shared.rows).unwrap_or(0);
         if let Some(i) = segmented(ui, &["At the peak", &at_step, "All"], chosen, theme) {
-            context.shared.rows = RowScope::ALL[i];
+            context.shared.list_rows(RowScope::ALL[i]);
         }
         ui.label(text("by", size::SMALL, Weight::Regular, theme.text2));
         let chosen = Sort::ALL.iter().position(|sort| *sort == state.sort).unwrap_or(0);
@@ -439,19 +438,18 @@ fn one(
         );
     }
     if response.clicked() {
-        context.shared.selected = Some(buffer);
+        context.shared.select(buffer);
         state.last_selected = Some(buffer);
     }
     if response.double_clicked()
         && let Some(item) = data.box_of(buffer)
     {
-        context.shared.range = Some(map::fit_time(item, places.whole));
+        context.shared.zoom_to(map::fit_time(item, places.whole));
     }
     if response.hovered() {
-        context.shared.hovered = Some(buffer);
+        context.shared.hover(buffer);
         if let Some(at) = response.hover_pos() {
-            context.shared.cursor =
-                Some((places.point_at(at.x).floor().max(0.0) as u32).min(data.map.points.saturating_sub(1)));
+            context.shared.hover_step(places.window().step_at(at.x, data.map.points));
         }
     }
     let item = data.box_of(buffer).copied();
@@ -504,11 +502,11 @@ fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &Spa
             now.saturating_add_signed(by).min(count - 1)
         }
     };
-    context.shared.selected = rows.lines.get(to).and_then(|line| buffer_of(*line)).or(selected);
+    context.shared.select(rows.lines.get(to).and_then(|line| buffer_of(*line)).or(selected));
     if pressed.enter
         && let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer))
     {
-        context.shared.range = Some(map::fit_time(item, Span::new(0.0, f64::from(data.map.points.max(1)))));
+        context.shared.zoom_to(map::fit_time(item, Span::new(0.0, f64::from(data.map.points.max(1)))));
     }
 }
 

@@ -5,6 +5,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 use super::{Groups, Places, State as View};
 use crate::analysis::range_stats::{RangeStats, range_stats};
 use crate::model::thousands;
+use crate::ui::chart;
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{self, link};
 use crate::ui::widget::fonts::{Weight, text};
@@ -52,31 +53,22 @@ pub fn show(
         view.measure.stats = Some((key, stats));
     }
     let Some((_, stats)) = &view.measure.stats else { return };
-    let left = places.x_of(f64::from(stats.from)).max(places.curve.left());
-    let right = places.x_of(f64::from(stats.to) + 1.0).min(places.curve.right());
-    if left < right {
-        let shade = theme.accent.gamma_multiply(0.14);
-        for band in places.bands() {
-            let area = Rect::from_min_max(Pos2::new(left, band.top()), Pos2::new(right, band.bottom()));
-            ui.painter().rect_filled(area, 0.0, shade);
-            for x in [left, right] {
-                ui.painter().vline(x, area.y_range(), Stroke::new(1.0, theme.accent));
-            }
-        }
-    }
+    let (first, end) = (f64::from(stats.from), f64::from(stats.to) + 1.0);
+    chart::range(ui.painter(), theme, &places.window(), (first, end), &places.bands());
     let stats = stats.clone();
-    card(ui, context, groups, &stats, places, f32::midpoint(left, right));
+    let middle = places.x_of(f64::midpoint(first, end));
+    card(ui, context, groups, &stats, places, middle);
 }
 
 fn drag(ui: &Ui, context: &mut ViewContext<'_>, view: &mut View, data: &SpaceData, places: &Places) {
-    let last = data.map.points.saturating_sub(1);
-    let point_at = |x: f32| (places.point_at(x).floor().max(0.0) as u32).min(last);
+    let axis = places.window();
+    let point_at = |x: f32| axis.step_at(x, data.map.points);
     let response = ui.interact(places.axis, ui.scope_id().with("measure"), Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Drag to measure a range of steps"));
     if response.clicked() {
-        context.shared.measured = None;
+        context.shared.measure(None);
         if let Some(at) = response.interact_pointer_pos() {
-            context.shared.step = Some(point_at(at.x));
+            context.shared.choose_step(point_at(at.x));
         }
     }
     let everything = places.curve.union(places.map).union(places.lifetimes);
@@ -94,7 +86,7 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, view: &mut View, data: &SpaceDat
     if let (Some(from), Some(at)) = (view.measure.from, at) {
         let to = point_at(at.x);
         if to != from {
-            context.shared.measured = Some((from.min(to), from.max(to)));
+            context.shared.measure((from.min(to), from.max(to)));
         }
     }
     if response.hovered() {
@@ -126,7 +118,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &Ran
         ui.label(text(&head, size::BODY, Weight::SemiBold, theme.text));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, "Close", theme).clicked() {
-                context.shared.measured = None;
+                context.shared.measure(None);
             }
             if link(ui, "Copy", theme).clicked() {
                 context.actions.push(Action::Copy(words(context, groups, stats)));
@@ -148,7 +140,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &Ran
         ui.label(text("Peak inside", size::SMALL, Weight::Regular, theme.text2));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, &format!("step {}", thousands(stats.peak_point.into())), theme).clicked() {
-                context.shared.step = Some(stats.peak_point);
+                context.shared.choose_step(stats.peak_point);
             }
             ui.label(text(context.short(stats.peak), size::SMALL, Weight::SemiBold, theme.text));
         });

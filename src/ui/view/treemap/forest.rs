@@ -1,11 +1,11 @@
 //! The tree of what lives as an icicle shows it.
 
 use crate::analysis::tree::Tree;
-use crate::ui::part::colors;
 use crate::ui::widget::icicle::IcicleTree;
 use crate::ui::widget::theme::Slot;
 
 use super::cells::share;
+use crate::ui::part::colors;
 
 /// A tree, each node in the colour of what most of it is for.
 pub struct Forest<'a> {

@@ -11,10 +11,10 @@ use std::fmt::Write as _;
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
 use crate::model::{Bytes, MemorySpace, thousands};
+use crate::ui::chart;
 use crate::ui::part::{View, ViewContext, empty};
 use crate::ui::session::Document;
-use crate::ui::widget::axis::{Span, byte_ticks};
-use crate::ui::widget::controls::{cut_label, hairline, vline};
+use crate::ui::widget::controls::{cut_label, vline};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Theme, size, space};
@@ -191,45 +191,7 @@ fn readout(ui: &mut Ui, theme: &Theme, label: &str, value: &str, below: &str) {
 }
 
 /// Room for the picture between its axes.
-fn plot_in(rect: Rect) -> Rect {
-    Rect::from_min_max(rect.min + Vec2::new(58.0, 26.0), rect.max - Vec2::new(2.0, 20.0))
-}
-
-/// Bytes on the left, events below, and the limit over everything.
-fn axes(ui: &Ui, context: &ViewContext<'_>, plot: Rect, y: Span, events: usize, limit: Option<u64>) {
-    let theme = context.theme;
-    let painter = ui.painter();
-    let small = Weight::Regular.at(size::SMALL);
-    let units = context.options.units;
-    let y_of = |bytes: f64| plot.bottom() - (y.share(bytes) * f64::from(plot.height())) as f32;
-    let base = if units == crate::model::UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    for tick in byte_ticks(y, (plot.height() / 60.0) as usize + 1, base) {
-        let words = units.capacity(Bytes(tick as u64));
-        painter.text(
-            Pos2::new(plot.left() - 8.0, y_of(tick)),
-            egui::Align2::RIGHT_CENTER,
-            words,
-            small.clone(),
-            theme.text2,
-        );
-    }
-    let below = plot.bottom() + 10.0;
-    painter.text(Pos2::new(plot.left(), below), egui::Align2::LEFT_CENTER, "event 0", small.clone(), theme.text2);
-    let last = format!("event {}", thousands(events.saturating_sub(1) as u64));
-    painter.text(Pos2::new(plot.right(), below), egui::Align2::RIGHT_CENTER, last, small, theme.text2);
-    hairline(ui, Rect::from_min_max(plot.min, Pos2::new(plot.right(), plot.bottom() + 1.0)), theme.line2);
-    let Some(limit) = limit else { return };
-    let at = y_of(limit as f64).round();
-    if at < plot.top() {
-        return;
-    }
-    painter.hline(plot.x_range(), at, egui::Stroke::new(2.0, theme.over));
-    let words = format!("capacity {}", units.capacity(Bytes(limit)));
-    let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.danger);
-    // Above the line, unless that is the line of the title.
-    let above = at - galley.size().y - 3.0;
-    let top = if above < plot.top() { at + 4.0 } else { above };
-    let rect = Rect::from_min_size(Pos2::new(plot.right() - galley.size().x - 6.0, top), galley.size());
-    painter.rect_filled(rect.expand2(Vec2::new(4.0, 1.0)), 2.0, theme.canvas.gamma_multiply(0.88));
-    painter.galley(rect.min, galley, theme.danger);
+fn plot_in(rect: Rect, limit: Option<u64>) -> Rect {
+    let right = if limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
+    Rect::from_min_max(rect.min + Vec2::new(chart::LEFT, 26.0), rect.max - Vec2::new(right, chart::BELOW))
 }

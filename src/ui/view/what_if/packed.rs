@@ -1,15 +1,15 @@
 //! The memory map with the changes: what lives throughout at the bottom, above it the heap as the compiler would pack
 //! it.
 
-use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+use egui::{Pos2, Rect, Ui, Vec2};
 
-use super::{axes, plot_in};
+use super::plot_in;
 use crate::analysis::class::Class;
 use crate::analysis::packing::Packer;
 use crate::model::{BufferId, Bytes};
+use crate::ui::chart::{Chart, Fit, Reach, Spare, Window, XAxis};
 use crate::ui::part::ViewContext;
 use crate::ui::part::colors::slot_of_class;
-use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
@@ -22,40 +22,26 @@ struct Piece {
     rect: Rect,
 }
 
-/// Where everything lies: bytes to pixels and back.
+/// Where everything lies; an event is two units of time, so that what is freed at one goes before what it places.
 struct Places {
-    plot: Rect,
-    y: Span,
-    events: f64,
+    window: Window,
     base: u64,
 }
 
 impl Places {
-    fn y_of(&self, bytes: u64) -> f32 {
-        self.plot.bottom() - (self.y.share(bytes as f64) * f64::from(self.plot.height())) as f32
-    }
-
-    fn x_of(&self, time: f64) -> f32 {
-        self.plot.left() + (time / 2.0 / self.events * f64::from(self.plot.width())) as f32
-    }
-
     fn piece(&self, result: &WhatIfResult, block: usize) -> Option<Piece> {
         let own = result.after.sizes.blocks.get(block).filter(|b| b.size > 0)?;
         let from = self.base.saturating_add(*result.after.placement.offsets.get(block)?);
-        let top = self.y_of(from.saturating_add(own.size));
-        let rect = Rect::from_min_max(
-            Pos2::new(self.x_of(f64::from(own.start)), top),
-            Pos2::new(self.x_of(f64::from(own.end) + 1.0), self.y_of(from)),
-        );
+        let time = (f64::from(own.start) / 2.0, (f64::from(own.end) + 1.0) / 2.0);
+        let rect = self.window.rect_of(time, (from as f64, from.saturating_add(own.size) as f64));
         Some(Piece { block, rect })
     }
 
     /// The block under the pointer.
     fn at(&self, result: &WhatIfResult, pos: Pos2) -> Option<Piece> {
-        let share = f64::from((pos.x - self.plot.left()) / self.plot.width().max(1.0));
-        let time = share * self.events * 2.0;
+        let time = self.window.x_at(pos.x) * 2.0;
         // A block of a pixel is wider than its time.
-        let slack = (self.events * 2.0 / f64::from(self.plot.width().max(1.0))).ceil();
+        let slack = (self.window.x.len() * 2.0 / f64::from(self.window.rect.width().max(1.0))).ceil();
         let (from, to) = ((time - slack).max(0.0) as u32, (time + slack).max(0.0) as u32);
         let near = result.blocks.spans.near(from, to, 1).filter_map(|block| self.piece(result, block as usize));
         near.filter(|piece| piece.rect.contains(pos)).min_by_key(|piece| piece.block)
@@ -94,10 +80,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     );
     let room = child.available_width();
     cut_label(&mut child, &words, Weight::Regular.at(size::SMALL), theme.text2, room);
-    let plot = plot_in(rect);
     let limit = result.memory.capacity;
-    let y = Span::new(0.0, (result.after.expected().0.max(limit.unwrap_or(0)) as f64).max(1.0) * 1.06);
-    let places = Places { plot, y, events: result.curve_after.len().max(1) as f64, base: result.after.base.0 };
+    let plot = plot_in(rect, limit);
+    let needs = result.after.expected().0;
+    let window = Window {
+        rect: plot,
+        x: Reach::steps(result.curve_after.len() as u32).whole,
+        y: Fit::All.bytes(needs, || needs, limit),
+    };
+    let places = Places { window, base: result.after.base.0 };
     let key = (
         context.shared.program,
         std::ptr::from_ref(result) as usize,
@@ -105,11 +96,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         result.after.placement.heap,
         (theme.dark, limit),
     );
-    raster.show(ui, plot, "what if map", key, theme.panel, |raster| draw(raster, theme, result, y));
+    let spare = limit.filter(|&limit| limit > needs).map(|limit| Spare { from: needs, to: limit });
+    let shown = Chart::new("Memory map with the changes", theme, window, XAxis::Steps("event"), units)
+        .drawn(ui, raster, key, |raster, window| draw(raster, theme, result, window))
+        .limit(limit)
+        .spare(spare)
+        .start(f64::from(result.after.peak_event) + 0.5)
+        .show(ui);
+    let response = shown.response;
     labels(ui, context, result, &places);
-    axes(ui, context, plot, y, result.curve_after.len(), limit);
-    let response = ui.interact(plot, ui.scope_id().with("what if map"), Sense::click());
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Memory map with the changes"));
     for block in context.shared.selected.into_iter().flat_map(|buffer| result.blocks.of(buffer)) {
         if let Some(piece) = places.piece(result, block) {
             let outline = egui::Stroke::new(2.5, theme.ink);
@@ -118,7 +113,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     }
     let Some(piece) = response.hover_pos().and_then(|pos| places.at(result, pos)) else { return };
     let Some(buffer) = buffer_of(result, piece.block) else { return };
-    context.shared.hovered = Some(buffer);
+    context.shared.hover(buffer);
     ui.painter().rect_stroke(piece.rect, 0.0, egui::Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
     if response.clicked() {
         context.select(buffer);
@@ -142,15 +137,12 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
 }
 
 fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, places: &Places) {
-    let painter = ui.painter().with_clip_rect(places.plot.intersect(ui.clip_rect()));
+    let painter = ui.painter().with_clip_rect(places.window.rect.intersect(ui.clip_rect()));
     let font = Weight::Regular.at(size::SMALL);
     let mut from = 0u64;
     for (class, &bytes) in Class::ALL.iter().zip(&result.base_by_class) {
         let to = from.saturating_add(bytes);
-        let band = Rect::from_min_max(
-            Pos2::new(places.plot.left(), places.y_of(to)),
-            Pos2::new(places.plot.right(), places.y_of(from)),
-        );
+        let band = places.window.rect_of((0.0, places.window.x.hi), (from as f64, to as f64));
         if band.height() >= 15.0 {
             let words = format!("{}, live throughout: {}", class.name(), context.short(Bytes(to - from)));
             let at = Pos2::new(band.left() + 6.0, band.center().y);
@@ -174,7 +166,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, places: &Pl
         let name = result.memory.family_name(family);
         let path = name.split_once('/').map_or(name, |(_, rest)| rest);
         let short = path.replace("transpose(", "").replace("jvp(", "").replace(')', "");
-        let at = Pos2::new(piece.rect.left().max(places.plot.left()) + 6.0, piece.rect.center().y);
+        let at = Pos2::new(piece.rect.left().max(places.window.rect.left()) + 6.0, piece.rect.center().y);
         let color = slot_of_class(result.class_of(family)).text();
         let width = piece.rect.width() - 12.0;
         crate::ui::widget::controls::paint_cut(
@@ -189,11 +181,11 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, places: &Pl
     }
 }
 
-fn draw(raster: &mut Raster, theme: &Theme, result: &WhatIfResult, y: Span) {
+fn draw(raster: &mut Raster, theme: &Theme, result: &WhatIfResult, window: &Window) {
     let (width, height) = (raster.width() as i64, raster.height() as i64);
-    let events = result.curve_after.len().max(1) as f64;
-    let pixel = |value: u64| height - (y.share(value as f64) * height as f64).round().clamp(0.0, height as f64) as i64;
-    let column = |time: f64| (time / 2.0 / events * width as f64).round() as i64;
+    let share = |value: u64| window.y.share(value as f64);
+    let pixel = |value: u64| height - (share(value) * height as f64).round().clamp(0.0, height as f64) as i64;
+    let column = |time: f64| (window.x.share(time / 2.0) * width as f64).round() as i64;
     let mut from = 0u64;
     for (class, &bytes) in Class::ALL.iter().zip(&result.base_by_class) {
         let to = from.saturating_add(bytes);

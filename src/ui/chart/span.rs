@@ -1,4 +1,4 @@
-//! Ranges that can be zoomed and moved, and round numbers to write beside them.
+//! A range of values that can be zoomed and moved.
 
 /// What is visible of an axis. Positions stay in f64 until the last moment.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,7 +68,7 @@ impl Span {
         Self::new(lo, lo + len)
     }
 
-    /// Related `lo..hi` with some air, inside `whole`.
+    /// Around `lo..hi` with some air, inside `whole`.
     #[must_use]
     pub fn around(lo: f64, hi: f64, air: f64, whole: Self, least: f64) -> Self {
         let middle = f64::midpoint(lo, hi);
@@ -77,55 +77,11 @@ impl Span {
     }
 }
 
-/// Round positions 1, 2, 5, 10 … apart, about `count` of them, none closer than 1.
-#[must_use]
-pub fn decimal_ticks(span: Span, count: usize) -> Vec<f64> {
-    let rough = (span.len() / count.max(1) as f64).max(1e-9);
-    let magnitude = 10f64.powf(rough.log10().floor());
-    let step =
-        [1.0, 2.0, 5.0, 10.0].iter().map(|m| m * magnitude).find(|step| *step >= rough).unwrap_or(rough).max(1.0);
-    ticks(span, step)
-}
-
-/// Round numbers of bytes: 1, 2, 4, 8 … of a unit of the given base (1024 or 1000), about `count` of them.
-#[must_use]
-pub fn byte_ticks(span: Span, count: usize, base: f64) -> Vec<f64> {
-    let rough = (span.len() / count.max(1) as f64).max(1.0);
-    let mut unit = 1.0;
-    while unit * base <= rough {
-        unit *= base;
-    }
-    let steps: &[f64] = if base == 1000.0 {
-        &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0]
-    } else {
-        &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]
-    };
-    let step = steps.iter().map(|m| m * unit).find(|step| *step >= rough).unwrap_or(rough);
-    ticks(span, step)
-}
-
-fn ticks(span: Span, step: f64) -> Vec<f64> {
-    if step <= 0.0 || !step.is_finite() || span.is_empty() {
-        return Vec::new();
-    }
-    let first = (span.lo / step).ceil();
-    let count = ((span.hi / step - first).floor() as usize).min(1000);
-    (0..=count).map(|i| (first + i as f64) * step).filter(|v| *v <= span.hi).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    #[test]
-    fn round_numbers() {
-        assert_eq!(decimal_ticks(Span::new(52.0, 412.0), 8), [100.0, 150.0, 200.0, 250.0, 300.0, 350.0, 400.0]);
-        let gib = f64::from(1 << 30);
-        assert_eq!(byte_ticks(Span::new(0.0, 26.0 * gib), 4, 1024.0), [0.0, 8.0 * gib, 16.0 * gib, 24.0 * gib]);
-        assert!(decimal_ticks(Span::new(3.0, 3.0), 5).is_empty());
-    }
 
     proptest! {
         #[test]
