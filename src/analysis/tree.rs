@@ -319,7 +319,7 @@ fn sharding(program: &Program, buffer: BufferId) -> String {
     let own = || program.buffers.instruction_of(buffer).and_then(|i| program.text.sharding(i));
     match argument.cloned().or_else(own) {
         Some(sharding) => sharding.in_words(),
-        None => "not said".to_owned(),
+        None => "unknown".to_owned(),
     }
 }
 

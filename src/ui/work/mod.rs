@@ -1,4 +1,4 @@
-//! Work off the window's thread: jobs, pictures that workers draw, what is derived from a document for the screen.
+//! Background work: jobs, pictures drawn by workers, and results derived from a document.
 
 mod deferred;
 mod derived;
