@@ -21,6 +21,7 @@ mod live_ranges;
 mod memory_map;
 mod models;
 mod oom_texts;
+mod packages;
 mod packing;
 mod pairs;
 mod parity_xprof;
