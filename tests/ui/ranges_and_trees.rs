@@ -53,7 +53,7 @@ fn a_measured_range_says_what_the_report_says() {
         let link = DeepLink { view: Some("timeline".to_owned()), ..DeepLink::default() };
         let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link);
         let open = harness.state_mut().files.current_mut().expect("a file");
-        open.shared.measured = Some((from as u32, to as u32));
+        open.shared.measure((from as u32, to as u32));
         harness.run_ok();
         let said = words(&harness);
         let bytes = |key: &str| Bytes(number(&range[key]));

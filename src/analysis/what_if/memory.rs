@@ -18,7 +18,7 @@ use crate::model::{
 pub struct Base {
     /// The allocation.
     pub allocation: AllocationId,
-    /// Its bytes.
+    /// Bytes of the allocation, padding included.
     pub size: u64,
     /// The argument's or the result's own buffer.
     pub buffer: BufferId,
@@ -35,7 +35,7 @@ pub struct Base {
 pub enum Role {
     /// An argument of the program.
     Argument {
-        /// Its number.
+        /// Number among the entry computation's parameters.
         number: i64,
         /// Its JAX path: `params['embed']`; empty where the file has none.
         path: String,
@@ -69,7 +69,7 @@ pub enum Owner {
 /// One memory space of a program, ready for changes.
 #[derive(Debug, Clone)]
 pub struct Memory {
-    /// Colour.
+    /// The memory space.
     pub color: MemorySpace,
     /// What lives throughout.
     pub base: Vec<Base>,

@@ -10,6 +10,7 @@ mod memory;
 mod outcome;
 mod recompute;
 mod resize;
+mod result;
 mod sets;
 mod state;
 
@@ -17,5 +18,6 @@ pub use edit::{Arguments, Edit, EditError, LOGITS, SCAN};
 pub use memory::{Base, Item, Memory, Owner, Role};
 pub use outcome::{Depth, Outcome, TryVerdict};
 pub use resize::set_dimension;
+pub use result::{PeakGroup, WhatIfResult};
 pub use sets::{EditSet, SetsError};
 pub use state::Sizes;

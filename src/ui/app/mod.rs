@@ -179,7 +179,9 @@ impl App {
         for command in commands::pressed(ui.ctx()) {
             self.run(command);
         }
-        let before = self.files.current().map(|open| open.shared.location());
+        if let Some(open) = self.files.current_mut() {
+            open.shared.begin_turn();
+        }
         let width = ui.available_width();
         Panel::top("top bar")
             .exact_size(space::TOP_BAR)
@@ -211,9 +213,6 @@ impl App {
         });
         for action in actions {
             self.act(action);
-        }
-        if let (Some(before), Some(open)) = (before, self.files.current_mut()) {
-            open.remember(before);
         }
         self.overlays(ui, &theme);
         keys::ring(ui, &theme);
@@ -262,9 +261,7 @@ impl App {
         let Some(open) = self.files.current_mut() else { return };
         let entry = view::VIEWS.shown_or_first(open.shared.view, &open.document);
         let hovered_before = open.shared.hovered;
-        open.shared.hovered = None;
-        open.shared.tile_hovered = None;
-        open.shared.cursor = None;
+        open.shared.clear_hover();
         let shared = &open.shared;
         let hits = open.derived.hits(&work, &open.document, shared.program, shared.color, &shared.filter);
         let mut context = ViewContext {
@@ -298,7 +295,7 @@ impl App {
         match action {
             Action::View(view) => {
                 if let Some(open) = self.files.current_mut() {
-                    open.shared.view = view;
+                    open.shared.show_view(view);
                 }
             }
             Action::Copy(text) => {
@@ -429,13 +426,13 @@ impl App {
 
     fn run_in_file(&mut self, command: Command) {
         let Some(open) = self.files.current_mut() else { return };
-        let before = open.shared.location();
+        open.shared.begin_turn();
         match command {
-            Command::Back => return open.go_back(),
-            Command::Forward => return open.go_forward(),
+            Command::Back => return open.shared.go_back(),
+            Command::Forward => return open.shared.go_forward(),
             Command::View(number) => {
                 if let Some(entry) = view::VIEWS.shown_for(&open.document).nth(number) {
-                    open.shared.view = entry.id;
+                    open.shared.show_view(entry.id);
                 }
             }
             Command::Pin => return self.pin(),
@@ -446,35 +443,18 @@ impl App {
                 match command {
                     Command::CopyName => return self.act(Action::Copy(name)),
                     Command::HideThis => {
-                        open.shared.hidden.insert(buffer);
-                        open.shared.selected = None;
+                        open.shared.hide(buffer);
                     }
-                    _ => (open.shared.filter, open.shared.finding) = (name, true),
+                    _ => open.shared.find(name),
                 }
             }
-            Command::ShowHidden => open.shared.hidden.clear(),
-            Command::Peak => open.shared.step = None,
+            Command::ShowHidden => open.shared.show_hidden(),
+            Command::Peak => open.shared.choose_step(None),
             Command::Clear
                 if (view::VIEWS.shown_or_first(open.shared.view, &open.document).clear)(&mut open.locals) => {}
-            Command::Clear => {
-                let shared = &mut open.shared;
-                if shared.measured.is_some() {
-                    shared.measured = None;
-                } else if shared.step.is_some() || !shared.compared.is_empty() {
-                    shared.step = None;
-                    shared.compared.clear();
-                } else if shared.selected.is_some() || !shared.tiles.is_empty() {
-                    shared.selected = None;
-                    shared.tiles.clear();
-                } else {
-                    shared.filter.clear();
-                    shared.hidden.clear();
-                    shared.finding = false;
-                }
-            }
+            Command::Clear => open.shared.clear(),
             _ => {}
         }
-        open.remember(before);
     }
 
     /// Asks where to save a picture of the view.

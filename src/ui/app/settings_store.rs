@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use super::files::FileState;
-use crate::model::MemorySpace;
 use crate::ui::app::App;
 use crate::ui::app::files::sample;
 use crate::ui::session::settings::{Recent, Settings, SettingsFile};
@@ -75,13 +74,14 @@ impl App {
                 continue;
             }
             if is_sample {
-                open.shared.capacity.insert(MemorySpace::HBM, sample::capacity());
+                open.shared.set_capacity(Some(sample::capacity()));
             }
             let Some(path) = entry.target.path() else { continue };
             if let Some(recent) = self.settings_store.settings.recent_of(path) {
-                open.shared.pins.clone_from(&recent.pins);
+                open.shared.recall_pins(&recent.pins);
                 if let Some(known) = VIEWS.shown(&recent.view, &open.document) {
-                    open.shared.view = known.id;
+                    open.shared.show_view(known.id);
+                    open.shared.begin_history();
                 }
             }
             self.settings_store.settings.bring_forward(path);

@@ -134,7 +134,7 @@ impl<'a> ViewContext<'a> {
     pub fn step_by(&mut self, by: i64, points: u32) {
         if by != 0 {
             let to = (i64::from(self.step()) + by).clamp(0, i64::from(points.max(1)) - 1);
-            self.shared.step = Some(to as u32);
+            self.shared.choose_step(to as u32);
         }
     }
 
@@ -197,7 +197,7 @@ impl<'a> ViewContext<'a> {
 
     /// Selects a buffer.
     pub fn select(&mut self, buffer: BufferId) {
-        self.shared.selected = Some(buffer);
+        self.shared.select(buffer);
     }
 
     /// Shows another view.

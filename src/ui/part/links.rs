@@ -56,22 +56,22 @@ impl To {
 
     fn go(self, context: &mut ViewContext<'_>) {
         match self {
-            Self::Step(step) => context.shared.step = Some(step),
+            Self::Step(step) => context.shared.choose_step(step),
             Self::View(id) => context.go(id),
             Self::Life(start, end) => {
                 let points = context.data().map_or(1, |data| data.map.points.max(1));
                 let (lo, hi) = (f64::from(start), f64::from(end) + 1.0);
                 let margin = ((hi - lo) * 0.25).max(4.0);
-                context.shared.range = Some(((lo - margin).max(0.0), (hi + margin).min(f64::from(points))));
+                context.shared.zoom_to(((lo - margin).max(0.0), (hi + margin).min(f64::from(points))));
                 context.go("timeline");
             }
             Self::Rows(rows) => {
-                context.shared.rows = rows;
+                context.shared.list_rows(rows);
                 context.go("buffers");
             }
             Self::Filter(filter) => {
-                context.shared.filter = filter;
-                context.shared.rows = RowScope::All;
+                context.shared.set_filter(filter);
+                context.shared.list_rows(RowScope::All);
                 context.go("buffers");
             }
         }

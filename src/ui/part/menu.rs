@@ -123,7 +123,7 @@ pub fn show_with(
     let by_key = by_key.map(|(buffer, place)| (What::Buffer(buffer), place));
     let opened = open(ui, context, rect, under, by_key);
     if opened && let Some(What::Buffer(buffer)) = context.locals.get::<Target>().what {
-        context.shared.selected = Some(buffer);
+        context.shared.select(buffer);
     }
     let what = context.locals.get::<Target>().what.clone();
     if what.is_none() && own.is_empty() {
@@ -252,17 +252,14 @@ fn rows(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
         context.actions.push(Action::Copy(op.clone()));
     }
     if row(ui, context, "Filter to this", "") {
-        context.shared.filter = name;
-        context.shared.finding = true;
+        context.shared.find(name);
     }
     let path = scope::path(&op);
     if path.len() > 1 && row(ui, context, "Filter to its scope", "") {
-        context.shared.filter = path[..path.len() - 1].join("/");
-        context.shared.finding = true;
+        context.shared.find(path[..path.len() - 1].join("/"));
     }
     if row(ui, context, "Hide", "") {
-        context.shared.hidden.insert(buffer);
-        context.shared.selected = None;
+        context.shared.hide(buffer);
     }
     if row(ui, context, "Pin with a note", "B") {
         context.pin(buffer);
@@ -270,7 +267,7 @@ fn rows(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
     controls::rule(ui, context.theme);
     for view in context.views.shown_for(context.document).filter(|view| view.shows_buffers) {
         if view.id != context.shared.view && row(ui, context, &format!("Show in {}", view.title), "") {
-            context.shared.selected = Some(buffer);
+            context.shared.select(buffer);
             context.go(view.id);
         }
     }
@@ -297,7 +294,7 @@ fn thing_rows(ui: &mut Ui, context: &mut ViewContext<'_>, thing: &Thing) -> Opti
     for (show, view) in shows {
         if row(ui, context, &format!("Show in {}", view.title), "") {
             if let Some(tile) = show.tile {
-                context.shared.tiles = vec![tile];
+                context.shared.choose_tiles(vec![tile]);
             }
             context.go(show.view);
         }

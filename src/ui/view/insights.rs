@@ -281,7 +281,7 @@ fn worst(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, worst
         ui.painter().text(Pos2::new(split - 12.0, y), Align2::RIGHT_CENTER, &words, small, color);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{name} {words}")));
         if response.clicked() {
-            context.shared.tiles = vec![tile];
+            context.shared.choose_tiles(vec![tile]);
             context.go("tiles");
         }
     }
@@ -349,7 +349,7 @@ fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {
             };
             ui.label(text(severity, size::SMALL, Weight::Regular, theme.text2));
             if !finding.tiles.is_empty() && link(ui, "show tiles", theme).clicked() {
-                context.shared.tiles = finding.tiles.clone();
+                context.shared.choose_tiles(finding.tiles.clone());
                 context.go("tiles");
             }
         });

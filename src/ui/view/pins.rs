@@ -37,7 +37,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         }
     }
     if let Some(index) = removed {
-        context.shared.pins.remove(index);
+        context.shared.unpin(index);
     }
     ui.add_space(12.0);
     if link(ui, "Copy the list as Markdown", theme).clicked() {
@@ -67,14 +67,17 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, index: usize, ask: bool) -> b
             removed = response.clicked();
         });
     });
-    let Some(pin) = context.shared.pins.get_mut(index) else { return removed };
-    let edit = egui::TextEdit::multiline(&mut pin.note)
+    let mut note = pin.note;
+    let edit = egui::TextEdit::multiline(&mut note)
         .desired_rows(1)
         .desired_width(f32::INFINITY)
         .char_limit(MAX_NOTE)
         .hint_text("Note")
         .return_key(egui::KeyboardShortcut::new(egui::Modifiers::SHIFT, egui::Key::Enter));
     let response = ui.add(edit);
+    if response.changed() {
+        context.shared.note_pin(index, note);
+    }
     response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, format!("Note of pin {}", index + 1)));
     if ask {
         response.request_focus();
@@ -93,8 +96,8 @@ fn go(context: &mut ViewContext<'_>, pin: &Pin, buffer: Option<BufferId>) {
         context.shared.choose(pin.program, color);
     }
     match pin.on {
-        PinOn::Step(step) => context.shared.step = Some(step),
-        PinOn::Buffer(_) => context.shared.selected = buffer,
+        PinOn::Step(step) => context.shared.choose_step(step),
+        PinOn::Buffer(_) => context.shared.select(buffer),
     }
 }
 

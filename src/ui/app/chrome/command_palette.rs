@@ -192,22 +192,21 @@ impl App {
             Goal::File(index) => self.files.current = Some(*index),
             Goal::View(_) | Goal::Program(_) | Goal::Buffer(_) => {
                 let Some(open) = self.files.current_mut() else { return };
-                let before = open.shared.location();
+                open.shared.begin_turn();
                 match goal {
-                    Goal::View(id) => open.shared.view = id,
+                    Goal::View(id) => open.shared.show_view(id),
                     Goal::Program(index) => {
                         let main = open.document.program(*index).and_then(|(_, analysis)| analysis.main_space());
                         open.shared.choose(*index, main.map_or(MemorySpace::HBM, |space| space.color));
                     }
                     Goal::Buffer(buffer) => {
-                        open.shared.selected = Some(*buffer);
+                        open.shared.select(*buffer);
                         if !VIEWS.by_id(open.shared.view).is_some_and(|view| view.shows_buffers) {
-                            open.shared.view = "timeline";
+                            open.shared.show_view("timeline");
                         }
                     }
                     Goal::Command(_) | Goal::File(_) => {}
                 }
-                open.remember(before);
             }
         }
     }

@@ -29,7 +29,7 @@ impl App {
         if let Some(focus) = field {
             return focus(&mut open.shared, &mut open.locals);
         }
-        open.shared.finding = true;
+        open.shared.open_find();
         self.focus_find = true;
     }
 
@@ -40,7 +40,7 @@ impl App {
         let shared = &mut open.shared;
         let hits = open.derived.hits(&work, &open.document, shared.program, shared.color, &shared.filter);
         if let Some(next) = hits.and_then(|hits| hits.next(shared.selected, back)) {
-            shared.selected = Some(next);
+            shared.select(next);
         }
     }
 
@@ -67,11 +67,15 @@ impl App {
                 let frame = Frame::new().fill(theme.panel).stroke(edge).corner_radius(space::RADIUS);
                 frame.inner_margin(Margin::symmetric(8, 5)).show(ui, |ui| {
                     ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                        let edit = egui::TextEdit::singleline(&mut shared.filter)
+                        let mut filter = shared.filter.clone();
+                        let edit = egui::TextEdit::singleline(&mut filter)
                             .hint_text("Find by name, op, shape, category")
                             .font(Weight::Mono.at(size::SMALL));
                         let response = ui.add_sized(egui::Vec2::new(230.0, space::CONTROL), edit);
                         response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Find"));
+                        if response.changed() {
+                            shared.set_filter(filter);
+                        }
                         if focus {
                             response.request_focus();
                         }
@@ -108,13 +112,12 @@ impl App {
                         if !shared.hidden.is_empty() {
                             let words = format!("show {} hidden", thousands(shared.hidden.len() as u64));
                             if link(ui, &words, theme).clicked() {
-                                shared.hidden.clear();
+                                shared.show_hidden();
                             }
                         }
                         if link(ui, "Close", theme).clicked() {
-                            shared.filter.clear();
-                            shared.hidden.clear();
-                            shared.finding = false;
+                            shared.close_find();
+                            shared.show_hidden();
                         }
                     });
                 });

@@ -10,7 +10,7 @@ use crate::model::{Bytes, Capacity, DeviceKind, MemorySpace, TPU_GENERATIONS, Un
 use crate::open::Target;
 use crate::ui::app::commands::keys_of;
 use crate::ui::app::{App, Command};
-use crate::ui::session::ThemeChoice;
+use crate::ui::session::{Shared, ThemeChoice};
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
 use crate::ui::widget::cut::Cut;
@@ -27,7 +27,7 @@ impl App {
             controls::paint_sign(ui.painter(), sign, theme);
             ui.label(text("Highwater", size::LEAD, Weight::SemiBold, theme.text));
             ui.add_space(12.0);
-            let history = self.files.current().map(|open| (!open.back.is_empty(), !open.forward.is_empty()));
+            let history = self.files.current().map(|open| open.shared.can_go());
             if let Some((back, forward)) = history {
                 for (words, enabled, command, arrow) in
                     [("Back", back, Command::Back, "\u{2039}"), ("Forward", forward, Command::Forward, "\u{203a}")]
@@ -201,7 +201,7 @@ impl App {
                         }
                     }
                     if shared.color == MemorySpace::HBM {
-                        capacity_choice(ui, theme, units, kind, &mut shared.capacity, &mut field);
+                        capacity_choice(ui, theme, units, kind, shared, &mut field);
                     }
                 });
             }
@@ -238,7 +238,7 @@ impl App {
                 ui.painter().rect_filled(line, 0.0, theme.accent);
             }
             if response.clicked() {
-                open.shared.view = entry.id;
+                open.shared.show_view(entry.id);
             }
             x = tab.right() + 4.0;
         }
@@ -324,13 +324,13 @@ fn capacity_choice(
     theme: &Theme,
     units: UnitSystem,
     kind: Option<DeviceKind>,
-    chosen: &mut std::collections::HashMap<MemorySpace, Capacity>,
+    shared: &mut Shared,
     field: &mut String,
 ) {
     controls::rule(ui, theme);
     ui.label(text("Would it fit on", size::SMALL, Weight::Medium, theme.text2));
     let mut set = |bytes: Bytes, evidence: String| {
-        chosen.insert(MemorySpace::HBM, Capacity { color: MemorySpace::HBM, bytes, evidence });
+        shared.set_capacity(Some(Capacity { color: MemorySpace::HBM, bytes, evidence }));
     };
     if matches!(kind, Some(DeviceKind::Tpu) | None) {
         ui.horizontal_wrapped(|ui| {
@@ -359,8 +359,9 @@ fn capacity_choice(
             _ => {}
         }
     });
-    if chosen.contains_key(&MemorySpace::HBM) && controls::link(ui, "Back to the capacity of the dump", theme).clicked()
+    if shared.capacity.contains_key(&MemorySpace::HBM)
+        && controls::link(ui, "Back to the capacity of the dump", theme).clicked()
     {
-        chosen.remove(&MemorySpace::HBM);
+        shared.set_capacity(None);
     }
 }

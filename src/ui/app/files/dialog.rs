@@ -181,7 +181,7 @@ impl App {
     fn read_sets(&mut self, path: &Path) {
         match (sets::read(path), self.files.current_mut()) {
             (Ok(sets), Some(open)) => {
-                open.shared.changes.save_all(sets);
+                open.shared.changes_mut().save_all(sets);
                 self.say("Sets of changes read");
             }
             (Err(error), _) => self.say(&format!("Not taken over, {error}")),

@@ -9,7 +9,6 @@ mod program_row;
 pub(super) mod sample;
 pub(super) mod writing;
 
-use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::model::{Bytes, Profile, Program};
 use crate::open::{Collection, Entry, Target, join_messages};
 use crate::source::{Member, is_about_the_run};
 use crate::ui::app::files::loading::{Loading, Outcome};
-use crate::ui::session::{Document, Locals, Location, Shared};
+use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::work::{Derived, Job, Work};
 
 /// Programs of lists that stay decoded at most, the one that is shown among them.
@@ -85,10 +84,6 @@ pub struct OpenFile {
     pub locals: Locals,
     /// Results of workers.
     pub derived: Derived,
-    /// Places to go back to.
-    pub back: VecDeque<Location>,
-    /// Places to go forward to.
-    pub forward: VecDeque<Location>,
     /// Whether it was given what was kept of it from last time.
     pub begun: bool,
     /// The document with its real names, while they are hidden.
@@ -96,9 +91,6 @@ pub struct OpenFile {
     /// The document with aliases, while it is made.
     pub hiding: Option<Job<Arc<Document>>>,
 }
-
-/// Places that are remembered.
-const MAX_HISTORY: usize = 100;
 
 impl OpenFile {
     /// Shows a document, beginning with a view.
@@ -110,38 +102,9 @@ impl OpenFile {
             shared: Shared::new(view, program, color),
             locals: Locals::default(),
             derived: Derived::default(),
-            back: VecDeque::new(),
-            forward: VecDeque::new(),
             begun: false,
             named: None,
             hiding: None,
-        }
-    }
-
-    /// Remembers where one was before going on.
-    pub fn remember(&mut self, before: Location) {
-        if before != self.shared.location() {
-            self.back.push_back(before);
-            if self.back.len() > MAX_HISTORY {
-                self.back.pop_front();
-            }
-            self.forward.clear();
-        }
-    }
-
-    /// Goes back to where one was.
-    pub fn go_back(&mut self) {
-        if let Some(location) = self.back.pop_back() {
-            self.forward.push_back(self.shared.location());
-            self.shared.go(&location);
-        }
-    }
-
-    /// The other way.
-    pub fn go_forward(&mut self) {
-        if let Some(location) = self.forward.pop_back() {
-            self.back.push_back(self.shared.location());
-            self.shared.go(&location);
         }
     }
 }
@@ -264,7 +227,8 @@ impl Files {
                     open.shared = *shared;
                 }
                 if std::mem::take(&mut entry.told) {
-                    open.shared.view = "failure";
+                    open.shared.show_view("failure");
+                    open.shared.begin_history();
                 }
                 entry.state = FileState::Open(Box::new(open));
                 entry.used = self.clock;
@@ -394,7 +358,7 @@ impl Files {
             open.document = Arc::new(Document::new(open.document.path.clone(), profile));
             open.derived = Derived::default();
             open.locals = Locals::default();
-            open.shared.view = "failure";
+            open.shared.show_view("failure");
         } else {
             // One that is being decoded begins anew, with them.
             entry.fold();

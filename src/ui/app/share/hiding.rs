@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::analysis::names::hide::hide_names;
 use crate::ui::app::files::{FileEntry, FileState, OpenFile};
 use crate::ui::app::{App, Command};
-use crate::ui::session::{Changes, Document, Locals, Shared};
+use crate::ui::session::{Changes, Document, Locals};
 use crate::ui::work::{Derived, Job};
 
 impl OpenFile {
@@ -22,10 +22,8 @@ impl OpenFile {
         self.locals = Locals::default();
         self.derived = Derived::default();
         // What was typed may name what is hidden, and the other way round.
-        self.shared.filter.clear();
-        self.shared.finding = false;
-        let Shared { changes, .. } = &mut self.shared;
-        *changes = Changes::default();
+        self.shared.close_find();
+        *self.shared.changes_mut() = Changes::default();
     }
 }
 

@@ -85,39 +85,39 @@ impl App {
         }
         if let Some(bytes) = link.capacity {
             let evidence = "given with --capacity".to_owned();
-            open.shared.capacity.insert(MemorySpace::HBM, Capacity { color: MemorySpace::HBM, bytes, evidence });
+            open.shared.set_capacity(Some(Capacity { color: MemorySpace::HBM, bytes, evidence }));
         }
-        open.shared.changes.own.clone_from(&link.edits);
-        open.shared.changes.on.clone_from(&link.edits);
-        open.shared.changes.save_all(link.sets);
+        open.shared.changes_mut().own.clone_from(&link.edits);
+        open.shared.changes_mut().on.clone_from(&link.edits);
+        open.shared.changes_mut().save_all(link.sets);
         if let (Some(text), Some((program, _))) = (&link.select, document.program(open.shared.program)) {
             let rows = (0..program.buffers.len()).map(BufferId::from_index);
             let number: Option<i64> = text.parse().ok();
-            open.shared.selected = rows.into_iter().find(|b| {
+            let found = rows.into_iter().find(|b| {
                 number == Some(program.buffers.number[b.index()])
                     || (number.is_none() && program.buffer_name(*b) == *text)
             });
+            open.shared.select(found);
         }
         if let (Some(tile), Some(tiles)) =
             (link.select.as_ref().and_then(|text| text.parse::<u32>().ok()), &document.profile.tiles)
             && (tile as usize) < tiles.tile_count()
         {
-            open.shared.tiles = vec![tile];
+            open.shared.choose_tiles(vec![tile]);
         }
-        open.shared.step = link.step.or(open.shared.step);
+        open.shared.choose_step(link.step.or(open.shared.step));
         if let Some(entry) = link.view.as_deref().and_then(|id| VIEWS.shown(id, &document)) {
-            open.shared.view = entry.id;
+            open.shared.show_view(entry.id);
         }
         if let Some(filter) = link.filter {
-            open.shared.filter = filter;
-            open.shared.finding = true;
+            open.shared.find(filter);
         }
-        let program = open.shared.program;
         for pin in link.pins {
             if let Some(set) = open.shared.pin(pin.on) {
-                open.shared.pins[set] = Pin { program, ..pin };
+                open.shared.note_pin(set, pin.note);
             }
         }
+        open.shared.begin_history();
     }
 
     /// The command line that shows what is shown now. It is for a colleague, so it names the file as it is, also while

@@ -102,8 +102,7 @@ impl App {
                     hits: hits.clone(),
                     kept: &mut kept,
                 };
-                context.shared.hovered = None;
-                context.shared.cursor = None;
+                context.shared.clear_hover();
                 (entry.show)(ui, &mut context);
             });
         });

@@ -60,7 +60,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         state.began = true;
         state.open.insert(0);
     }
-    if let Some(i) = context.shared.to_finding.take() {
+    if let Some(i) = context.shared.take_finding() {
         state.open.insert(i);
         state.reveal = Some(i);
     }
@@ -73,7 +73,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, color)).wrap());
         ui.add_space(4.0);
         if link(ui, "Show it in What if", theme).clicked() {
-            context.shared.changes.on.clone_from(&plan.edits);
+            context.shared.changes_mut().on.clone_from(&plan.edits);
             context.go("whatif");
         }
         rule(ui, theme);
@@ -147,7 +147,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
             show_me(context, finding);
         }
         if !finding.edits.is_empty() && link(ui, "What if", theme).clicked() {
-            context.shared.changes.set(&finding.edits, true);
+            context.shared.changes_mut().set(&finding.edits, true);
             context.go("whatif");
         }
         if link(ui, "Copy as text", theme).clicked() {
@@ -161,7 +161,7 @@ fn show_me(context: &mut ViewContext<'_>, finding: &Finding) {
     if let Some(&buffer) = finding.buffers.first() {
         show_buffer(context, buffer, finding.color);
     } else if !finding.tiles.is_empty() {
-        context.shared.tiles.clone_from(&finding.tiles);
+        context.shared.choose_tiles(finding.tiles.clone());
         context.go("tiles");
     }
 }
@@ -173,7 +173,7 @@ fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: MemorySpa
         context.shared.choose(program, color);
     }
     context.select(buffer);
-    context.shared.range = context.data().and_then(|data| {
+    let range = context.data().and_then(|data| {
         let item = data.box_of(buffer)?;
         let (start, end) = (f64::from(item.start), f64::from(item.end) + 1.0);
         let room = ((end - start) * 0.15).max(4.0);
@@ -181,6 +181,7 @@ fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: MemorySpa
         // A buffer that lives throughout is seen whole as it is.
         (range.1 - range.0 < f64::from(data.map.points)).then_some(range)
     });
+    context.shared.zoom_to(range);
     context.go("timeline");
 }
 
@@ -265,7 +266,7 @@ fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         crate::ui::widget::controls::paint_cut(ui.painter(), at, left, &name, font, theme.accent, room);
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Link, true, format!("Show {name} {bytes}")));
         if response.hovered() {
-            context.shared.hovered = Some(buffer);
+            context.shared.hover(buffer);
         }
         if response.clicked() {
             show_buffer(context, buffer, finding.color);

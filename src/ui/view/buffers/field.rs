@@ -58,7 +58,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&BufferTab
         });
     }
     let width = ui.available_width().clamp(160.0, 560.0);
-    let edit = egui::TextEdit::singleline(&mut context.shared.filter)
+    let mut filter = context.shared.filter.clone();
+    let edit = egui::TextEdit::singleline(&mut filter)
         .id(id)
         .lock_focus(!offers.is_empty())
         .hint_text("Filter: words, size>64MiB, dtype:f32, op:/attn/, padding>50%, live@peak, -copy")
@@ -70,9 +71,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&BufferTab
         response.request_focus();
     }
     if response.has_focus() && ui.input(|i| i.key_pressed(Key::Escape)) {
-        context.shared.filter.clear();
+        context.shared.set_filter("");
     }
     if response.changed() {
+        context.shared.set_filter(filter);
         state.chosen = 0;
         state.closed = None;
     }
@@ -80,7 +82,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&BufferTab
         accepted = Some(clicked);
     }
     if let Some((word, _)) = accepted.and_then(|i| offers.get(i)) {
-        let text = &mut context.shared.filter;
+        let mut text = context.shared.filter.clone();
         let begin = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         text.truncate(begin);
         text.push_str(word);
@@ -90,13 +92,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&BufferTab
         }
         state.chosen = 0;
         to_end(ui, id, text.chars().count());
+        context.shared.set_filter(text);
         response.request_focus();
     }
     if let Some(error) = state.error(&context.shared.filter) {
         controls::cut_label(ui, error, Weight::Medium.at(size::SMALL), theme.danger, ui.available_width() - 60.0);
     }
     if !context.shared.filter.is_empty() && controls::link(ui, "Clear", theme).clicked() {
-        context.shared.filter.clear();
+        context.shared.set_filter("");
     }
 }
 

@@ -72,7 +72,7 @@ pub const VIEW: View = View {
 
 /// Asks for the filter field, in this view.
 fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = VIEW.id;
+    shared.show_view(VIEW.id);
     locals.get::<State>().field.focus = true;
 }
 
@@ -173,7 +173,7 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
         match shown.lines[line] {
             Line::Row(row) => {
                 let buffer = table.buffers[row as usize];
-                context.shared.selected = Some(buffer);
+                context.shared.select(buffer);
                 state.last_selected = Some(buffer);
                 state.selected_line = Some(line);
             }
@@ -189,7 +189,7 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
     if let Some(line) = response.hovered
         && let Line::Row(row) = shown.lines[line]
     {
-        context.shared.hovered = Some(table.buffers[row as usize]);
+        context.shared.hover(table.buffers[row as usize]);
     }
     let under = response.hovered.and_then(|line| match shown.lines[line] {
         Line::Row(row) => Some(table.buffers[row as usize]),
@@ -257,7 +257,7 @@ fn nothing(
             let words = format!("\u{201c}{term}\u{201d} matches {} alone", thousands(left as u64));
             ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
             if controls::link_sized(ui, &format!("Drop \u{201c}{term}\u{201d}"), size::BODY, theme).clicked() {
-                context.shared.filter = context.shared.filter.replacen(&term, "", 1).trim().to_owned();
+                context.shared.set_filter(context.shared.filter.replacen(&term, "", 1).trim().to_owned());
             }
         }
     });

@@ -26,7 +26,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&Arc<Buffe
         let words = ["At the peak", at_step.as_str(), "All"];
         let chosen = RowScope::ALL.iter().position(|scope| *scope == context.shared.rows).unwrap_or(0);
         if let Some(i) = segmented(ui, &words, chosen, theme) {
-            context.shared.rows = RowScope::ALL[i];
+            context.shared.list_rows(RowScope::ALL[i]);
         }
         ui.add_space(8.0);
         group_menu(ui, theme, state);
@@ -34,7 +34,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&Arc<Buffe
         copy_menu(ui, context, state);
         let hidden = context.shared.hidden.len();
         if hidden > 0 && controls::link(ui, &format!("show {} hidden", thousands(hidden as u64)), theme).clicked() {
-            context.shared.hidden.clear();
+            context.shared.show_hidden();
         }
     });
     ui.horizontal(|ui| {

@@ -128,7 +128,7 @@ fn place_link(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, name: &st
                 return;
             };
             if link(ui, &thousands(point.into()), theme).on_hover_text("Go to this step").clicked() {
-                context.shared.step = Some(point);
+                context.shared.choose_step(point);
             }
             cut_label(ui, name, Weight::Medium.at(size::SMALL), theme.text, width * 0.56);
         });

@@ -70,7 +70,7 @@ pub fn buffer_row(
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 20.0), Sense::click());
     if response.hovered() || response.has_focus() {
         ui.painter().rect_filled(rect.expand2(Vec2::new(4.0, 0.0)), 2.0, theme.hover);
-        context.shared.hovered = Some(buffer);
+        context.shared.hover(buffer);
     }
     let y = rect.center().y;
     let swatch = Rect::from_center_size(Pos2::new(rect.left() + 5.0, y), Vec2::splat(9.0));

@@ -91,7 +91,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         );
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if link(ui, &format!("all {}", thousands(count as u64)), theme).clicked() {
-                context.shared.rows = if at_peak { RowScope::Peak } else { RowScope::Step };
+                context.shared.list_rows(if at_peak { RowScope::Peak } else { RowScope::Step });
                 context.go("buffers");
             }
         });

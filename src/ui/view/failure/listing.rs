@@ -35,7 +35,7 @@ pub fn show(
         let has_buffers = !failure.allocations.is_empty() || !failure.peak_buffers.is_empty();
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if has_buffers && context.scene().is_some() && link(ui, "open Buffers", theme).clicked() {
-                context.shared.rows = RowScope::Peak;
+                context.shared.list_rows(RowScope::Peak);
                 context.go("buffers");
             }
         });

@@ -96,7 +96,7 @@ impl Panel<'_> {
         let before = x;
         self.take_input(ui, context, &response, (&mut x, steps), (&mut y, addresses), wants_all);
         if x != before {
-            context.shared.range = steps.chosen(x).map(|span| (span.lo, span.hi));
+            context.shared.zoom_to(steps.chosen(x).map(|span| (span.lo, span.hi)));
         }
         state.addresses = addresses.chosen(y);
         let window = Window { rect: plot, x, y };
@@ -136,7 +136,7 @@ impl Panel<'_> {
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
         if response.double_clicked() {
             if self.is_only {
-                context.shared.range = None;
+                context.shared.zoom_to(None);
                 state.addresses = None;
             } else {
                 outcome.zoom = true;
@@ -267,12 +267,12 @@ impl Panel<'_> {
         let buffer = largest.map(|item| item.buffer);
         if keyed.enter {
             context.shared.choose(context.shared.program, self.color);
-            context.shared.step = Some(stands);
-            context.shared.selected = buffer;
+            context.shared.choose_step(stands);
+            context.shared.select(buffer);
         }
-        context.shared.cursor = Some(stands);
+        context.shared.hover_step(stands);
         if context.shared.color == self.color {
-            context.shared.hovered = buffer;
+            context.shared.hover(buffer);
         }
         let units = context.options.units;
         let cell = grid.cell(keyed.column, keyed.row);
@@ -304,7 +304,7 @@ impl Panel<'_> {
         at: Pos2,
     ) -> Option<BufferId> {
         let point = view.window.step_at(at.x, self.data.map.points);
-        context.shared.cursor = Some(point);
+        context.shared.hover_step(point);
         let address = view.window.at(at).1.max(0.0) as u64;
         let (column, row) = grid.place_of(point, address)?;
         let cell = grid.cell(column, row);
@@ -315,15 +315,15 @@ impl Panel<'_> {
         if response.clicked_by(egui::PointerButton::Primary) {
             // Another space than the chosen one becomes the one that every view shows.
             context.shared.choose(context.shared.program, self.color);
-            context.shared.step = Some(stands);
-            context.shared.selected = largest.map(|item| item.buffer);
+            context.shared.choose_step(stands);
+            context.shared.select(largest.map(|item| item.buffer));
         }
         if response.secondary_clicked() {
             context.shared.choose(context.shared.program, self.color);
         }
         let under = largest.map(|item| item.buffer);
         if context.shared.color == self.color {
-            context.shared.hovered = under;
+            context.shared.hover(under);
         }
         if response.dragged() {
             return under;

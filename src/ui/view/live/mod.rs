@@ -81,7 +81,7 @@ fn applies(document: &Document) -> bool {
 
 /// Asks for the search field.
 fn focus_search(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = VIEW.id;
+    shared.show_view(VIEW.id);
     locals.get::<State>().focus = true;
 }
 

@@ -74,7 +74,7 @@ pub fn show(
     state.range = reach.chosen(x);
     if let Some(at) = shown.at {
         let step = step_of(at, count);
-        context.shared.cursor = Some(step);
+        context.shared.hover_step(step);
         Cursor::pointed(middle(step), theme).draw(ui.painter(), &window, &[plot]);
         if shown.is_chosen {
             choose(ui, context, step);

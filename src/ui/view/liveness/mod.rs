@@ -60,7 +60,7 @@ struct State {
 
 /// Puts the cursor into the filter of steps.
 fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = VIEW.id;
+    shared.show_view(VIEW.id);
     locals.get::<State>().focus = true;
 }
 
@@ -167,8 +167,8 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
             state.without_always = !state.without_always;
         }
         if controls::button(ui, "Peak", "P", false, theme).clicked() {
-            context.shared.step = None;
-            context.shared.compared.clear();
+            context.shared.choose_step(None);
+            context.shared.compare_none();
         }
         if state.range.is_some() && controls::button(ui, "All steps", "0", false, theme).clicked() {
             state.range = None;
@@ -182,14 +182,9 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
 /// Chooses a step, or with shift one to compare with.
 fn choose(ui: &Ui, context: &mut ViewContext<'_>, step: u32) {
     if ui.input(|input| input.modifiers.shift) {
-        match context.shared.compared.iter().position(|&other| other == step) {
-            Some(at) => {
-                context.shared.compared.remove(at);
-            }
-            None => context.shared.compared.push(step),
-        }
+        context.shared.compare_step(step);
     } else {
-        context.shared.step = Some(step);
-        context.shared.compared.clear();
+        context.shared.choose_step(step);
+        context.shared.compare_none();
     }
 }

@@ -98,7 +98,7 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, plan: &Plan) {
         cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text2, room - 110.0);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, "Open the plan", theme).clicked() {
-                context.shared.changes.on.clone_from(&plan.edits);
+                context.shared.changes_mut().on.clone_from(&plan.edits);
                 context.go("whatif");
             }
         });
@@ -151,7 +151,7 @@ pub fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<
 
 /// Goes to a finding.
 fn open(context: &mut ViewContext<'_>, i: usize) {
-    context.shared.to_finding = Some(i);
+    context.shared.ask_for_finding(i);
     context.go("advisor");
 }
 

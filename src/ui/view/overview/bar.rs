@@ -63,8 +63,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
         let words = format!("{}  {}", category.name(), context.short(bytes));
         let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.xprof.peak.0));
         if segment(ui, theme, rect, colors::slot(category), &[&words], &hover).clicked() {
-            context.shared.rows = RowScope::Peak;
-            context.shared.filter = category.name().to_lowercase();
+            context.shared.list_rows(RowScope::Peak);
+            context.shared.set_filter(category.name().to_lowercase());
             context.go("buffers");
         }
         offset += bytes.0 as f64;
@@ -128,7 +128,7 @@ fn lower_row(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, row: 
             );
             let first = format!("{name}{count}");
             if segment(ui, theme, rect, colors::slot_of_class(item.class), &[&first, &size_words], &hover).clicked() {
-                context.shared.selected = item.buffers.first().copied();
+                context.shared.select(item.buffers.first().copied());
             }
         }
     }

@@ -60,7 +60,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster
         .show(ui);
     let Some(at) = shown.at else { return };
     let step = step_of(at, count);
-    context.shared.cursor = Some(step);
+    context.shared.hover_step(step);
     let pointed = Cursor { x: f64::from(step) + 0.5, stroke: Stroke::new(1.0, theme.ink) };
     pointed.draw(ui.painter(), &window, &[rect]);
     let live = total.at(step);
@@ -72,7 +72,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster
     }
     shown.readout(ui, &lines);
     if shown.is_chosen {
-        context.shared.step = Some(step);
+        context.shared.choose_step(step);
         context.go("timeline");
     }
 }

@@ -30,7 +30,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let words = format!("open Buffers ({})", thousands(scene.space.at_peak.len() as u64));
             if link(ui, &words, theme).clicked() {
-                context.shared.rows = RowScope::Peak;
+                context.shared.list_rows(RowScope::Peak);
                 context.go("buffers");
             }
         });
@@ -105,10 +105,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
     }
     menu::show(ui, context, rect, under);
     if let Some(row) = response.chosen {
-        context.shared.selected = items[row].buffers.first().copied();
+        context.shared.select(items[row].buffers.first().copied());
     }
     if let Some(row) = response.hovered {
-        context.shared.hovered = items[row].buffers.first().copied();
+        context.shared.hover(items[row].buffers.first().copied());
     }
     if items.len() > rows {
         let rest: Bytes = items[rows..].iter().map(|item| item.bytes).sum();

@@ -191,7 +191,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
                 state.which = if i == 0 { Which::Step } else { Which::Program };
             }
             if !at_peak && link(ui, "to the peak", theme).clicked() {
-                context.shared.step = None;
+                context.shared.choose_step(None);
             }
         });
     });
@@ -249,7 +249,7 @@ fn shapes(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &
     }
     if let Some(row) = chosen.filter(|row| *row < found.groups.len()) {
         state.chosen = row;
-        context.shared.selected = found.groups[row].buffers.first().copied();
+        context.shared.select(found.groups[row].buffers.first().copied());
         state.followed = context.shared.selected;
     }
 }

@@ -123,7 +123,7 @@ pub fn show(
     }
     menu::show(ui, context, ui.max_rect(), under);
     if let Some(row) = response.hovered {
-        context.shared.hovered = groups[row].buffers.first().copied();
+        context.shared.hover(groups[row].buffers.first().copied());
     }
     response.chosen
 }

@@ -140,7 +140,7 @@ pub fn show(
     if let Some(i) = near {
         let group = &groups[i];
         painter.circle_stroke(place_of(&window, group), 6.5, Stroke::new(1.5, theme.ink));
-        context.shared.hovered = group.buffers.first().copied();
+        context.shared.hover(group.buffers.first().copied());
         egui::Tooltip::always_open(
             ui.ctx().clone(),
             ui.layer_id(),

@@ -178,7 +178,7 @@ fn choose(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles
     if response.changed() {
         match parse_tiles(memory, &tiles.over, &state.wanted) {
             Ok(tiles) => {
-                context.shared.tiles = tiles;
+                context.shared.choose_tiles(tiles);
                 state.wrong = None;
             }
             Err(words) => state.wrong = Some(words),

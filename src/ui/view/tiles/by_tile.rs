@@ -190,7 +190,7 @@ fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state:
     // Of the tiles below the pointer's pixel, the fullest: it is the one that is drawn.
     let under = shown.at.and_then(|at| highest_step(at, at + if shown.is_by_keys { 0.0 } else { pixel }, bytes));
     if let Some((whole, tile)) = under {
-        context.shared.tile_hovered = Some(tile);
+        context.shared.hover_tile(tile);
         if shown.is_chosen {
             choose(ui, context, tile);
         }
@@ -210,10 +210,10 @@ fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state:
 
 /// Chooses a tile; with Shift another one.
 fn choose(ui: &Ui, context: &mut ViewContext<'_>, tile: u32) {
-    if !ui.input(|input| input.modifiers.shift) {
-        context.shared.tiles.clear();
+    let adds = ui.input(|input| input.modifiers.shift);
+    let mut tiles = if adds { context.shared.tiles.clone() } else { Vec::new() };
+    if !tiles.contains(&tile) {
+        tiles.push(tile);
     }
-    if !context.shared.tiles.contains(&tile) {
-        context.shared.tiles.push(tile);
-    }
+    context.shared.choose_tiles(tiles);
 }

@@ -124,7 +124,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
         let (short, exact) = (context.short(value), value.exact());
         spoken = format!("{spoken}; tile {} {short}, {exact}", thousands(tile as u64));
         keys::ring_at(ui.painter(), place.expand(3.0), theme);
-        context.shared.tile_hovered = Some(tile as u32);
+        context.shared.hover_tile(tile as u32);
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     take_input(ui, context, state, &layout, &response);
@@ -139,10 +139,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     if let Some((thing, command)) = menu::of_thing(ui, context, room, under.map(thing), focused)
         && let Some(tile) = thing.shows.iter().find_map(|show| show.tile)
     {
-        choose(&mut context.shared.tiles, tile, command == 1);
+        choose(context, tile, command == 1);
     }
     let Some(tile) = under else { return };
-    context.shared.tile_hovered = Some(tile as u32);
+    context.shared.hover_tile(tile as u32);
     response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, memory, state, &layout, tile));
 }
 
@@ -155,10 +155,10 @@ fn titles(ui: &Ui, context: &mut ViewContext<'_>, layout: &Layout) {
     for &(ipu, panel) in &layout.panels {
         let response = heat_map::panel_title(ui, theme, panel, &format!("IPU {ipu}"), "Choose all tiles of");
         if response.clicked() {
-            if !ui.input(|input| input.modifiers.shift) {
-                context.shared.tiles.clear();
-            }
-            context.shared.tiles.extend((ipu * layout.per_ipu..(ipu + 1) * layout.per_ipu).map(|tile| tile as u32));
+            let adds = ui.input(|input| input.modifiers.shift);
+            let mut tiles = if adds { context.shared.tiles.clone() } else { Vec::new() };
+            tiles.extend((ipu * layout.per_ipu..(ipu + 1) * layout.per_ipu).map(|tile| tile as u32));
+            context.shared.choose_tiles(tiles);
         }
     }
 }
@@ -202,20 +202,22 @@ fn by_keys(
     let tile = *tiles.get(to)?;
     state.at = Some(tile);
     if pressed.enter {
-        choose(&mut context.shared.tiles, tile as u32, pressed.adds);
+        choose(context, tile as u32, pressed.adds);
     }
     Some((tile, layout.rect(tile)?))
 }
 
 /// Chooses a tile alone, or adds it; added once more it goes.
-fn choose(chosen: &mut Vec<u32>, tile: u32, adds: bool) {
+fn choose(context: &mut ViewContext<'_>, tile: u32, adds: bool) {
+    let mut chosen = context.shared.tiles.clone();
     match chosen.iter().position(|&other| other == tile).filter(|_| adds) {
         Some(at) => {
             chosen.remove(at);
         }
         None if adds => chosen.push(tile),
-        None => *chosen = vec![tile],
+        None => chosen = vec![tile],
     }
+    context.shared.choose_tiles(chosen);
 }
 
 /// Draws every tile.
@@ -264,21 +266,19 @@ fn sorted(tiles: &[u32]) -> Vec<u32> {
 fn take_input(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, layout: &Layout, response: &egui::Response) {
     let theme = context.theme;
     let adds = ui.input(|input| input.modifiers.shift || input.modifiers.command);
-    let chosen = &mut context.shared.tiles;
     if response.drag_started() {
         state.drag_from = ui.input(|input| input.pointer.press_origin());
     }
     if let (Some(from), Some(to)) = (state.drag_from, response.interact_pointer_pos()) {
         let frame = Rect::from_two_pos(from, to);
         if response.drag_stopped() {
-            if !adds {
-                chosen.clear();
-            }
+            let mut chosen = if adds { context.shared.tiles.clone() } else { Vec::new() };
             let inside = layout.tiles().filter(|&tile| layout.rect(tile).is_some_and(|cell| frame.intersects(cell)));
             let inside: Vec<u32> = inside.map(|tile| tile as u32).collect();
             chosen.extend(inside);
             chosen.sort_unstable();
             chosen.dedup();
+            context.shared.choose_tiles(chosen);
             state.drag_from = None;
         } else {
             ui.painter().rect(
@@ -300,8 +300,8 @@ fn take_input(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, layout:
         };
     } else if response.clicked() {
         match tile {
-            Some(tile) => choose(chosen, tile as u32, adds),
-            None => chosen.clear(),
+            Some(tile) => choose(context, tile as u32, adds),
+            None => context.shared.choose_tiles(Vec::new()),
         }
     }
 }

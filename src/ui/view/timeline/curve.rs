@@ -66,12 +66,12 @@ pub fn show(
     life(ui, context, data, places);
     let Some(at) = shown.at else { return };
     let step = step_of(at, count);
-    context.shared.cursor = Some(step);
+    context.shared.hover_step(step);
     if shown.response.double_clicked() {
-        context.shared.range = None;
+        context.shared.zoom_to(None);
     } else if shown.is_chosen {
-        context.shared.step = Some(step);
-        context.shared.selected = None;
+        context.shared.choose_step(step);
+        context.shared.select(None);
     }
     if !shown.response.dragged() {
         let pointer = shown.response.hover_pos().map(|at| window.at(at).1);

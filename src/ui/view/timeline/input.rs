@@ -30,7 +30,7 @@ pub fn take(
         None => {}
     }
     if x != places.x {
-        context.shared.range = (x != places.whole).then_some((x.lo, x.hi));
+        context.shared.zoom_to((x != places.whole).then_some((x.lo, x.hi)));
         places.x = x;
     }
 }
@@ -93,7 +93,7 @@ fn keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
     if from || to {
         let step = context.step();
         let (low, high) = context.shared.measured.unwrap_or((step, step));
-        context.shared.measured = Some(if from { (step, high.max(step)) } else { (low.min(step), step) });
+        context.shared.measure(if from { (step, high.max(step)) } else { (low.min(step), step) });
     }
     if next != 0 {
         step_to_allocation(context, data, next);
@@ -121,7 +121,7 @@ fn step_to_allocation(context: &mut ViewContext<'_>, data: &SpaceData, direction
         data.map.boxes.iter().filter(|item| key(item) < now).max_by_key(|item| key(item))
     };
     if let Some(item) = next {
-        context.shared.selected = Some(item.buffer);
-        context.shared.step = Some(item.start);
+        context.shared.select(item.buffer);
+        context.shared.choose_step(item.start);
     }
 }

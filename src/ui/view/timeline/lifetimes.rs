@@ -168,7 +168,7 @@ fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         let at_step = format!("At step {}", thousands(context.step().into()));
         let chosen = RowScope::ALL.iter().position(|scope| *scope == context.shared.rows).unwrap_or(0);
         if let Some(i) = segmented(ui, &["At the peak", &at_step, "All"], chosen, theme) {
-            context.shared.rows = RowScope::ALL[i];
+            context.shared.list_rows(RowScope::ALL[i]);
         }
         ui.label(text("by", size::SMALL, Weight::Regular, theme.text2));
         let chosen = Sort::ALL.iter().position(|sort| *sort == state.sort).unwrap_or(0);
@@ -441,18 +441,18 @@ fn one(
         );
     }
     if response.clicked() {
-        context.shared.selected = Some(buffer);
+        context.shared.select(buffer);
         state.last_selected = Some(buffer);
     }
     if response.double_clicked()
         && let Some(item) = data.box_of(buffer)
     {
-        context.shared.range = Some(map::fit_time(item, places.whole));
+        context.shared.zoom_to(map::fit_time(item, places.whole));
     }
     if response.hovered() {
-        context.shared.hovered = Some(buffer);
+        context.shared.hover(buffer);
         if let Some(at) = response.hover_pos() {
-            context.shared.cursor = Some(places.window().step_at(at.x, data.map.points));
+            context.shared.hover_step(places.window().step_at(at.x, data.map.points));
         }
     }
     let item = data.box_of(buffer).copied();
@@ -505,11 +505,11 @@ fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &Spa
             now.saturating_add_signed(by).min(count - 1)
         }
     };
-    context.shared.selected = rows.lines.get(to).and_then(|line| buffer_of(*line)).or(selected);
+    context.shared.select(rows.lines.get(to).and_then(|line| buffer_of(*line)).or(selected));
     if pressed.enter
         && let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer))
     {
-        context.shared.range = Some(map::fit_time(item, Span::new(0.0, f64::from(data.map.points.max(1)))));
+        context.shared.zoom_to(map::fit_time(item, Span::new(0.0, f64::from(data.map.points.max(1)))));
     }
 }
 

@@ -87,29 +87,29 @@ pub fn show(
     state.dragging_map = response.dragged();
     let Some(at) = response.hover_pos() else { return };
     let point = window.step_at(at.x, data.map.points);
-    context.shared.cursor = Some(point);
+    context.shared.hover_step(point);
     let slack = y.len() / f64::from(rect.height().max(1.0));
     let address = window.at(at).1;
     let hit = hit(data, point, address, slack, places.x.len() / f64::from(rect.width().max(1.0)));
     if response.double_clicked() {
         match hit {
             Some(item) => {
-                context.shared.range = Some(fit_time(&item, places.whole));
+                context.shared.zoom_to(fit_time(&item, places.whole));
                 state.addresses = Some(fit_addresses(&item, whole));
-                context.shared.selected = Some(item.buffer);
+                context.shared.select(item.buffer);
             }
             None => {
-                context.shared.range = None;
+                context.shared.zoom_to(None);
                 state.addresses = None;
             }
         }
         return;
     }
     if response.clicked() {
-        context.shared.selected = hit.map(|item| item.buffer);
+        context.shared.select(hit.map(|item| item.buffer));
     }
     let Some(item) = hit else { return };
-    context.shared.hovered = Some(item.buffer);
+    context.shared.hover(item.buffer);
     if response.dragged() {
         return;
     }

@@ -60,7 +60,7 @@ pub fn show(
     let response = ui.interact(rect, ui.scope_id().with("minimap"), Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Visible range of the program"));
     if response.double_clicked() {
-        context.shared.range = None;
+        context.shared.zoom_to(None);
     } else if response.dragged() {
         let by = f64::from(response.drag_delta().x / rect.width()) * places.whole.len();
         let from = response.interact_pointer_pos().map_or(0.0, |p| p.x) - response.drag_delta().x;
@@ -71,13 +71,13 @@ pub fn show(
         } else {
             places.x.moved(by, places.whole)
         };
-        context.shared.range = Some((span.lo, span.hi));
+        context.shared.zoom_to((span.lo, span.hi));
     } else if response.clicked()
         && let Some(pos) = response.interact_pointer_pos()
     {
         let middle = window.x_at(pos.x);
         let half = places.x.len() / 2.0;
         let span = Span::new(middle - half, middle + half).kept_in(places.whole);
-        context.shared.range = Some((span.lo, span.hi));
+        context.shared.zoom_to((span.lo, span.hi));
     }
 }

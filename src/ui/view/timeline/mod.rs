@@ -263,8 +263,8 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Optio
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if controls::button(ui, "Peak", "P", false, theme).clicked() {
-                context.shared.step = None;
-                context.shared.selected = None;
+                context.shared.choose_step(None);
+                context.shared.select(None);
             }
             if controls::button(ui, "All", "0", false, theme).clicked() {
                 asked = Some(Asked::All);

@@ -52,8 +52,8 @@ pub fn show(ui: &Ui, context: &mut ViewContext<'_>, data: &SpaceData, places: &P
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Pin {number} on {words}")));
         if response.clicked() {
             match pin.on {
-                PinOn::Step(step) => context.shared.step = Some(step),
-                PinOn::Buffer(_) => context.shared.selected = buffer,
+                PinOn::Step(step) => context.shared.choose_step(step),
+                PinOn::Buffer(_) => context.shared.select(buffer),
             }
         }
         response.on_hover_text(words);

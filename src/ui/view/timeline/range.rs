@@ -66,9 +66,9 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, view: &mut View, data: &SpaceDat
     let response = ui.interact(places.axis, ui.scope_id().with("measure"), Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Drag to measure a range of steps"));
     if response.clicked() {
-        context.shared.measured = None;
+        context.shared.measure(None);
         if let Some(at) = response.interact_pointer_pos() {
-            context.shared.step = Some(point_at(at.x));
+            context.shared.choose_step(point_at(at.x));
         }
     }
     let everything = places.curve.union(places.map).union(places.lifetimes);
@@ -86,7 +86,7 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, view: &mut View, data: &SpaceDat
     if let (Some(from), Some(at)) = (view.measure.from, at) {
         let to = point_at(at.x);
         if to != from {
-            context.shared.measured = Some((from.min(to), from.max(to)));
+            context.shared.measure((from.min(to), from.max(to)));
         }
     }
     if response.hovered() {
@@ -118,7 +118,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &Ran
         ui.label(text(&head, size::BODY, Weight::SemiBold, theme.text));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, "Close", theme).clicked() {
-                context.shared.measured = None;
+                context.shared.measure(None);
             }
             if link(ui, "Copy", theme).clicked() {
                 context.actions.push(Action::Copy(words(context, groups, stats)));
@@ -140,7 +140,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &Ran
         ui.label(text("Peak inside", size::SMALL, Weight::Regular, theme.text2));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, &format!("step {}", thousands(stats.peak_point.into())), theme).clicked() {
-                context.shared.step = Some(stats.peak_point);
+                context.shared.choose_step(stats.peak_point);
             }
             ui.label(text(context.short(stats.peak), size::SMALL, Weight::SemiBold, theme.text));
         });

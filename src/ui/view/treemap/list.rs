@@ -176,14 +176,14 @@ pub fn show(
     }
     menu::show(&ui, context, place, answer.hovered.and_then(at));
     if let Some(buffer) = answer.hovered.and_then(at) {
-        context.shared.hovered = Some(buffer);
+        context.shared.hover(buffer);
     }
     if let Some(buffer) = answer.chosen.and_then(at) {
-        context.shared.selected = Some(buffer);
+        context.shared.select(buffer);
         (state.followed, state.selected) = (Some(buffer), answer.chosen);
     }
     if let Some(buffer) = answer.opened.and_then(at) {
-        context.shared.selected = Some(buffer);
+        context.shared.select(buffer);
         context.go("timeline");
     }
 }

@@ -174,7 +174,7 @@ fn update(context: &mut ViewContext<'_>, state: &mut State) {
 
 /// Goes to a node: back and forward find it again by its names.
 fn go(context: &mut ViewContext<'_>, state: &mut State, node: usize) {
-    context.shared.tree.path = state.tree.path(node);
+    context.shared.go_in_tree(state.tree.path(node));
     state.root = node;
 }
 
@@ -210,8 +210,7 @@ fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         let words: Vec<&str> = TreeKind::ALL.iter().map(|kind| kind.name()).collect();
         let chosen = TreeKind::ALL.iter().position(|kind| *kind == context.shared.tree.kind).unwrap_or(0);
         if let Some(i) = segmented(ui, &words, chosen, theme) {
-            context.shared.tree.kind = TreeKind::ALL[i];
-            context.shared.tree.path.clear();
+            context.shared.divide_tree(TreeKind::ALL[i]);
         }
         ui.add_space(8.0);
         if toggle(ui, state.fold, "Fold layers", theme) {
@@ -304,7 +303,7 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut 
         return;
     }
     if let Some(node) = answer.hovered.filter(|_| answer.rest == 0) {
-        context.shared.hovered = tree.largest(scene.program, node);
+        context.shared.hover(tree.largest(scene.program, node));
         let whole = tree.nodes.first().map_or(Bytes::ZERO, |node| node.bytes);
         let cell = cell_of(&tree, node, plot);
         answer.response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, scene, state, &cell, whole));
@@ -317,10 +316,10 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut 
         // Nothing is below a leaf: it is selected instead.
         if tree.nodes.get(node).is_some_and(|node| node.children.is_empty()) {
             state.icicle.go(state.root);
-            context.shared.selected = tree.largest(scene.program, node);
+            context.shared.select(tree.largest(scene.program, node));
         } else {
             go(context, state, node);
-            context.shared.selected = None;
+            context.shared.select(None);
         }
     }
 }
@@ -395,7 +394,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
     if let Some(cell) = &keyed.cell {
         spoken = format!("{spoken}; {}", words_of(context, scene, state, cell, whole));
         keys::ring_at(&painter, cell.rect, theme);
-        context.shared.hovered = cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node));
+        context.shared.hover(cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     if let Some(selected) = context.shared.selected
@@ -421,10 +420,10 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
     let Some(cell) = under else { return };
     painter.rect_stroke(cell.rect, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
     let largest = cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node));
-    context.shared.hovered = largest;
+    context.shared.hover(largest);
     if response.double_clicked() {
         if let Some(buffer) = cell.buffer {
-            context.shared.selected = Some(buffer);
+            context.shared.select(buffer);
             context.go("timeline");
         }
     } else if response.clicked_by(egui::PointerButton::Primary) {
@@ -436,11 +435,11 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
 /// Goes into a part, or selects the buffer that it is.
 fn enter(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, cell: &Cell) {
     if cell.buffer.is_some() || state.tree.nodes[cell.node].children.is_empty() && state.root == cell.node {
-        context.shared.selected = cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node));
+        context.shared.select(cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
     } else {
         state.at = None;
         go(context, state, cell.node);
-        context.shared.selected = None;
+        context.shared.select(None);
     }
 }
 

@@ -37,7 +37,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, result: &WhatIfResult) {
         paint_cut(ui.painter(), at, Align2::LEFT_CENTER, &name, font.clone(), theme.text, room);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("At the peak: {name} {bytes}")));
         if response.hovered() {
-            context.shared.hovered = Some(row.buffer);
+            context.shared.hover(row.buffer);
         }
         if response.clicked() {
             context.select(row.buffer);

@@ -76,7 +76,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
             let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
             ui.horizontal(|ui| {
                 if toggle(ui, on, &words, theme) {
-                    context.shared.changes.set(&finding.edits, !on);
+                    context.shared.changes_mut().set(&finding.edits, !on);
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
                 let room = ui.available_width() - galley.size().x - 12.0;
@@ -158,7 +158,7 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
     if response.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter)) && !state.words.trim().is_empty() {
         match state.words.parse::<Edit>() {
             Ok(edit) => {
-                let changes = &mut context.shared.changes;
+                let changes = context.shared.changes_mut();
                 if !changes.own.contains(&edit) {
                     changes.own.push(edit.clone());
                 }
@@ -183,7 +183,7 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
         ui.horizontal(|ui| {
             let on = context.shared.changes.are_on(std::slice::from_ref(&edit));
             if toggle(ui, on, &edit.to_string(), theme) {
-                context.shared.changes.set(std::slice::from_ref(&edit), !on);
+                context.shared.changes_mut().set(std::slice::from_ref(&edit), !on);
             }
             let room = ui.available_width() - 60.0;
             cut_label(ui, &edit.to_string(), Weight::Mono.at(size::SMALL), theme.text, room);
@@ -195,8 +195,8 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
         });
     }
     if let Some(edit) = gone {
-        context.shared.changes.set(std::slice::from_ref(&edit), false);
-        context.shared.changes.own.retain(|e| *e != edit);
+        context.shared.changes_mut().set(std::slice::from_ref(&edit), false);
+        context.shared.changes_mut().own.retain(|e| *e != edit);
     }
     ui.add_space(10.0);
 }
@@ -215,11 +215,11 @@ fn buttons(
         if let Some(plan) = plan
             && button(ui, "Take the plan", "", false, theme).clicked()
         {
-            context.shared.changes.on.clone_from(&plan.edits);
+            context.shared.changes_mut().on.clone_from(&plan.edits);
         }
         if !context.shared.changes.on.is_empty() {
             if button(ui, "All off", "", false, theme).clicked() {
-                context.shared.changes.on.clear();
+                context.shared.changes_mut().on.clear();
             }
             if let Some(result) = result
                 && button(ui, "Copy as text", "", false, theme).clicked()

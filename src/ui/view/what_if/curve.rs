@@ -65,7 +65,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     let pointed = Cursor { x: f64::from(event) + 0.5, stroke: Stroke::new(1.5, theme.ink) };
     pointed.draw(ui.painter(), &window, &[window.rect]);
     if let Some(&point) = result.memory.points.get(event as usize) {
-        context.shared.cursor = Some(point);
+        context.shared.hover_step(point);
     }
     let value = |curve: &[u64]| curve.get(event as usize).copied().unwrap_or(0);
     let (now, was) = (value(&result.curve_after), value(&result.curve_before));

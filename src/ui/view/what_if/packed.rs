@@ -113,7 +113,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     }
     let Some(piece) = response.hover_pos().and_then(|pos| places.at(result, pos)) else { return };
     let Some(buffer) = buffer_of(result, piece.block) else { return };
-    context.shared.hovered = Some(buffer);
+    context.shared.hover(buffer);
     ui.painter().rect_stroke(piece.rect, 0.0, egui::Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
     if response.clicked() {
         context.select(buffer);

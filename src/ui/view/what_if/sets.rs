@@ -44,7 +44,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
         let is_on = context.shared.changes.on == set.edits;
         ui.horizontal(|ui| {
             if link_sized(ui, &set.name, size::BODY, theme).clicked() {
-                context.shared.changes.take(set);
+                context.shared.changes_mut().take(set);
             }
             if is_on {
                 ui.label(text("on", size::SMALL, Weight::SemiBold, theme.accent));
@@ -60,7 +60,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
         cut_label(ui, &words.join("; "), Weight::Mono.at(size::SMALL), theme.text2, room);
     }
     if let Some(i) = gone {
-        context.shared.changes.saved.remove(i);
+        context.shared.changes_mut().saved.remove(i);
     }
     if !context.shared.changes.saved.is_empty() {
         ui.add_space(10.0);
@@ -84,7 +84,7 @@ fn field(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Name of this set"));
         let entered = response.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
         if button(ui, "Save set", "", false, theme).clicked() || entered {
-            let changes = &mut context.shared.changes;
+            let changes = context.shared.changes_mut();
             let name_now = match name.trim() {
                 "" => format!("Set {}", changes.saved.len() + 1),
                 name => name.to_owned(),
