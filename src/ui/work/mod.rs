@@ -11,7 +11,7 @@ mod what_if_result;
 pub use deferred::{DeferredPicture, Sheet};
 pub use derived::{Derived, SpaceData};
 pub use finding::{Hits, Lit};
-pub use job::{Job, Work};
+pub use job::{FailedJob, FailedJobs, Job, Work};
 pub use related::{Related, RelatedToBuffer, RelatedToStep};
 pub use tile_variables::{TileVariables, read_tile_variables};
 pub use what_if_result::{PeakGroup, WhatIfResult};
