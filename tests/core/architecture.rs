@@ -13,6 +13,9 @@ const MAX_LINES: usize = 700;
 /// Files that may import each other in a circle at most.
 const MAX_CIRCLE: usize = 3;
 
+/// Modules with folders of their own below them whose files still know the module above: no other may become one.
+const ONE_SUBJECT: &[&str] = &["advisor/", "decode/poplar/", "ui/app/"];
+
 /// Folder of `src/`, and the folders it may import from.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("source", &[]),
@@ -118,7 +121,8 @@ fn no_circle_leads_through_more_than_one_module() {
     // A module and the files of its own folder are one subject, told in several files.
     let wide = |circle: &&Vec<String>| {
         let folder = |file: &String| file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-        circle.iter().map(folder).collect::<std::collections::BTreeSet<_>>().len() > 1
+        let is_one = ONE_SUBJECT.iter().any(|room| circle.iter().all(|file| file.starts_with(room)));
+        !is_one && circle.iter().map(folder).collect::<std::collections::BTreeSet<_>>().len() > 1
     };
     let wrong: Vec<_> = circles.iter().filter(wide).map(|circle| circle.join("\n  ")).collect();
     assert!(wrong.is_empty(), "{} circles:\n  {}", wrong.len(), wrong.join("\n\n  "));
@@ -196,7 +200,12 @@ fn circles_are_found() {
 fn only_the_window_knows_egui() {
     for path in source_files(&root().join("src")) {
         let name = relative(&path);
-        if name.starts_with("ui/") || name == "lib.rs" || name == "cli.rs" || name == "main.rs" {
+        if name.starts_with("ui/")
+            || name.starts_with("cli/")
+            || name == "lib.rs"
+            || name == "cli.rs"
+            || name == "main.rs"
+        {
             continue;
         }
         let text = fs::read_to_string(&path).expect("readable");
