@@ -1,7 +1,7 @@
 //! Benchmark of the advisor and the packers.
 //!
 //! `cargo bench --bench advisor -- FILE.hlo.pb…`. Without a file it runs on the `:`-separated paths in `HIGHWATER_BENCH`,
-//! or else on the largest HLO proto in the samples and the shared collection.
+//! or else on the largest HLO proto in the samples and in `HIGHWATER_PROFILES`.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 use highwater::model::MemorySpace;
@@ -76,10 +76,11 @@ fn main() {
     }
 }
 
-/// The largest HLO proto in the samples and in the shared collection beside the checkout.
+/// The largest HLO proto in the samples and in the collection named by `HIGHWATER_PROFILES`.
 fn largest() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = vec![root.join("sample_profiles"), root.join("../shared/profiles")];
+    let mut folders = vec![root.join("sample_profiles")];
+    folders.extend(std::env::var_os("HIGHWATER_PROFILES").map(PathBuf::from));
     let mut best = (0, None);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -1,6 +1,6 @@
 //! Benchmark of reading, decoding and analysing a file: wall time, CPU time and peak memory, each run in a new process.
 //!
-//! `cargo bench --bench open -- FILE.hlo.pb…` (default: the largest HLO proto in the samples and the shared collection).
+//! `cargo bench --bench open -- FILE.hlo.pb…` (default: the largest HLO proto in the samples and in `HIGHWATER_PROFILES`).
 //! For comparison, `PYTHON_PROTOBUF` may name a Python with `tensorflow`, which parses the file with Google's protobuf,
 //! and `PYTHON_XPROF` a Python with `xprof`, which converts it.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
@@ -162,10 +162,11 @@ fn yardstick(variable: &str, script: &str, path: &Path) -> Option<f64> {
     number
 }
 
-/// The largest HLO proto in the samples and in the shared collection beside the checkout.
+/// The largest HLO proto in the samples and in the collection named by `HIGHWATER_PROFILES`.
 fn largest() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = vec![root.join("sample_profiles"), root.join("../shared/profiles")];
+    let mut folders = vec![root.join("sample_profiles")];
+    folders.extend(std::env::var_os("HIGHWATER_PROFILES").map(PathBuf::from));
     let mut best = (0, None);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

@@ -141,7 +141,7 @@ impl Derived {
         if self.what_if_job.as_ref().is_none_or(|(of, _)| *of != key) {
             let (document, edits) = (Arc::clone(document), edits.to_vec());
             let job = Job::start(work, "what if", move || {
-                WhatIfResult::new(&document, program, memory, &edits).map(Arc::new)
+                Some(Arc::new(document.scene(program, MemorySpace::HBM)?.what_if_result(memory, &edits)))
             });
             self.what_if_job = Some((key, job));
         }

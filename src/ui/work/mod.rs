@@ -6,12 +6,11 @@ mod job;
 mod related;
 mod search;
 mod tile_variables;
-mod what_if_result;
 
+pub use crate::analysis::what_if::{PeakGroup, WhatIfResult};
 pub use deferred::{DeferredPicture, Sheet};
 pub use derived::{Derived, SpaceData};
 pub use job::{Job, Work};
 pub use related::{Related, RelatedToBuffer, RelatedToStep};
 pub use search::{Hits, Lit};
 pub use tile_variables::{TileVariables, read_tile_variables};
-pub use what_if_result::{PeakGroup, WhatIfResult};

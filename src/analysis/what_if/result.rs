@@ -1,15 +1,16 @@
-//! The result of a what-if evaluation with everything its view draws, computed on a worker.
+//! The result of a what-if evaluation with everything a view draws: curves by class, blocks, what stands at the peak.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::edit::Edit;
+use super::memory::{Memory, Role};
+use super::outcome::{Depth, Outcome};
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::names::scope;
-use crate::analysis::packing;
 use crate::analysis::span_index::SpanIndex;
-use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
+use crate::analysis::{ProgramAnalysis, packing};
 use crate::model::{BufferId, Bytes, Program};
-use crate::ui::session::Document;
 
 /// Buffers live at the peak with the same name, repeated layers folded into one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,10 +94,9 @@ impl Blocks {
 }
 
 impl WhatIfResult {
-    /// Evaluates changes; `None` if the document has no such program.
+    /// Evaluates changes on the memory of a program.
     #[must_use]
-    pub fn new(document: &Document, program: usize, memory: Arc<Memory>, edits: &[Edit]) -> Option<Self> {
-        let (model, analysis) = document.program(program)?;
+    pub fn new(model: &Program, analysis: &ProgramAnalysis, memory: Arc<Memory>, edits: &[Edit]) -> Self {
         let before = memory.evaluate(model, &[], Depth::Verdict);
         let after = memory.evaluate(model, edits, Depth::Packed);
         let curve_before = memory.curve(&before);
@@ -125,7 +125,7 @@ impl WhatIfResult {
         let over = (count(&curve_before), count(&curve_after));
         let at_peak = groups_at_peak(model, known, &memory, &after);
         let blocks = Blocks::new(&memory, &after, &classes);
-        Some(Self {
+        Self {
             memory,
             before,
             after,
@@ -137,7 +137,7 @@ impl WhatIfResult {
             over,
             at_peak,
             blocks,
-        })
+        }
     }
 
     /// Class of a family.
