@@ -385,7 +385,7 @@ impl App {
             Command::CopyPicture => self.copy_picture(),
             Command::SavePicture => self.save_picture(),
             Command::IntoView => keys::next_field(&self.ctx),
-            Command::Menu => keys::ask_for_menu(&self.ctx),
+            Command::Menu => keys::request_menu(&self.ctx),
             Command::Help => self.help = !self.help,
             Command::Link => {
                 if let Some(link) = self.link() {
