@@ -82,7 +82,7 @@ impl DumpName {
     }
 }
 
-/// Files in the folder of `path` that belong to the same module or to the run as a whole (see [`is_about_the_run`]).
+/// Files in the folder of `path` that belong to the same module or to the run as a whole (see [`is_run_file`]).
 /// Sorted by path; empty if the folder cannot be read.
 #[must_use]
 pub fn siblings_of(path: &Path) -> Vec<PathBuf> {
@@ -103,7 +103,7 @@ pub fn siblings_of(path: &Path) -> Vec<PathBuf> {
             }
             match (&own, DumpName::parse(other)) {
                 (Some(own), Some(other)) => own.stem == other.stem || own.module == other.module,
-                (Some(_), None) => is_about_the_run(other),
+                (Some(_), None) => is_run_file(other),
                 (None, _) => false,
             }
         })
@@ -116,7 +116,7 @@ pub fn siblings_of(path: &Path) -> Vec<PathBuf> {
 
 /// Whether a file name is that of an error text, a log or run statistics (`*.stats.json`).
 #[must_use]
-pub fn is_about_the_run(name: &str) -> bool {
+pub fn is_run_file(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [".err.txt", ".err", ".log", ".stderr", ".stats.json"].iter().any(|end| name.ends_with(end))
         || name == "error.txt"

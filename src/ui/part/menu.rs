@@ -173,7 +173,7 @@ fn open(ui: &Ui, context: &mut ViewContext<'_>, rect: Rect, under: Option<What>,
         *context.locals.get::<Target>() = Target { what: under, ..Target::default() };
         return true;
     }
-    let Some((what, place)) = by_key.filter(|_| keys::is_menu_asked(ui.ctx())) else { return false };
+    let Some((what, place)) = by_key.filter(|_| keys::take_menu_request(ui.ctx())) else { return false };
     let at = place.intersect(rect);
     let at = if at.is_positive() { at.center() } else { rect.center() };
     let back = ui.memory(egui::Memory::focused);
