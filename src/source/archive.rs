@@ -374,16 +374,16 @@ impl Skipped {
     fn notes(&self) -> Vec<String> {
         let truncated = format!("only the first {MAX_STREAM} unpacked bytes of the archive were read");
         [
-            (self.links, "links"),
-            (self.special, "entries that are not regular files"),
-            (self.paths, "entries with unsafe or invalid paths"),
-            (self.names, "entries with a damaged or overlong name header"),
-            (self.encrypted, "encrypted entries"),
-            (self.damaged, "damaged entries"),
+            (self.links, "link", "links"),
+            (self.special, "entry that is not a regular file", "entries that are not regular files"),
+            (self.paths, "entry with an unsafe or invalid path", "entries with unsafe or invalid paths"),
+            (self.names, "entry with a damaged or overlong name", "entries with damaged or overlong names"),
+            (self.encrypted, "encrypted entry", "encrypted entries"),
+            (self.damaged, "damaged entry", "damaged entries"),
         ]
         .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what} in the archive were skipped"))
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, one, many)| format!("skipped in the archive: {count} {}", if count == 1 { one } else { many }))
         .chain(self.is_truncated.then_some(truncated))
         .collect()
     }
