@@ -139,6 +139,9 @@ fn rename_failure(failure: &mut Failure, names: &Names) {
         *path = names.file(path);
     }
     failure.process = failure.process.as_deref().map(|text| names.scope(text));
+    for process in &mut failure.processes {
+        *process = names.scope(process);
+    }
     failure.source = names.file(&failure.source);
     "(the text is hidden with the names)".clone_into(&mut failure.message);
 }
