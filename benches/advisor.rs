@@ -4,6 +4,7 @@
 //! the largest HLO proto of the samples and the collection.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
+use highwater::model::MemorySpace;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use highwater::advisor::advise;
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::packing::{Families, Order, fallback, online};
 use highwater::analysis::what_if::{Arguments, Depth, Edit, Memory};
-use highwater::decode::open_path;
+use highwater::open::open_path;
 use highwater::source::Progress;
 
 const RUNS: usize = 9;
@@ -38,7 +39,7 @@ fn bench(path: &Path) {
     let analysis = ProfileAnalysis::new(&profile);
     println!("{}", path.display());
     if let (Some(program), Some(own)) = (profile.programs.first(), analysis.programs.first())
-        && let Some(space) = own.space(0)
+        && let Some(space) = own.space(MemorySpace::HBM)
         && let Some(families) = space.xprof.trace.and_then(|trace| Families::new(program, trace))
     {
         let blocks = families.blocks();

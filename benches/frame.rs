@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, Rect, TouchPhase, Vec2};
-use highwater::ui::app::{App, Place, Source};
+use highwater::open::Target;
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::{Options, ThemeChoice};
 
 const SIZE: Vec2 = Vec2::new(1600.0, 1000.0);
@@ -22,8 +23,8 @@ fn main() {
         return;
     };
     let source = match file.parse::<usize>() {
-        Ok(buffers) => Source::Bytes(format!("{buffers} buffers"), synthetic::program(buffers).into()),
-        Err(_) => Source::Path(PathBuf::from(&file)),
+        Ok(buffers) => Target::Bytes(format!("{buffers} buffers"), synthetic::program(buffers).into()),
+        Err(_) => Target::Path(PathBuf::from(&file)),
     };
     let ctx = egui::Context::default();
     let options = Options { theme: ThemeChoice::Light, ..Options::default() };
@@ -62,8 +63,8 @@ fn frame(ctx: &egui::Context, app: &mut App, time: f64, events: Vec<Event>) -> (
 }
 
 fn measure(ctx: &egui::Context, app: &mut App, view: &str) {
-    app.place = Some(Place { view: Some(view.to_owned()), ..Place::default() });
-    app.go_to_place();
+    app.link = Some(DeepLink { view: Some(view.to_owned()), ..DeepLink::default() });
+    app.follow_link();
     let begin = Instant::now();
     frame(ctx, app, 1.0, Vec::new());
     while app.is_busy() {

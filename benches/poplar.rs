@@ -20,7 +20,7 @@ fn main() {
         return;
     };
     let begin = Instant::now();
-    let profile = match highwater::decode::open_path(Path::new(&path), &Progress::default()) {
+    let profile = match highwater::open::open_path(Path::new(&path), &Progress::default()) {
         Ok(profile) => profile,
         Err(error) => {
             println!("{path}: {error}");

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use highwater::decode;
+use highwater::open;
 use highwater::source::Progress;
 
 const RUNS: usize = 7;
@@ -59,7 +59,7 @@ fn main() {
         && flag == "--once"
     {
         let start = Instant::now();
-        let profile = decode::open_path(path.as_ref(), &Progress::default()).expect("a log");
+        let profile = open::open_path(path.as_ref(), &Progress::default()).expect("a log");
         let (wall, cpu) = (start.elapsed(), processor_time());
         assert_eq!(profile.failures.len(), 1, "the message in the middle");
         println!("{} {} {}", wall.as_micros(), cpu.as_micros(), peak_memory());

@@ -8,7 +8,7 @@ use std::time::Instant;
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::map::MemoryMap;
 use highwater::analysis::table::{BufferTable, Column, Filter, Key, Order, arrange};
-use highwater::decode;
+use highwater::open;
 use highwater::source::{Input, Progress};
 
 fn main() {
@@ -19,7 +19,7 @@ fn main() {
     let Ok(input) = Input::from_bytes("made", synthetic::program(buffers).into()) else { return };
     let timed = |what: &str, begin: Instant| println!("{what}: {:.1} ms", begin.elapsed().as_secs_f64() * 1e3);
     let begin = Instant::now();
-    let Ok(profile) = decode::open_input(&input, &Progress::default()) else { return };
+    let Ok(profile) = open::open_input(&input, &Progress::default()) else { return };
     timed("read", begin);
     let begin = Instant::now();
     let analysis = ProfileAnalysis::new(&profile);

@@ -4,6 +4,7 @@ pub mod analysis;
 pub mod decode;
 pub mod export;
 pub mod model;
+pub mod open;
 pub mod source;
 #[cfg(feature = "window")]
 pub mod ui;

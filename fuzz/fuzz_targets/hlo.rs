@@ -4,6 +4,8 @@
 use highwater::analysis::ProfileAnalysis;
 use highwater::decode;
 use highwater::export::report::{self, Format, Options};
+use highwater::open;
+use highwater::open;
 use highwater::source::{Input, Progress};
 use libfuzzer_sys::fuzz_target;
 
@@ -13,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     if !decode::hlo::recognises(input.head()) {
         return;
     }
-    let Ok(profile) = decode::open_input(&input, &Progress::default()) else { return };
+    let Ok(profile) = open::open_input(&input, &Progress::default()) else { return };
     let analysis = ProfileAnalysis::new(&profile);
     let options = Options { top: 20, curve: true, buffers: true, ..Options::default() };
     let report = report::build(&[(&profile, &analysis)], &[], &options);

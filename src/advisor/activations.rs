@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::case::{AtPeak, Case, Total};
 use super::finding::{ChangesResults, Finding};
+use crate::analysis::names::pass::jvp_scope;
 use crate::analysis::what_if::Edit;
-use crate::analysis::what_if::names::pass_of;
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -65,13 +65,13 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether a name is of the forward pass of a differentiated function.
 fn is_activation(name: &str) -> bool {
-    pass_of(name).is_some_and(|pass| !pass.is_backward)
+    jvp_scope(name).is_some_and(|jvp| !jvp.is_backward)
 }
 
 fn by_scope<'a>(case: &'a Case<'_>, held: &[&AtPeak]) -> Vec<(&'a str, (u64, usize))> {
     let mut scopes: BTreeMap<&str, (u64, usize)> = BTreeMap::new();
     for t in held {
-        let scope = pass_of(case.name(t.family)).map_or("", |pass| pass.scope);
+        let scope = jvp_scope(case.name(t.family)).map_or("", |jvp| jvp.scope);
         let entry = scopes.entry(scope).or_default();
         entry.0 = entry.0.saturating_add(t.size);
         entry.1 += 1;

@@ -1,12 +1,12 @@
 //! What rules about one program look at: its memory ready for changes, what stands at the peak, and helpers that fill
 //! a finding with recomputed numbers.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::finding::{Finding, Severity};
 use crate::analysis::packing::FALLBACK_SHARE;
 use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
-use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
+use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis};
 use crate::model::{BufferId, Bytes, Device, Program, ShapeNode, percent, thousands};
 
 /// The page most rules rest on.
@@ -28,7 +28,7 @@ pub struct Case<'a> {
     /// The device.
     pub device: &'a Device,
     /// The space, ready for changes.
-    pub memory: Memory,
+    pub memory: Arc<Memory>,
     /// The unchanged program.
     pub before: Outcome,
     /// Temporaries at the peak, largest first.
@@ -49,21 +49,11 @@ pub struct AtPeak {
 }
 
 impl<'a> Case<'a> {
-    /// Prepares the HBM of a program, against another capacity than the device's where one is given; `None` where it
-    /// has none.
+    /// Prepares the HBM of a program, against another capacity than the device's where one is given.
     #[must_use]
-    pub fn new(
-        row: usize,
-        program: &'a Program,
-        analysis: &'a ProgramAnalysis,
-        device: &'a Device,
-        capacity: Option<Bytes>,
-    ) -> Option<Self> {
-        let space = analysis.space(0)?;
-        let mut memory = Memory::new(program, analysis, space, device);
-        if let Some(bytes) = capacity {
-            memory.capacity = Some(bytes.0);
-        }
+    pub fn new(row: usize, scene: Scene<'a>, capacity: Option<Bytes>) -> Self {
+        let Scene { program, analysis, space, device, .. } = scene;
+        let memory = scene.memory_against(capacity);
         let before = memory.evaluate(program, &[], Depth::Verdict);
         let at = before.peak_event;
         let mut peak: Vec<AtPeak> = memory
@@ -75,7 +65,7 @@ impl<'a> Case<'a> {
             .map(|(i, family)| AtPeak { family: i, buffer: family.root, size: family.size })
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
-        Some(Self { row, program, analysis, space, device, memory, before, peak, largest_batch: OnceLock::new() })
+        Self { row, program, analysis, space, device, memory, before, peak, largest_batch: OnceLock::new() }
     }
 
     /// Allocated bytes.
@@ -200,7 +190,7 @@ impl<'a> Case<'a> {
     /// Framework's name of a temporary.
     #[must_use]
     pub fn name(&self, family: usize) -> &str {
-        self.memory.names.of(family)
+        self.memory.family_name(family)
     }
 
     /// The array a buffer holds.

@@ -3,7 +3,7 @@
 use super::finding::{ChangesResults, Finding, Severity};
 use super::remedies::remedies;
 use super::{Rule, Subject};
-use crate::model::{Bytes, Failure, FailureKind};
+use crate::model::{Bytes, Failure, FailureKind, MemorySpace};
 
 /// The rules.
 pub const RULES: &[Rule] = &[
@@ -107,7 +107,7 @@ fn cores(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 fn scoped_vmem(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (row, failure) in errors(subject, &[FailureKind::TpuScopedVmem]) {
         let mut finding = critical("scoped_vmem", ERROR_1001, subject, row);
-        finding.color = 1;
+        finding.color = MemorySpace::VMEM;
         let (used, limit) = (failure.bytes("used"), failure.bytes("capacity"));
         finding.title = match (used, limit) {
             (Some(used), Some(limit)) => {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::analysis::what_if::Edit;
-use crate::model::{BufferId, Bytes};
+use crate::model::{BufferId, Bytes, MemorySpace};
 
 /// Something to change, or to know.
 #[derive(Debug, Clone, Default)]
@@ -35,7 +35,7 @@ pub struct Finding {
     /// Out-of-memory message of the profile it is about; its remedies are [`Self::advice`].
     pub failure: Option<usize>,
     /// Memory space it is about (colour).
-    pub color: i64,
+    pub color: MemorySpace,
     /// The evidence: buffers of that program, largest first.
     pub buffers: Vec<BufferId>,
     /// The evidence on an IPU: tiles.

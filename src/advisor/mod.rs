@@ -31,7 +31,7 @@ pub use finding::{ChangesResults, Finding, Severity};
 pub use plan::Plan;
 
 use crate::analysis::ProfileAnalysis;
-use crate::model::{Bytes, Profile};
+use crate::model::{Bytes, MemorySpace, Profile};
 
 /// What a rule about a whole profile looks at: a profile and its analysis.
 #[derive(Debug, Clone, Copy)]
@@ -120,9 +120,8 @@ pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: O
     for rule in RULES.iter().copied().flatten() {
         (rule.run)(&subject, &mut findings);
     }
-    let programs = profile.programs.iter().zip(&analysis.programs).enumerate();
-    let cases: Vec<Case<'_>> = programs
-        .filter_map(|(row, (program, analysis))| Case::new(row, program, analysis, &profile.device, capacity))
+    let cases: Vec<Case<'_>> = (0..profile.programs.len())
+        .filter_map(|row| Some(Case::new(row, analysis.scene(profile, row, MemorySpace::HBM)?, capacity)))
         .collect();
     for case in &cases {
         let found: Vec<Vec<Finding>> = PROGRAM_RULES

@@ -2,20 +2,17 @@
 
 use super::case::Case;
 use super::finding::{ChangesResults, Finding, Severity};
-use crate::model::{Bytes, InstructionId, Opcode, percent};
+use crate::model::{Bytes, InstructionId, MemorySpace, Opcode, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "scoped_vmem";
-
-/// Colour of VMEM.
-const VMEM: i64 = 1;
 
 /// Share of VMEM above which a kernel is named.
 const SHARE: f64 = 0.75;
 
 /// Looks at the scratch that kernels say they use.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
-    let Some(capacity) = case.device.capacity(VMEM).map(|c| c.bytes.0).filter(|&c| c > 0) else { return };
+    let Some(capacity) = case.device.capacity(MemorySpace::VMEM).map(|c| c.bytes.0).filter(|&c| c > 0) else { return };
     let program = case.program;
     let mut largest: Option<(u64, InstructionId)> = None;
     for row in 0..program.instructions.len() {
@@ -25,14 +22,14 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         }
         let instruction = InstructionId(row as u32);
         for scoped in program.text.scoped_memory(instruction) {
-            if scoped.color == VMEM && scoped.used && largest.is_none_or(|l| scoped.size.0 > l.0) {
+            if scoped.color == MemorySpace::VMEM && scoped.used && largest.is_none_or(|l| scoped.size.0 > l.0) {
                 largest = Some((scoped.size.0, instruction));
             }
         }
     }
     let Some((bytes, instruction)) = largest.filter(|l| l.0 as f64 > capacity as f64 * SHARE) else { return };
     let mut finding = case.finding(NAME);
-    finding.color = VMEM;
+    finding.color = MemorySpace::VMEM;
     finding.severity = if bytes > capacity { Severity::Warning } else { Severity::Hint };
     let name = program.text.instruction_name(instruction);
     finding.title = format!("Kernel `{name}` uses {} of VMEM ({})", Bytes(bytes).short(), percent(bytes, capacity));

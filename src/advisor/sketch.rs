@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::advisor::{Case, Finding};
-use crate::analysis::ProgramAnalysis;
 use crate::analysis::packing::{Families, online};
+use crate::analysis::{ProgramAnalysis, ProgramParts};
 use crate::model::{
     Allocation, Assigned, BufferId, Bytes, Capacity, Computation, ComputationId, Device, ElementType, EventKind,
-    HeapEvent, HeapTrace, InstructionId, Layout, Metadata, NO_ROW, Opcode, Program, ProgramText, ProgramTextHandle,
-    ScopedMemory, Shape, ShapeId, ShapeNode, Sharding,
+    HeapEvent, HeapTrace, InstructionId, Layout, MemorySpace, Metadata, NO_ROW, Opcode, Program, ProgramText,
+    ProgramTextHandle, ScopedMemory, Shape, ShapeId, ShapeNode, Sharding,
 };
 
 /// A program in the making: one computation, in the order of its schedule.
@@ -72,7 +72,7 @@ impl Sketch {
         buffers.size.push(size);
         buffers.instruction.push(row);
         buffers.node.push(0);
-        buffers.color.push(0);
+        buffers.color.push(MemorySpace::HBM);
         buffers.allocation.push(NO_ROW);
         buffers.offset.push(0);
         self.words.op_names.push(op_name.to_owned());
@@ -116,7 +116,7 @@ impl Sketch {
 
     /// Says how much scratch an instruction uses in VMEM.
     pub fn scratch(&mut self, instruction: u32, bytes: u64) {
-        let scoped = ScopedMemory { color: 1, size: Bytes(bytes), used: true };
+        let scoped = ScopedMemory { color: MemorySpace::VMEM, size: Bytes(bytes), used: true };
         self.words.scratch[instruction as usize].push(scoped);
     }
 
@@ -142,11 +142,16 @@ impl Sketch {
         self.program.has_buffer_assignment = true;
         self.program.text = ProgramTextHandle(Arc::new(self.words));
         let space = |color, bytes| Capacity { color, bytes: Bytes(bytes), evidence: "of the test".to_owned() };
-        let device = Device { capacities: vec![space(0, capacity), space(1, 128 << 20)], ..Device::default() };
+        let device = Device {
+            capacities: vec![space(MemorySpace::HBM, capacity), space(MemorySpace::VMEM, 128 << 20)],
+            ..Device::default()
+        };
         let analysis = ProgramAnalysis::new(&self.program, &device);
         let mut findings = Vec::new();
-        if let Some(case) = Case::new(0, &self.program, &analysis, &device, None) {
-            rule(&case, &mut findings);
+        let parts = ProgramParts::new(&analysis);
+        if let Some(scene) = parts.scenes(&self.program, &analysis, &device).find(|s| s.space.color == MemorySpace::HBM)
+        {
+            rule(&Case::new(0, scene, None), &mut findings);
         }
         findings
     }

@@ -5,7 +5,7 @@ use super::map::{MapBox, MemoryMap};
 use super::shape_groups::{ShapeGroup, peak_with};
 use super::steps::Steps;
 use super::what_if::set_dimension;
-use crate::model::{BufferId, Bytes, ShapeNode};
+use crate::model::{Bytes, ShapeNode};
 
 /// Another form of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,13 +167,9 @@ pub struct Form {
 }
 
 /// What else a shape could look like, each with the peak as it would be.
-pub fn forms<'a>(
-    group: &ShapeGroup,
-    map: &MemoryMap,
-    total: &Steps,
-    box_of: impl Fn(BufferId) -> Option<&'a MapBox>,
-) -> Vec<Form> {
-    let boxes: Vec<MapBox> = group.everywhere.iter().filter_map(|&buffer| box_of(buffer).copied()).collect();
+#[must_use]
+pub fn forms(group: &ShapeGroup, map: &MemoryMap, total: &Steps) -> Vec<Form> {
+    let boxes: Vec<MapBox> = group.everywhere.iter().filter_map(|&buffer| map.box_of(buffer).copied()).collect();
     let with = |what: Alternative| {
         let less = group.each.saturating_sub(what.each);
         Form { peak: peak_with(map, total, &boxes, less), what }

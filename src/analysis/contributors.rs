@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::class::Class;
+use super::names::scope;
 use super::program::{ProgramAnalysis, category, unpadded};
-use super::scope;
 use crate::model::{BufferId, Bytes, Category, Program};
 
 /// Buffers of one category and class with the same folded scope.

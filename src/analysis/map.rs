@@ -6,13 +6,14 @@
 use super::live_range::LiveRanges;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::span_index::SpanIndex;
-use crate::model::{AllocationId, BufferId, Bytes, Category, Program};
+use crate::model::{AllocationId, BufferId, Bytes, Category, NO_ROW, Program};
 use rayon::slice::ParallelSliceMut as _;
 
 /// What the time axis counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TimeAxis {
     /// Instructions in the order in which they run.
+    #[default]
     ProgramOrder,
     /// Events of the heap trace: the program has no schedule.
     HeapEvents,
@@ -64,7 +65,7 @@ pub struct Region {
 }
 
 /// Every buffer of a space by address and time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct MemoryMap {
     /// What the points are.
     pub axis: TimeAxis,
@@ -80,19 +81,11 @@ pub struct MemoryMap {
     pub height: u64,
     /// Rows of the boxes by time.
     pub index: SpanIndex,
+    /// Row of the boxes by buffer of the program, [`NO_ROW`] for none.
+    rows: Vec<u32>,
 }
 
 impl MemoryMap {
-    /// Row of [`Self::boxes`] by buffer, `u32::MAX` for none; `buffers` is how many the program has.
-    #[must_use]
-    pub fn rows_by_buffer(&self, buffers: usize) -> Vec<u32> {
-        let mut rows = vec![u32::MAX; buffers];
-        for (row, item) in self.boxes.iter().enumerate() {
-            rows[item.buffer.index()] = row as u32;
-        }
-        rows
-    }
-
     /// Lays out a space.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis) -> Self {
@@ -112,21 +105,37 @@ impl MemoryMap {
             let allocation = &program.allocations[id.index()];
             (!allocation.is_indefinite(), allocation.category(), allocation.index)
         });
-        let mut map = Self {
-            axis,
-            points,
-            regions: Vec::new(),
-            boxes: Vec::new(),
-            heap_base: 0,
-            height: 0,
-            index: SpanIndex::default(),
-        };
+        let mut map = Self { axis, points, ..Self::default() };
         for id in rows {
             map.place(program, live, space, id);
         }
         map.boxes.par_sort_unstable_by_key(|item| (std::cmp::Reverse(item.size), item.buffer));
-        map.index = SpanIndex::new(map.boxes.iter().map(|item| (item.start, item.end)));
-        map
+        map.indexed()
+    }
+
+    /// Looks up boxes by time and by buffer anew: after [`Self::boxes`] changed.
+    fn indexed(mut self) -> Self {
+        self.index = SpanIndex::new(self.boxes.iter().map(|item| (item.start, item.end)));
+        let buffers = self.boxes.iter().map(|item| item.buffer.index() + 1).max().unwrap_or(0);
+        self.rows = vec![NO_ROW; buffers];
+        for (row, item) in self.boxes.iter().enumerate() {
+            self.rows[item.buffer.index()] = row as u32;
+        }
+        self
+    }
+
+    /// A map of one heap region with these boxes, for tests.
+    #[cfg(test)]
+    pub(super) fn of_boxes(points: u32, height: u64, boxes: Vec<MapBox>) -> Self {
+        let region = Region {
+            allocation: AllocationId(0),
+            base: 0,
+            size: height,
+            always_live: false,
+            category: Category::Temporary,
+            largest: None,
+        };
+        Self { points, height, regions: vec![region], boxes, ..Self::default() }.indexed()
     }
 
     fn place(&mut self, program: &Program, live: Option<&LiveRanges>, space: &SpaceAnalysis, id: AllocationId) {
@@ -190,10 +199,16 @@ impl MemoryMap {
         rows
     }
 
+    /// Row of [`Self::boxes`] in which a buffer lies.
+    #[must_use]
+    pub fn row_of(&self, buffer: BufferId) -> Option<u32> {
+        self.rows.get(buffer.index()).copied().filter(|&row| row != NO_ROW)
+    }
+
     /// The box of a buffer.
     #[must_use]
     pub fn box_of(&self, buffer: BufferId) -> Option<&MapBox> {
-        self.boxes.iter().find(|item| item.buffer == buffer)
+        self.boxes.get(self.row_of(buffer)? as usize)
     }
 
     /// What lies at an address at a point: the smallest box there, which is the one drawn on top.

@@ -6,7 +6,7 @@
 use super::address_union::AddressUnion;
 use super::live_range::LiveRanges;
 use super::steps::Steps;
-use crate::model::{BufferId, Bytes, Program};
+use crate::model::{BufferId, Bytes, MemorySpace, Program};
 
 /// Curves of one memory space over the points of the program, one value for each point and one for the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ struct Item {
 
 /// Sweeps one memory space; `baseline` is what stands under the reserved curve throughout. `None` without buffers.
 #[must_use]
-pub fn occupancy(program: &Program, live: &LiveRanges, color: i64, baseline: Bytes) -> Occupancy {
+pub fn occupancy(program: &Program, live: &LiveRanges, color: MemorySpace, baseline: Bytes) -> Occupancy {
     let points = live.points() as usize;
     // Items by first and by last point, as chains through arrays: a counting sort without its second pass.
     let mut items = Vec::new();

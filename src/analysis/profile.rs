@@ -4,14 +4,17 @@ use super::live_range::LiveRanges;
 use super::live_set::LiveAnalysis;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::runtime::AllocatorAnalysis;
+use super::scene::{ProgramParts, Scene};
 use super::tiles::TileAnalysis;
-use crate::model::{BufferId, Bytes, LiveRangeTable, Profile, Program};
+use crate::model::{BufferId, Bytes, LiveRangeTable, MemorySpace, Profile, Program};
 
 /// Everything computed about a profile.
 #[derive(Debug)]
 pub struct ProfileAnalysis {
     /// One for each program.
     pub programs: Vec<ProgramAnalysis>,
+    /// What is worked out on demand, for each program.
+    parts: Vec<ProgramParts>,
     /// The tiles of an IPU.
     pub tiles: Option<TileAnalysis>,
     /// One for each allocator history.
@@ -37,7 +40,24 @@ impl ProfileAnalysis {
         let runtime = profile.runtime.iter().map(AllocatorAnalysis::new).collect();
         let live = profile.live.as_ref().map(LiveAnalysis::new);
         let tiles = profile.tiles.as_ref().map(TileAnalysis::new);
-        Self { programs, tiles, runtime, live, notes }
+        let parts = programs.iter().map(ProgramParts::new).collect();
+        Self { programs, parts, tiles, runtime, live, notes }
+    }
+
+    /// The memory spaces of a program of the profile that was analysed, ascending by colour; none where there is no
+    /// such program.
+    pub fn scenes<'a>(&'a self, profile: &'a Profile, program: usize) -> impl Iterator<Item = Scene<'a>> {
+        let found = profile.programs.get(program).zip(self.programs.get(program)).zip(self.parts.get(program));
+        let scenes = |((program, analysis), parts): ((&'a Program, &'a ProgramAnalysis), &'a ProgramParts)| {
+            parts.scenes(program, analysis, &profile.device)
+        };
+        found.into_iter().flat_map(scenes)
+    }
+
+    /// One of them.
+    #[must_use]
+    pub fn scene<'a>(&'a self, profile: &'a Profile, program: usize, color: MemorySpace) -> Option<Scene<'a>> {
+        self.scenes(profile, program).find(|scene| scene.space.color == color)
     }
 }
 

@@ -7,7 +7,7 @@ use super::events::{EventPoints, event_points};
 use super::live_range::LiveRanges;
 use super::occupancy::{Occupancy, occupancy};
 use super::xprof::{self, Traces, XprofSpace};
-use crate::model::{BufferId, Bytes, Capacity, Category, Device, Program, space_name};
+use crate::model::{BufferId, Bytes, Capacity, Category, Device, MemorySpace, Program};
 
 /// Everything computed about a program.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub enum Verdict {
 #[derive(Debug)]
 pub struct SpaceAnalysis {
     /// Colour.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Name.
     pub name: String,
     /// How much there is.
@@ -135,7 +135,7 @@ impl ProgramAnalysis {
 
     /// The space with a colour.
     #[must_use]
-    pub fn space(&self, color: i64) -> Option<&SpaceAnalysis> {
+    pub fn space(&self, color: MemorySpace) -> Option<&SpaceAnalysis> {
         self.spaces.iter().find(|space| space.color == color)
     }
 
@@ -145,9 +145,9 @@ impl ProgramAnalysis {
         let over = |space: &&SpaceAnalysis| matches!(space.verdict(), Verdict::Over { .. });
         self.spaces
             .iter()
-            .find(|space| space.color == 0 && over(space))
+            .find(|space| space.color == MemorySpace::HBM && over(space))
             .or_else(|| self.spaces.iter().find(over))
-            .or_else(|| self.space(0))
+            .or_else(|| self.space(MemorySpace::HBM))
             .or_else(|| self.spaces.iter().max_by_key(|space| space.xprof.allocated))
     }
 
@@ -227,7 +227,7 @@ impl SpaceAnalysis {
         let at_peak = xprof.always_live_buffers.iter().chain(&xprof.live_at_peak).copied().collect();
         let mut space = Self {
             color,
-            name: space_name(color, device.kind),
+            name: color.name(device.kind),
             capacity: device.capacity(color).cloned(),
             occupancy: None,
             events,

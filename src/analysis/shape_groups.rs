@@ -110,13 +110,7 @@ const RANKED: usize = 100;
 
 /// Works out what each group would save at the peak without its padding, and sorts by that. `all` are the groups of
 /// the whole memory space.
-pub fn rank<'a>(
-    groups: &mut [ShapeGroup],
-    all: &[ShapeGroup],
-    map: &MemoryMap,
-    total: &Steps,
-    box_of: impl Fn(BufferId) -> Option<&'a MapBox>,
-) {
+pub fn rank(groups: &mut [ShapeGroup], all: &[ShapeGroup], map: &MemoryMap, total: &Steps) {
     let peak = total.changes().map(|(_, value)| value).max().unwrap_or(0);
     let of_all: HashMap<(&str, &str, Bytes), &ShapeGroup> =
         all.iter().map(|group| ((group.shape.as_str(), group.layout.as_str(), group.each), group)).collect();
@@ -125,7 +119,7 @@ pub fn rank<'a>(
         let whole = of_all.get(&(group.shape.as_str(), group.layout.as_str(), group.each));
         group.everywhere.clone_from(whole.map_or(&group.buffers, |whole| &whole.buffers));
         if i < RANKED && group.waste() > Bytes::ZERO {
-            let boxes: Vec<MapBox> = group.everywhere.iter().filter_map(|&b| box_of(b).copied()).collect();
+            let boxes: Vec<MapBox> = group.everywhere.iter().filter_map(|&b| map.box_of(b).copied()).collect();
             let after = peak_with(map, total, &boxes, group.each.saturating_sub(group.useful));
             group.saves = Bytes(peak.saturating_sub(after.0));
         }
@@ -138,9 +132,7 @@ pub fn rank<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::map::TimeAxis;
     use super::*;
-    use crate::analysis::span_index::SpanIndex;
     use crate::model::{ElementType, Layout};
 
     fn table() -> ShapeNode {
@@ -168,28 +160,20 @@ mod tests {
         let at = |buffer, start, end| MapBox { buffer: BufferId(buffer), start, end, address: 0, size: 0, region: 0 };
         // 0 lives at the peak (points 2 to 3), 1 and 2 at its foot.
         let boxes = [at(0, 2, 3), at(1, 4, 5), at(2, 6, 7)];
-        let map = MemoryMap {
-            axis: TimeAxis::ProgramOrder,
-            points: 8,
-            regions: Vec::new(),
-            boxes: boxes.to_vec(),
-            heap_base: 0,
-            height: 100,
-            index: SpanIndex::new(boxes.iter().map(|item| (item.start, item.end))),
-        };
+        let map = MemoryMap::of_boxes(8, 100, boxes.to_vec());
         let mut total = Steps::default();
         for (point, value) in [(0, 10), (1, 10), (2, 100), (3, 100), (4, 90), (5, 90), (6, 50), (7, 50)] {
             total.push(point, value);
         }
         let mut groups = vec![group("b", &[1, 2], 60, 10), group("a", &[0], 40, 20)];
         let all = groups.clone();
-        rank(&mut groups, &all, &map, &total, |b| boxes.get(b.index()));
+        rank(&mut groups, &all, &map, &total);
         let found: Vec<_> = groups.iter().map(|g| (g.shape.as_str(), g.saves.0, g.waste().0)).collect();
         // Without its 20 the peak is 90, where the other group stands.
         assert_eq!(found, [("a", 10, 20), ("b", 0, 100)]);
         // Seen at the peak, one of two equal buffers; the other stands at another time and changes with it.
         let mut one = vec![group("c", &[0], 40, 20)];
-        rank(&mut one, &[group("c", &[0, 1], 40, 20)], &map, &total, |b| boxes.get(b.index()));
+        rank(&mut one, &[group("c", &[0, 1], 40, 20)], &map, &total);
         assert_eq!((one[0].saves, one[0].everywhere.len()), (Bytes(20), 2));
         assert_eq!(peak_with(&map, &total, &boxes[..1], Bytes(5)), Bytes(95));
         assert_eq!(peak_with(&map, &total, &[], Bytes(5)), Bytes(100));

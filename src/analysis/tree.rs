@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 
 use super::class::Class;
+use super::names::scope;
 use super::program::{ProgramAnalysis, category, unpadded};
-use super::scope;
 use crate::model::{BufferId, Bytes, Program};
 
 /// By what a tree divides.
@@ -105,6 +105,8 @@ pub struct TreeNode {
 pub struct Tree {
     /// Nodes.
     pub nodes: Vec<TreeNode>,
+    /// Bytes that count for a buffer where they are not its size.
+    bytes_of: HashMap<BufferId, Bytes>,
 }
 
 /// Deeper scopes are cut off.
@@ -114,23 +116,33 @@ const MAX_DEPTH: usize = 24;
 const MOST_ORIGINALS: usize = 10_000;
 
 impl Tree {
-    /// Builds the tree of some buffers; `fold` puts numbered scopes together: `layer_3` into `layer_*`.
+    /// Builds the tree of some buffers, each with the bytes that count for it: its size, or at one step what it alone
+    /// has of the memory it shares ([`super::live_at`]). `fold` puts numbered scopes together: `layer_3` into `layer_*`.
     #[must_use]
     pub fn new(
         program: &Program,
         analysis: &ProgramAnalysis,
-        buffers: &[BufferId],
+        buffers: &[(BufferId, Bytes)],
         kind: TreeKind,
         fold: bool,
     ) -> Self {
-        let mut tree = Self { nodes: vec![TreeNode { name: "all".to_owned(), ..TreeNode::default() }] };
+        let mut tree =
+            Self { nodes: vec![TreeNode { name: "all".to_owned(), ..TreeNode::default() }], bytes_of: HashMap::new() };
         let mut index: HashMap<(usize, String), usize> = HashMap::new();
         let mut originals: Vec<HashSet<String>> = vec![HashSet::new()];
         let mut of_class = vec![[0u64; Class::ALL.len()]];
         let classes = analysis.classes(program);
-        for &buffer in buffers {
-            let bytes = program.buffers.size_of(buffer);
-            let padding = bytes.saturating_sub(unpadded(program, &analysis.traces, buffer));
+        for &(buffer, bytes) in buffers {
+            let size = program.buffers.size_of(buffer);
+            if bytes != size {
+                tree.bytes_of.insert(buffer, bytes);
+            }
+            let waste = size.saturating_sub(unpadded(program, &analysis.traces, buffer));
+            let padding = if bytes < size {
+                Bytes((u128::from(waste.0) * u128::from(bytes.0) / u128::from(size.0)) as u64)
+            } else {
+                waste
+            };
             let class = classes.of(buffer) as usize;
             let mut node = 0;
             tree.add(0, bytes, padding);
@@ -163,9 +175,19 @@ impl Tree {
             node.class = largest.unwrap_or_default();
             node.folded = names.len();
             node.children.sort_by_key(|&child| (std::cmp::Reverse(sizes[child]), child));
-            node.buffers.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), b));
+        }
+        for at in 0..tree.nodes.len() {
+            let mut below = std::mem::take(&mut tree.nodes[at].buffers);
+            below.sort_by_key(|&buffer| (std::cmp::Reverse(tree.bytes_of(program, buffer)), buffer));
+            tree.nodes[at].buffers = below;
         }
         tree
+    }
+
+    /// The bytes that count for a buffer of the tree.
+    #[must_use]
+    pub fn bytes_of(&self, program: &Program, buffer: BufferId) -> Bytes {
+        self.bytes_of.get(&buffer).copied().unwrap_or_else(|| program.buffers.size_of(buffer))
     }
 
     /// Names from below the root down to a node: what leads there again in another tree of the same kind.
@@ -216,7 +238,7 @@ impl Tree {
         while let Some(at) = open.pop() {
             let Some(node) = self.nodes.get(at) else { continue };
             if let Some(&first) = node.buffers.first()
-                && best.is_none_or(|b| program.buffers.size_of(first) > program.buffers.size_of(b))
+                && best.is_none_or(|b| self.bytes_of(program, first) > self.bytes_of(program, b))
             {
                 best = Some(first);
             }
@@ -306,7 +328,7 @@ mod tests {
     use super::*;
 
     fn tree(names: &[&str]) -> Tree {
-        let mut tree = Tree { nodes: vec![TreeNode::default()] };
+        let mut tree = Tree { nodes: vec![TreeNode::default()], ..Tree::default() };
         let mut at = 0;
         for name in names {
             let next = tree.nodes.len();

@@ -3,13 +3,13 @@
 //! Replays one heap trace over the allocations that live throughout. Where XProf would give up on the whole page, the
 //! replay goes on and says what is inconsistent.
 
-use crate::model::{AllocationId, BufferId, Bytes, EventKind, NO_ROW, Program, ReportedSpace};
+use crate::model::{AllocationId, BufferId, Bytes, EventKind, MemorySpace, NO_ROW, Program, ReportedSpace};
 
 /// Results for one memory space.
 #[derive(Debug, Clone, Default)]
 pub struct XprofSpace {
     /// Colour.
-    pub color: i64,
+    pub color: MemorySpace,
     /// The trace that was replayed.
     pub trace: Option<usize>,
     /// Σ of all allocations that are not thread-local (`totalBufferAllocationMib`).
@@ -107,7 +107,7 @@ impl Traces {
     }
 
     /// The trace that stands for a memory space.
-    fn choose(&self, program: &Program, color: i64) -> Option<usize> {
+    fn choose(&self, program: &Program, color: MemorySpace) -> Option<usize> {
         let of_space = self.order.iter().find_map(|&id| {
             let allocation = &program.allocations[id.index()];
             let is_heap = allocation.color == color && !allocation.is_indefinite();
@@ -143,8 +143,8 @@ fn existing(program: &Program, row: u32) -> Option<BufferId> {
 
 /// Colours of the memory spaces that have an allocation, ascending.
 #[must_use]
-pub fn colors(program: &Program) -> Vec<i64> {
-    let mut colors: Vec<i64> = program.allocations.iter().map(|allocation| allocation.color).collect();
+pub fn colors(program: &Program) -> Vec<MemorySpace> {
+    let mut colors: Vec<MemorySpace> = program.allocations.iter().map(|allocation| allocation.color).collect();
     colors.sort_unstable();
     colors.dedup();
     colors
@@ -152,7 +152,7 @@ pub fn colors(program: &Program) -> Vec<i64> {
 
 /// Computes XProf's numbers for a memory space.
 #[must_use]
-pub fn space(program: &Program, traces: &Traces, color: i64) -> XprofSpace {
+pub fn space(program: &Program, traces: &Traces, color: MemorySpace) -> XprofSpace {
     space_with(program, traces, color, &mut Scratch::default())
 }
 
@@ -162,7 +162,7 @@ pub struct Scratch(Vec<State>);
 
 /// As [`space`], with memory from an earlier call.
 #[must_use]
-pub fn space_with(program: &Program, traces: &Traces, color: i64, scratch: &mut Scratch) -> XprofSpace {
+pub fn space_with(program: &Program, traces: &Traces, color: MemorySpace, scratch: &mut Scratch) -> XprofSpace {
     let mut space = XprofSpace { color, trace: traces.choose(program, color), ..XprofSpace::default() };
     for &id in &traces.order {
         let allocation = &program.allocations[id.index()];

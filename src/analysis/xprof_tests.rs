@@ -1,7 +1,9 @@
 //! Sharing and re-use, against the numbers that xprof 2.24.2 gave for the same hand-made protos.
 
 use super::*;
-use crate::model::{Allocation, Assigned, Buffers, HeapEvent, HeapTrace, Instructions, Opcode, Shape, ShapeId};
+use crate::model::{
+    Allocation, Assigned, Buffers, HeapEvent, HeapTrace, Instructions, MemorySpace, Opcode, Shape, ShapeId,
+};
 
 /// A program of 1 MiB buffers `a`, `b`, … in one allocation, with a trace such as `A a; F a; S b a`.
 fn program(trace: &str) -> Program {
@@ -31,7 +33,7 @@ fn program(trace: &str) -> Program {
             size: vec![Bytes(1 << 20); rows],
             instruction: (0..rows as u32).collect(),
             node: vec![0; rows],
-            color: vec![0; rows],
+            color: vec![MemorySpace::HBM; rows],
             allocation: vec![0; rows],
             offset: vec![0; rows],
             odd_index: Vec::new(),
@@ -52,7 +54,7 @@ struct Expect {
 
 fn check(trace: &str, expect: &Expect) {
     let program = program(trace);
-    let space = space(&program, &Traces::new(&program), 0);
+    let space = space(&program, &Traces::new(&program), MemorySpace::HBM);
     let heap: Vec<u64> = space.curve.iter().map(|&(bytes, _)| bytes >> 20).collect();
     assert_eq!(heap, expect.heap, "{trace}");
     assert_eq!((space.peak.0 >> 20, space.peak_event), expect.peak, "{trace}");
@@ -106,10 +108,10 @@ fn taking_over_memory_that_was_free() {
 #[test]
 fn inconsistent_traces_are_shown_as_far_as_they_go() {
     let broken = program("A a; F a; F a; A b");
-    let result = space(&broken, &Traces::new(&broken), 0);
+    let result = space(&broken, &Traces::new(&broken), MemorySpace::HBM);
     assert_eq!(result.peak, Bytes(1 << 20));
     assert_eq!(result.inconsistencies.len(), 1, "{:?}", result.inconsistencies);
     let circle = program("A a; S b a; S a b; F a; F b");
-    let result = space(&circle, &Traces::new(&circle), 0);
+    let result = space(&circle, &Traces::new(&circle), MemorySpace::HBM);
     assert_eq!(result.inconsistencies.len(), 1, "{:?}", result.inconsistencies);
 }

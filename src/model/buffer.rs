@@ -1,6 +1,7 @@
 //! Logical buffers, the allocations they lie in, and the heap simulator's traces of them.
 
 use super::ids::{AllocationId, BufferId, InstructionId, NO_ROW};
+use super::profile::MemorySpace;
 use super::units::Bytes;
 
 /// Logical buffers as columns; a row is a [`BufferId`]. All columns have the same length.
@@ -15,7 +16,7 @@ pub struct Buffers {
     /// Which value of that instruction, as a pre-order number in its shape ([`NO_ROW`]: the index leads nowhere).
     pub node: Vec<u32>,
     /// Number ("colour") of the memory space.
-    pub color: Vec<i64>,
+    pub color: Vec<MemorySpace>,
     /// Row of the allocation, [`NO_ROW`] for a buffer that was never assigned.
     pub allocation: Vec<u32>,
     /// Offset in the allocation.
@@ -65,7 +66,7 @@ pub struct Allocation {
     /// Bytes.
     pub size: Bytes,
     /// Number ("colour") of the memory space.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Lives only inside a called computation.
     pub is_thread_local: bool,
     /// Holds a tuple's index table (libtpu sets it on the combined heap too).

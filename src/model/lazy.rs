@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::profile::Note;
+use super::profile::{MemorySpace, Note};
 use super::program::Program;
 use super::units::Bytes;
 
@@ -38,7 +38,7 @@ pub struct Glance {
     /// Name of the module, where the bytes say.
     pub name: Option<String>,
     /// Σ of all allocations that are not thread-local, by memory space, ascending.
-    pub allocated: Vec<(i64, Bytes)>,
+    pub allocated: Vec<(MemorySpace, Bytes)>,
     /// Whether there is a buffer assignment.
     pub has_buffer_assignment: bool,
 }
@@ -46,7 +46,7 @@ pub struct Glance {
 impl Glance {
     /// Bytes allocated in a memory space.
     #[must_use]
-    pub fn allocated_in(&self, color: i64) -> Option<Bytes> {
+    pub fn allocated_in(&self, color: MemorySpace) -> Option<Bytes> {
         self.allocated.iter().find(|row| row.0 == color).map(|row| row.1)
     }
 }

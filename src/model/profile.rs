@@ -83,7 +83,7 @@ pub struct Device {
 impl Device {
     /// Capacity of a memory space.
     #[must_use]
-    pub fn capacity(&self, color: i64) -> Option<&Capacity> {
+    pub fn capacity(&self, color: MemorySpace) -> Option<&Capacity> {
         self.capacities.iter().find(|capacity| capacity.color == color)
     }
 }
@@ -92,7 +92,7 @@ impl Device {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capacity {
     /// Memory space.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Bytes a program may use.
     pub bytes: Bytes,
     /// How it is known.
@@ -125,35 +125,51 @@ impl DeviceKind {
     }
 }
 
-/// A memory space of a program: its colour and its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// A memory space of a device, by the number that XLA calls its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MemorySpace(pub i64);
 
-/// Name of a memory space: XProf's for the colours it knows, with what real dumps show for the rest.
-#[must_use]
-pub fn space_name(color: i64, kind: Option<DeviceKind>) -> String {
-    let name = match (color, kind) {
-        (0, Some(DeviceKind::Cpu)) => "RAM",
-        (1, Some(DeviceKind::Gpu)) => "Collective",
-        (2, Some(DeviceKind::Gpu)) => "Temp buffers",
-        (0, _) => "HBM",
-        (1, _) => "VMEM",
-        (2, _) => "Sflag",
-        (3, _) => "CMEM",
-        (4, _) => "SMEM",
-        (5, _) => "Host",
-        (6, _) => "Scalar/SC",
-        _ => return format!("Colour {color}"),
-    };
-    name.to_owned()
+impl fmt::Display for MemorySpace {
+    /// The number; [`Self::name`] has the name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 impl MemorySpace {
+    /// The main memory of every device: HBM of a TPU or GPU, RAM of a CPU.
+    pub const HBM: Self = Self(0);
+    /// A TPU core's vector memory.
+    pub const VMEM: Self = Self(1);
+    /// The common memory of some TPU generations' cores.
+    pub const CMEM: Self = Self(3);
+    /// A TPU core's scalar memory.
+    pub const SMEM: Self = Self(4);
+
+    /// Name on a kind of device: XProf's for the colours it knows, with what real dumps show for the rest.
+    #[must_use]
+    pub fn name(self, kind: Option<DeviceKind>) -> String {
+        let name = match (self.0, kind) {
+            (0, Some(DeviceKind::Cpu)) => "RAM",
+            (1, Some(DeviceKind::Gpu)) => "Collective",
+            (2, Some(DeviceKind::Gpu)) => "Temp buffers",
+            (0, _) => "HBM",
+            (1, _) => "VMEM",
+            (2, _) => "Sflag",
+            (3, _) => "CMEM",
+            (4, _) => "SMEM",
+            (5, _) => "Host",
+            (6, _) => "Scalar/SC",
+            _ => return format!("Colour {self}"),
+        };
+        name.to_owned()
+    }
+
     /// Whether `text` names the space: its name, XProf's name, or its number.
     #[must_use]
     pub fn is_named(self, text: &str, kind: Option<DeviceKind>) -> bool {
-        text.eq_ignore_ascii_case(&space_name(self.0, kind))
-            || text.eq_ignore_ascii_case(&space_name(self.0, None))
+        text.eq_ignore_ascii_case(&self.name(kind))
+            || text.eq_ignore_ascii_case(&self.name(None))
             || (self.0 == 6 && text.eq_ignore_ascii_case("SparseCore"))
             || text.parse() == Ok(self.0)
     }

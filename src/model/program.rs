@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::buffer::{Allocation, Assigned, Buffers, HeapTrace};
 use super::ids::{BufferId, ComputationId, InstructionId, NO_ROW, ShapeId};
 use super::opcode::{Opcode, OpcodeTable};
+use super::profile::MemorySpace;
 use super::reported::{ReportedRanges, ReportedSpace, ReportedUse};
 use super::shape::{Shape, ShapeNode};
 
@@ -314,7 +315,7 @@ pub struct SourceLine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopedMemory {
     /// Memory space.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Bytes.
     pub size: super::units::Bytes,
     /// Whether it is what the instruction uses (else: what it may use).

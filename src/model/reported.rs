@@ -1,13 +1,14 @@
 //! What another tool's report says of a program, where the file holds its results and not what they came from.
 
 use super::ids::BufferId;
+use super::profile::MemorySpace;
 use super::units::Bytes;
 
 /// Numbers of one memory space as a report prints them. What the report leaves out is `None`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedSpace {
     /// Memory space.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Σ of all allocations that are not thread-local.
     pub allocated: Option<Bytes>,
     /// Σ of those that live throughout.

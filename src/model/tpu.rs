@@ -3,6 +3,7 @@
 //! "Available" HBM is what the compiler prints for a forced out-of-memory (libtpu 0.0.51, ahead of time); VMEM and
 //! CMEM are JAX 0.10.2's `pallas/mosaic/tpu_info.py`.
 
+use super::profile::MemorySpace;
 use super::units::Bytes;
 
 /// One TPU generation, in one of its configurations.
@@ -79,13 +80,13 @@ impl TpuGeneration {
         Bytes(self.nominal_hbm_gib << 30)
     }
 
-    /// Capacity of a memory space by colour: HBM (0), VMEM (1), CMEM (3); `None` for the others.
+    /// Bytes of HBM, VMEM or CMEM; `None` for the other memory spaces.
     #[must_use]
-    pub fn capacity(&self, color: i64) -> Option<Bytes> {
+    pub fn capacity(&self, color: MemorySpace) -> Option<Bytes> {
         match color {
-            0 => self.available_hbm(),
-            1 => Some(Bytes(self.vmem_mib << 20)),
-            3 if self.cmem_mib > 0 => Some(Bytes(self.cmem_mib << 20)),
+            MemorySpace::HBM => self.available_hbm(),
+            MemorySpace::VMEM => Some(Bytes(self.vmem_mib << 20)),
+            MemorySpace::CMEM if self.cmem_mib > 0 => Some(Bytes(self.cmem_mib << 20)),
             _ => None,
         }
     }

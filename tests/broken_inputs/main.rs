@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report::{self, Format, Options};
 use highwater::model::Profile;
+use highwater::open;
 use highwater::source::{Input, Progress, SharedBytes};
 use peak_alloc::PeakAlloc;
 
@@ -58,7 +58,7 @@ type Outcome = Result<Vec<(String, Option<u64>)>, String>;
 fn everything(bytes: Vec<u8>) -> Outcome {
     let progress = Progress::default();
     let input = Input::from_bytes("broken", bytes.into()).map_err(|error| error.to_string())?;
-    let profile = decode::open_input(&input, &progress).map_err(|error| error.to_string())?;
+    let profile = open::open_input(&input, &progress).map_err(|error| error.to_string())?;
     write_report(&profile);
     Ok(profile.notes.iter().map(|note| (note.text.clone(), note.offset)).collect())
 }
@@ -125,8 +125,7 @@ fn check(what: &str, outcome: &Outcome, len: usize) {
 
 fn samples() -> Vec<(String, SharedBytes)> {
     let mut all = common::sample_programs();
-    all.extend(common::files(|name| name.ends_with(".before_optimizations.hlo.pb")));
-    all.retain(|path| path.starts_with(common::samples()));
+    all.extend(common::Files::of_project().named(|name| name.ends_with(".before_optimizations.hlo.pb")));
     all.iter().map(|path| (common::name(path), common::bytes(path))).collect()
 }
 
@@ -243,7 +242,7 @@ fn a_packed_bomb_is_refused_before_it_fills_the_memory() {
 const HEAD: usize = 64 << 10;
 
 fn open(path: &Path) -> Result<Profile, String> {
-    decode::open_path(path, &Progress::default()).map_err(|error| error.to_string())
+    open::open_path(path, &Progress::default()).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -284,7 +283,7 @@ fn a_file_that_shrinks_while_it_is_open_shows_what_is_left() {
         let progress = Progress::default();
         let loaded = input.load(&progress).expect("reads what is there");
         assert_eq!(loaded.len(), left, "after it was {when}");
-        if let Ok(profile) = decode::open_input(&input, &progress) {
+        if let Ok(profile) = open::open_input(&input, &progress) {
             write_report(&profile);
         }
     }

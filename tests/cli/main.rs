@@ -5,4 +5,3 @@
 mod common;
 
 mod command_line;
-mod window;

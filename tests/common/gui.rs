@@ -5,10 +5,12 @@ use std::path::Path;
 
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use egui_kittest::{Harness, TestRenderer};
-use highwater::ui::app::{App, Place, Source};
+use highwater::open::Target;
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::{Options, ThemeChoice};
 use highwater::ui::widget::soft_painter::SoftPainter;
-use highwater::ui::widget::theme::Theme;
+use highwater::ui::widget::style;
+use highwater::ui::widget::theme::{Look, Theme};
 
 #[derive(Default)]
 struct Renderer(SoftPainter);
@@ -28,14 +30,14 @@ impl TestRenderer for Renderer {
 }
 
 /// The window with files open; work is done at once.
-pub fn window<'a>(paths: &[&Path], size: [f32; 2], theme: ThemeChoice, place: Place) -> Harness<'a, App> {
-    window_with(paths, size, Options { theme, ..Options::default() }, place)
+pub fn window<'a>(paths: &[&Path], size: [f32; 2], theme: ThemeChoice, link: DeepLink) -> Harness<'a, App> {
+    window_with(paths, size, Options { theme, ..Options::default() }, link)
 }
 
 /// As [`window`], with other options. `size` is that of the window before any zoom.
 #[allow(clippy::needless_pass_by_value, reason = "each test makes its options")]
-pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, place: Place) -> Harness<'a, App> {
-    let sources: Vec<Source> = paths.iter().map(|path| Source::Path(path.to_path_buf())).collect();
+pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, link: DeepLink) -> Harness<'a, App> {
+    let sources: Vec<Target> = paths.iter().map(|path| Target::Path(path.to_path_buf())).collect();
     let dark = matches!(options.theme, ThemeChoice::Dark | ThemeChoice::ContrastDark);
     let mut harness = Harness::builder()
         .with_size(size.map(|side| side / options.scale()))
@@ -45,7 +47,7 @@ pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, place:
         .build_eframe(move |creation| {
             let options = Options { synchronous: true, ..options };
             let mut app = App::new(&creation.egui_ctx, options);
-            app.place = Some(place);
+            app.link = Some(link);
             for source in sources {
                 app.open(source);
             }
@@ -53,6 +55,24 @@ pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, place:
         });
     harness.run_ok();
     harness
+}
+
+/// A window of its own with nothing but what `show` draws, in the program's style and a look.
+pub fn bare<'a>(size: [f32; 2], is_dark: bool, look: Look, mut show: impl FnMut(&mut egui::Ui) + 'a) -> Harness<'a> {
+    let mut is_new = true;
+    Harness::builder()
+        .with_size(size)
+        .with_theme(if is_dark { egui::Theme::Dark } else { egui::Theme::Light })
+        .renderer(Renderer::default())
+        .build_ui(move |ui| {
+            if std::mem::take(&mut is_new) {
+                // Fonts are there from the next frame on.
+                style::install(ui.ctx());
+                style::apply(ui.ctx(), look);
+                return ui.ctx().request_repaint();
+            }
+            show(ui);
+        })
 }
 
 /// Everything that is said on the screen: labels and values.

@@ -1,43 +1,84 @@
 //! What several tests share: where profiles lie, and opening one.
-#![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::decode::{Reporter, hlo};
-use highwater::model::Program;
+use highwater::model::{BufferId, Bytes, Program};
 use highwater::source::{Input, Progress, SharedBytes};
 
-/// A larger collection of real dumps with other tools' numbers beside them, where there is one: the folder named by
-/// `HIGHWATER_PROFILES`, or `shared/profiles` beside the checkout.
-pub fn collection() -> Option<PathBuf> {
-    let root = std::env::var_os("HIGHWATER_PROFILES")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/profiles"), PathBuf::from);
-    root.is_dir().then_some(root)
+mod listed;
+
+/// Files that tests look through: those of the project, or those of the shared collection.
+#[derive(Debug)]
+pub struct Files(Vec<PathBuf>);
+
+impl Files {
+    /// The samples and the dumps that lie beside the tests.
+    pub fn of_project() -> Self {
+        Self(vec![samples(), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumps")])
+    }
+
+    /// A larger collection of real dumps with other tools' numbers beside them: the folder that `HIGHWATER_PROFILES`
+    /// names. Panics where there is none.
+    pub fn of_collection() -> Self {
+        Self(vec![asked_for("HIGHWATER_PROFILES")])
+    }
+
+    /// Those in the folder of this name.
+    pub fn below(&self, folder: &str) -> Self {
+        Self(self.0.iter().map(|root| root.join(folder)).collect())
+    }
+
+    /// Every file whose name the filter accepts, sorted.
+    pub fn named(&self, accept: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = self.0.clone();
+        while let Some(folder) = folders.pop() {
+            let entries = fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+            for entry in entries.flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.file_name().and_then(|n| n.to_str()).is_some_and(&accept) {
+                    found.push(path);
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// Programs with their buffer assignment.
+    pub fn programs(&self) -> Vec<PathBuf> {
+        self.named(|name| ends_with(name, "after_optimizations.hlo.pb"))
+    }
+
+    /// The main program of a case: `module_0000` in the folder of that name.
+    pub fn case(&self, case: &str) -> PathBuf {
+        let wanted = format!("/{case}/module_0000");
+        let found = self.programs().into_iter().find(|path| path.to_string_lossy().contains(&wanted));
+        found.unwrap_or_else(|| panic!("no program {case} in {self:?}"))
+    }
+
+    /// The file whose path ends so, packed or not.
+    pub fn ending(&self, end: &str) -> PathBuf {
+        let found = self.named(|_| true).into_iter().find(|path| ends_with(&path.to_string_lossy(), end));
+        found.unwrap_or_else(|| panic!("no file …{end} in {self:?}"))
+    }
+}
+
+/// The folder that an environment variable names; panics where there is none.
+pub fn asked_for(variable: &str) -> PathBuf {
+    let folder = std::env::var_os(variable).map(PathBuf::from).unwrap_or_default();
+    assert!(folder.is_dir(), "{variable} names no folder: {}", folder.display());
+    folder
 }
 
 /// The samples of the project.
 pub fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_profiles")
-}
-
-/// Every file below the samples and the collection whose name the filter accepts, sorted.
-pub fn files(accept: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![samples()];
-    folders.extend(collection());
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.file_name().and_then(|n| n.to_str()).is_some_and(&accept) {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
 }
 
 /// Whether a file name ends so, packed or not.
@@ -63,11 +104,15 @@ pub fn packed_or_not(path: &str) -> Option<PathBuf> {
 
 /// Programs with their buffer assignment among the samples of the project, sorted.
 pub fn sample_programs() -> Vec<PathBuf> {
-    let mut found = files(|name| ends_with(name, "after_optimizations.hlo.pb"));
-    let samples = samples();
-    found.retain(|path| path.starts_with(&samples));
+    let found = Files(vec![samples()]).programs();
     assert!(found.len() >= 6, "the samples are missing");
     found
+}
+
+/// The sample program whose path has these words in it.
+pub fn sample_program(part: &str) -> PathBuf {
+    let found = sample_programs().into_iter().find(|path| path.to_string_lossy().contains(part));
+    found.unwrap_or_else(|| panic!("no sample named {part}"))
 }
 
 /// Decodes an HLO proto; panics with its name where that fails.
@@ -86,4 +131,9 @@ pub fn name(path: &Path) -> String {
     let folder = path.parent().and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default();
     let file = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     format!("{folder}/{file}")
+}
+
+/// Buffers with their sizes.
+pub fn sized(program: &Program, buffers: &[BufferId]) -> Vec<(BufferId, Bytes)> {
+    buffers.iter().map(|&buffer| (buffer, program.buffers.size_of(buffer))).collect()
 }

@@ -7,7 +7,7 @@ use egui::{Key, Modifiers, PointerButton, Pos2, Rect, Role};
 use egui_kittest::kittest::{NodeT as _, Queryable as _, by};
 use egui_kittest::{Harness, Node};
 use highwater::model::BufferId;
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::{Shared, ThemeChoice};
 
 use crate::gui;
@@ -24,8 +24,8 @@ impl Walk {
     /// Files open, at a view.
     pub fn new(paths: &[PathBuf], view: &str) -> Self {
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
-        let place = Place { view: Some(view.to_owned()), ..Place::default() };
-        Self { harness: gui::window(&paths, [1600.0, 1000.0], ThemeChoice::Light, place), clipboard: None }
+        let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+        Self { harness: gui::window(&paths, [1600.0, 1000.0], ThemeChoice::Light, link), clipboard: None }
     }
 
     /// Everything that is said.

@@ -50,6 +50,20 @@ impl Message {
     }
 }
 
+/// An XSpace trace in which nothing ran and that has only HLO modules: name, number, HLO proto.
+pub fn trace_of_modules(modules: &[(&str, u64, &[u8])]) -> Vec<u8> {
+    let mut plane = Message::default().bytes(2, "/host:metadata");
+    for (name, id, proto) in modules {
+        let full = format!("{name}({id})");
+        let statistic = Message::default().number(1, 1).bytes(6, proto);
+        let entry = Message::default().number(1, *id).bytes(2, &full).bytes(4, &full).message(5, &statistic);
+        plane = plane.message(4, &Message::default().number(1, *id).message(2, &entry));
+    }
+    let name = Message::default().number(1, 1).bytes(2, "Hlo Proto");
+    plane = plane.message(5, &Message::default().number(1, 1).message(2, &name));
+    Message::default().message(1, &plane).0
+}
+
 /// Names of statistics of allocator events; the number of a name is its place.
 const STATS: [&str; 13] = [
     "allocator_name",

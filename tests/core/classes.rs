@@ -2,14 +2,14 @@
 
 use highwater::analysis::class::{Class, Reason};
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, category};
-use highwater::decode;
 use highwater::model::{BufferId, Category, Profile, Program};
+use highwater::open;
 use highwater::source::Progress;
 
-use crate::common;
+use crate::common::{self, Files};
 
 fn open(path: &std::path::Path) -> (Profile, ProfileAnalysis) {
-    let profile = decode::open_path(path, &Progress::default()).expect("a sample");
+    let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
     (profile, analysis)
 }
@@ -114,20 +114,12 @@ fn a_programs_table_and_its_gradient_are_told_apart() {
     assert_eq!(classes.of(named("param.2")), Class::Input);
 }
 
-/// Programs beside the samples: a decoder's cache, a scan whose kept arrays begin as zeros, recomputed layers.
+/// A decoder's cache, a scan whose kept arrays begin as zeros.
 #[test]
 fn other_programs_are_divided_as_they_are_made() {
-    if common::collection().is_none() {
-        eprintln!("skipped: no collection of profiles");
-        return;
-    }
-    let file = |name: &str| {
-        let inside = format!("{name}/");
-        let found = common::files(|path| common::ends_with(path, ".hlo.pb"));
-        found.into_iter().find(|path| path.to_string_lossy().contains(&inside)).expect("a program of that name")
-    };
+    let files = Files::of_project();
     let at_peak = |name: &str, class: Class| {
-        let (profile, analysis) = open(&file(name));
+        let (profile, analysis) = open(&files.case(name));
         let (program, own) = (&profile.programs[0], &analysis.programs[0]);
         let space = own.main_space().expect("HBM");
         let sums = own.classes(program).sums(&space.at_peak, &|b| program.buffers.size_of(b));

@@ -1,17 +1,17 @@
 //! Every format opens under its own name and under none, and its decoded form is what was reviewed.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report::{self, Format, Options};
 use highwater::model::{BufferId, DeviceKind, Profile};
+use highwater::open;
 use highwater::source::{Input, Progress};
 
-use crate::common;
+use crate::common::{self, Files};
+use crate::xla_made;
 
 /// End of a name, and the format that files of that name have.
 const KNOWN: &[(&str, &str)] = &[
@@ -38,7 +38,7 @@ fn known_format(name: &str) -> Option<&'static str> {
 
 fn open_as(name: &str, bytes: Vec<u8>) -> Profile {
     let input = Input::from_bytes(name, bytes.into()).unwrap_or_else(|e| panic!("{name}: {e}"));
-    decode::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
+    open::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{name}: {e}"))
 }
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
@@ -48,10 +48,10 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("in memory")
 }
 
-#[test]
-fn the_content_decides_not_the_name() {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for path in common::files(|name| known_format(name).is_some()) {
+/// Every file opens as its format, whatever its name and packing; returns how many formats were seen.
+pub fn open_without_a_name(files: &Files) -> usize {
+    let mut formats = BTreeSet::new();
+    for path in files.named(|name| known_format(name).is_some()) {
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
         let expected = known_format(name).unwrap_or_default();
         let bytes = fs::read(&path).expect("readable");
@@ -66,11 +66,14 @@ fn the_content_decides_not_the_name() {
             let profile = open_as(&name, bytes);
             assert_eq!(profile.sources[0].format, expected, "{} as {name}", path.display());
         }
-        *counts.entry(expected).or_default() += 1;
+        formats.insert(expected);
     }
-    for (format, count) in counts {
-        println!("{format}: {count} files");
-    }
+    formats.len()
+}
+
+#[test]
+fn the_content_decides_not_the_name() {
+    assert_eq!(open_without_a_name(&Files::of_project()), KNOWN.len() + 1);
 }
 
 /// The decoded form in a few lines.
@@ -207,20 +210,17 @@ fn describe(profile: &Profile) -> String {
     out
 }
 
-/// The file of the collection whose path ends so.
-fn sample(end: &str) -> Option<PathBuf> {
-    let name = Path::new(end).file_name()?.to_str()?.to_owned();
-    let found = common::files(|file| file == name).into_iter().find(|path| path.to_string_lossy().ends_with(end));
-    if found.is_none() {
-        println!("skipped: no {end}");
-    }
-    found
+/// The file of the project whose path ends so, unpacked: its name and its bytes.
+fn sample(end: &str) -> (String, Vec<u8>) {
+    let path = Files::of_project().ending(end);
+    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+    (name.trim_end_matches(".gz").to_owned(), common::bytes(&path).to_vec())
 }
 
 #[test]
 fn decoded_forms() {
     let mlp = "v5e_mlp_f32/module_0000.jit_train_step.cl_1003875606.after_optimizations";
-    let cpu = "cpu/xla_cpu_dump/module_0030.jit_train_step.cpu_after_optimizations";
+    let cpu = "xla_cpu_dump/module_0030.jit_train_step.cpu_after_optimizations";
     let old = "jax0.4.38_libtpu0.0.6/v4_dlrm_oom/module_0001.jit_dlrm_step.after_optimizations";
     for (name, end) in [
         ("memory_viewer_json", format!("{mlp}.memory_viewer.json")),
@@ -243,9 +243,8 @@ fn decoded_forms() {
         ("pprof_made", "made/tpu_training.prof".to_owned()),
         ("buffer_table", "made/module_0001.jit_f.after_optimizations-buffer-info.csv".to_owned()),
     ] {
-        let Some(path) = sample(&end) else { continue };
-        let file = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-        let profile = open_as(file, fs::read(&path).expect("readable"));
+        let (file, bytes) = sample(&end);
+        let profile = open_as(&file, bytes);
         insta::assert_snapshot!(name, describe(&profile));
         // And all of it can be reported.
         let analysis = ProfileAnalysis::new(&profile);
@@ -271,20 +270,21 @@ fn a_buffer_table_alone_has_its_peak() {
 
 #[test]
 fn programs_of_the_host_live_in_ram() {
-    let cpu = "cpu/xla_cpu_dump/module_0030.jit_train_step.cpu_after_optimizations";
+    let cpu = "xla_cpu_dump/module_0030.jit_train_step.cpu_after_optimizations";
     for (end, kind) in [
-        ("2026_11_21_03_07_16/vm.xplane.pb".to_owned(), Some(DeviceKind::Cpu)),
-        (format!("{cpu}.memory_viewer.json"), Some(DeviceKind::Cpu)),
-        (format!("{cpu}-buffer-assignment.txt"), Some(DeviceKind::Cpu)),
-        (format!("{cpu}.hlo.pb"), Some(DeviceKind::Cpu)),
-        // No device's plane either, but no thread of the CPU client: nobody knows.
-        ("SYNTHETIC_3_tpu_modules.xplane.pb".to_owned(), None),
+        ("2026_11_21_03_07_16/vm.xplane.pb".to_owned(), DeviceKind::Cpu),
+        (format!("{cpu}.memory_viewer.json"), DeviceKind::Cpu),
+        (format!("{cpu}-buffer-assignment.txt"), DeviceKind::Cpu),
+        (format!("{cpu}.hlo.pb"), DeviceKind::Cpu),
     ] {
-        let Some(path) = sample(&end) else { continue };
-        let file = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
-        let profile = open_as(file, fs::read(&path).expect("readable"));
-        assert_eq!(profile.device.kind, kind, "{end}");
+        let (file, bytes) = sample(&end);
+        let profile = open_as(&file, bytes);
+        assert_eq!(profile.device.kind, Some(kind), "{end}");
         let said = profile.device.evidence.unwrap_or_default();
-        assert_eq!(said.contains(file), kind.is_some(), "{end}: {said}");
+        assert!(said.contains(&file), "{end}: {said}");
     }
+    // No device's plane either, but no thread of the CPU client: nobody knows.
+    let dump = common::bytes(&common::sample_program("/v6e_replicated_oom/"));
+    let profile = open_as("three.xplane.pb", xla_made::trace_of_modules(&[("jit_a", 1, &dump)]));
+    assert_eq!((profile.device.kind, profile.device.evidence), (None, None));
 }

@@ -5,34 +5,32 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis};
-use highwater::decode;
-use highwater::model::{Allocation, BufferId, Bytes, Profile, Program};
+use highwater::model::{Allocation, BufferId, Bytes, MemorySpace, Profile, Program};
+use highwater::open;
 use highwater::source::{Input, Progress};
 
-use crate::common;
+use crate::common::{self, Files};
+use crate::xla_made;
 
 /// Opens a file alone, without what lies beside it.
-fn alone(path: &Path) -> Profile {
+pub fn alone(path: &Path) -> Profile {
     let input = Input::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    decode::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    open::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// Dumps with a buffer assignment, each with the files beside it whose names go on with one of the endings.
-fn pairs(ends: &[&str]) -> Vec<(PathBuf, PathBuf)> {
+fn pairs(files: &Files, ends: &[&str]) -> Vec<(PathBuf, PathBuf)> {
     let mut pairs = Vec::new();
-    for proto in common::files(|name| name.ends_with("after_optimizations.hlo.pb")) {
-        let stem = proto.to_string_lossy().trim_end_matches(".hlo.pb").to_owned();
+    for proto in files.programs() {
+        let stem = proto.to_string_lossy().trim_end_matches(".gz").trim_end_matches(".hlo.pb").to_owned();
         for end in ends {
-            let other = PathBuf::from(format!("{stem}{end}"));
-            if other.exists() {
-                pairs.push((proto.clone(), other));
-            }
+            pairs.extend(common::packed_or_not(&format!("{stem}{end}")).map(|other| (proto.clone(), other)));
         }
     }
     pairs
 }
 
-fn space(analysis: &ProgramAnalysis, color: i64) -> &SpaceAnalysis {
+fn space(analysis: &ProgramAnalysis, color: MemorySpace) -> &SpaceAnalysis {
     analysis.space(color).unwrap_or_else(|| panic!("no memory space {color}"))
 }
 
@@ -51,15 +49,15 @@ fn large_at_peak(program: &Program, space: &SpaceAnalysis) -> Vec<(i64, String, 
     rows
 }
 
-#[test]
-fn memory_viewer_json() {
+/// XProf's JSON against the dumps; returns how many.
+pub fn compare_memory_viewer_json(files: &Files) -> usize {
     let ends: Vec<String> = std::iter::once(".memory_viewer.json".to_owned())
         .chain((1..14).map(|color| format!(".memory_viewer.ms{color}.json")))
         .collect();
     let ends: Vec<&str> = ends.iter().map(String::as_str).collect();
     let mut protos: HashMap<PathBuf, (Program, ProgramAnalysis)> = HashMap::new();
     let mut compared = 0;
-    for (proto, json) in pairs(&ends) {
+    for (proto, json) in pairs(files, &ends) {
         let (program, ours) = protos.entry(proto.clone()).or_insert_with(|| {
             let program = common::program(&proto);
             let analysis = analysed(&program);
@@ -96,13 +94,18 @@ fn memory_viewer_json() {
         assert_eq!(rows(program, a), rows(theirs, b), "{name}");
         compared += 1;
     }
-    println!("{compared} JSON files compared with their HLO protos");
+    compared
 }
 
 #[test]
-fn buffer_assignment_text() {
+fn memory_viewer_json() {
+    assert!(compare_memory_viewer_json(&Files::of_project()) >= 18);
+}
+
+/// XLA's buffer-assignment reports against the dumps; returns how many.
+pub fn compare_buffer_assignments(files: &Files) -> usize {
     let mut compared = 0;
-    for (proto, text) in pairs(&["-buffer-assignment.txt"]) {
+    for (proto, text) in pairs(files, &["-buffer-assignment.txt"]) {
         let name = common::name(&text);
         let ours = common::program(&proto);
         let profile = alone(&text);
@@ -126,7 +129,7 @@ fn buffer_assignment_text() {
                     let shape = program.buffer_shape(b).map(|(shape, node)| shape.text_of(node));
                     let values = &program.buffers;
                     let name = program.buffer_name(b);
-                    (values.number[row], (values.size[row].0, values.offset[row], values.color[row], name, shape))
+                    (values.number[row], (values.size[row].0, values.offset[row], values.color[row].0, name, shape))
                 })
                 .collect()
         };
@@ -144,13 +147,18 @@ fn buffer_assignment_text() {
         }
         compared += 1;
     }
-    println!("{compared} buffer-assignment reports compared with their HLO protos");
+    compared
 }
 
 #[test]
-fn buffer_assignment_with_live_ranges_has_the_peak() {
+fn buffer_assignment_text() {
+    assert!(compare_buffer_assignments(&Files::of_project()) >= 2);
+}
+
+/// Buffer assignments with their live ranges against the dumps; returns how many.
+pub fn compare_assignments_with_ranges(files: &Files) -> usize {
     let mut compared = 0;
-    for (proto, text) in pairs(&["-buffer-assignment.txt"]) {
+    for (proto, text) in pairs(files, &["-buffer-assignment.txt"]) {
         let ranges = PathBuf::from(text.to_string_lossy().replace("-buffer-assignment.txt", "-live-range.txt"));
         if !ranges.exists() {
             continue;
@@ -158,7 +166,7 @@ fn buffer_assignment_with_live_ranges_has_the_peak() {
         let name = common::name(&text);
         let ours = common::program(&proto);
         let input = Input::open(&text).expect("readable");
-        let profile = decode::open_with(&input, &[ranges.into()], &Progress::default()).expect("a report");
+        let profile = open::open_with(&input, &[ranges.into()], &Progress::default()).expect("a report");
         let (a, b) = (analysed(&ours), analysed(&profile.programs[0]));
         for a in &a.spaces {
             let b = space(&b, a.color);
@@ -168,18 +176,23 @@ fn buffer_assignment_with_live_ranges_has_the_peak() {
         }
         compared += 1;
     }
-    println!("{compared} pairs of buffer assignment and live ranges compared with their HLO protos");
-}
-
-/// Bytes of all allocations of a memory space, thread-local ones too.
-fn total(program: &Program, color: i64) -> Bytes {
-    program.allocations.iter().filter(|a| a.color == color).map(|a| a.size).sum()
+    compared
 }
 
 #[test]
-fn memory_usage_protobuf() {
+fn buffer_assignment_with_live_ranges_has_the_peak() {
+    assert!(compare_assignments_with_ranges(&Files::of_project()) >= 2);
+}
+
+/// Bytes of all allocations of a memory space, thread-local ones too.
+fn total(program: &Program, color: MemorySpace) -> Bytes {
+    program.allocations.iter().filter(|a| a.color == color).map(|a| a.size).sum()
+}
+
+/// XLA's memory-usage reports as protobuf against the dumps; returns how many.
+pub fn compare_usage_protobufs(files: &Files) -> usize {
     let mut compared = 0;
-    for (proto, report) in pairs(&["-memory-usage-report.pb"]) {
+    for (proto, report) in pairs(files, &["-memory-usage-report.pb"]) {
         let name = common::name(&report);
         let ours = common::program(&proto);
         let profile = alone(&report);
@@ -188,19 +201,25 @@ fn memory_usage_protobuf() {
         for space in &theirs.reported {
             assert_eq!(space.allocated, Some(total(&ours, space.color)), "{name}: memory space {}", space.color);
         }
-        let sizes: HashMap<i64, (Bytes, i64)> = ours.allocations.iter().map(|a| (a.index, (a.size, a.color))).collect();
+        let sizes: HashMap<i64, (Bytes, MemorySpace)> =
+            ours.allocations.iter().map(|a| (a.index, (a.size, a.color))).collect();
         for allocation in &theirs.allocations {
             assert_eq!(sizes.get(&allocation.index), Some(&(allocation.size, allocation.color)), "{name}");
         }
         compared += 1;
     }
-    println!("{compared} memory-usage reports (protobuf) compared with their HLO protos");
+    compared
 }
 
 #[test]
-fn memory_usage_text() {
+fn memory_usage_protobuf() {
+    assert!(compare_usage_protobufs(&Files::of_project()) >= 2);
+}
+
+/// XLA's memory-usage reports as text against the dumps; returns how many.
+pub fn compare_usage_texts(files: &Files) -> usize {
     let mut compared = 0;
-    for (proto, report) in pairs(&["-memory-usage-report.txt"]) {
+    for (proto, report) in pairs(files, &["-memory-usage-report.txt"]) {
         let name = common::name(&report);
         let ours = common::program(&proto);
         let profile = alone(&report);
@@ -228,13 +247,18 @@ fn memory_usage_text() {
         }
         compared += 1;
     }
-    println!("{compared} memory-usage reports (text) compared with their HLO protos");
+    compared
 }
 
 #[test]
-fn traces() {
+fn memory_usage_text() {
+    assert!(compare_usage_texts(&Files::of_project()) >= 2);
+}
+
+/// The modules of traces against what XProf says of them; returns how many modules.
+pub fn compare_traces(files: &Files) -> usize {
     let mut compared = 0;
-    for trace in common::files(|name| name.ends_with(".xplane.pb")) {
+    for trace in files.named(|name| name.ends_with(".xplane.pb")) {
         let profile = alone(&trace);
         for module in &profile.modules {
             let name = format!("{}: {}", common::name(&trace), module.name);
@@ -257,62 +281,79 @@ fn traces() {
             if json.exists() {
                 let theirs = alone(&json);
                 let theirs = analysed(&theirs.programs[0]);
-                assert_eq!(space(&analysis, 0).xprof.peak, space(&theirs, 0).xprof.peak, "{name}");
-                assert_eq!(space(&analysis, 0).xprof.curve, space(&theirs, 0).xprof.curve, "{name}");
+                assert_eq!(
+                    space(&analysis, MemorySpace::HBM).xprof.peak,
+                    space(&theirs, MemorySpace::HBM).xprof.peak,
+                    "{name}"
+                );
+                assert_eq!(
+                    space(&analysis, MemorySpace::HBM).xprof.curve,
+                    space(&theirs, MemorySpace::HBM).xprof.curve,
+                    "{name}"
+                );
             }
             compared += 1;
         }
     }
-    println!("{compared} modules of traces");
+    compared
 }
 
 #[test]
-fn modules_of_the_wrapped_trace_equal_their_dumps() {
-    let Some(trace) = common::files(|name| name == "SYNTHETIC_3_tpu_modules.xplane.pb").pop() else { return };
-    let profile = alone(&trace);
-    let dumps: Vec<Vec<u8>> = common::files(|name| name.ends_with("after_optimizations.hlo.pb"))
-        .iter()
-        .map(|path| fs::read(path).expect("readable"))
-        .collect();
-    let bytes = fs::read(&trace).expect("readable");
+fn traces() {
+    assert!(compare_traces(&Files::of_project()) >= 16);
+}
+
+#[test]
+fn modules_of_a_trace_equal_their_dumps() {
+    let samples = ["/v5e_mlp_f32/", "/v6e_replicated_oom/", "/v6e_dlrm_repl_d3/"];
+    let dumps = samples.map(|part| common::bytes(&common::sample_program(part)).to_vec());
+    let trace = xla_made::trace_of_modules(&[("a", 1, &dumps[0]), ("b", 2, &dumps[1]), ("c", 3, &dumps[2])]);
+    let input = Input::from_bytes("three.xplane.pb", trace.into()).expect("not empty");
+    let profile = open::open_input(&input, &Progress::default()).expect("a trace");
     assert_eq!(profile.modules.len(), 3);
-    for module in &profile.modules {
-        let same = dumps.iter().filter(|dump| dump.len() as u64 == module.bytes);
-        let found = same.clone().any(|dump| memchr_find(&bytes, dump));
-        assert!(found, "{}: no dump of {} bytes", module.name, module.bytes);
+    for (module, dump) in profile.modules.iter().zip(&dumps) {
+        assert_eq!(module.bytes, dump.len() as u64, "{}", module.name);
+        let (inside, notes) = module.source.load().expect("decodes");
+        assert!(notes.is_empty(), "{notes:?}");
+        let input = Input::from_bytes("x.hlo.pb", dump.clone().into()).expect("not empty");
+        let alone = &open::open_input(&input, &Progress::default()).expect("a dump").programs[0];
+        let peaks = |program: &Program| {
+            let spaces = analysed(program).spaces;
+            spaces.iter().map(|space| (space.color, space.xprof.peak, space.xprof.allocated)).collect::<Vec<_>>()
+        };
+        assert_eq!((&inside.name, peaks(&inside)), (&alone.name, peaks(alone)));
     }
 }
 
-fn memchr_find(haystack: &[u8], needle: &[u8]) -> bool {
-    haystack.windows(needle.len().min(64)).enumerate().any(|(at, window)| {
-        window == &needle[..needle.len().min(64)] && haystack.get(at..at + needle.len()) == Some(needle)
-    })
-}
-
-#[test]
-fn reports_beside_their_proto_agree_with_it() {
+/// Reports beside a dump do not disagree with it; returns how many dumps were opened.
+pub fn compare_reports_beside(files: &Files) -> usize {
     let mut opened = 0;
-    for proto in common::files(|name| name.ends_with("after_optimizations.hlo.pb")) {
-        let profile = decode::open_path(&proto, &Progress::default()).unwrap_or_else(|e| panic!("{e}"));
+    for proto in files.programs() {
+        let profile = open::open_path(&proto, &Progress::default()).unwrap_or_else(|e| panic!("{e}"));
         let disagree: Vec<String> =
             profile.notes.iter().map(ToString::to_string).filter(|note| note.contains("disagrees")).collect();
         assert!(disagree.is_empty(), "{}: {disagree:?}", common::name(&proto));
         assert!(ProfileAnalysis::new(&profile).programs.len() == 1);
         opened += 1;
     }
-    println!("{opened} dumps agree with the reports beside them");
+    opened
+}
+
+#[test]
+fn reports_beside_their_proto_agree_with_it() {
+    assert!(compare_reports_beside(&Files::of_project()) >= 24);
 }
 
 #[test]
 fn a_disagreement_is_shown() {
-    let Some((proto, text)) = pairs(&["-buffer-assignment.txt"]).into_iter().next() else { return };
+    let (proto, text) = pairs(&Files::of_project(), &["-buffer-assignment.txt"]).swap_remove(0);
     let folder = std::env::temp_dir().join(format!("highwater-forms-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("a folder");
     let name = |path: &Path| path.file_name().map(|n| folder.join(n)).expect("a name");
     fs::copy(&proto, name(&proto)).expect("copied");
     let changed = fs::read_to_string(&text).expect("readable").replacen("offset=0)", "offset=64)", 1);
     fs::write(name(&text), changed).expect("written");
-    let profile = decode::open_path(&name(&proto), &Progress::default()).expect("opens");
+    let profile = open::open_path(&name(&proto), &Progress::default()).expect("opens");
     fs::remove_dir_all(&folder).expect("removed");
     let notes: Vec<String> = profile.notes.iter().map(ToString::to_string).collect();
     assert!(notes.iter().any(|note| note.contains("disagrees with the HLO proto in 1 of")), "{notes:?}");

@@ -5,13 +5,18 @@
 mod common;
 #[path = "../common/poplar_files.rs"]
 mod poplar_files;
+#[path = "../common/xla_made.rs"]
+mod xla_made;
 
 mod advisor;
 mod architecture;
 mod classes;
 mod formats;
 mod forms;
+mod habits;
+mod heat_columns;
 mod hostile_decoders;
+mod live_at_a_step;
 mod live_ranges;
 mod memory_map;
 mod models;

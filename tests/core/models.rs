@@ -7,7 +7,7 @@ use highwater::decode::hlo::proto::{
     heap_simulator_trace, hlo_schedule_proto, logical_buffer_proto,
 };
 use highwater::decode::{Reporter, hlo};
-use highwater::model::{BufferId, Device, ElementType, Layout, Program, ShapeNode};
+use highwater::model::{BufferId, Device, ElementType, Layout, MemorySpace, Program, ShapeNode};
 use highwater::source::Progress;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -192,7 +192,7 @@ impl Plan {
 fn check(plan: &Plan) -> Result<(), TestCaseError> {
     let program = plan.program();
     let analysis = ProgramAnalysis::new(&program, &Device::default());
-    let space = analysis.space(0).expect("the heap");
+    let space = analysis.space(MemorySpace::HBM).expect("the heap");
 
     // XProf's replay: sizes added and taken away event by event.
     let (mut heap, mut peak, mut peak_event) = (0u64, 0u64, 0);

@@ -1,33 +1,54 @@
 //! Out-of-memory texts: every key of the expected files is in the report, in every wrapping, and a cut text gives no
 //! wrong number.
 
+use highwater::model::MemorySpace;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report::{self, Format};
+use highwater::open;
 use highwater::source::{Input, Progress};
 use serde_json::Value;
 
 use crate::common;
 
-/// Texts with expected keys beside them: the folder named by `HIGHWATER_OOM_TEXTS`, or `shared/oom_texts` beside the
-/// checkout.
-fn texts() -> Vec<PathBuf> {
-    let folder = std::env::var_os("HIGHWATER_OOM_TEXTS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/oom_texts"), PathBuf::from);
-    let mut found: Vec<PathBuf> = fs::read_dir(&folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|e| e == "txt"))
-        .collect();
-    if found.is_empty() {
-        println!("skipped: no texts in {}", folder.display());
+/// A text, and what a report must say of it.
+pub struct OomText {
+    path: PathBuf,
+    text: Vec<u8>,
+    expected: Value,
+}
+
+/// Every `NAME.txt` of a folder that has a `NAME.expected.json` beside it. One without is allowed only where the name
+/// says that a compiler printed it (`gen_…`): its listing is counted, see [`every_entry_is_listed`].
+pub fn texts(folder: &Path) -> Vec<OomText> {
+    let mut found = Vec::new();
+    for path in text_files(folder) {
+        let expected = path.with_extension("expected.json");
+        if !expected.is_file() && name(&path).starts_with("gen_") {
+            continue;
+        }
+        let json = fs::read_to_string(&expected).unwrap_or_else(|e| panic!("{}: {e}", expected.display()));
+        let expected = serde_json::from_str(&json).unwrap_or_else(|e| panic!("{}: {e}", expected.display()));
+        found.push(OomText { text: fs::read(&path).expect("readable"), path, expected });
     }
+    found
+}
+
+fn text_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut found: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "txt")).collect();
+    assert!(!found.is_empty(), "no texts in {}", folder.display());
     found.sort();
+    found
+}
+
+/// The texts of the project, in our own words.
+fn own() -> Vec<OomText> {
+    let found = texts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oom_texts"));
+    assert!(found.len() >= 28, "only {} texts", found.len());
     found
 }
 
@@ -41,7 +62,7 @@ fn failures(text: &[u8]) -> Vec<Value> {
     }
     let progress = Progress::default();
     let input = Input::from_bytes("run.log", text.to_vec().into()).expect("not empty");
-    let profile = decode::open_input(&input, &progress).expect("a text");
+    let profile = open::open_input(&input, &progress).expect("a text");
     let analysis = ProfileAnalysis::new(&profile);
     let report = report::build(&[(&profile, &analysis)], &[], &report::Options { top: 20, ..Default::default() });
     let json: Value = serde_json::from_str(&report::write(&report, Format::Json)).expect("JSON");
@@ -76,9 +97,8 @@ fn missing(expected: &Value, actual: &Value, place: &str, out: &mut Vec<String>)
     }
 }
 
-fn check(path: &Path, text: &[u8], what: &str, wrong: &mut Vec<String>) {
-    let Ok(expected) = fs::read_to_string(path.with_extension("expected.json")) else { return };
-    let expected: Value = serde_json::from_str(&expected).expect("JSON");
+fn check(case: &OomText, text: &[u8], what: &str, wrong: &mut Vec<String>) {
+    let OomText { path, expected, .. } = case;
     let found = failures(text);
     if expected["kind"] == "not_oom" {
         if !found.is_empty() {
@@ -90,7 +110,7 @@ fn check(path: &Path, text: &[u8], what: &str, wrong: &mut Vec<String>) {
         .iter()
         .map(|failure| {
             let mut out = Vec::new();
-            missing(&expected, failure, "", &mut out);
+            missing(expected, failure, "", &mut out);
             out
         })
         .min_by_key(Vec::len)
@@ -102,13 +122,18 @@ fn report_wrong(wrong: &[String]) {
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
 }
 
-#[test]
-fn every_expected_key_is_in_the_report() {
+/// Every key of what is expected is in the report.
+pub fn keys_are_reported(texts: &[OomText]) {
     let mut wrong = Vec::new();
-    for path in texts() {
-        check(&path, &fs::read(&path).expect("readable"), "plain", &mut wrong);
+    for case in texts {
+        check(case, &case.text, "plain", &mut wrong);
     }
     report_wrong(&wrong);
+}
+
+#[test]
+fn every_expected_key_is_in_the_report() {
+    keys_are_reported(&own());
 }
 
 const PREFIXES: [&str; 10] = [
@@ -129,27 +154,32 @@ fn each_line(text: &[u8], change: impl Fn(&str) -> String) -> Vec<u8> {
     text.split_inclusive('\n').map(change).collect::<String>().into_bytes()
 }
 
-#[test]
-fn wrappings_change_nothing() {
+/// Prefixes of logs, colours, quoting and other lines around a text change nothing.
+pub fn wrapped_texts_say_the_same(texts: &[OomText]) {
     let mut wrong = Vec::new();
-    for path in texts() {
-        let text = fs::read(&path).expect("readable");
+    for case in texts {
+        let text = &case.text;
         for prefix in PREFIXES {
-            check(&path, &each_line(&text, |line| format!("{prefix}{line}")), prefix, &mut wrong);
+            check(case, &each_line(text, |line| format!("{prefix}{line}")), prefix, &mut wrong);
         }
-        check(&path, &each_line(&text, |line| format!("> > {line}")), "quoted twice", &mut wrong);
-        check(&path, &each_line(&text, |line| line.replace('\n', "\r\n")), "CRLF", &mut wrong);
+        check(case, &each_line(text, |line| format!("> > {line}")), "quoted twice", &mut wrong);
+        check(case, &each_line(text, |line| line.replace('\n', "\r\n")), "CRLF", &mut wrong);
         let colored = |line: &str| format!("\x1b[1;31m{}\x1b[0m\n", line.trim_end_matches('\n'));
-        check(&path, &each_line(&text, colored), "ANSI", &mut wrong);
+        check(case, &each_line(text, colored), "ANSI", &mut wrong);
         let words = |line: &str| line.replace(' ', "\x1b[0m \x1b[33m");
-        check(&path, &each_line(&text, words), "ANSI in each word", &mut wrong);
+        check(case, &each_line(text, words), "ANSI in each word", &mut wrong);
         let mut around = "step 17 loss 2.31 grad_norm 0.4 tokens/s 120345\n".repeat(2000).into_bytes();
-        around.extend_from_slice(&text);
+        around.extend_from_slice(text);
         around.push(b'\n');
         around.extend_from_slice("step 18 loss 2.30 grad_norm 0.4 tokens/s 120345\n".repeat(2000).as_bytes());
-        check(&path, &around, "inside a log", &mut wrong);
+        check(case, &around, "inside a log", &mut wrong);
     }
     report_wrong(&wrong);
+}
+
+#[test]
+fn wrappings_change_nothing() {
+    wrapped_texts_say_the_same(&own());
 }
 
 /// Every number and printed size of a cut text's failure is that of the whole text's.
@@ -193,12 +223,11 @@ fn contradiction(whole: &Value, cut: &Value, place: &str, out: &mut Vec<String>)
     }
 }
 
-#[test]
-fn a_cut_text_gives_no_wrong_number() {
+/// A text that ends anywhere gives no number that the whole text does not give.
+pub fn cut_texts_do_not_contradict(texts: &[OomText]) {
     let mut wrong = Vec::new();
-    for path in texts() {
-        let text = fs::read(&path).expect("readable");
-        let whole = failures(&text);
+    for OomText { path, text, .. } in texts {
+        let whole = failures(text);
         for end in (97..text.len()).step_by(97) {
             for (i, failure) in failures(&text[..end]).iter().enumerate() {
                 let mut out = Vec::new();
@@ -206,7 +235,7 @@ fn a_cut_text_gives_no_wrong_number() {
                     Some(whole) => contradiction(whole, failure, "", &mut out),
                     None => out.push("a failure the whole text does not have".to_owned()),
                 }
-                wrong.extend(out.into_iter().take(4).map(|line| format!("{} cut at {end}: {line}", name(&path))));
+                wrong.extend(out.into_iter().take(4).map(|line| format!("{} cut at {end}: {line}", name(path))));
             }
         }
     }
@@ -214,36 +243,49 @@ fn a_cut_text_gives_no_wrong_number() {
 }
 
 #[test]
-fn generated_listings_have_every_entry() {
-    for path in texts() {
-        if !name(&path).starts_with("gen_tpu_hbm_listing") {
-            continue;
-        }
-        let text = fs::read_to_string(&path).expect("readable");
+fn a_cut_text_gives_no_wrong_number() {
+    cut_texts_do_not_contradict(&own());
+}
+
+/// Every entry that a compiler's listing prints is a row with all its fields; returns how many rows.
+pub fn every_entry_is_listed(listings: &[PathBuf]) -> usize {
+    let mut count = 0;
+    for path in listings {
+        let text = fs::read_to_string(path).expect("readable");
         let entries = text.lines().filter(|line| line.contains(". Size: ")).count();
         let found = failures(text.as_bytes());
         let rows = found[0]["allocations"].as_array().expect("rows");
-        assert_eq!(rows.len(), entries, "{}", name(&path));
+        assert_eq!(rows.len(), entries, "{}", name(path));
         for row in rows {
             for key in ["number", "size_bytes", "shape", "unpadded_bytes", "label", "label_head", "allocation_type"] {
-                assert!(!row[key].is_null(), "{} {key}: {row}", name(&path));
+                assert!(!row[key].is_null(), "{} {key}: {row}", name(path));
             }
             let is_tuple = row["shape"].as_str().is_some_and(|shape| shape.starts_with('('));
-            assert!(is_tuple || (row["layout"].is_array() && row["tiles"].is_array()), "{}: {row}", name(&path));
+            assert!(is_tuple || (row["layout"].is_array() && row["tiles"].is_array()), "{}: {row}", name(path));
         }
         let operators = text.lines().filter(|line| line.trim_start().starts_with("Operator: op_name=")).count();
-        assert_eq!(rows.iter().filter(|row| row["op_name"].is_string()).count(), operators, "{}", name(&path));
+        assert_eq!(rows.iter().filter(|row| row["op_name"].is_string()).count(), operators, "{}", name(path));
+        count += rows.len();
     }
+    count
+}
+
+/// The listings that libtpu itself printed, of a folder.
+pub fn printed_listings(folder: &Path) -> Vec<PathBuf> {
+    text_files(folder).into_iter().filter(|path| name(path).starts_with("gen_tpu_hbm_listing")).collect()
+}
+
+#[test]
+fn printed_listings_have_every_entry() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oom_texts");
+    assert!(every_entry_is_listed(&printed_listings(&folder)) >= 9);
 }
 
 #[test]
 fn a_message_beside_a_dump_is_the_best_evidence() {
-    let Some(folder) = common::collection().map(|root| root.join("xla/v5e_pad_cloud_oom")) else { return };
-    let dump = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let Some(dump) = dump.into_iter().find(|path| name(path).ends_with(".after_optimizations.hlo.pb")) else { return };
-    let profile = decode::open_path(&dump, &Progress::default()).expect("a dump");
+    let profile = open::open_path(&common::sample_program("v5e_pad_cloud_oom"), &Progress::default()).expect("a dump");
     assert_eq!(profile.failures.len(), 1);
-    let capacity = profile.device.capacity(0).expect("a capacity");
+    let capacity = profile.device.capacity(MemorySpace::HBM).expect("a capacity");
     assert!(capacity.evidence.contains("out-of-memory message"), "{}", capacity.evidence);
     assert_eq!(capacity.bytes.0, 16_911_433_728);
 }

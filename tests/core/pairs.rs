@@ -1,24 +1,22 @@
 //! Predictions against the compiler: pairs of real programs that differ by one change, predicted from the first and
 //! compared with the second.
 
-use std::path::PathBuf;
-
 use highwater::analysis::what_if::{Depth, Edit, Memory, Outcome};
 use highwater::analysis::{ProgramAnalysis, SpaceAnalysis};
-use highwater::model::{Capacity, Device, Program, TpuGeneration};
+use highwater::model::{Capacity, Device, MemorySpace, Program, TpuGeneration};
 
-use crate::common;
+use crate::common::{self, Files};
 
 /// How far a prediction may be off.
 #[derive(Clone, Copy)]
-enum Allowed {
+pub enum Allowed {
     /// A share of the real value.
     Share(f64),
     /// A share, or the VMEM, whichever is more.
     ShareOrVmem(f64),
 }
 
-struct Pair {
+pub struct Pair {
     name: &'static str,
     generation: &'static str,
     edits: &'static [&'static str],
@@ -28,7 +26,7 @@ struct Pair {
     exact_base: bool,
 }
 
-const fn pair(
+pub const fn pair(
     name: &'static str,
     generation: &'static str,
     edits: &'static [&'static str],
@@ -39,23 +37,9 @@ const fn pair(
 }
 
 const PAIRS: &[Pair] = &[
-    pair("donate_gpt_v6e", "v6e", &["donate params,opt_state"], Allowed::Share(0.03), true),
     pair("donate_mlp_v4", "v4", &["donate params"], Allowed::Share(0.03), true),
-    pair("donate_decode_v5e", "v5e", &["donate cache"], Allowed::Share(0.03), true),
-    pair("shard_cache_decode_v6e", "v6e", &["shard cache 4"], Allowed::Share(0.03), true),
-    pair("shard_state_v5e", "v5e", &["shard table,stats 4"], Allowed::Share(0.03), true),
-    pair("pad_2050_v5e", "v5e", &["dim 2050 2048"], Allowed::Share(0.03), true),
     pair("bf16_mlp_v5p", "v5p", &["dtype * bf16"], Allowed::ShareOrVmem(0.10), true),
-    pair("batch_scan_gpt_v5e", "v5e", &["batch 0.5"], Allowed::ShareOrVmem(0.10), true),
-    pair("batch_resnet_v5e", "v5e", &["batch 0.5"], Allowed::ShareOrVmem(0.10), true),
-    pair("remat_gpt_v5p", "v5p", &["remat layer_*"], Allowed::Share(0.15), true),
 ];
-
-fn folders() -> Vec<PathBuf> {
-    let mut found = vec![common::samples().join("pairs")];
-    found.extend(common::collection().map(|root| root.join("pairs")));
-    found
-}
 
 fn device(generation: &str) -> Device {
     let row = TpuGeneration::by_name(generation).expect("a generation");
@@ -63,7 +47,7 @@ fn device(generation: &str) -> Device {
         name: Some(row.display_name()),
         capacities: row
             .available_hbm()
-            .map(|bytes| Capacity { color: 0, bytes, evidence: String::new() })
+            .map(|bytes| Capacity { color: MemorySpace::HBM, bytes, evidence: String::new() })
             .into_iter()
             .collect(),
         ..Device::default()
@@ -71,7 +55,7 @@ fn device(generation: &str) -> Device {
 }
 
 fn hbm(analysis: &ProgramAnalysis) -> &SpaceAnalysis {
-    analysis.space(0).expect("HBM")
+    analysis.space(MemorySpace::HBM).expect("HBM")
 }
 
 fn predict(program: &Program, device: &Device, edits: &[&str]) -> (Memory, Outcome) {
@@ -82,29 +66,21 @@ fn predict(program: &Program, device: &Device, edits: &[&str]) -> (Memory, Outco
     (memory, outcome)
 }
 
-fn find(name: &str) -> Option<(PathBuf, PathBuf)> {
-    folders().iter().map(|folder| folder.join(name)).find_map(|folder: PathBuf| {
-        let file = |which: &str| common::packed_or_not(&folder.join(which).to_string_lossy());
-        Some((file("before.hlo.pb")?, file("after.hlo.pb")?))
-    })
-}
-
 fn error(predicted: u64, real: u64) -> f64 {
     (predicted as f64 - real as f64) / real as f64
 }
 
-#[test]
-fn predictions_are_as_good_as_promised() {
+/// What was predicted from the first program of each pair against the second.
+pub fn compare_predictions(files: &Files, pairs: &[Pair]) {
     let mut wrong = Vec::new();
-    let mut compared = 0;
-    for pair in PAIRS {
-        let Some((before, after)) = find(pair.name) else { continue };
+    for pair in pairs {
+        let file = |which: &str| files.ending(&format!("pairs/{}/{which}.hlo.pb", pair.name));
+        let (before, after) = (file("before"), file("after"));
         let device = device(pair.generation);
         let (memory, outcome) = predict(&common::program(&before), &device, pair.edits);
         let after = common::program(&after);
         let real = ProgramAnalysis::new(&after, &device);
         let real = hbm(&real);
-        compared += 1;
         let (peak, allocated) = (real.xprof.peak.0, real.xprof.allocated.0);
         let errors = [
             error(outcome.peak.0, peak),
@@ -142,20 +118,24 @@ fn predictions_are_as_good_as_promised() {
             wrong.push(format!("{}: fits {:?} instead of {fits:?}", pair.name, outcome.fits));
         }
     }
-    println!("{compared} of {} pairs compared", PAIRS.len());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn no_change_changes_nothing() {
+fn predictions_are_as_good_as_promised() {
+    compare_predictions(&Files::of_project(), PAIRS);
+}
+
+/// What-if without a change gives the numbers of the program itself; returns for how many programs.
+pub fn unchanged_programs(files: &Files) -> usize {
     let mut checked = 0;
-    for path in common::files(|name| {
-        common::ends_with(name, "optimizations.hlo.pb") || common::ends_with(name, "before.hlo.pb")
-    }) {
+    for path in files
+        .named(|name| common::ends_with(name, "after_optimizations.hlo.pb") || common::ends_with(name, "before.hlo.pb"))
+    {
         let program = common::program(&path);
         let device = Device::default();
         let analysis = ProgramAnalysis::new(&program, &device);
-        let Some(space) = analysis.space(0) else { continue };
+        let Some(space) = analysis.space(MemorySpace::HBM) else { continue };
         let memory = Memory::new(&program, &analysis, space, &device);
         let outcome = memory.evaluate(&program, &[], Depth::Verdict);
         assert_eq!(outcome.peak, space.xprof.peak, "{}", common::name(&path));
@@ -165,5 +145,10 @@ fn no_change_changes_nothing() {
         }
         checked += 1;
     }
-    println!("{checked} programs");
+    checked
+}
+
+#[test]
+fn no_change_changes_nothing() {
+    assert!(unchanged_programs(&Files::of_project()) >= 24);
 }

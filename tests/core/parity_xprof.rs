@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use highwater::analysis::category;
 use highwater::analysis::xprof::{self, Traces, XprofSpace};
-use highwater::model::{BufferId, InstructionId, Program};
+use highwater::model::{BufferId, InstructionId, MemorySpace, Program};
 use serde_json::Value;
 
-use crate::common;
+use crate::common::{self, Files};
 
 const MIB: f64 = 1048576.0;
 /// XProf folds what is smaller into one row.
@@ -30,7 +30,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
 type Row = (i64, String, u64, u64, String, String, String);
 
 fn our_rows(program: &Program, traces: &Traces, space: &XprofSpace) -> (Vec<Row>, u64) {
-    let always_live: &[BufferId] = if space.color == 0 { &space.always_live_buffers } else { &[] };
+    let always_live: &[BufferId] = if space.color == MemorySpace::HBM { &space.always_live_buffers } else { &[] };
     let mut small = 0;
     let mut rows = Vec::new();
     for &buffer in always_live.iter().chain(&space.live_at_peak) {
@@ -77,7 +77,7 @@ fn their_rows(json: &Value) -> (Vec<Row>, u64) {
     (rows, small)
 }
 
-fn check(program: &Program, traces: &Traces, color: i64, json: &Value) -> Result<(), String> {
+fn check(program: &Program, traces: &Traces, color: MemorySpace, json: &Value) -> Result<(), String> {
     let space = xprof::space(program, traces, color);
     let same = |what: &str, ours: f64, key: &str| {
         let theirs = number(json, key);
@@ -129,30 +129,32 @@ fn check(program: &Program, traces: &Traces, color: i64, json: &Value) -> Result
         ));
     }
     let indefinite = list(json, "indefiniteLifetimes").len();
-    if color == 0 && indefinite < space.always_live_buffers.len() {
+    if color == MemorySpace::HBM && indefinite < space.always_live_buffers.len() {
         return Err(format!("{} always live instead of {indefinite}", space.always_live_buffers.len()));
     }
     Ok(())
 }
 
 /// `X.hlo.pb` with the JSON files beside it: (colour, path).
-fn jsons(proto: &Path) -> Vec<(i64, PathBuf)> {
+fn jsons(proto: &Path) -> Vec<(MemorySpace, PathBuf)> {
     let stem = proto.to_string_lossy();
     let stem = stem.strip_suffix(".gz").unwrap_or(&stem);
     let stem = stem.strip_suffix(".hlo.pb").unwrap_or(stem);
     let mut found = Vec::new();
     for color in 0..16 {
         let suffix = if color == 0 { String::new() } else { format!(".ms{color}") };
-        found.extend(common::packed_or_not(&format!("{stem}.memory_viewer{suffix}.json")).map(|path| (color, path)));
+        found.extend(
+            common::packed_or_not(&format!("{stem}.memory_viewer{suffix}.json")).map(|path| (MemorySpace(color), path)),
+        );
     }
     found
 }
 
-#[test]
-fn every_memory_space_equals_xprof() {
+/// Every memory space of every dump that has XProf's JSON beside it; returns how many.
+pub fn compare_memory_spaces(files: &Files) -> usize {
     let mut failures = Vec::new();
     let mut compared = 0;
-    for proto in common::files(|name| common::ends_with(name, ".hlo.pb")) {
+    for proto in files.named(|name| common::ends_with(name, ".hlo.pb")) {
         let jsons = jsons(&proto);
         if jsons.is_empty() {
             continue;
@@ -168,15 +170,18 @@ fn every_memory_space_equals_xprof() {
             }
         }
     }
-    // The samples alone have 18.
-    assert!(compared >= 18, "only {compared} pairs of dump and memory space were found");
-    println!("{compared} pairs of dump and memory space compared");
     assert!(failures.is_empty(), "{} of {compared} differ:\n{}", failures.len(), failures.join("\n"));
+    compared
+}
+
+#[test]
+fn every_memory_space_equals_xprof() {
+    assert!(compare_memory_spaces(&Files::of_project()) >= 18);
 }
 
 #[test]
 fn the_name_of_an_instruction_is_read_on_demand() {
-    for proto in common::files(|name| common::ends_with(name, "optimizations.hlo.pb")).into_iter().take(3) {
+    for proto in Files::of_project().programs().into_iter().take(3) {
         let program = common::program(&proto);
         assert!(!program.text.instruction_name(InstructionId(0)).is_empty(), "{}", proto.display());
         assert!(!program.text.instruction_name(InstructionId(u32::MAX)).contains(' '));

@@ -1,22 +1,24 @@
 //! Poplar profiles: the totals that readers by other people find, every access path they use, and every way in which
 //! such a file can be broken.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::tiles::{MemoryReport, Selection, TileAnalysis, vertex_state};
-use highwater::decode::{self, poplar};
+use highwater::decode::poplar;
 use highwater::export::report::{self, Format, Options};
 use highwater::model::{Profile, TileMemory};
+use highwater::open;
 use highwater::source::{Input, Progress};
 use serde_json::Value;
 
-use crate::common;
+use crate::common::{self, Files};
 use crate::poplar_files::{self, Spec, Tree};
 
 fn open(path: &Path) -> Profile {
-    decode::open_path(path, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    open::open_path(path, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 fn report_of(profile: &Profile) -> Value {
@@ -27,7 +29,7 @@ fn report_of(profile: &Profile) -> Value {
 
 fn bytes_profile(name: &str, bytes: &[u8]) -> Result<Profile, String> {
     let input = Input::from_bytes(name, bytes.to_vec().into()).map_err(|e| e.to_string())?;
-    decode::open_input(&input, &Progress::default()).map_err(|e| e.to_string())
+    open::open_input(&input, &Progress::default()).map_err(|e| e.to_string())
 }
 
 /// A folder of this test's own.
@@ -53,20 +55,15 @@ fn tiles(profile: &Profile) -> (&TileMemory, TileAnalysis) {
     (memory, TileAnalysis::new(memory))
 }
 
-#[test]
-fn totals_equal_those_of_the_given_profiles() {
-    let Some(collection) = common::collection() else {
-        println!("no collection of profiles: skipped");
-        return;
-    };
+/// Totals that another program worked out, `NAME.expected.json`, of every profile beside it; returns how many.
+pub fn compare_totals(files: &Files) -> usize {
     let mut seen = 0;
-    for entry in fs::read_dir(collection.join("poplar")).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let Some(stem) = name.strip_suffix(".expected.json") else { continue };
+    for path in files.named(|name| name.ends_with(".expected.json")) {
+        let name = common::name(&path);
+        let stem = path.to_string_lossy().trim_end_matches(".expected.json").to_owned();
+        let sources = ["json", "cbor", "pop"].map(|end| common::packed_or_not(&format!("{stem}.{end}")));
+        let Some(source) = sources.into_iter().flatten().next() else { panic!("{name}: no profile beside it") };
         let expected: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-        let source = ["json", "cbor", "pop"].iter().map(|end| path.with_file_name(format!("{stem}.{end}")));
-        let source = source.into_iter().find(|path| path.is_file()).expect("the profile beside it");
         let report = report_of(&open(&source));
         let tiles = &report["profiles"][0]["tiles"];
         for (key, expected) in expected.as_object().unwrap() {
@@ -86,8 +83,12 @@ fn totals_equal_those_of_the_given_profiles() {
         }
         seen += 1;
     }
-    println!("{seen} profiles compared");
-    assert!(seen > 0);
+    seen
+}
+
+#[test]
+fn totals_equal_those_of_the_given_profiles() {
+    assert!(compare_totals(&Files::of_project()) >= 4);
 }
 
 /// Every path of keys that other people's code takes through such a file (formats/poplar.md, 1.6).
@@ -393,7 +394,7 @@ fn sqlite_files_that_are_cut_locked_half_written_or_not_poplars() {
     let (mut parts, mut with_tiles) = (0, 0);
     for part in 1..16 {
         fs::write(&cut, &whole[..whole.len() * part / 16]).unwrap();
-        match decode::open_path(&cut, &Progress::default()) {
+        match open::open_path(&cut, &Progress::default()) {
             Ok(profile) => {
                 parts += 1;
                 with_tiles += usize::from(profile.tiles.is_some());
@@ -407,7 +408,7 @@ fn sqlite_files_that_are_cut_locked_half_written_or_not_poplars() {
     // Not Poplar's.
     let other = folder.join("other.db");
     rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE people(name text)").unwrap();
-    let error = decode::open_path(&other, &Progress::default()).unwrap_err().to_string();
+    let error = open::open_path(&other, &Progress::default()).unwrap_err().to_string();
     assert!(error.contains("people") && error.contains("Poplar"), "{error}");
     // Nothing was written beside any of them.
     let mut names: Vec<_> = fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.file_name()).collect();
@@ -416,19 +417,35 @@ fn sqlite_files_that_are_cut_locked_half_written_or_not_poplars() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// Facts of a file by key.
+pub fn facts_of(path: &Path) -> BTreeMap<String, String> {
+    let input = Input::open(path).unwrap();
+    let profile = open::open_input(&input, &Progress::default()).unwrap();
+    profile.facts.into_iter().map(|fact| (fact.key, fact.value)).collect()
+}
+
+/// A cache with the tables of the genuine one, which is not ours to copy.
 #[test]
-fn the_genuine_cache_is_read() {
-    let Some(path) = common::collection().map(|folder| folder.join("poplar/profile.pop_cache")).filter(|p| p.is_file())
-    else {
-        println!("no genuine profile.pop_cache: skipped");
-        return;
-    };
-    let input = Input::open(&path).unwrap();
-    let profile = decode::open_input(&input, &Progress::default()).unwrap();
-    let fact = |key: &str| profile.facts.iter().find(|fact| fact.key == key).map(|fact| fact.value.as_str());
-    assert_eq!(fact("change counter of profile.pop"), Some("1201"));
-    assert_eq!(fact("OnTileExecute"), Some("1986 blocks"));
-    assert_eq!((fact("IPUs"), fact("last cycle"), fact("steps")), (Some("2"), Some("2540750"), Some("5396")));
+fn a_cache_of_the_execution_trace_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("profile.pop_cache");
+    let tables = "CREATE TABLE cache_info(profile_pop_fcc INTEGER); INSERT INTO cache_info VALUES (77);
+        CREATE TABLE execution_trace_blocks_0(tag TEXT, ipu INTEGER, cycles_from INTEGER, cycles_to INTEGER, step_ids BLOB);
+        INSERT INTO execution_trace_blocks_0 VALUES ('OnTileExecute', 0, 0, 900, x'8182');
+        INSERT INTO execution_trace_blocks_0 VALUES ('OnTileExecute', 1, 0, 1000, x'8283');
+        INSERT INTO execution_trace_blocks_0 VALUES ('DoExchange', 1, 1000, 1250, x'14bb');";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(tables).unwrap();
+    let facts = facts_of(&path);
+    for (key, value) in [
+        ("change counter of profile.pop", "77"),
+        ("OnTileExecute", "2 blocks"),
+        ("DoExchange", "1 blocks"),
+        ("IPUs", "2"),
+        ("last cycle", "1250"),
+        ("steps", "4"),
+    ] {
+        assert_eq!(facts.get(key).map(String::as_str), Some(value), "{key}");
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The report of every sample, as people read it: text, Markdown and JSON, five rows in every list.
 
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report::{self, Format, Options};
+use highwater::open;
 use highwater::source::Progress;
 
 use crate::common;
@@ -11,7 +11,7 @@ use crate::common;
 fn the_reports_of_the_samples_stay_as_they_were_read() {
     let root = common::samples();
     for path in common::sample_programs() {
-        let mut profile = decode::open_path(&path, &Progress::default()).expect("opens");
+        let mut profile = open::open_path(&path, &Progress::default()).expect("opens");
         for source in &mut profile.sources {
             source.path = source.path.replace(&format!("{}/", root.display()), "");
         }

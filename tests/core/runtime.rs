@@ -4,16 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::analysis::runtime::{AllocatorAnalysis, LiveAllocation};
-use highwater::decode;
 use highwater::model::Profile;
+use highwater::open;
 use highwater::source::{Input, Progress};
 use serde_json::Value;
 
-use crate::common;
+use crate::common::Files;
 
 fn open(path: &Path) -> Profile {
     let input = Input::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    decode::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    open::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// XProf's number: a string of digits, or a number.
@@ -69,10 +69,10 @@ fn check(path: &Path, ours: &AllocatorAnalysis, theirs: &Value) {
     assert_eq!(ours.at_peak, theirs, "{at}: rows at the peak");
 }
 
-#[test]
-fn traces_equal_xprof() {
+/// Allocator histories of traces against XProf's JSON beside them; returns how many.
+pub fn compare_histories(files: &Files) -> usize {
     let mut compared = 0;
-    for trace in common::files(|name| name.ends_with(".xplane.pb")) {
+    for trace in files.named(|name| name.ends_with(".xplane.pb")) {
         let Some(json) = json_beside(&trace) else { continue };
         let theirs: Value = serde_json::from_str(&fs::read_to_string(&json).expect("readable")).expect("JSON");
         let profile = open(&trace);
@@ -87,7 +87,12 @@ fn traces_equal_xprof() {
             compared += 1;
         }
     }
-    println!("{compared} allocator histories compared");
+    compared
+}
+
+#[test]
+fn traces_equal_xprof() {
+    assert!(compare_histories(&Files::of_project()) >= 1);
 }
 
 fn check_timeline(path: &Path, history: &highwater::model::AllocatorTrace, ours: &AllocatorAnalysis, theirs: &Value) {

@@ -5,10 +5,12 @@ use std::io::{Cursor, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use highwater::decode::{DecodeError, Session};
+use highwater::decode::DecodeError;
+use highwater::open::Collection;
 use highwater::source::Progress;
 
 use crate::common;
+use crate::xla_made;
 
 /// A folder of its own for one test, removed when dropped.
 struct Folder(PathBuf);
@@ -36,15 +38,20 @@ impl Drop for Folder {
     }
 }
 
-fn open(path: &Path) -> Result<Session, DecodeError> {
-    Session::open(path, &Progress::default())
+fn open(path: &Path) -> Result<Collection, DecodeError> {
+    Collection::open(path, &Progress::default())
 }
 
-/// Two dumps of different size, with what lies beside them.
-fn two_dumps() -> Option<(PathBuf, PathBuf)> {
-    let dumps = common::files(|name| name.ends_with(".after_optimizations.hlo.pb"));
-    let of = |case: &str| dumps.iter().find(|path| path.to_string_lossy().contains(case)).cloned();
-    Some((of("/v5e_mlp_f32/")?, of("/v5e_mlp_oom/")?))
+/// A dump that fits, and one that does not, with what lies beside them.
+fn two_dumps() -> (PathBuf, PathBuf) {
+    (common::sample_program("/v5e_mlp_f32/"), common::sample_program("/v5e_pad_cloud_oom/"))
+}
+
+/// A trace with the modules of three samples.
+fn trace() -> Vec<u8> {
+    let modules = ["/v5e_mlp_f32/", "/v6e_replicated_oom/", "/v6e_dlrm_repl_d3/"];
+    let modules = modules.map(|part| common::bytes(&common::sample_program(part)).to_vec());
+    xla_made::trace_of_modules(&[("jit_a", 1, &modules[0]), ("jit_b", 2, &modules[1]), ("jit_c", 3, &modules[2])])
 }
 
 fn all_files(folder: &Path) -> Vec<(String, Vec<u8>)> {
@@ -58,7 +65,7 @@ fn all_files(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-fn lines(session: &Session) -> Vec<String> {
+fn lines(session: &Collection) -> Vec<String> {
     session
         .entries
         .iter()
@@ -97,7 +104,7 @@ fn zip_of(files: &[(String, Vec<u8>)]) -> Vec<u8> {
 
 #[test]
 fn folders_and_archives_list_the_same() {
-    let Some((fits, over)) = two_dumps() else { return };
+    let (fits, over) = two_dumps();
     let folder = Folder::new("same");
     let mut files = Vec::new();
     for (case, dump) in [("a", &fits), ("b", &over)] {
@@ -134,14 +141,14 @@ fn folders_and_archives_list_the_same() {
     ] {
         let packed = Folder::new(&format!("packed-{name}"));
         let path = packed.file(name, &bytes);
-        assert!(Session::is_session(&path), "{name}");
+        assert!(Collection::is_collection(&path), "{name}");
         assert_eq!(list(&path), expected, "{name}");
     }
 }
 
 #[test]
 fn error_texts_go_to_the_module_they_name() {
-    let Some((fits, over)) = two_dumps() else { return };
+    let (fits, over) = two_dumps();
     let folder = Folder::new("errors");
     let bytes = fs::read(&fits).expect("readable");
     folder.file("module_0001.jit_a.after_optimizations.hlo.pb", &bytes);
@@ -160,7 +167,7 @@ fn error_texts_go_to_the_module_they_name() {
 
 #[test]
 fn five_hundred_modules_list_within_a_second() {
-    let Some((fits, _)) = two_dumps() else { return };
+    let (fits, _) = two_dumps();
     let folder = Folder::new("many");
     let bytes = fs::read(&fits).expect("readable");
     for module in 0..500 {
@@ -182,9 +189,8 @@ fn five_hundred_modules_list_within_a_second() {
 
 #[test]
 fn a_trace_lists_its_programs() {
-    let Some(trace) = common::files(|name| name == "SYNTHETIC_3_tpu_modules.xplane.pb").pop() else { return };
     let folder = Folder::new("trace");
-    let bytes = fs::read(&trace).expect("readable");
+    let bytes = trace();
     for host in ["host-a", "host-b"] {
         folder.file(&format!("plugins/profile/run1/{host}.xplane.pb"), &bytes);
     }
@@ -196,7 +202,7 @@ fn a_trace_lists_its_programs() {
 
 #[test]
 fn hostile_archives_are_refused_with_a_message() {
-    let Some((fits, _)) = two_dumps() else { return };
+    let (fits, _) = two_dumps();
     let dump = fs::read(&fits).expect("readable");
     let folder = Folder::new("hostile");
 
@@ -279,7 +285,7 @@ fn tar_entry(name: &str, kind: tar::EntryType, claimed: u64, bytes: &[u8]) -> Ve
 
 #[test]
 fn long_names_of_a_tar_are_read_and_endless_ones_are_not() {
-    let Some((fits, _)) = two_dumps() else { return };
+    let (fits, _) = two_dumps();
     let dump = fs::read(&fits).expect("readable");
     let folder = Folder::new("names");
     let deep = format!("{}/module_0001.jit_deep.after_optimizations.hlo.pb", "a_folder_of_some_length/".repeat(12));
@@ -319,7 +325,7 @@ fn long_names_of_a_tar_are_read_and_endless_ones_are_not() {
 
 #[test]
 fn sizes_that_lie_cost_nothing_and_what_came_before_stays() {
-    let Some((fits, _)) = two_dumps() else { return };
+    let (fits, _) = two_dumps();
     let dump = fs::read(&fits).expect("readable");
     let folder = Folder::new("lies");
     let mut bytes = tar_entry("good.hlo.pb", tar::EntryType::Regular, dump.len() as u64, &dump);
@@ -340,7 +346,7 @@ fn sizes_that_lie_cost_nothing_and_what_came_before_stays() {
     zeros.resize(256 << 20, 0);
     let bomb = zstd::stream::encode_all(&zeros[..], 1).expect("packed");
     assert!(bomb.len() < 1 << 20);
-    let error = highwater::decode::open_path(&folder.file("x.hlo.pb.zst", &bomb), &Progress::default());
+    let error = highwater::open::open_path(&folder.file("x.hlo.pb.zst", &bomb), &Progress::default());
     let error = error.expect_err("refused").to_string();
     assert!(error.contains("too large"), "{error}");
 }
@@ -348,7 +354,7 @@ fn sizes_that_lie_cost_nothing_and_what_came_before_stays() {
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_in_a_folder_is_never_opened() {
-    let Some((fits, _)) = two_dumps() else { return };
+    let (fits, _) = two_dumps();
     let folder = Folder::new("special");
     let name = "module_0001.jit_a.after_optimizations.hlo.pb";
     folder.file(name, &fs::read(&fits).expect("readable"));
@@ -358,37 +364,36 @@ fn what_is_no_file_in_a_folder_is_never_opened() {
     link("nowhere", "module_0003.jit_gone.after_optimizations.hlo.pb");
     let pipe = folder.0.join("module_0004.jit_pipe.after_optimizations.hlo.pb");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-    if !made.is_ok_and(|status| status.success()) {
-        println!("no named pipe could be made");
-    }
+    assert!(made.is_ok_and(|status| status.success()), "no named pipe could be made");
     let session = open(&folder.0).expect("a session");
     let names: Vec<&str> = session.entries.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["jit_a"]);
     assert!(session.notes.iter().any(|note| note.contains("1 links to folders")), "{:?}", session.notes);
     // The file by itself looks for reports beside it, and must not wait for the pipe either.
-    let profile = highwater::decode::open_path(&folder.0.join(name), &Progress::default()).expect("a profile");
+    let profile = highwater::open::open_path(&folder.0.join(name), &Progress::default()).expect("a profile");
     assert_eq!(profile.programs.len(), 1);
 }
 
 #[test]
 fn cancelling_stops_the_listing() {
-    let Some((fits, _)) = two_dumps() else { return };
+    let (fits, _) = two_dumps();
     let progress = Progress::default();
     progress.cancel();
-    let result = Session::open(fits.parent().expect("a folder"), &progress);
+    let result = Collection::open(fits.parent().expect("a folder"), &progress);
     assert!(result.is_err_and(|error| error.is_cancelled()));
 }
 
 #[test]
 fn one_profile_of_many_is_the_worst() {
-    let Some((fits, over)) = two_dumps() else { return };
+    let (fits, over) = two_dumps();
     let folder = Folder::new("worst");
     folder.file("module_0001.jit_a.after_optimizations.hlo.pb", &fs::read(&fits).expect("readable"));
     folder.file("module_0002.jit_b.after_optimizations.hlo.pb", &fs::read(&over).expect("readable"));
-    let profile = highwater::decode::open_worst(&folder.0, &Progress::default()).expect("a profile");
+    let profile = highwater::open::open_worst(&folder.0, &Progress::default()).expect("a profile");
     assert_eq!(profile.name, "jit_b");
     assert!(profile.notes.iter().any(|note| note.text.contains("also here: jit_a")), "{:?}", profile.notes);
-    let Some(trace) = common::files(|name| name == "SYNTHETIC_3_tpu_modules.xplane.pb").pop() else { return };
-    let profile = highwater::decode::open_worst(&trace, &Progress::default()).expect("a profile");
+    let alone = Folder::new("worst-of-a-trace");
+    let trace = alone.file("three.xplane.pb", &trace());
+    let profile = highwater::open::open_worst(&trace, &Progress::default()).expect("a profile");
     assert_eq!((profile.programs.len(), profile.modules.len()), (1, 3));
 }

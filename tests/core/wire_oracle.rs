@@ -119,7 +119,7 @@ fn same_assignment(program: &Program, module: &HloModuleProto, assignment: &Buff
     }
     let mut rows = HashMap::new();
     for (row, theirs) in assignment.logical_buffers.iter().enumerate() {
-        let ours = (buffers.number[row], buffers.size[row].0, buffers.color[row]);
+        let ours = (buffers.number[row], buffers.size[row].0, buffers.color[row].0);
         equal("buffer", &ours, &(theirs.id, bytes_of(theirs.size), theirs.color))?;
         let defined = theirs.defined_at.clone().unwrap_or_default();
         match instructions.get(&defined.instruction_id).map(Vec::as_slice) {
@@ -133,7 +133,7 @@ fn same_assignment(program: &Program, module: &HloModuleProto, assignment: &Buff
     let find = |number: i64| rows.get(&number).copied().unwrap_or(NO_ROW);
     equal("allocations", &program.allocations.len(), &assignment.buffer_allocations.len())?;
     for (ours, theirs) in program.allocations.iter().zip(&assignment.buffer_allocations) {
-        let own = (ours.index, ours.size.0, ours.color, ours.is_thread_local, ours.is_tuple, ours.is_constant);
+        let own = (ours.index, ours.size.0, ours.color.0, ours.is_thread_local, ours.is_tuple, ours.is_constant);
         let expected = (
             theirs.index,
             bytes_of(theirs.size),

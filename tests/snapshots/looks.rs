@@ -1,7 +1,7 @@
 //! Pictures of presenter mode, of high contrast and of hidden names, compared with the ones that were looked at.
 
 use egui_kittest::SnapshotResults;
-use highwater::ui::app::Place;
+use highwater::ui::app::DeepLink;
 use highwater::ui::session::{Options, ThemeChoice};
 
 use crate::common;
@@ -10,8 +10,8 @@ use crate::gui;
 fn snap(results: &mut SnapshotResults, name: &str, view: &str, size: [f32; 2], options: Options) {
     let mut all = common::sample_programs().into_iter();
     let path = all.find(|path| path.to_string_lossy().contains("gpt_m_oom")).expect("the sample that does not fit");
-    let place = Place { view: Some(view.to_owned()), ..Place::default() };
-    let mut harness = gui::window_with(&[&path], size, options, place);
+    let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+    let mut harness = gui::window_with(&[&path], size, options, link);
     harness.snapshot(name);
     results.extend(harness.take_snapshot_results());
 }

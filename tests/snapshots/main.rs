@@ -6,5 +6,6 @@ mod common;
 #[path = "../common/gui.rs"]
 mod gui;
 
+mod chart_gallery;
 mod looks;
 mod views;

@@ -2,7 +2,7 @@
 
 use egui_kittest::SnapshotResults;
 use egui_kittest::kittest::Queryable as _;
-use highwater::ui::app::Place;
+use highwater::ui::app::DeepLink;
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -16,8 +16,8 @@ fn snap(results: &mut SnapshotResults, sample: &str, view: &str, size: [f32; 2],
     let Some(path) = common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains(sample)) else {
         panic!("no sample named {sample}");
     };
-    let place = Place { view: Some(view.to_owned()), ..Place::default() };
-    let mut harness = gui::window(&[&path], size, theme, place);
+    let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+    let mut harness = gui::window(&[&path], size, theme, link);
     let name = if theme == ThemeChoice::Dark { "dark" } else { "light" };
     harness.snapshot(format!("{sample}_{view}_{name}_{}", size[0]));
     results.extend(harness.take_snapshot_results());
@@ -41,8 +41,8 @@ fn views_of_an_ipu_look_as_they_did() {
     for view in IPU_VIEWS {
         for (theme, name) in [(ThemeChoice::Light, "light"), (ThemeChoice::Dark, "dark")] {
             for size in [[1600.0, 1000.0], [1000.0, 640.0]] {
-                let place = Place { view: Some((*view).to_owned()), ..Place::default() };
-                let mut harness = gui::window(&[&path], size, theme, place);
+                let link = DeepLink { view: Some((*view).to_owned()), ..DeepLink::default() };
+                let mut harness = gui::window(&[&path], size, theme, link);
                 harness.snapshot(format!("ipu_{view}_{name}_{}", size[0]));
                 results.extend(harness.take_snapshot_results());
             }
@@ -57,8 +57,8 @@ fn the_heat_map_looks_as_it_did() {
     let path = common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains("pad_cloud"));
     let path = path.expect("the sample with padding");
     for (metric, theme) in [("Padding", ThemeChoice::Dark), ("Age", ThemeChoice::Light)] {
-        let place = Place { view: Some("heatmap".to_owned()), ..Place::default() };
-        let mut harness = gui::window(&[&path], [1600.0, 1000.0], theme, place);
+        let link = DeepLink { view: Some("heatmap".to_owned()), ..DeepLink::default() };
+        let mut harness = gui::window(&[&path], [1600.0, 1000.0], theme, link);
         harness.get_by_role_and_label(egui::Role::RadioButton, metric).click();
         harness.run_ok();
         harness.get_by_label("Zoom into HBM").click();

@@ -2,7 +2,7 @@
 
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -14,8 +14,8 @@ fn open(view: &str, edits: &[&str]) -> Harness<'static, App> {
         .find(|path| path.to_string_lossy().contains("v6e_replicated_oom"))
         .expect("a sample that does not fit");
     let edits = edits.iter().map(|text| text.parse().expect("an edit")).collect();
-    let place = Place { view: Some(view.to_owned()), edits, ..Place::default() };
-    gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, place)
+    let link = DeepLink { view: Some(view.to_owned()), edits, ..DeepLink::default() };
+    gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link)
 }
 
 fn says(harness: &Harness<'_, App>, part: &str) -> bool {
@@ -108,8 +108,8 @@ fn show_me_selects_and_zooms_to_the_life_of_the_evidence() {
         .into_iter()
         .find(|path| path.to_string_lossy().contains("v5e_gpt_m_oom"))
         .expect("a sample that does not fit");
-    let place = Place { view: Some("advisor".to_owned()), ..Place::default() };
-    let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Dark, place);
+    let link = DeepLink { view: Some("advisor".to_owned()), ..DeepLink::default() };
+    let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Dark, link);
     harness.get_all_by_label("Show me").next().expect("a link").click();
     harness.run();
     let open = harness.state().files.current().expect("open");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use egui::{Pos2, Rect, Shape};
 use egui_kittest::Harness;
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -62,8 +62,8 @@ fn check(path: &Path, views: &[&str]) -> usize {
     let mut all = 0;
     let mut silent = Vec::new();
     for view in views {
-        let place = Place { view: Some((*view).to_owned()), ..Place::default() };
-        let mut harness = gui::window(&[path], [1000.0, 640.0], ThemeChoice::Light, place);
+        let link = DeepLink { view: Some((*view).to_owned()), ..DeepLink::default() };
+        let mut harness = gui::window(&[path], [1000.0, 640.0], ThemeChoice::Light, link);
         let (cut, without) = cut_in(&mut harness);
         all += cut;
         silent.extend(without.into_iter().map(|words| format!("{view}: {words}")));
@@ -101,8 +101,8 @@ fn in_the_views_of_what_ran() {
 #[test]
 fn in_the_details_of_a_buffer() {
     let sample = sample("gpt_m_oom");
-    let place = Place { view: Some("buffers".to_owned()), ..Place::default() };
-    let mut harness = gui::window(&[&sample], [1600.0, 1000.0], ThemeChoice::Dark, place);
+    let link = DeepLink { view: Some("buffers".to_owned()), ..DeepLink::default() };
+    let mut harness = gui::window(&[&sample], [1600.0, 1000.0], ThemeChoice::Dark, link);
     harness.key_press(egui::Key::ArrowDown);
     harness.run_ok();
     let (_, silent) = cut_in(&mut harness);

@@ -31,10 +31,11 @@ fn padded(walk: &Walk) -> BufferId {
 
 fn select(walk: &mut Walk, buffer: BufferId) {
     let open = walk.harness.state_mut().files.current_mut().expect("open");
-    (open.shared.selected, open.shared.view) = (Some(buffer), "overview");
-    open.shared.filter.clear();
-    open.shared.step = None;
-    open.shared.range = None;
+    open.shared.select(buffer);
+    open.shared.show_view("overview");
+    open.shared.set_filter("");
+    open.shared.choose_step(None);
+    open.shared.zoom_to(None);
     walk.harness.run_ok();
 }
 

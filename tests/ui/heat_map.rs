@@ -1,65 +1,14 @@
-//! The heat map of memory spaces: its cells add up to the occupancy curve that is tested against the compiler's
-//! figures elsewhere, and the view does what a person expects of it.
+//! The heat map of memory spaces does what a person expects of it.
 
 use std::path::PathBuf;
 
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::analysis::heat::{HeatGrid, HeatWindow};
-use highwater::analysis::map::MemoryMap;
-use highwater::analysis::{ProgramAnalysis, unpadded};
-use highwater::model::Device;
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
 use crate::gui;
-
-#[test]
-fn a_column_adds_up_to_the_occupancy_at_its_step() {
-    let mut columns_seen = 0;
-    let samples = common::sample_programs().into_iter();
-    for path in samples.chain(common::files(|name| name.ends_with("after_optimizations.hlo.pb"))) {
-        let program = common::program(&path);
-        let analysis = ProgramAnalysis::new(&program, &Device::default());
-        for space in &analysis.spaces {
-            let Some(occupancy) = &space.occupancy else { continue };
-            let map = MemoryMap::new(&program, &analysis, space);
-            let waste = |item: &highwater::analysis::map::MapBox| {
-                item.size.saturating_sub(unpadded(&program, &analysis.traces, item.buffer).0)
-            };
-            let fullest = |from: u32, to: u32| {
-                (from..to).max_by_key(|&point| (occupancy.content.at(point), std::cmp::Reverse(point))).unwrap_or(from)
-            };
-            let window = HeatWindow {
-                points: (0.0, f64::from(map.points)),
-                addresses: (0.0, map.height as f64),
-                columns: 97,
-                rows: 61,
-            };
-            let grid = HeatGrid::new(&map, window, &fullest, &waste, &|_| true);
-            for column in 0..grid.columns() {
-                let point = grid.points[column];
-                let expected = occupancy.content.at(point);
-                assert_eq!(grid.occupied_in(column), expected, "{} {} at {point}", path.display(), space.name);
-                columns_seen += 1;
-            }
-            // What is largest in a cell is among what lives there.
-            for column in (0..grid.columns()).step_by(7) {
-                let (point, (low, high)) = (grid.points[column], grid.addresses_of(column % grid.rows));
-                let inside = |item: &highwater::analysis::map::MapBox| {
-                    (item.address + item.size).min(high).saturating_sub(item.address.max(low))
-                };
-                let slow = map.live_at(point).iter().map(inside).max().filter(|&bytes| bytes > 0);
-                assert_eq!(map.largest_in(point, low, high).map(inside), slow);
-            }
-            // No peak is lost, however coarse the columns.
-            let highest = (0..grid.columns()).map(|column| grid.occupied_in(column)).max().unwrap_or(0);
-            assert_eq!(highest, occupancy.content_peak.0, "{} {}", path.display(), space.name);
-        }
-    }
-    assert!(columns_seen > 0, "no program with a schedule was found");
-}
 
 /// The sample that does not fit, in a window.
 fn window(size: [f32; 2]) -> Harness<'static, App> {
@@ -67,8 +16,8 @@ fn window(size: [f32; 2]) -> Harness<'static, App> {
         .into_iter()
         .find(|path| path.to_string_lossy().contains("oom"))
         .expect("a sample that does not fit");
-    let place = Place { view: Some("heatmap".to_owned()), ..Place::default() };
-    gui::window(&[&sample], size, ThemeChoice::Light, place)
+    let link = DeepLink { view: Some("heatmap".to_owned()), ..DeepLink::default() };
+    gui::window(&[&sample], size, ThemeChoice::Light, link)
 }
 
 fn labels(harness: &Harness<'_, App>) -> Vec<String> {

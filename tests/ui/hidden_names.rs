@@ -1,17 +1,17 @@
 //! Names stay hidden in formats other than XLA's dumps too: reports of an IPU, traces, what was alive, messages.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use egui::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::analysis::neutral::is_common;
-use highwater::decode;
+use highwater::analysis::names::hide::is_common;
 use highwater::model::{Profile, StringId, Strings};
+use highwater::open;
 use highwater::source::Progress;
-use highwater::ui::app::Place;
+use highwater::ui::app::DeepLink;
 use highwater::ui::session::{Options, ThemeChoice};
-use highwater::ui::view::shown_for;
+use highwater::ui::view::VIEWS;
 
 use crate::common;
 use crate::gui;
@@ -63,13 +63,13 @@ fn own_words(profile: &Profile) -> BTreeSet<String> {
 }
 
 fn check(path: &Path) {
-    let profile = decode::open_path(path, &Progress::default()).expect("readable");
+    let profile = open::open_path(path, &Progress::default()).expect("readable");
     let own = own_words(&profile);
     let options = Options { theme: ThemeChoice::Light, names_hidden: true, ..Options::default() };
-    let mut harness = gui::window_with(&[path], [1600.0, 1000.0], options, Place::default());
+    let mut harness = gui::window_with(&[path], [1600.0, 1000.0], options, DeepLink::default());
     let views: Vec<&str> = {
         let open = harness.state().files.current().expect("open");
-        shown_for(&open.document).map(|view| view.title).collect()
+        VIEWS.shown_for(&open.document).map(|view| view.title).collect()
     };
     let mut leaked = BTreeSet::new();
     for view in views {
@@ -97,28 +97,11 @@ fn names_of_an_ipu_report_are_hidden() {
 
 #[test]
 fn names_of_traces_and_live_arrays_are_hidden() {
-    let Some(root) = common::collection() else {
-        println!("skipped: no collection of profiles");
-        return;
-    };
-    let mut found: Vec<PathBuf> = Vec::new();
-    let mut folders = vec![root];
-    let mut kinds = vec![".xplane.pb", "memory.prof", ".pprof"];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let name = path.to_string_lossy().into_owned();
-            if path.is_dir() {
-                folders.push(path);
-            } else if let Some(kind) = kinds.iter().position(|kind| name.trim_end_matches(".gz").ends_with(kind)) {
-                kinds.remove(kind);
-                found.push(path);
-            }
-        }
-    }
-    for path in found {
-        println!("{}", path.display());
-        check(&path);
+    let samples = common::samples();
+    for path in
+        ["jax_cpu_trace/plugins/profile/2026_11_21_03_07_16/vm.xplane.pb", "cpu/memory.prof", "made/tpu_training.prof"]
+    {
+        check(&samples.join(path));
     }
 }
 
@@ -138,11 +121,11 @@ fn names_in_messages_are_hidden() {
                    XLA label: fusion.1900 = fusion(secret_param.1), kind=kOutput\n     \
                    Allocation type: HLO temp\n     ==========================\n\n";
     std::fs::write(&path, message).expect("written");
-    let profile = decode::open_path(&path, &Progress::default()).expect("readable");
+    let profile = open::open_path(&path, &Progress::default()).expect("readable");
     assert!(!profile.failures.is_empty());
     check(&path);
     let options = Options { theme: ThemeChoice::Light, names_hidden: true, ..Options::default() };
-    let harness = gui::window_with(&[&path], [1600.0, 1000.0], options, Place::default());
+    let harness = gui::window_with(&[&path], [1600.0, 1000.0], options, DeepLink::default());
     let nodes = harness.get_all(egui_kittest::kittest::by());
     let shown: Vec<String> =
         nodes.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect();

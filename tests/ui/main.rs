@@ -14,6 +14,7 @@ mod xla_made;
 
 mod advisor_views;
 mod buffers_view;
+mod charts;
 mod cut_texts;
 mod details;
 mod heat_map;

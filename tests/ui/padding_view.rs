@@ -3,7 +3,7 @@
 use egui::Role;
 use egui_kittest::kittest::Queryable as _;
 use egui_kittest::{Harness, SnapshotResults};
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -14,8 +14,8 @@ fn open(sample: &str, size: [f32; 2], theme: ThemeChoice) -> Harness<'static, Ap
         .into_iter()
         .find(|path| path.to_string_lossy().contains(sample))
         .expect("a sample of that name");
-    let place = Place { view: Some("padding".to_owned()), ..Place::default() };
-    gui::window(&[&path], size, theme, place)
+    let link = DeepLink { view: Some("padding".to_owned()), ..DeepLink::default() };
+    gui::window(&[&path], size, theme, link)
 }
 
 #[test]

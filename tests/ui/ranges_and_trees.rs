@@ -7,10 +7,10 @@ use egui::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::tree::{Tree, TreeKind};
-use highwater::decode;
 use highwater::model::{Bytes, thousands};
+use highwater::open;
 use highwater::source::Progress;
-use highwater::ui::app::Place;
+use highwater::ui::app::DeepLink;
 use highwater::ui::session::ThemeChoice;
 use serde_json::Value;
 
@@ -50,10 +50,10 @@ fn a_measured_range_says_what_the_report_says() {
         let range = &report["range"];
         assert_eq!((number(&range["from"]), number(&range["to"])), (from, to), "{range}");
         assert_eq!(range["steps"], "program_point");
-        let place = Place { view: Some("timeline".to_owned()), ..Place::default() };
-        let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, place);
+        let link = DeepLink { view: Some("timeline".to_owned()), ..DeepLink::default() };
+        let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link);
         let open = harness.state_mut().files.current_mut().expect("a file");
-        open.shared.measured = Some((from as u32, to as u32));
+        open.shared.measure((from as u32, to as u32));
         harness.run_ok();
         let said = words(&harness);
         let bytes = |key: &str| Bytes(number(&range[key]));
@@ -119,7 +119,7 @@ fn same(reported: &Value, tree: &Tree, at: usize, depth: usize) {
 fn trees_are_the_treemaps_to_the_depth_asked_for() {
     let path = dump();
     let file = path.to_str().expect("UTF-8");
-    let profile = decode::open_path(&path, &Progress::default()).expect("a sample");
+    let profile = open::open_path(&path, &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
     let (program, own) = (&profile.programs[0], &analysis.programs[0]);
     let main = own.main_space().expect("HBM");
@@ -134,7 +134,7 @@ fn trees_are_the_treemaps_to_the_depth_asked_for() {
         assert_eq!(trees.len(), TreeKind::ALL.len());
         for (reported, kind) in trees.iter().zip(TreeKind::ALL) {
             assert_eq!(reported["by"], kind.word());
-            let tree = Tree::new(program, own, &main.at_peak, kind, !unfolded);
+            let tree = Tree::new(program, own, &common::sized(program, &main.at_peak), kind, !unfolded);
             same(&reported["root"], &tree, 0, 2);
         }
     }
@@ -162,8 +162,8 @@ fn the_icicle_shows_the_bytes_of_the_report_at_the_peak_and_at_a_step() {
         let report = space(file, &arguments);
         let root = &report["trees"][0]["root"];
         assert_eq!(report["trees"][0]["step"].as_u64(), step.map(u64::from));
-        let place = Place { view: Some("treemap".to_owned()), step, ..Place::default() };
-        let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, place);
+        let link = DeepLink { view: Some("treemap".to_owned()), step, ..DeepLink::default() };
+        let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link);
         harness.get_by_role_and_label(Role::RadioButton, "Icicle").click();
         harness.run_ok();
         let items: Vec<String> =

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use egui_kittest::Harness;
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report;
 use highwater::model::{Bytes, factor, percent, thousands};
+use highwater::open;
 use highwater::source::Progress;
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 use serde_json::Value;
 
@@ -17,19 +17,19 @@ use crate::gui::{self, says, words};
 
 /// The space that the window opens with, as the report has it.
 fn reported(path: &Path) -> Value {
-    let profile = decode::open_path(path, &Progress::default()).expect("a sample");
+    let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
     let options = report::Options { top: 0, ..report::Options::default() };
     let report = report::build(&[(&profile, &analysis)], &[], &options);
     let json: Value = serde_json::from_str(&report::write(&report, report::Format::Json)).expect("JSON");
-    let main = analysis.programs[0].main_space().expect("a space").color;
+    let main = analysis.programs[0].main_space().expect("a space").color.0;
     let spaces = json["profiles"][0]["programs"][0]["spaces"].as_array().expect("spaces");
     spaces.iter().find(|space| space["colour"] == main).expect("the same space").clone()
 }
 
 fn shown(path: &Path, view: &str) -> Harness<'static, App> {
-    let place = Place { view: Some(view.to_owned()), ..Place::default() };
-    gui::window(&[path], [1600.0, 1000.0], ThemeChoice::Light, place)
+    let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+    gui::window(&[path], [1600.0, 1000.0], ThemeChoice::Light, link)
 }
 
 fn bytes(value: &Value) -> Bytes {

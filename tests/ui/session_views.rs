@@ -7,11 +7,11 @@ use egui::{Key, Modifiers, Pos2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
-use highwater::decode;
 use highwater::export::report;
 use highwater::model::Bytes;
+use highwater::open;
 use highwater::source::Progress;
-use highwater::ui::app::{App, MAX_DECODED, Place};
+use highwater::ui::app::{App, DeepLink, MAX_DECODED};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -55,8 +55,8 @@ fn programs(harness: &Harness<'_, App>) -> Vec<String> {
 }
 
 fn window(path: &Path, view: Option<&str>) -> Harness<'static, App> {
-    let place = Place { view: view.map(str::to_owned), ..Place::default() };
-    gui::window(&[path], [1600.0, 1000.0], ThemeChoice::Dark, place)
+    let link = DeepLink { view: view.map(str::to_owned), ..DeepLink::default() };
+    gui::window(&[path], [1600.0, 1000.0], ThemeChoice::Dark, link)
 }
 
 fn made(name: &str) -> PathBuf {
@@ -65,7 +65,7 @@ fn made(name: &str) -> PathBuf {
 
 /// The report's JSON of a file.
 fn reported(path: &Path) -> serde_json::Value {
-    let profile = decode::open_path(path, &Progress::default()).expect("a sample");
+    let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
     let report = report::build(&[(&profile, &analysis)], &[], &report::Options::default());
     serde_json::from_str(&report::write(&report, report::Format::Json)).expect("JSON")
@@ -113,7 +113,7 @@ fn only_a_few_programs_stay_decoded_and_come_back_as_they_were() {
     let selected = harness.state().files.current().expect("open").shared.selected;
     assert!(selected.is_some());
     for row in 1..=MAX_DECODED + 2 {
-        let work = highwater::ui::session::Work {
+        let work = highwater::ui::work::Work {
             ctx: harness.ctx.clone(),
             synchronous: true,
             running: std::sync::Arc::default(),
@@ -123,11 +123,8 @@ fn only_a_few_programs_stay_decoded_and_come_back_as_they_were() {
         assert_eq!(harness.state().files.current, Some(row));
         assert!(harness.state().files.decoded() <= MAX_DECODED);
     }
-    let work = highwater::ui::session::Work {
-        ctx: harness.ctx.clone(),
-        synchronous: true,
-        running: std::sync::Arc::default(),
-    };
+    let work =
+        highwater::ui::work::Work { ctx: harness.ctx.clone(), synchronous: true, running: std::sync::Arc::default() };
     harness.state_mut().files.show(0, &work);
     harness.run_ok();
     let open = harness.state().files.current().expect("open");
@@ -156,11 +153,8 @@ fn a_program_that_cannot_be_read_says_so_and_leaves_the_rest() {
     fs::write(folder.0.join("module_9999.jit_broken.after_optimizations.hlo.pb"), b"\x0a\xff\xff\xff\xff\x7f").unwrap();
     let mut harness = window(&folder.0, None);
     let index = harness.state().files.entries.iter().position(|entry| entry.name.contains("broken")).expect("listed");
-    let work = highwater::ui::session::Work {
-        ctx: harness.ctx.clone(),
-        synchronous: true,
-        running: std::sync::Arc::default(),
-    };
+    let work =
+        highwater::ui::work::Work { ctx: harness.ctx.clone(), synchronous: true, running: std::sync::Arc::default() };
     harness.state_mut().files.show(index, &work);
     harness.run_ok();
     assert!(says(&harness, "Could not read"), "{:?}", words(&harness));
@@ -170,12 +164,11 @@ fn a_program_that_cannot_be_read_says_so_and_leaves_the_rest() {
 
 #[test]
 fn a_trace_lists_its_programs() {
-    let traces = common::files(|name| name == "vm.xplane.pb");
-    let trace = traces.iter().find(|path| path.to_string_lossy().contains("jax_cpu_trace")).expect("a sample");
+    let trace = &common::Files::of_project().ending("2026_11_21_03_07_16/vm.xplane.pb");
     let harness = window(trace, None);
     assert!(harness.state().files.entries.len() > 10);
     assert_eq!(harness.state().files.decoded(), 1);
-    let named = Place { program: Some("jit_train_step".to_owned()), ..Place::default() };
+    let named = DeepLink { program: Some("jit_train_step".to_owned()), ..DeepLink::default() };
     let harness = gui::window(&[trace], [1600.0, 1000.0], ThemeChoice::Light, named);
     assert!(says(&harness, "jit_train_step"));
     let open = harness.state().files.current().expect("open");
@@ -214,11 +207,8 @@ fn an_error_text_in_a_folder_is_shown_with_its_program() {
     let with = |harness: &Harness<'_, App>| {
         harness.get_all_by_role(egui::Role::Tab).filter_map(|tab| tab.accesskit_node().label()).any(|t| t == "Failure")
     };
-    let work = highwater::ui::session::Work {
-        ctx: harness.ctx.clone(),
-        synchronous: true,
-        running: std::sync::Arc::default(),
-    };
+    let work =
+        highwater::ui::work::Work { ctx: harness.ctx.clone(), synchronous: true, running: std::sync::Arc::default() };
     let named = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f1_0").expect("listed");
     let other = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f2_0").expect("listed");
     harness.state_mut().files.show(other, &work);
@@ -244,7 +234,7 @@ fn an_error_text_dropped_later_goes_to_its_program_whether_decoded_or_not() {
         fs::write(&path, message).expect("written");
         let row = harness.state().files.entries.iter().position(|entry| entry.name == module).expect("listed");
         assert_ne!(harness.state().files.current, Some(row), "{module} is not decoded yet");
-        harness.state_mut().open(highwater::ui::app::Source::Path(path));
+        harness.state_mut().open(highwater::open::Target::Path(path));
         harness.run_ok();
         let files = &harness.state().files;
         assert_eq!((files.entries.len(), files.current), (count, Some(row)), "the text is not a file of its own");
@@ -252,11 +242,8 @@ fn an_error_text_dropped_later_goes_to_its_program_whether_decoded_or_not() {
         assert_eq!((open.shared.view, open.document.profile.failures.len()), ("failure", 1));
     }
     // Programs with messages are forgotten like any other, and have them when they come back.
-    let work = highwater::ui::session::Work {
-        ctx: harness.ctx.clone(),
-        synchronous: true,
-        running: std::sync::Arc::default(),
-    };
+    let work =
+        highwater::ui::work::Work { ctx: harness.ctx.clone(), synchronous: true, running: std::sync::Arc::default() };
     let named = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f2_1").expect("listed");
     let others: Vec<usize> = (0..count).filter(|&row| row != named).take(MAX_DECODED + 1).collect();
     for row in others {
@@ -276,7 +263,7 @@ fn an_error_text_dropped_later_goes_to_its_program_whether_decoded_or_not() {
         (25.90G) exceeds available HBM (15.75G). HLO module: jit_elsewhere.\n",
     )
     .expect("written");
-    harness.state_mut().open(highwater::ui::app::Source::Path(path));
+    harness.state_mut().open(highwater::open::Target::Path(path));
     harness.run_ok();
     assert_eq!(harness.state().files.entries.len(), count + 1);
 }
@@ -287,9 +274,8 @@ fn reading_can_be_stopped_and_the_list_stays() {
     let ctx = egui::Context::default();
     let options = highwater::ui::session::Options::default();
     let mut app = App::new(&ctx, options);
-    app.open(highwater::ui::app::Source::Path(folder.0.clone()));
-    let work =
-        highwater::ui::session::Work { ctx: ctx.clone(), synchronous: false, running: std::sync::Arc::default() };
+    app.open(highwater::open::Target::Path(folder.0.clone()));
+    let work = highwater::ui::work::Work { ctx: ctx.clone(), synchronous: false, running: std::sync::Arc::default() };
     let begin = std::time::Instant::now();
     while app.files.groups.is_empty() && begin.elapsed().as_secs() < 20 {
         app.files.poll("overview", None, &work);
@@ -404,8 +390,8 @@ fn pictures_of_what_ran() {
         for (size, theme, name) in
             [([1600.0, 1000.0], ThemeChoice::Dark, "dark_1600"), ([1000.0, 640.0], ThemeChoice::Light, "light_1000")]
         {
-            let place = Place { view: Some(view.to_owned()), ..Place::default() };
-            let mut harness = gui::window(&[&made(file)], size, theme, place);
+            let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+            let mut harness = gui::window(&[&made(file)], size, theme, link);
             harness.snapshot(format!("made_{view}_{name}"));
             results.extend(harness.take_snapshot_results());
         }

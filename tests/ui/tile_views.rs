@@ -6,7 +6,8 @@ use std::time::Instant;
 use egui::{ColorImage, Modifiers, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::ui::app::{App, Place, Source, draw_picture};
+use highwater::open::Target;
+use highwater::ui::app::{App, DeepLink, draw_picture};
 use highwater::ui::session::{Options, ThemeChoice};
 use highwater::ui::widget::theme::Theme;
 
@@ -21,17 +22,17 @@ fn graph(spec: &Spec) -> Vec<u8> {
     tree.finish().unwrap()
 }
 
-fn app(ctx: &egui::Context, bytes: &[u8], theme: ThemeChoice, place: &Place) -> App {
+fn app(ctx: &egui::Context, bytes: &[u8], theme: ThemeChoice, place: &DeepLink) -> App {
     let mut app = App::new(ctx, Options { theme, synchronous: true, ..Options::default() });
-    app.place = Some(place.clone());
-    app.open(Source::Bytes("made.cbor".to_owned(), bytes.into()));
+    app.link = Some(place.clone());
+    app.open(Target::Bytes("made.cbor".to_owned(), bytes.into()));
     assert_eq!(app.take_errors(), []);
-    app.check_place(place).unwrap();
+    app.check_link(place).unwrap();
     app
 }
 
-fn place(view: &str) -> Place {
-    Place { view: Some(view.to_owned()), ..Place::default() }
+fn place(view: &str) -> DeepLink {
+    DeepLink { view: Some(view.to_owned()), ..DeepLink::default() }
 }
 
 fn count(image: &ColorImage, color: egui::Color32) -> usize {
@@ -79,8 +80,8 @@ fn a_chosen_tile_is_outlined_and_in_the_details() {
     let bytes = graph(&Spec::mk2());
     let shown = |select: Option<&str>| {
         let ctx = egui::Context::default();
-        let place = Place { select: select.map(str::to_owned), ..place("tiles") };
-        let mut app = app(&ctx, &bytes, ThemeChoice::Light, &place);
+        let link = DeepLink { select: select.map(str::to_owned), ..place("tiles") };
+        let mut app = app(&ctx, &bytes, ThemeChoice::Light, &link);
         draw_picture(&ctx, &mut app, Vec2::new(1400.0, 900.0), 1.0)
     };
     assert_ne!(shown(None).pixels, shown(Some("3")).pixels);
@@ -116,8 +117,8 @@ fn tiles_are_chosen_by_name_in_the_memory_report() {
 #[test]
 fn the_lists_show_the_chosen_tiles_beside_all() {
     let sample = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_profiles/ipu_over.cbor");
-    let place = Place { select: Some("401".to_owned()), ..place("memory") };
-    let mut harness = gui::window(&[&sample], [1600.0, 1000.0], ThemeChoice::Light, place);
+    let link = DeepLink { select: Some("401".to_owned()), ..place("memory") };
+    let mut harness = gui::window(&[&sample], [1600.0, 1000.0], ThemeChoice::Light, link);
     // All tiles first, then the chosen one.
     assert!(says(&harness, "Physical tile id , 1,042"));
     assert!(says(&harness, "Memory including gaps 671,954,188, 845,686"));

@@ -8,10 +8,10 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::map::MemoryMap;
-use highwater::decode;
 use highwater::model::Bytes;
+use highwater::open;
 use highwater::source::Progress;
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -23,8 +23,8 @@ fn dump() -> PathBuf {
 }
 
 fn timeline(size: [f32; 2], theme: ThemeChoice) -> Harness<'static, App> {
-    let place = Place { view: Some("timeline".to_owned()), ..Place::default() };
-    gui::window(&[&dump()], size, theme, place)
+    let link = DeepLink { view: Some("timeline".to_owned()), ..DeepLink::default() };
+    gui::window(&[&dump()], size, theme, link)
 }
 
 fn rows(harness: &Harness<'_, App>) -> Vec<String> {
@@ -100,7 +100,7 @@ fn a_range_dragged_on_the_axis_is_measured() {
     let at = |share: f32| Pos2::new(axis.left() + axis.width() * share, axis.center().y);
     drag(&mut harness, at(0.1), at(0.3));
     let (from, to) = harness.state().files.current().expect("a file").shared.measured.expect("a range");
-    let profile = decode::open_path(&dump(), &Progress::default()).expect("a sample");
+    let profile = open::open_path(&dump(), &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
     let (program, own) = (&profile.programs[0], &analysis.programs[0]);
     let space = own.main_space().expect("HBM");
@@ -156,8 +156,8 @@ fn bands_look_as_they_did() {
         results.extend(harness.take_snapshot_results());
     }
     let filter = Some("op:/layer_[3-5]/".to_owned());
-    let place = Place { view: Some("timeline".to_owned()), filter, ..Place::default() };
-    let mut harness = gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, place);
+    let link = DeepLink { view: Some("timeline".to_owned()), filter, ..DeepLink::default() };
+    let mut harness = gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, link);
     harness.get_by_label("Both").click();
     harness.run_ok();
     harness.snapshot("timeline_found_light");

@@ -6,7 +6,7 @@ use egui_kittest::{Harness, SnapshotResults};
 use highwater::analysis::ProgramAnalysis;
 use highwater::analysis::tree::{Tree, TreeKind};
 use highwater::model::{Bytes, Device};
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -17,8 +17,8 @@ fn open(sample: &str, size: [f32; 2], theme: ThemeChoice) -> Harness<'static, Ap
         .into_iter()
         .find(|path| path.to_string_lossy().contains(sample))
         .expect("a sample of that name");
-    let place = Place { view: Some("treemap".to_owned()), ..Place::default() };
-    gui::window(&[&path], size, theme, place)
+    let link = DeepLink { view: Some("treemap".to_owned()), ..DeepLink::default() };
+    gui::window(&[&path], size, theme, link)
 }
 
 fn path(harness: &Harness<'_, App>) -> Vec<String> {
@@ -38,7 +38,7 @@ fn every_division_holds_what_stands_at_the_peak() {
         for space in &analysis.spaces {
             let whole: Bytes = space.at_peak.iter().map(|b| program.buffers.size_of(*b)).sum();
             for (kind, fold) in TreeKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
-                let tree = Tree::new(&program, &analysis, &space.at_peak, kind, fold);
+                let tree = Tree::new(&program, &analysis, &common::sized(&program, &space.at_peak), kind, fold);
                 assert_eq!(tree.nodes[0].bytes, whole, "{kind:?} of {}", common::name(&file));
                 for node in &tree.nodes {
                     let below: Bytes = node.children.iter().map(|child| tree.nodes[*child].bytes).sum();

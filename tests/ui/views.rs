@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::decode;
+use highwater::open;
 use highwater::source::Progress;
-use highwater::ui::app::{App, Place};
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
@@ -22,8 +22,8 @@ fn dump() -> PathBuf {
 }
 
 fn open(view: &str) -> Harness<'static, App> {
-    let place = Place { view: Some(view.to_owned()), ..Place::default() };
-    gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, place)
+    let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+    gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, link)
 }
 
 /// The number key of a view, as its tab has it.
@@ -178,7 +178,7 @@ fn a_capacity_can_be_chosen_and_the_verdict_follows() {
 #[test]
 fn a_file_that_cannot_be_read_leaves_what_is_open() {
     let missing = std::env::temp_dir().join("highwater-no-such-file.hlo.pb");
-    let mut harness = gui::window(&[&dump(), &missing], [1600.0, 1000.0], ThemeChoice::Light, Place::default());
+    let mut harness = gui::window(&[&dump(), &missing], [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
     assert!(says(&harness, "Does not fit"));
     assert!(says(&harness, "Could not read highwater-no-such-file.hlo.pb"));
     harness.get_by_label("Dismiss").click();
@@ -200,7 +200,7 @@ fn the_sheet_of_keys_comes_and_goes() {
 
 #[test]
 fn an_empty_window_says_what_to_do() {
-    let harness = gui::window(&[], [1000.0, 640.0], ThemeChoice::Dark, Place::default());
+    let harness = gui::window(&[], [1000.0, 640.0], ThemeChoice::Dark, DeepLink::default());
     assert!(says(&harness, "Drop a memory profile here"));
     assert!(says(&harness, "Nothing leaves this machine"));
 }
@@ -209,7 +209,7 @@ fn an_empty_window_says_what_to_do() {
 fn several_files_are_one_session() {
     let files = common::sample_programs();
     let paths: Vec<&std::path::Path> = files.iter().map(PathBuf::as_path).collect();
-    let mut harness = gui::window(&paths, [1600.0, 1000.0], ThemeChoice::Light, Place::default());
+    let mut harness = gui::window(&paths, [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
     let names: Vec<String> = words(&harness).into_iter().filter(|label| label.starts_with("File ")).collect();
     assert_eq!(names.len(), files.len());
     harness.get_by_label(&names[0]).click();
@@ -228,12 +228,12 @@ fn a_message_joins_the_program_that_it_names() {
         .into_iter()
         .find(|path| path.to_string_lossy().contains("v5e_mlp_f32"))
         .expect("the sample that fits");
-    let name = decode::open_path(&dump, &Progress::default()).expect("a sample").programs[0].name.clone();
+    let name = open::open_path(&dump, &Progress::default()).expect("a sample").programs[0].name.clone();
     let log = folder.join("train.log");
     let message =
         "Ran out of memory on HBM, the total memory required for HLO temporaries (25.90G) exceeds available HBM";
     std::fs::write(&log, format!("{message} (15.75G). HLO module: {name}. \n")).expect("written");
-    let harness = gui::window(&[&dump, &log], [1600.0, 1000.0], ThemeChoice::Light, Place::default());
+    let harness = gui::window(&[&dump, &log], [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
     std::fs::remove_dir_all(&folder).expect("removed");
     assert_eq!(harness.state().files.entries.len(), 1, "{:?}", words(&harness));
     assert!(says(&harness, "Out of HBM"));

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
-use highwater::analysis::neutral::is_common;
-use highwater::decode;
+use highwater::analysis::names::hide::is_common;
 use highwater::model::InstructionId;
+use highwater::open;
 use highwater::source::Progress;
-use highwater::ui::app::{App, COMMANDS, Keeper, Place};
+use highwater::ui::app::{App, COMMANDS, DeepLink, SettingsStore};
 use highwater::ui::session::settings::SettingsFile;
 use highwater::ui::session::{Options, Pin, PinOn, Settings, ThemeChoice};
-use highwater::ui::view::{PANELS, shown_for};
+use highwater::ui::view::{PANELS, VIEWS};
 
 use crate::common;
 use crate::gui::{self, says, words};
@@ -26,8 +26,8 @@ fn dump() -> PathBuf {
 }
 
 fn open(view: &str) -> Harness<'static, App> {
-    let place = Place { view: Some(view.to_owned()), ..Place::default() };
-    gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, place)
+    let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+    gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, link)
 }
 
 fn key(harness: &mut Harness<'_, App>, modifiers: Modifiers, key: Key) {
@@ -137,7 +137,7 @@ fn presenter_mode_is_larger_and_shows_keys() {
 
 /// Words of a profile that name something of its author's: parts of scopes, files, functions, modules.
 fn own_words(path: &Path) -> Vec<String> {
-    let profile = decode::open_path(path, &Progress::default()).expect("a sample");
+    let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let mut own: Vec<String> = vec![profile.name.clone()];
     own.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
     for program in &profile.programs {
@@ -167,7 +167,7 @@ fn with_names_hidden_nothing_on_the_screen_names_what_is_the_authors() {
     for path in common::sample_programs() {
         let own = own_words(&path);
         assert!(!own.is_empty());
-        let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, Place::default());
+        let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
         let named = words(&harness).join("\n");
         let is_word = |text: &str, word: &str| {
             text.match_indices(word).any(|(at, _)| {
@@ -180,7 +180,7 @@ fn with_names_hidden_nothing_on_the_screen_names_what_is_the_authors() {
         key(&mut harness, SHIFT, Key::H);
         let views: Vec<&str> = {
             let document = &harness.state().files.current().expect("open").document;
-            shown_for(document).map(|view| view.title).collect()
+            VIEWS.shown_for(document).map(|view| view.title).collect()
         };
         assert!(words(&harness).contains(&peak), "numbers stay");
         let mut all = std::collections::BTreeSet::new();
@@ -188,7 +188,7 @@ fn with_names_hidden_nothing_on_the_screen_names_what_is_the_authors() {
             // A panel may have the name of a view; the view's tab comes first.
             harness.get_all_by_role_and_label(Role::Tab, view).next().expect("its tab").click();
             harness.run_ok();
-            for panel in PANELS {
+            for panel in PANELS.0 {
                 let tabs: Vec<_> = harness.get_all_by_role(Role::Tab).collect();
                 if let Some(tab) =
                     tabs.into_iter().filter(|tab| tab.accesskit_node().label().as_deref() == Some(panel.title)).last()
@@ -318,7 +318,7 @@ fn the_menu_of_a_buffer_copies_filters_hides_pins_and_leads_on() {
 fn files_lie_side_by_side() {
     let files = common::sample_programs();
     let paths: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-    let mut harness = gui::window(&paths, [1600.0, 1000.0], ThemeChoice::Light, Place::default());
+    let mut harness = gui::window(&paths, [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
     let last = files.len() - 1;
     assert_eq!(harness.state().files.current, Some(last));
     key(&mut harness, Modifiers::COMMAND, Key::Tab);
@@ -347,8 +347,8 @@ fn a_picture_of_the_view_has_a_title_and_is_copied_whole() {
     for (view, theme) in
         [("overview", ThemeChoice::Light), ("timeline", ThemeChoice::Dark), ("treemap", ThemeChoice::Dark)]
     {
-        let place = Place { view: Some(view.to_owned()), ..Place::default() };
-        let mut harness = gui::window(&[&dump()], [1600.0, 1000.0], theme, place);
+        let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+        let mut harness = gui::window(&[&dump()], [1600.0, 1000.0], theme, link);
         let before = harness.render().expect("a picture of the window");
         press(&mut harness, SHIFT, Key::C);
         let Some(egui::OutputCommand::CopyImage(image)) = copied(&mut harness) else { panic!("no picture was copied") };
@@ -366,7 +366,7 @@ fn a_picture_of_the_view_has_a_title_and_is_copied_whole() {
 
 #[test]
 fn the_empty_window_offers_the_sample() {
-    let mut harness = gui::window(&[], [1000.0, 640.0], ThemeChoice::Light, Place::default());
+    let mut harness = gui::window(&[], [1000.0, 640.0], ThemeChoice::Light, DeepLink::default());
     assert!(says(&harness, "Nothing leaves this machine"));
     harness.get_by_label("Open the sample").click();
     harness.run_ok();
@@ -409,12 +409,12 @@ fn every_view_of_buffers_has_the_menu() {
 }
 
 fn window_that_keeps(file: &Path, paths: &[&Path]) -> Harness<'static, App> {
-    let sources: Vec<_> = paths.iter().map(|path| highwater::ui::app::Source::Path(path.to_path_buf())).collect();
+    let sources: Vec<_> = paths.iter().map(|path| highwater::open::Target::Path(path.to_path_buf())).collect();
     let file = file.to_owned();
     let mut harness = Harness::builder().with_size([1600.0, 1000.0]).with_max_steps(40).build_eframe(move |creation| {
         let options = Options { theme: ThemeChoice::Light, synchronous: true, ..Options::default() };
         let mut app = App::new(&creation.egui_ctx, options);
-        app.keep(Keeper::new(SettingsFile::at(file)));
+        app.use_settings(SettingsStore::new(SettingsFile::at(file)));
         for source in sources {
             app.open(source);
         }
@@ -481,8 +481,8 @@ fn pictures_and_tests_do_not_touch_settings() {
     drop(harness);
     assert_eq!(Settings::parse("not JSON"), Settings::default());
     let pin: Pin = "step 3: why?".parse().expect("a pin");
-    let place = Place { pins: vec![pin], filter: Some("embed".to_owned()), ..Place::default() };
-    let harness = gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, place);
+    let link = DeepLink { pins: vec![pin], filter: Some("embed".to_owned()), ..DeepLink::default() };
+    let harness = gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, link);
     assert_eq!(harness.state().files.current().expect("open").shared.pins.len(), 1);
     assert!(says(&harness, " match"));
 }

@@ -1,7 +1,6 @@
 //! What a buffer is most likely for: weight, optimizer state, activation, gradient. The compiler says only whether
 //! something is an argument, a result or a temporary; the rest is guessed from names, and each class says by what.
 
-mod names;
 mod origin;
 
 use std::collections::HashMap;
@@ -9,10 +8,11 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 
 use super::ProgramAnalysis;
+use super::names::argument::Hint;
+use super::names::lookup::{argument_paths, op_name};
+use super::names::pass::{Pass, pass_of};
 use super::program::category;
-use super::what_if::names::{argument_paths, op_name};
 use crate::model::{BufferId, Bytes, Category, InstructionId, Program};
-use names::Phase;
 use origin::Origin;
 
 /// What a buffer is for, as people who train models divide memory.
@@ -161,8 +161,8 @@ impl Classes {
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis) -> Self {
         let arguments = arguments(program);
-        let phases = phases(program);
-        let backward = first_backward(program, analysis, &phases);
+        let passes = passes(program);
+        let backward = first_backward(program, analysis, &passes);
         let class_of = |row: usize| -> (Class, Reason) {
             let buffer = BufferId::from_index(row);
             match category(program, buffer) {
@@ -172,7 +172,7 @@ impl Classes {
                     let found = number.and_then(|number| arguments.get(&number).copied());
                     found.unwrap_or((Class::Weight, Reason::Argument))
                 }
-                Category::Temporary => temporary(program, analysis, buffer, &arguments, &phases, backward),
+                Category::Temporary => temporary(program, analysis, buffer, &arguments, &passes, backward),
                 other => (Class::of_category(other), Reason::Compiler),
             }
         };
@@ -224,13 +224,25 @@ fn arguments(program: &Program) -> HashMap<i64, (Class, Reason)> {
                 .first()
                 .and_then(|assigned| program.buffer_node(assigned.buffer))
                 .is_some_and(|node| node.element_type.is_index());
-            (allocation.parameter_number, names::argument(path, is_whole))
+            (allocation.parameter_number, by_path(path, is_whole))
         })
         .collect()
 }
 
+/// The class of an argument by its path. `is_whole`: its elements are whole numbers of 32 or 64 bits; weights in
+/// eight or four bits are whole numbers as well, and are named.
+fn by_path(path: &str, is_whole: bool) -> (Class, Reason) {
+    match Hint::of(path) {
+        Hint::Optimizer => (Class::Optimizer, Reason::OptimizerName),
+        Hint::State => (Class::Input, Reason::StateName),
+        Hint::Samples => (Class::Input, Reason::DataName),
+        Hint::Nothing if is_whole => (Class::Input, Reason::Integers),
+        Hint::Weight | Hint::Nothing => (Class::Weight, Reason::Argument),
+    }
+}
+
 /// The pass that each instruction's name tells; empty where none does.
-fn phases(program: &Program) -> Vec<Phase> {
+fn passes(program: &Program) -> Vec<Pass> {
     let mut wanted = vec![false; program.instructions.len()];
     for row in 0..program.buffers.len() {
         if let Some(instruction) = program.buffers.instruction_of(BufferId::from_index(row))
@@ -239,15 +251,15 @@ fn phases(program: &Program) -> Vec<Phase> {
             *is_wanted = true;
         }
     }
-    let phases: Vec<Phase> = wanted
+    let passes: Vec<Pass> = wanted
         .into_par_iter()
         .enumerate()
         .map(|(row, is_wanted)| {
             let instruction = InstructionId(row as u32);
-            if is_wanted { names::phase(&op_name(program, instruction)) } else { Phase::None }
+            if is_wanted { pass_of(&op_name(program, instruction)) } else { Pass::Unknown }
         })
         .collect();
-    if phases.iter().all(|phase| *phase == Phase::None) { Vec::new() } else { phases }
+    if passes.iter().all(|pass| *pass == Pass::Unknown) { Vec::new() } else { passes }
 }
 
 /// The backward pass is taken to run once this part of all that it makes has been made: index arrays and zeros of it
@@ -255,13 +267,13 @@ fn phases(program: &Program) -> Vec<Phase> {
 const BACKWARD_RUNS: f64 = 0.001;
 
 /// The point from which the backward pass runs.
-fn first_backward(program: &Program, analysis: &ProgramAnalysis, phases: &[Phase]) -> Option<u32> {
+fn first_backward(program: &Program, analysis: &ProgramAnalysis, passes: &[Pass]) -> Option<u32> {
     let live = analysis.live.as_ref()?;
     let mut made: Vec<(u32, u64)> = (0..program.buffers.len())
         .map(BufferId::from_index)
         .filter(|&buffer| {
             let instruction = program.buffers.instruction_of(buffer);
-            instruction.is_some_and(|i| phases.get(i.index()) == Some(&Phase::Backward))
+            instruction.is_some_and(|i| passes.get(i.index()) == Some(&Pass::Backward))
         })
         .filter_map(|buffer| Some((live.of(buffer)?.0, program.buffers.size_of(buffer).0)))
         .collect();
@@ -280,7 +292,7 @@ fn temporary(
     analysis: &ProgramAnalysis,
     buffer: BufferId,
     arguments: &HashMap<i64, (Class, Reason)>,
-    phases: &[Phase],
+    passes: &[Pass],
     backward: Option<u32>,
 ) -> (Class, Reason) {
     let nothing = (Class::Temporary, Reason::NoSign);
@@ -290,10 +302,10 @@ fn temporary(
     {
         return (class, if is_gathered { Reason::Gathered } else { Reason::CopyOfArgument });
     }
-    match phases.get(instruction.index()) {
-        Some(Phase::Backward) => (Class::Gradient, Reason::Backward),
-        Some(Phase::Recomputed) => (Class::Activation, Reason::Recomputed),
-        Some(Phase::Forward) => {
+    match passes.get(instruction.index()) {
+        Some(Pass::Backward) => (Class::Gradient, Reason::Backward),
+        Some(Pass::Recomputed) => (Class::Activation, Reason::Recomputed),
+        Some(Pass::Forward) => {
             let Some(backward) = backward else { return nothing };
             let end = analysis.live.as_ref().and_then(|live| live.of(buffer)).map(|(_, end)| end);
             match end {
@@ -344,6 +356,30 @@ fn share(program: &Program, analysis: &ProgramAnalysis, of: &mut [(Class, Reason
                 }
             }
             at = end;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_arguments_tell_their_class() {
+        for (path, is_whole, expected) in [
+            ("params['layers'][0]['w1']", false, Class::Weight),
+            ("opt_state[0]['embed']", false, Class::Optimizer),
+            ("state.opt_state[0].mu['w']", false, Class::Optimizer),
+            ("state.params['opt_in']", false, Class::Weight),
+            ("batch['tokens']", true, Class::Input),
+            ("x", false, Class::Input),
+            ("cache['k']", false, Class::Input),
+            ("rng", true, Class::Input),
+            ("", true, Class::Input),
+            ("", false, Class::Weight),
+            ("params['table']", true, Class::Weight),
+        ] {
+            assert_eq!(by_path(path, is_whole).0, expected, "{path}");
         }
     }
 }

@@ -186,9 +186,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::analysis::map::{Region, TimeAxis};
-    use crate::analysis::span_index::SpanIndex;
-    use crate::model::{AllocationId, BufferId, Category};
+    use crate::model::BufferId;
 
     const POINTS: u32 = 40;
     const HEIGHT: u64 = 100;
@@ -206,23 +204,7 @@ mod tests {
                 region: 0,
             })
             .collect();
-        let region = Region {
-            allocation: AllocationId(0),
-            base: 0,
-            size: HEIGHT,
-            always_live: false,
-            category: Category::Temporary,
-            largest: None,
-        };
-        MemoryMap {
-            axis: TimeAxis::ProgramOrder,
-            points: POINTS,
-            regions: vec![region],
-            index: SpanIndex::new(boxes.iter().map(|item| (item.start, item.end))),
-            boxes,
-            heap_base: 0,
-            height: HEIGHT,
-        }
+        MemoryMap::of_boxes(POINTS, HEIGHT, boxes)
     }
 
     /// Bytes of a stretch of addresses that something lies in at a point, byte by byte.

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use crate::analysis::class::Class;
 use crate::analysis::map::MemoryMap;
+use crate::analysis::names::scope;
 use crate::analysis::program::{ProgramAnalysis, SpaceAnalysis, category, unpadded};
-use crate::analysis::scope;
 use crate::model::{BufferId, Category, Program};
 
 /// A column of the table.
@@ -165,14 +165,14 @@ impl Interned {
 
 /// Names of the buffers, one after the other in one text.
 #[derive(Debug, Default)]
-pub struct Names {
+pub struct NameColumn {
     text: String,
     ends: Vec<u32>,
     /// Place of each row in alphabetical order; made when it is first asked for.
     rank: OnceLock<Vec<u32>>,
 }
 
-impl Names {
+impl NameColumn {
     fn new(names: Vec<String>) -> Self {
         let mut result = Self::default();
         for name in names {
@@ -227,7 +227,7 @@ pub struct BufferTable {
     /// Number of the buffer in the file.
     pub number: Vec<i64>,
     /// Names.
-    pub name: Names,
+    pub name: NameColumn,
     /// Framework's names of the operations.
     pub op: Interned,
     /// The same with layers folded and without the last part, to group by.
@@ -256,14 +256,13 @@ impl BufferTable {
     /// Reads the buffers of a space.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis, map: &MemoryMap) -> Self {
-        let place = map.rows_by_buffer(program.buffers.len());
         let mut table = Self { buffers: space.buffers.clone(), ..Self::default() };
         table.buffers.sort_unstable();
         table.buffers.dedup();
         let classes = analysis.classes(program);
         for &buffer in &table.buffers {
             let size = program.buffers.size_of(buffer).0;
-            let item = map.boxes.get(place.get(buffer.index()).copied().unwrap_or(u32::MAX) as usize);
+            let item = map.box_of(buffer);
             let allocation = program.buffers.allocation_of(buffer).map(|id| &program.allocations[id.index()]);
             table.size.push(size);
             table.padding.push(size as i64 - unpadded(program, &analysis.traces, buffer).0 as i64);
@@ -285,7 +284,7 @@ impl BufferTable {
                 column.push(word);
             }
         }
-        table.name = Names::new(names);
+        table.name = NameColumn::new(names);
         let mut done: Vec<Interned> = columns.into_par_iter().map(|words| Interned::new(words.into_iter())).collect();
         let mut take = || if done.is_empty() { Interned::default() } else { done.remove(0) };
         (table.op, table.opcode, table.shape, table.element_type, table.source) =

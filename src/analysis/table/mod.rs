@@ -5,7 +5,7 @@ mod filter;
 mod order;
 mod terms;
 
-pub use columns::{BufferTable, Column, Interned, Names};
+pub use columns::{BufferTable, Column, Interned, NameColumn};
 pub use filter::{Filter, complete};
 pub use order::{GroupRow, Key, Line, Order, Shown, arrange};
 pub use terms::FilterError;

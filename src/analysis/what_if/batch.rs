@@ -3,35 +3,8 @@
 use std::collections::HashSet;
 
 use super::memory::{Base, Role};
+use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::model::{Program, ShapeNode};
-
-/// Names of arguments that hold one sample after another.
-const DATA_NAMES: &[&str] = &[
-    "tokens",
-    "token",
-    "tok",
-    "targets",
-    "target",
-    "labels",
-    "label",
-    "x",
-    "y",
-    "xs",
-    "ys",
-    "ids",
-    "input",
-    "inputs",
-    "batch",
-    "images",
-    "image",
-    "input_ids",
-    "attention_mask",
-    "data",
-    "features",
-];
-
-/// Names of arguments that hold state for each sample.
-const STATE_NAMES: &[&str] = &["cache", "kv_cache", "kv", "k_cache", "v_cache", "mems", "carry"];
 
 /// An argument with a batch in its leading dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,23 +27,6 @@ impl DataArgument {
     }
 }
 
-/// First word of a JAX path: `cache` of `cache['k'][0]`.
-fn first_word(path: &str) -> &str {
-    path.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")
-}
-
-/// Whether an argument's name says that it is state kept for each sample.
-#[must_use]
-pub fn is_state_name(path: &str) -> bool {
-    STATE_NAMES.contains(&first_word(path))
-}
-
-/// Whether an argument's name says that it holds samples.
-#[must_use]
-pub fn is_data_name(path: &str) -> bool {
-    DATA_NAMES.contains(&first_word(path))
-}
-
 fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
     program.buffer_node(base.buffer)
 }
@@ -90,13 +46,13 @@ pub fn data_arguments(program: &Program, bases: &[Base]) -> Vec<DataArgument> {
             }
             let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
             let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.first()).copied().unwrap_or(1).max(1);
-            if accept(base, node, first_word(path), parts) {
+            if accept(base, node, path, parts) {
                 found.push(DataArgument { base: i as u32, dimensions: node.dimensions.clone(), parts, by_name });
             }
         }
         found
     };
-    let mut data = candidates(&|_, _, word, _| DATA_NAMES.contains(&word), true);
+    let mut data = candidates(&|_, _, path, _| holds_samples(path), true);
     if data.is_empty() {
         let results: Vec<&ShapeNode> = bases
             .iter()
@@ -104,10 +60,10 @@ pub fn data_arguments(program: &Program, bases: &[Base]) -> Vec<DataArgument> {
             .filter_map(|base| node_of(program, base))
             .collect();
         data = candidates(
-            &|base, node, word, parts| {
+            &|base, node, path, parts| {
                 let is_returned = matches!(base.role, Role::Argument { is_donated: true, .. })
                     || results.iter().any(|r| r.dimensions == node.dimensions && r.element_type == node.element_type);
-                parts > 1 && !is_returned && !STATE_NAMES.contains(&word)
+                parts > 1 && !is_returned && !holds_state(path)
             },
             false,
         );
@@ -117,7 +73,7 @@ pub fn data_arguments(program: &Program, bases: &[Base]) -> Vec<DataArgument> {
         return data;
     };
     data.retain(|d| d.batch() == batch);
-    let state = candidates(&|_, node, word, _| STATE_NAMES.contains(&word) && node.dimensions[0] == batch, true);
+    let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);
     data.extend(state);
     data
 }
@@ -231,7 +187,6 @@ mod tests {
         assert_eq!(products(&data, 1), [4, 2048]);
         assert_eq!(products(&data, 4), [16, 8192]);
         assert_eq!(outline(&[1, 512, 1, 4]), [4, 512]);
-        assert_eq!(first_word("cache['k'][0]"), "cache");
     }
 
     #[test]

@@ -4,10 +4,12 @@
 use std::collections::HashMap;
 
 use super::batch::{self, DataArgument};
-use super::names::{Names, argument_paths};
+use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name};
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{AllocationId, BufferId, Device, InstructionId, NO_ROW, Opcode, Program, TpuGeneration};
+use crate::model::{
+    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, TpuGeneration,
+};
 
 /// An allocation that lives throughout.
 #[derive(Debug, Clone)]
@@ -61,10 +63,10 @@ pub enum Owner {
 }
 
 /// One memory space of a program, ready for changes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Memory {
     /// Colour.
-    pub color: i64,
+    pub color: MemorySpace,
     /// What lives throughout.
     pub base: Vec<Base>,
     /// Temporaries with heap events.
@@ -87,9 +89,9 @@ pub struct Memory {
     pub vmem: u64,
     /// Arguments that hold a batch.
     pub data: Vec<DataArgument>,
-    /// Framework's names of the families' operations.
-    pub names: Names,
-    /// Families whose names say that the compiler rematerialised them.
+    /// Framework's name of the operation that makes each family's root, by family.
+    family_names: Vec<String>,
+    /// Families that the compiler made by rematerialising, as their names tell.
     pub rematerialised: usize,
     /// Program point by event, where the program has a schedule.
     pub points: Vec<u32>,
@@ -124,8 +126,9 @@ impl Memory {
         items.append(&mut members);
         let live = crate::analysis::packing::most_live(&families.blocks()).0;
         let always: u64 = base.iter().fold(0, |sum, b| sum.saturating_add(b.size));
-        let names = Names::new(program, &families);
-        let rematerialised = names.rematerialised(program, &families);
+        let roots = || families.list.iter().map(|family| program.buffers.instruction_of(family.root));
+        let family_names = roots().map(|root| root.map_or_else(String::new, |i| op_name(program, i))).collect();
+        let rematerialised = roots().flatten().filter(|&root| is_rematerialised(program, root)).count();
         let donors = program
             .donors
             .iter()
@@ -153,7 +156,7 @@ impl Memory {
             capacity: space.capacity.as_ref().map(|c| c.bytes.0),
             vmem,
             data,
-            names,
+            family_names,
             rematerialised,
             points: space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default(),
             donors,
@@ -162,6 +165,12 @@ impl Memory {
             families,
             items,
         }
+    }
+
+    /// Framework's name of the operation that makes a family's root; empty where there is none.
+    #[must_use]
+    pub fn family_name(&self, family: usize) -> &str {
+        self.family_names.get(family).map_or("", String::as_str)
     }
 
     /// Bytes that live throughout.
@@ -198,7 +207,7 @@ impl Memory {
 }
 
 /// Allocations of a space that live throughout.
-fn bases(program: &Program, analysis: &ProgramAnalysis, color: i64) -> Vec<Base> {
+fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> Vec<Base> {
     let paths = argument_paths(program);
     // The result each allocation holds.
     let mut results: HashMap<u32, (Vec<i64>, BufferId)> = HashMap::new();

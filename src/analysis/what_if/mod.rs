@@ -6,7 +6,6 @@
 pub mod batch;
 mod edit;
 mod memory;
-pub mod names;
 mod outcome;
 mod resize;
 mod sets;

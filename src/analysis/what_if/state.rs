@@ -4,8 +4,10 @@
 use super::batch;
 use super::edit::{Arguments, Edit};
 use super::memory::{Base, Memory, Owner, Role};
-use super::names::{matches, pass_of};
 use super::resize;
+use crate::analysis::names::argument::holds_state;
+use crate::analysis::names::pass::jvp_scope;
+use crate::analysis::names::pattern::matches;
 use crate::analysis::packing::Block;
 use crate::model::{BufferId, ElementType, EventKind, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
@@ -338,9 +340,7 @@ impl<'a> State<'a> {
     /// Whether an argument is state that is kept for each sample, not the sample itself.
     fn is_state(&self, row: usize) -> bool {
         match &self.base(row).role {
-            Role::Argument { path, .. } => {
-                self.memory.data.iter().any(|d| d.base as usize == row) && batch::is_state_name(path)
-            }
+            Role::Argument { path, .. } => self.memory.data.iter().any(|d| d.base as usize == row) && holds_state(path),
             _ => false,
         }
     }
@@ -418,7 +418,7 @@ impl<'a> State<'a> {
         // First events of the forward and the backward pass of each scope, in order of the program.
         let mut scopes: Vec<(&str, u32, Option<u32>)> = Vec::new();
         for (i, family) in memory.families.list.iter().enumerate() {
-            let Some(pass) = pass_of(memory.names.of(i)) else { continue };
+            let Some(pass) = jvp_scope(memory.family_name(i)) else { continue };
             let at = 2 * family.first;
             match scopes.iter_mut().find(|s| s.0 == pass.scope) {
                 Some(scope) if pass.is_backward => scope.2 = Some(scope.2.map_or(at, |t| t.min(at))),
@@ -436,7 +436,7 @@ impl<'a> State<'a> {
             let next = numbered.or_else(|| scopes.get(n + 1)).map_or(backward, |s| s.1).min(backward);
             for i in 0..self.spans.len() {
                 let (first, last) = self.spans[i];
-                let is_own = pass_of(memory.names.of(i)).is_some_and(|p| p.scope == scope && !p.is_backward);
+                let is_own = jvp_scope(memory.family_name(i)).is_some_and(|p| p.scope == scope && !p.is_backward);
                 let end = next.max(first);
                 if is_own && first < backward && last > backward && end < backward {
                     self.spans[i].1 = end;
@@ -589,6 +589,12 @@ impl<'a> State<'a> {
     /// Whether an instruction reads a member of a family, through views.
     fn reads(&self, instruction: InstructionId, family: usize) -> bool {
         let program = self.program;
+        // Items are sorted by owner: those of one family lie together.
+        let owner = Owner::Family(family as u32);
+        let items = &self.memory.items;
+        let start = items.partition_point(|item| item.owner < owner);
+        let count = items[start..].partition_point(|item| item.owner == owner);
+        let members = &items[start..start + count];
         program.instructions.operands_of(instruction).iter().any(|&operand| {
             let mut row = operand;
             for _ in 0..16 {
@@ -596,11 +602,7 @@ impl<'a> State<'a> {
                     return false;
                 }
                 let own = InstructionId(row);
-                let is_member = self.memory.items.iter().any(|item| {
-                    item.owner == Owner::Family(family as u32)
-                        && program.buffers.instruction_of(item.buffer) == Some(own)
-                });
-                if is_member {
+                if members.iter().any(|item| program.buffers.instruction_of(item.buffer) == Some(own)) {
                     return true;
                 }
                 match program.instructions.opcode.get(row as usize) {

@@ -3,7 +3,7 @@
 use super::ids::BufferIndex;
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
-use crate::model::{Allocation, Assigned, BufferId, Bytes, EventKind, HeapEvent, HeapTrace, NO_ROW};
+use crate::model::{Allocation, Assigned, BufferId, Bytes, EventKind, HeapEvent, HeapTrace, MemorySpace, NO_ROW};
 
 /// The tables, with buffers by row but instructions still by number.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub struct Assignment {
     /// Number of the defining instruction.
     pub instruction: Vec<i64>,
     /// Colour of each buffer.
-    pub color: Vec<i64>,
+    pub color: Vec<MemorySpace>,
     /// Shape indices: row `i` is `index_pool[index_start[i]..index_start[i + 1]]`.
     pub index_start: Vec<u32>,
     /// Numbers of the shape indices.
@@ -121,7 +121,7 @@ impl Assignment {
         self.number.push(number);
         self.size.push(Bytes::from_wire(size));
         self.instruction.push(instruction);
-        self.color.push(color);
+        self.color.push(MemorySpace(color));
         self.index_start.push(self.index_pool.len() as u32);
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Assignment {
                 (5, VARINT) => allocation.is_parameter = message.varint()? != 0,
                 (6, VARINT) => allocation.parameter_number = message.int()?,
                 (7, VARINT) => allocation.maybe_live_out = message.varint()? != 0,
-                (8, VARINT) => allocation.color = message.int()?,
+                (8, VARINT) => allocation.color = MemorySpace(message.int()?),
                 (9, LEN) => {
                     let (mut buffer, mut offset) = (0, 0);
                     let mut assigned = message.message()?;

@@ -7,7 +7,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
-use crate::model::{Bytes, Glance};
+use crate::model::{Bytes, Glance, MemorySpace};
 
 /// How much of a module is read for its name.
 const HEAD: usize = 4096;
@@ -84,7 +84,7 @@ pub fn glance_file(path: &Path) -> io::Result<Glance> {
 #[derive(Debug, Default)]
 struct Totals {
     name: Option<String>,
-    allocated: BTreeMap<i64, Bytes>,
+    allocated: BTreeMap<MemorySpace, Bytes>,
     has_assignment: bool,
 }
 
@@ -134,7 +134,7 @@ impl Totals {
             }
         }
         if !thread_local {
-            *self.allocated.entry(color).or_default() += Bytes::from_wire(size);
+            *self.allocated.entry(MemorySpace(color)).or_default() += Bytes::from_wire(size);
         }
         Ok(())
     }

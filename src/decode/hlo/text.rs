@@ -5,7 +5,9 @@ use prost::Message;
 use super::region::Region;
 use super::small::{StackFrames, proto, sharding};
 use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
-use crate::model::{Bytes, ComputationId, InstructionId, Metadata, ProgramText, ScopedMemory, Sharding, SourceLine};
+use crate::model::{
+    Bytes, ComputationId, InstructionId, MemorySpace, Metadata, ProgramText, ScopedMemory, Sharding, SourceLine,
+};
 
 /// The module's bytes with the places of its records.
 #[derive(Debug)]
@@ -146,7 +148,7 @@ impl ProgramText for HloText {
             for item in config.get(key).and_then(serde_json::Value::as_array).into_iter().flatten() {
                 let color = item.get("memory_space").and_then(number).unwrap_or(0);
                 let Some(size) = item.get("size").and_then(number) else { continue };
-                found.push(ScopedMemory { color, size: Bytes::from_wire(size), used });
+                found.push(ScopedMemory { color: MemorySpace(color), size: Bytes::from_wire(size), used });
             }
         }
         found

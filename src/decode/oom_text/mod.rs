@@ -34,7 +34,7 @@ use rayon::prelude::*;
 use scan::{Excerpt, scan};
 
 use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use crate::model::{Capacity, Device, DeviceKind, Failure, FailureKind, NoteCode, Profile, Speaker};
+use crate::model::{Capacity, Device, DeviceKind, Failure, FailureKind, MemorySpace, NoteCode, Profile, Speaker};
 use crate::source::{Input, Packing, Stage};
 
 /// More messages than this are counted, not kept.
@@ -304,12 +304,12 @@ fn device_of(failures: &[Failure], file: &str) -> Device {
 
 /// The memory space whose capacity a message gives, and its key. `None` where the limit is not the device's: what is
 /// left for a program beside its arguments, a share that a process may use.
-fn capacity_key(failure: &Failure) -> Option<(i64, &'static str)> {
+fn capacity_key(failure: &Failure) -> Option<(MemorySpace, &'static str)> {
     let color = match failure.text("space") {
-        None | Some("hbm") => 0,
-        Some("vmem") => 1,
-        Some("cmem") => 3,
-        Some("smem") => 4,
+        None | Some("hbm") => MemorySpace::HBM,
+        Some("vmem") => MemorySpace::VMEM,
+        Some("cmem") => MemorySpace::CMEM,
+        Some("smem") => MemorySpace::SMEM,
         Some(_) => return None,
     };
     match failure.kind {
@@ -332,7 +332,7 @@ fn capacity_key(failure: &Failure) -> Option<(i64, &'static str)> {
         | FailureKind::TorchHip
         | FailureKind::TorchXpu
         | FailureKind::TorchAllowedMemory => Some((color, "capacity")),
-        FailureKind::BfcDump | FailureKind::BfcStats | FailureKind::BfcOom => Some((0, "limit")),
+        FailureKind::BfcDump | FailureKind::BfcStats | FailureKind::BfcOom => Some((MemorySpace::HBM, "limit")),
         _ => None,
     }
 }

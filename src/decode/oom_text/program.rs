@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::bfc::agrees;
 use crate::model::{
     Allocation, Assigned, BufferId, Bytes, ComputationId, Failure, FailureKind, InstructionId, ListedAllocation,
-    Metadata, NO_ROW, Opcode, PrintedSize, Program, ProgramText, ProgramTextHandle, ScopedMemory, Shape, ShapeId,
-    Sharding, SourceLine,
+    MemorySpace, Metadata, NO_ROW, Opcode, PrintedSize, Program, ProgramText, ProgramTextHandle, ScopedMemory, Shape,
+    ShapeId, Sharding, SourceLine,
 };
 
 /// What an entry is for.
@@ -39,10 +39,10 @@ pub fn of(failure: &Failure, index: usize) -> Option<Program> {
         return None;
     }
     let color = match failure.text("space") {
-        Some("vmem") => 1,
-        Some("cmem") => 3,
-        Some("smem") => 4,
-        _ => 0,
+        Some("vmem") => MemorySpace::VMEM,
+        Some("cmem") => MemorySpace::CMEM,
+        Some("smem") => MemorySpace::SMEM,
+        _ => MemorySpace::HBM,
     };
     let name = match (failure.text("module"), failure.kind) {
         (Some(module), _) => module.to_owned(),

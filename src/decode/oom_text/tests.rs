@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::decode::Reporter;
-use crate::model::Bytes;
+use crate::model::{Bytes, MemorySpace};
 use crate::source::Progress;
 
 fn open(text: &[u8]) -> (Profile, Vec<String>) {
@@ -45,7 +45,7 @@ fn a_listing_becomes_a_failure_and_a_program() {
     assert_eq!(program.buffers.size_of(crate::model::BufferId(0)), Bytes(2 << 30));
     assert_eq!(program.buffer_name(crate::model::BufferId(0)), "fusion.7");
     assert_eq!(program.allocations.iter().map(|a| a.size.0).sum::<u64>(), 3 << 30);
-    assert_eq!(profile.device.capacity(0).map(|c| c.bytes), Some(Bytes(2 << 30)));
+    assert_eq!(profile.device.capacity(MemorySpace::HBM).map(|c| c.bytes), Some(Bytes(2 << 30)));
 }
 
 #[test]

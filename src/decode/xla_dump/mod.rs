@@ -8,11 +8,11 @@ pub use compile_stats::CompileStatsDecoder;
 pub use live_range_text::LiveRangeDecoder;
 pub use target_arguments::TargetArgumentsDecoder;
 
-use crate::model::{Capacity, Device, DeviceKind, TpuGeneration};
+use crate::model::{Capacity, Device, DeviceKind, MemorySpace, TpuGeneration};
 
 /// A device of a known TPU generation; `evidence` says how it is known.
 fn tpu(generation: &TpuGeneration, evidence: &str) -> Device {
-    let capacities = [0, 1, 3]
+    let capacities = [MemorySpace::HBM, MemorySpace::VMEM, MemorySpace::CMEM]
         .into_iter()
         .filter_map(|color| {
             let bytes = generation.capacity(color)?;

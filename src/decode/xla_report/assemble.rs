@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::model::{
-    Allocation, Assigned, BufferId, Bytes, ComputationId, InstructionId, Metadata, NO_ROW, Opcode, Program,
-    ProgramText, ProgramTextHandle, ScopedMemory, Shape, ShapeId, Sharding,
+    Allocation, Assigned, BufferId, Bytes, ComputationId, InstructionId, MemorySpace, Metadata, NO_ROW, Opcode,
+    Program, ProgramText, ProgramTextHandle, ScopedMemory, Shape, ShapeId, Sharding,
 };
 
 /// What a report says of a named value.
@@ -72,7 +72,7 @@ impl Assembler {
     }
 
     /// Adds a buffer.
-    pub fn buffer(&mut self, number: i64, size: Bytes, color: i64, named: Named) -> BufferId {
+    pub fn buffer(&mut self, number: i64, size: Bytes, color: MemorySpace, named: Named) -> BufferId {
         let has_shape = named.shape.is_some();
         let instruction = self.instruction(named);
         let buffers = &mut self.program.buffers;

@@ -3,7 +3,7 @@
 use super::assemble::{Assembler, Named, lines, module_name};
 use super::values;
 use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use crate::model::{Allocation, Bytes, Profile, Program, ReportedSpace, Shape};
+use crate::model::{Allocation, Bytes, MemorySpace, Profile, Program, ReportedSpace, Shape};
 use crate::source::Input;
 
 /// The buffer-assignment report.
@@ -86,7 +86,7 @@ pub fn parse(text: &str, name: &str, context: Context<'_>) -> Program {
 
 /// One row for each memory space: sums are computed from the allocations, the peak is not known.
 fn reported(program: &Program) -> Vec<ReportedSpace> {
-    let mut colors: Vec<i64> = program.allocations.iter().map(|allocation| allocation.color).collect();
+    let mut colors: Vec<MemorySpace> = program.allocations.iter().map(|allocation| allocation.color).collect();
     colors.sort_unstable();
     colors.dedup();
     colors.into_iter().map(|color| ReportedSpace { color, ..ReportedSpace::default() }).collect()
@@ -109,7 +109,7 @@ pub fn allocation(head: &str) -> Option<Allocation> {
     for property in outside.trim_end_matches(':').split(", ") {
         let property = property.trim();
         if let Some(color) = property.strip_prefix("color ") {
-            allocation.color = color.parse().ok()?;
+            allocation.color = MemorySpace(color.parse().ok()?);
         } else if let Some(number) = property.strip_prefix("parameter ") {
             allocation.is_parameter = true;
             allocation.parameter_number = number.parse().ok()?;
@@ -131,7 +131,7 @@ pub fn allocation(head: &str) -> Option<Allocation> {
 struct ValueRow {
     number: i64,
     name: String,
-    color: i64,
+    color: MemorySpace,
     size: Bytes,
     offset: u64,
     shape: Option<Shape>,
@@ -154,12 +154,13 @@ fn value_row(line: &str) -> Option<ValueRow> {
 }
 
 /// `ID NAME [(phi)] @COLOUR` as (number, name without an empty index, colour).
-pub fn value_head(head: &str) -> Option<(i64, String, i64)> {
+pub fn value_head(head: &str) -> Option<(i64, String, MemorySpace)> {
     let (number, rest) = head.split_once(' ')?;
     let (name, color) = rest.rsplit_once(" @")?;
     // A value that merges those of several places is marked so.
     let name = name.trim().trim_end_matches(" (phi)");
-    Some((number.parse().ok()?, name.strip_suffix("{}").unwrap_or(name).to_owned(), color.trim().parse().ok()?))
+    let name = name.strip_suffix("{}").unwrap_or(name).to_owned();
+    Some((number.parse().ok()?, name, MemorySpace(color.trim().parse().ok()?)))
 }
 
 #[cfg(test)]
@@ -172,7 +173,7 @@ mod tests {
         assert!(a.maybe_live_out && !a.is_constant);
         assert_eq!(a.size, Bytes(512));
         let a = allocation("26: size 40894464, color 3, page 0, preallocated-temp:").expect("a line");
-        assert_eq!((a.index, a.size, a.color), (26, Bytes(40_894_464), 3));
+        assert_eq!((a.index, a.size, a.color), (26, Bytes(40_894_464), MemorySpace::CMEM));
         let a = allocation("1: size 8, page 0, parameter 3, shape |f32[2]| at ShapeIndex {1,0}, maybe-live-out:");
         let a = a.expect("a line");
         assert!(a.is_parameter && a.maybe_live_out);
@@ -185,7 +186,7 @@ mod tests {
         let row = value_row("257 tuple.2{} @0> (size=48,offset=16): (f32[2]{0}, /*index=1*/u32[])").expect("a row");
         assert_eq!(
             (row.number, row.name.as_str(), row.color, row.size, row.offset),
-            (257, "tuple.2", 0, Bytes(48), 16)
+            (257, "tuple.2", MemorySpace::HBM, Bytes(48), 16)
         );
         assert!(row.shape.is_some());
         let row = value_row("2189 p.34{} (phi) @0> (size=512,offset=8): (s32[])").expect("a row");

@@ -2,7 +2,7 @@
 
 use super::assemble::{Assembler, Named, lines, module_name};
 use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use crate::model::{Allocation, Bytes, NO_ROW, Profile, ReportedRanges, ReportedSpace, ReportedUse};
+use crate::model::{Allocation, Bytes, MemorySpace, NO_ROW, Profile, ReportedRanges, ReportedSpace, ReportedUse};
 use crate::source::Input;
 
 /// The table of buffers.
@@ -54,7 +54,7 @@ impl Decoder for BufferInfoDecoder {
         let mut uses = Vec::new();
         for row in rows {
             let named = Named { name: row.name.clone(), ..Named::default() };
-            let buffer = assembler.buffer(row.number, Bytes(row.size), 0, named);
+            let buffer = assembler.buffer(row.number, Bytes(row.size), MemorySpace::HBM, named);
             assembler.assign(allocation, buffer, row.offset);
             ranges.push(Some((row.start.min(points), row.end.min(points))));
             if let Some(place) = sequence.get_mut(row.start as usize)

@@ -5,7 +5,7 @@ use super::usage_table::{add_rows, row};
 use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{FIXED64, LEN, Reader, Result as WireResult, VARINT, field, text};
-use crate::model::{Allocation, Bytes, Profile, ReportedSpace};
+use crate::model::{Allocation, Bytes, MemorySpace, Profile, ReportedSpace};
 use crate::source::Input;
 
 /// The memory-usage report as protobuf.
@@ -105,7 +105,7 @@ fn space(assembler: &mut Assembler, mut reader: Reader<'_>, reporter: &Reporter)
         while let Some(tag) = reader.tag()? {
             match field(tag) {
                 (1, VARINT) => space.allocated = Some(Bytes::from_wire(reader.int()?)),
-                (2, VARINT) => space.color = reader.int()?,
+                (2, VARINT) => space.color = MemorySpace(reader.int()?),
                 (3, LEN) => entries.push(reader.message()?),
                 _ => reader.skip(tag)?,
             }
@@ -123,7 +123,7 @@ fn space(assembler: &mut Assembler, mut reader: Reader<'_>, reporter: &Reporter)
     space
 }
 
-fn entry(assembler: &mut Assembler, mut reader: Reader<'_>, color: i64) -> WireResult<()> {
+fn entry(assembler: &mut Assembler, mut reader: Reader<'_>, color: MemorySpace) -> WireResult<()> {
     let mut allocation = Allocation { color, ..Allocation::default() };
     let mut positions = Vec::new();
     let mut table = String::new();

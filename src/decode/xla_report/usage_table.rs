@@ -1,7 +1,7 @@
 //! The table of an allocation that memory-usage reports share: rows of offset, size and shapes.
 
 use super::assemble::{Assembler, Named, human_bytes};
-use crate::model::{Bytes, Shape};
+use crate::model::{Bytes, MemorySpace, Shape};
 
 /// One row: all values at one offset.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub fn row(line: &str) -> Option<TableRow> {
 }
 
 /// Adds the rows of a table as buffers of an allocation. The report does not name them; their shapes stand for them.
-pub fn add_rows(assembler: &mut Assembler, allocation: u32, label: &str, color: i64, rows: &[TableRow]) {
+pub fn add_rows(assembler: &mut Assembler, allocation: u32, label: &str, color: MemorySpace, rows: &[TableRow]) {
     for row in rows {
         let first = first_shape(&row.shapes);
         // The largest value decides the size; its shape has no layout, so only one that fills it exactly is taken.

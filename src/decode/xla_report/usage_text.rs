@@ -5,7 +5,7 @@ use super::assemble::{Assembler, lines, module_name};
 use super::buffer_assignment::allocation as allocation_line;
 use super::usage_table::{TableRow, add_rows, row};
 use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use crate::model::{Allocation, Bytes, Profile, Program, ReportedSpace};
+use crate::model::{Allocation, Bytes, MemorySpace, Profile, Program, ReportedSpace};
 use crate::source::Input;
 
 /// The memory-usage report as text.
@@ -56,7 +56,7 @@ fn by_space(text: &str, name: &str, context: Context<'_>) -> Program {
     let mut spaces: Vec<ReportedSpace> = Vec::new();
     let mut rows: Vec<TableRow> = Vec::new();
     let mut tables = 0usize;
-    let mut flush = |assembler: &mut Assembler, rows: &mut Vec<TableRow>, color: i64| {
+    let mut flush = |assembler: &mut Assembler, rows: &mut Vec<TableRow>, color: MemorySpace| {
         if rows.is_empty() {
             return;
         }
@@ -73,10 +73,10 @@ fn by_space(text: &str, name: &str, context: Context<'_>) -> Program {
         rows.clear();
     };
     for (at, line) in lines(text) {
-        let color = spaces.last().map_or(0, |space| space.color);
+        let color = spaces.last().map_or(MemorySpace::HBM, |space| space.color);
         if let Some(head) = line.strip_prefix("Memory Space: ") {
             flush(&mut assembler, &mut rows, color);
-            match head.rsplit_once("(color=").and_then(|(_, n)| n.trim_end_matches(')').parse().ok()) {
+            match head.rsplit_once("(color=").and_then(|(_, n)| n.trim_end_matches(')').parse().ok().map(MemorySpace)) {
                 Some(color) => spaces.push(ReportedSpace { color, ..ReportedSpace::default() }),
                 None => context.reporter.warn("a memory space without a colour", Some(at)),
             }
@@ -92,7 +92,7 @@ fn by_space(text: &str, name: &str, context: Context<'_>) -> Program {
             rows.push(found);
         }
     }
-    let color = spaces.last().map_or(0, |space| space.color);
+    let color = spaces.last().map_or(MemorySpace::HBM, |space| space.color);
     flush(&mut assembler, &mut rows, color);
     if !spaces.is_empty() {
         context.reporter.info("Totals of this report include thread-local allocations, which it does not tell apart");
@@ -105,10 +105,10 @@ fn by_space(text: &str, name: &str, context: Context<'_>) -> Program {
 fn one_list(text: &str, name: &str, context: Context<'_>) -> Program {
     let mut assembler = Assembler::new(name);
     let mut rows: Vec<TableRow> = Vec::new();
-    let mut current: Option<(u32, i64, i64)> = None;
+    let mut current: Option<(u32, i64, MemorySpace)> = None;
     let mut detailed = false;
     let mut total = None;
-    let flush = |assembler: &mut Assembler, rows: &mut Vec<TableRow>, current: Option<(u32, i64, i64)>| {
+    let flush = |assembler: &mut Assembler, rows: &mut Vec<TableRow>, current: Option<(u32, i64, MemorySpace)>| {
         if let Some((allocation, index, color)) = current {
             add_rows(assembler, allocation, &format!("allocation {index}"), color, rows);
         }
@@ -133,7 +133,7 @@ fn one_list(text: &str, name: &str, context: Context<'_>) -> Program {
         }
     }
     flush(&mut assembler, &mut rows, current);
-    let mut colors: Vec<i64> = assembler.program().allocations.iter().map(|a| a.color).collect();
+    let mut colors: Vec<MemorySpace> = assembler.program().allocations.iter().map(|a| a.color).collect();
     colors.sort_unstable();
     colors.dedup();
     assembler.program().reported =
@@ -169,6 +169,6 @@ mod tests {
         let program = one_list(text, "f", context);
         assert_eq!(program.allocations.len(), 2);
         assert!(program.allocations[1].is_thread_local);
-        assert_eq!((program.allocations[0].index, program.allocations[0].color), (25, 3));
+        assert_eq!((program.allocations[0].index, program.allocations[0].color), (25, MemorySpace::CMEM));
     }
 }

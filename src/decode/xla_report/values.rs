@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::assemble::{Assembler, Named, lines, module_name};
 use super::buffer_assignment::value_head;
 use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use crate::model::{BufferId, Bytes, Metadata, Profile, Program, ReportedUse, Shape, SourceLine};
+use crate::model::{BufferId, Bytes, MemorySpace, Metadata, Profile, Program, ReportedUse, Shape, SourceLine};
 use crate::source::Input;
 
 /// The report of values and their uses.
@@ -19,7 +19,7 @@ pub struct ValueUses {
     /// `instruction` or `instruction{i}`.
     pub name: String,
     /// Memory space.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Where it stands.
     pub positions: Vec<String>,
     /// Who reads it: `fusion.5, operand 2 {0}`.

@@ -8,7 +8,8 @@ use super::value::{self, double, get, int, list, mib, text};
 use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::decode::xla_report::assemble::{Assembler, Named};
 use crate::model::{
-    Allocation, BufferId, Bytes, Category, Metadata, Profile, ReportedPeak, ReportedSpace, Shape, SourceLine,
+    Allocation, BufferId, Bytes, Category, MemorySpace, Metadata, Profile, ReportedPeak, ReportedSpace, Shape,
+    SourceLine,
 };
 use crate::source::Input;
 
@@ -70,7 +71,7 @@ impl Decoder for MemoryViewerDecoder {
 }
 
 /// The memory space, and whether the name says it: `….msN.json`, or `memory_space=N` of a saved address.
-fn color_of(file_name: &str) -> (i64, bool) {
+fn color_of(file_name: &str) -> (MemorySpace, bool) {
     let number = |at: usize| {
         let rest = &file_name[at..];
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -78,15 +79,15 @@ fn color_of(file_name: &str) -> (i64, bool) {
     };
     for key in [".ms", "memory_space=", "memory_space_"] {
         if let Some(color) = file_name.rfind(key).and_then(|at| number(at + key.len())) {
-            return (color, true);
+            return (MemorySpace(color), true);
         }
     }
-    (0, file_name.ends_with(".memory_viewer.json"))
+    (MemorySpace::HBM, file_name.ends_with(".memory_viewer.json"))
 }
 
 struct Reading {
     assembler: Assembler,
-    color: i64,
+    color: MemorySpace,
     buffers: HashMap<i64, BufferId>,
 }
 
@@ -299,10 +300,10 @@ mod tests {
 
     #[test]
     fn the_memory_space_stands_in_the_name() {
-        assert_eq!(color_of("x.memory_viewer.ms3.json"), (3, true));
-        assert_eq!(color_of("x.memory_viewer.json"), (0, true));
-        assert_eq!(color_of("data?tag=memory_viewer&memory_space=1"), (1, true));
-        assert_eq!(color_of("unknown.bin"), (0, false));
+        assert_eq!(color_of("x.memory_viewer.ms3.json"), (MemorySpace::CMEM, true));
+        assert_eq!(color_of("x.memory_viewer.json"), (MemorySpace::HBM, true));
+        assert_eq!(color_of("data?tag=memory_viewer&memory_space=1"), (MemorySpace::VMEM, true));
+        assert_eq!(color_of("unknown.bin"), (MemorySpace::HBM, false));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::plane::{Plane, events, line_name};
 use crate::decode::reporter::Reporter;
-use crate::model::{Bytes, Capacity, Device, DeviceKind, Execution, Profile, TpuGeneration};
+use crate::model::{Bytes, Capacity, Device, DeviceKind, Execution, MemorySpace, Profile, TpuGeneration};
 
 /// Runs beyond this number are left out.
 const MAX_EXECUTIONS: usize = 1_000_000;
@@ -65,7 +65,7 @@ fn device(plane: &Plane<'_>, kind: DeviceKind, file: &str) -> Device {
     {
         let evidence = format!("{}, from the plane {} in {file}", generation.display_name(), plane.name);
         device.name = Some(generation.display_name());
-        device.capacities = [0, 1, 3]
+        device.capacities = [MemorySpace::HBM, MemorySpace::VMEM, MemorySpace::CMEM]
             .into_iter()
             .filter_map(|color| {
                 Some(Capacity { color, bytes: generation.capacity(color)?, evidence: evidence.clone() })
@@ -74,8 +74,8 @@ fn device(plane: &Plane<'_>, kind: DeviceKind, file: &str) -> Device {
     }
     if let Some(bytes) = memory {
         let evidence = format!("memory_size of the plane {} in {file}", plane.name);
-        device.capacities.retain(|capacity| capacity.color != 0);
-        device.capacities.push(Capacity { color: 0, bytes: Bytes(bytes), evidence });
+        device.capacities.retain(|capacity| capacity.color != MemorySpace::HBM);
+        device.capacities.push(Capacity { color: MemorySpace::HBM, bytes: Bytes(bytes), evidence });
     }
     if device.name.is_none() && kind == DeviceKind::Gpu {
         device.name = Some(if vendor.is_empty() { "GPU".to_owned() } else { format!("{vendor} GPU") });

@@ -5,9 +5,10 @@ use super::schema::{
 };
 use super::{Options, findings, runtime, what_if};
 use crate::analysis::class::Reason;
-use crate::analysis::map::MemoryMap;
-use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict, category, has_no_shape, unpadded};
-use crate::model::{BufferId, Device, InstructionId, MemorySpace, Profile, Program, SourceInfo};
+use crate::analysis::{
+    ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict, category, has_no_shape, unpadded,
+};
+use crate::model::{BufferId, InstructionId, Profile, Program, SourceInfo};
 
 /// A report that grows profile by profile, so that no more than one needs to be decoded at a time.
 #[derive(Debug)]
@@ -42,7 +43,9 @@ impl<'a> Builder<'a> {
             match module.source.load() {
                 Ok((program, notes)) => {
                     let analysis = ProgramAnalysis::new(&program, &profile.device);
-                    built.programs.push(program_report(&program, &analysis, &profile.device, self.options));
+                    let parts = ProgramParts::new(&analysis);
+                    let scenes = parts.scenes(&program, &analysis, &profile.device);
+                    built.programs.push(program_report(&program, scenes, self.options));
                     built.notes.extend(notes.iter().map(|note| format!("{}: {note}", module.name)));
                 }
                 Err(error) => self.failed.push(Source {
@@ -98,9 +101,9 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
     let programs = profile
         .programs
         .iter()
-        .zip(&analysis.programs)
-        .filter(|(program, _)| is_wanted(&program.name, program.id.as_deref(), options))
-        .map(|(program, analysis)| program_report(program, analysis, device, options))
+        .enumerate()
+        .filter(|(_, program)| is_wanted(&program.name, program.id.as_deref(), options))
+        .map(|(row, program)| program_report(program, analysis.scenes(profile, row), options))
         .collect();
     ProfileReport {
         name: profile.name.clone(),
@@ -127,37 +130,27 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
     }
 }
 
-fn program_report(program: &Program, analysis: &ProgramAnalysis, device: &Device, options: &Options) -> ProgramReport {
-    let wanted = |space: &&SpaceAnalysis| {
-        options.space.as_ref().is_none_or(|text| MemorySpace(space.color).is_named(text, device.kind))
+fn program_report<'a>(program: &Program, scenes: impl Iterator<Item = Scene<'a>>, options: &Options) -> ProgramReport {
+    let is_wanted = |scene: &Scene<'_>| {
+        options.space.as_ref().is_none_or(|text| scene.space.color.is_named(text, scene.device.kind))
     };
     ProgramReport {
         name: program.name.clone(),
         id: program.id.clone(),
         has_buffer_assignment: program.has_buffer_assignment,
-        spaces: analysis
-            .spaces
-            .iter()
-            .filter(wanted)
-            .map(|s| space_report(program, analysis, s, device, options))
-            .collect(),
+        spaces: scenes.filter(is_wanted).map(|scene| space_report(scene, options)).collect(),
     }
 }
 
-fn space_report(
-    program: &Program,
-    analysis: &ProgramAnalysis,
-    space: &SpaceAnalysis,
-    device: &Device,
-    options: &Options,
-) -> SpaceReport {
+fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
+    let Scene { program, analysis, space, .. } = scene;
     let (verdict, over_by_bytes) = match space.verdict() {
         Verdict::Fits { .. } => ("fits", Some(0)),
         Verdict::Over { by } => ("over", Some(by.0)),
         Verdict::Unknown => ("unknown", None),
     };
     let top = top(options);
-    let row = |&buffer: &BufferId| buffer_report(program, analysis, space, buffer);
+    let row = |&buffer: &BufferId| buffer_report(scene, buffer);
     let xprof = &space.xprof;
     let occupancy = space.occupancy.as_ref();
     let instruction = occupancy.and_then(|occupancy| {
@@ -165,16 +158,11 @@ fn space_report(
         let row = *live.sequence().get(occupancy.reserved_peak_point as usize)?;
         Some(program.text.instruction_name(InstructionId(row)))
     });
-    let (what_if, what_if_sets) = what_if::what_if(program, analysis, space, device, options);
-    // Laid out only for those who ask, and once for all of them.
-    let laid_out = std::cell::OnceCell::new();
-    let map_of = || laid_out.get_or_init(|| MemoryMap::new(program, analysis, space));
-    let needs_map = options.range.is_some() || (!options.trees.is_empty() && options.step.is_some());
-    let map = needs_map.then(map_of);
+    let (what_if, what_if_sets) = what_if::what_if(scene, options);
     let mut notes = xprof.inconsistencies.clone();
     notes.extend(space.peak_difference(program, analysis.live.as_ref()));
     SpaceReport {
-        color: space.color,
+        color: space.color.0,
         name: space.name.clone(),
         capacity_bytes: space.capacity.as_ref().map(|c| c.bytes.0),
         capacity_evidence: space.capacity.as_ref().map(|c| c.evidence.clone()),
@@ -211,16 +199,13 @@ fn space_report(
             .into_iter()
             .map(|(class, bytes, buffers)| ClassReport { class: class.name(), bytes: bytes.0, buffers })
             .collect(),
-        padding_by_shape: super::padding::padding(program, analysis, space, map_of, top),
-        packing: super::what_if::packing(program, space),
+        padding_by_shape: super::padding::padding(scene, top),
+        packing: what_if::packing(scene),
         what_if,
         what_if_sets,
-        other_chips: super::what_if::other_chips(space),
-        range: options
-            .range
-            .zip(map)
-            .and_then(|(range, map)| super::range::report(program, analysis, space, map, range)),
-        trees: super::tree::reports(program, analysis, space, map, options),
+        other_chips: what_if::other_chips(space),
+        range: options.range.and_then(|range| super::range::report(scene, range)),
+        trees: super::tree::reports(scene, options),
         curve: options.curve.then(|| {
             xprof.curve.iter().enumerate().map(|(event, &(bytes, unpadded))| (event, bytes, unpadded)).collect()
         }),
@@ -238,12 +223,8 @@ pub const fn top(options: &Options) -> usize {
 }
 
 /// One buffer in words.
-pub fn buffer_report(
-    program: &Program,
-    analysis: &ProgramAnalysis,
-    space: &SpaceAnalysis,
-    buffer: BufferId,
-) -> BufferReport {
+fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport {
+    let Scene { program, analysis, space, .. } = scene;
     let row = buffer.index();
     let metadata = program.buffers.instruction_of(buffer).map(|i| program.text.metadata(i)).unwrap_or_default();
     let span = space.span(buffer);

@@ -4,12 +4,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::analysis::alternatives::forms;
-use crate::analysis::grouping::GroupedCurves;
-use crate::analysis::map::MemoryMap;
-use crate::analysis::shape_groups::{rank, shape_groups};
-use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{Bytes, Program};
+use crate::analysis::Scene;
+use crate::model::Bytes;
 
 /// Shapes whose other forms are worked out.
 const WITH_FORMS: usize = 20;
@@ -50,27 +46,10 @@ pub struct FormReport {
     pub peak_after_bytes: u64,
 }
 
-/// The shapes at the peak that waste something, those first that would save most. `map` is asked for only where one
-/// does.
-pub fn padding<'a>(
-    program: &Program,
-    analysis: &ProgramAnalysis,
-    space: &SpaceAnalysis,
-    map: impl FnOnce() -> &'a MemoryMap,
-    top: usize,
-) -> Vec<PaddingReport> {
-    let mut groups = shape_groups(program, analysis, &space.at_peak);
-    if groups.iter().all(|group| group.waste() == Bytes::ZERO) {
-        return Vec::new();
-    }
-    let map = map();
-    let total = GroupedCurves::new(program, analysis, space, map, 1, &|_| 0).total;
-    let row_of = map.rows_by_buffer(program.buffers.len());
-    let box_of = |buffer: crate::model::BufferId| map.boxes.get(*row_of.get(buffer.index())? as usize);
-    let all = shape_groups(program, analysis, &space.buffers);
-    rank(&mut groups, &all, map, &total, box_of);
-    groups.retain(|group| group.waste() > Bytes::ZERO);
-    groups
+/// The shapes at the peak that waste something, those first that would save most.
+pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
+    scene
+        .wasting_shapes()
         .iter()
         .take(top)
         .enumerate()
@@ -83,7 +62,7 @@ pub fn padding<'a>(
             useful_bytes: group.useful.0,
             waste_bytes: group.waste().0,
             saves_at_peak_bytes: group.saves.0,
-            other_forms: if row < WITH_FORMS { forms(group, map, &total, box_of) } else { Vec::new() }
+            other_forms: if row < WITH_FORMS { scene.forms(group) } else { Vec::new() }
                 .into_iter()
                 .map(|form| FormReport {
                     change: form.what.words,

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use super::markdown::code;
 use super::text::buffers;
-use crate::analysis::map::{MemoryMap, TimeAxis};
+use crate::analysis::Scene;
+use crate::analysis::map::TimeAxis;
 use crate::analysis::range_stats::range_stats;
-use crate::analysis::spread::{Grouping, Spread};
-use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{Bytes, Program, thousands};
+use crate::analysis::stacked_curves::Grouping;
+use crate::model::{Bytes, thousands};
 
 /// A measured range.
 #[derive(Debug, Serialize)]
@@ -60,19 +60,14 @@ pub struct GroupReport {
 }
 
 /// Measures a range; `None` for a listing, which has no steps.
-pub fn report(
-    program: &Program,
-    analysis: &ProgramAnalysis,
-    space: &SpaceAnalysis,
-    map: &MemoryMap,
-    (from, to): (u32, u32),
-) -> Option<RangeReport> {
-    if program.is_listing {
+pub fn report(scene: Scene<'_>, (from, to): (u32, u32)) -> Option<RangeReport> {
+    if scene.program.is_listing {
         return None;
     }
+    let map = scene.map();
     let mut found: Option<RangeReport> = None;
     for grouping in Grouping::ALL {
-        let spread = Spread::new(program, analysis, space, map, grouping);
+        let spread = scene.curves(grouping);
         let stats = range_stats(map, &spread.curves, &spread.pyramid, from, to);
         let groups = stats.grew.iter().map(|&(group, bytes)| GroupReport {
             name: spread.names.get(group).cloned().unwrap_or_default(),

@@ -8,10 +8,9 @@ use super::Options;
 use super::build::top;
 use super::markdown::code;
 use super::text::buffers;
-use crate::analysis::map::MemoryMap;
+use crate::analysis::Scene;
 use crate::analysis::tree::{Tree, TreeNode};
-use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{BufferId, Bytes, Program, percent, thousands};
+use crate::model::{Bytes, percent, thousands};
 
 /// A tree of what is live.
 #[derive(Debug, Serialize)]
@@ -44,26 +43,17 @@ pub struct NodeReport {
 }
 
 /// The trees that were asked for.
-pub fn reports(
-    program: &Program,
-    analysis: &ProgramAnalysis,
-    space: &SpaceAnalysis,
-    map: Option<&MemoryMap>,
-    options: &Options,
-) -> Vec<TreeReport> {
+pub fn reports(scene: Scene<'_>, options: &Options) -> Vec<TreeReport> {
     if options.trees.is_empty() {
         return Vec::new();
     }
-    let step = options.step.zip(map).map(|(step, map)| (step.min(map.points.saturating_sub(1)), map));
-    let live: Vec<BufferId> = match step {
-        Some((step, map)) => map.live_at(step).iter().map(|item| item.buffer).collect(),
-        None => space.at_peak.clone(),
-    };
+    let step = options.step.map(|step| step.min(scene.map().points.saturating_sub(1)));
+    let live = scene.live(step);
     let report = |&kind| {
-        let tree = Tree::new(program, analysis, &live, kind, !options.unfolded);
+        let tree = Tree::new(scene.program, scene.analysis, &live, kind, !options.unfolded);
         let depth = if options.depth == 0 { usize::MAX } else { options.depth };
         let root = tree.nodes.first().map(|root| node(&tree, root, depth, top(options)))?;
-        Some(TreeReport { by: kind.word(), step: step.map(|(step, _)| step), root })
+        Some(TreeReport { by: kind.word(), step, root })
     };
     options.trees.iter().filter_map(report).collect()
 }

@@ -4,10 +4,9 @@ use serde::Serialize;
 
 use super::Options;
 use crate::advisor::chips;
-use crate::analysis::packing;
-use crate::analysis::what_if::{Depth, Edit, Memory};
-use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
-use crate::model::{Bytes, Device, Program};
+use crate::analysis::what_if::{Edit, EditSet};
+use crate::analysis::{Scene, SpaceAnalysis};
+use crate::model::{Bytes, MemorySpace};
 
 /// How the compiler's own packing is reproduced.
 #[derive(Debug, Serialize)]
@@ -76,15 +75,13 @@ pub struct ChipReport {
     pub basis: &'static str,
 }
 
-/// Only the heap of HBM is packed by known rules.
-const HBM: i64 = 0;
-
-/// How the packing of a space is reproduced; `None` for spaces without a heap, or with rules that are not known.
-pub fn packing(program: &Program, space: &SpaceAnalysis) -> Option<PackingReport> {
-    if space.color != HBM {
+/// How the packing of a space is reproduced; `None` for spaces without a heap, and for all but HBM, whose packing alone
+/// is known.
+pub fn packing(scene: Scene<'_>) -> Option<PackingReport> {
+    if scene.space.color != MemorySpace::HBM {
         return None;
     }
-    let found = packing::reproduce(program, space)?;
+    let found = scene.packing()?;
     Some(PackingReport {
         heap_bytes: found.heap,
         compiler_heap_bytes: found.compiler_heap,
@@ -95,27 +92,17 @@ pub fn packing(program: &Program, space: &SpaceAnalysis) -> Option<PackingReport
 }
 
 /// What the changes come to, and what named sets of changes come to; nothing without changes.
-pub fn what_if(
-    program: &Program,
-    analysis: &ProgramAnalysis,
-    space: &SpaceAnalysis,
-    device: &Device,
-    options: &Options,
-) -> (Option<WhatIfReport>, Vec<SetReport>) {
-    if (options.edits.is_empty() && options.sets.is_empty()) || space.color != HBM {
+pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<WhatIfReport>, Vec<SetReport>) {
+    if scene.space.color != MemorySpace::HBM {
         return (None, Vec::new());
     }
-    let memory = Memory::new(program, analysis, space, device);
-    let sets = options
-        .sets
-        .iter()
-        .map(|set| SetReport { name: set.name.clone(), what_if: tried(program, &memory, &set.edits) });
-    let sets = sets.collect();
-    ((!options.edits.is_empty()).then(|| tried(program, &memory, &options.edits)), sets)
+    let of_set = |set: &EditSet| SetReport { name: set.name.clone(), what_if: of_edits(scene, &set.edits) };
+    let sets = options.sets.iter().map(of_set).collect();
+    ((!options.edits.is_empty()).then(|| of_edits(scene, &options.edits)), sets)
 }
 
-fn tried(program: &Program, memory: &Memory, edits: &[Edit]) -> WhatIfReport {
-    let outcome = memory.evaluate(program, edits, Depth::Packed);
+fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> WhatIfReport {
+    let outcome = scene.what_if(edits);
     WhatIfReport {
         edits: edits.iter().map(ToString::to_string).collect(),
         peak_bytes: outcome.peak,
@@ -124,7 +111,7 @@ fn tried(program: &Program, memory: &Memory, edits: &[Edit]) -> WhatIfReport {
         base_bytes: outcome.base,
         fits: outcome.fits,
         packer: outcome.packer.name(),
-        summary: outcome.sentence(memory.capacity),
+        summary: outcome.sentence(scene.memory().capacity),
         band: outcome.band,
         peak_range_bytes: outcome.peak_range,
         warnings: outcome.warnings,
@@ -133,7 +120,7 @@ fn tried(program: &Program, memory: &Memory, edits: &[Edit]) -> WhatIfReport {
 
 /// Whether the program would fit other chips.
 pub fn other_chips(space: &SpaceAnalysis) -> Option<Vec<ChipReport>> {
-    if space.color != HBM {
+    if space.color != MemorySpace::HBM {
         return None;
     }
     let row = |chip: chips::ChipFit| ChipReport {

@@ -1,26 +1,11 @@
 //! The window: frame, files, commands.
 
-mod cards;
+mod chrome;
 mod commands;
-mod dialog;
-mod drop;
 mod files;
-mod find_bar;
-mod hiding;
-mod keeping;
-mod loading;
-mod palette;
-mod picture;
-mod place;
-mod presenter;
-mod sample;
-mod session_list;
-mod session_row;
-mod side_panel;
-mod status_bar;
-mod top_bar;
+mod settings_store;
+mod share;
 mod window;
-mod writing;
 
 use std::sync::Arc;
 
@@ -28,20 +13,24 @@ use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
 pub use commands::{COMMANDS, Command};
 pub use files::{FileState, Files, MAX_DECODED};
-pub use keeping::Keeper;
-pub use loading::Source;
-pub use picture::draw as draw_picture;
-pub use place::Place;
+pub use settings_store::SettingsStore;
+pub use share::link::DeepLink;
+pub use share::picture::draw as draw_picture;
 pub use window::{WindowError, run as run_window};
 
-use super::session::{Action, Options, PinOn, ThemeChoice, ViewContext, Work};
+use super::part::{Action, ViewContext};
+use super::session::{Options, PinOn, ThemeChoice};
 use super::view;
 use super::widget::theme::{Look, Theme, space};
 use super::widget::{cut, keys, style};
-use crate::analysis::neutral::Names;
+use super::work::Work;
+use crate::analysis::names::hide::Aliases;
 use crate::model::UnitSystem;
-use dialog::{Dialog, Purpose};
-use writing::Writing;
+use crate::open::Target;
+use chrome::{command_palette, side_panel};
+use files::dialog::{Dialog, Purpose};
+use files::writing::Writing;
+use share::presenter;
 
 /// The whole program.
 pub struct App {
@@ -50,15 +39,15 @@ pub struct App {
     /// Options.
     pub options: Options,
     /// Where the next file that opens is to begin.
-    pub place: Option<Place>,
+    pub link: Option<DeepLink>,
     dialog: Option<(Dialog, Purpose)>,
     writing: Option<Writing>,
     /// A path that is typed where the desktop has no dialog, and what for.
     path_field: Option<(String, Purpose)>,
-    palette: Option<palette::Palette>,
-    keeper: Keeper,
+    palette: Option<command_palette::CommandPalette>,
+    settings_store: SettingsStore,
     keys: presenter::Keys,
-    names: Arc<Names>,
+    aliases: Arc<Aliases>,
     /// Whether the field to find something is to get the focus.
     focus_find: bool,
     /// Room of the view in the last frame.
@@ -90,14 +79,14 @@ impl App {
         let app = Self {
             files: Files::default(),
             options,
-            place: None,
+            link: None,
             dialog: None,
             writing: None,
             path_field: None,
             palette: None,
-            keeper: Keeper::default(),
+            settings_store: SettingsStore::default(),
             keys: presenter::Keys::default(),
-            names: Arc::default(),
+            aliases: Arc::default(),
             focus_find: false,
             view_size: Vec2::ZERO,
             canvas: 0,
@@ -125,10 +114,10 @@ impl App {
     }
 
     /// Begins to open something; what is open stays.
-    pub fn open(&mut self, source: Source) {
+    pub fn open(&mut self, target: Target) {
         let work = self.work();
         self.search.clear();
-        self.files.open(source, &work);
+        self.files.open(target, &work);
         self.poll();
     }
 
@@ -138,8 +127,8 @@ impl App {
         self.files.is_loading() || self.running.load(std::sync::atomic::Ordering::Relaxed) > 0
     }
 
-    /// Goes to [`Self::place`] in the file that is shown.
-    pub fn go_to_place(&mut self) {
+    /// Goes to [`Self::link`] in the file that is shown.
+    pub fn follow_link(&mut self) {
         self.begin();
     }
 
@@ -155,7 +144,7 @@ impl App {
     fn poll(&mut self) {
         let before = self.files.current;
         let work = self.work();
-        let program = self.place.as_ref().and_then(|place| place.program.clone());
+        let program = self.link.as_ref().and_then(|link| link.program.clone());
         self.files.poll(view::FIRST, program.as_deref(), &work);
         self.errors.extend(self.files.take_errors());
         for index in (0..self.files.entries.len()).rev() {
@@ -190,7 +179,9 @@ impl App {
         for command in commands::pressed(ui.ctx()) {
             self.run(command);
         }
-        let before = self.files.current().map(|open| open.shared.spot());
+        if let Some(open) = self.files.current_mut() {
+            open.shared.begin_turn();
+        }
         let width = ui.available_width();
         Panel::top("top bar")
             .exact_size(space::TOP_BAR)
@@ -202,12 +193,12 @@ impl App {
             .show(ui, |ui| self.status_bar(ui, &theme));
         if !self.files.entries.is_empty() {
             let rail = width <= 1000.0 || self.options.presenter;
-            let list = if rail { space::SESSION_RAIL } else { space::SESSION_LIST };
+            let list = if rail { space::PROGRAM_RAIL } else { space::PROGRAM_LIST };
             Panel::left("session")
                 .exact_size(list)
                 .resizable(false)
                 .frame(bar(theme.chrome))
-                .show(ui, |ui| self.session_list(ui, &theme, rail));
+                .show(ui, |ui| self.program_list(ui, &theme, rail));
         }
         let mut actions = Vec::new();
         let frame = Frame::new().fill(theme.canvas);
@@ -222,9 +213,6 @@ impl App {
         });
         for action in actions {
             self.act(action);
-        }
-        if let (Some(before), Some(open)) = (before, self.files.current_mut()) {
-            open.remember(before);
         }
         self.overlays(ui, &theme);
         keys::ring(ui, &theme);
@@ -269,18 +257,17 @@ impl App {
         }
         let work = self.work();
         let options = self.options.clone();
-        let kept = &mut self.keeper.settings.kept;
+        let kept = &mut self.settings_store.settings.kept;
         let Some(open) = self.files.current_mut() else { return };
-        let entry = view::by_id(open.shared.view).filter(|entry| (entry.has)(&open.document));
-        let entry = entry.unwrap_or_else(|| view::first_for(&open.document));
+        let entry = view::VIEWS.shown_or_first(open.shared.view, &open.document);
         let hovered_before = open.shared.hovered;
-        open.shared.hovered = None;
-        open.shared.tile_hovered = None;
-        open.shared.cursor = None;
+        open.shared.clear_hover();
         let shared = &open.shared;
         let hits = open.derived.hits(&work, &open.document, shared.program, shared.color, &shared.filter);
         let mut context = ViewContext {
             document: &open.document.clone(),
+            theme,
+            views: view::VIEWS,
             shared: &mut open.shared,
             locals: &mut open.locals,
             derived: &mut open.derived,
@@ -308,14 +295,14 @@ impl App {
         match action {
             Action::View(view) => {
                 if let Some(open) = self.files.current_mut() {
-                    open.shared.view = view;
+                    open.shared.show_view(view);
                 }
             }
             Action::Copy(text) => {
                 self.ctx.copy_text(text);
                 self.say("Copied");
             }
-            Action::Open(path) => self.open(Source::Path(path)),
+            Action::Open(path) => self.open(Target::Path(path)),
             Action::Save(file) => self.ask(Purpose::Text(file)),
             Action::ReadSets => self.ask(Purpose::ReadSets),
             Action::Panel(panel) => {
@@ -377,7 +364,8 @@ impl App {
             Command::HideNames => self.toggle_names(),
             Command::Palette => {
                 self.help = false;
-                self.palette = if self.palette.is_some() { None } else { Some(palette::Palette::default()) };
+                self.palette =
+                    if self.palette.is_some() { None } else { Some(command_palette::CommandPalette::default()) };
             }
             Command::Sample => self.open_sample(),
             Command::NextFile => self.files.show_next(false),
@@ -438,13 +426,13 @@ impl App {
 
     fn run_in_file(&mut self, command: Command) {
         let Some(open) = self.files.current_mut() else { return };
-        let before = open.shared.spot();
+        open.shared.begin_turn();
         match command {
-            Command::Back => return open.go_back(),
-            Command::Forward => return open.go_forward(),
+            Command::Back => return open.shared.go_back(),
+            Command::Forward => return open.shared.go_forward(),
             Command::View(number) => {
-                if let Some(entry) = view::shown_for(&open.document).nth(number) {
-                    open.shared.view = entry.id;
+                if let Some(entry) = view::VIEWS.shown_for(&open.document).nth(number) {
+                    open.shared.show_view(entry.id);
                 }
             }
             Command::Pin => return self.pin(),
@@ -455,34 +443,18 @@ impl App {
                 match command {
                     Command::CopyName => return self.act(Action::Copy(name)),
                     Command::HideThis => {
-                        open.shared.hidden.insert(buffer);
-                        open.shared.selected = None;
+                        open.shared.hide(buffer);
                     }
-                    _ => (open.shared.filter, open.shared.finding) = (name, true),
+                    _ => open.shared.find(name),
                 }
             }
-            Command::ShowHidden => open.shared.hidden.clear(),
-            Command::Peak => open.shared.step = None,
-            Command::Clear if open.shared.view == "runtime" && view::runtime::clear(&mut open.locals) => {}
-            Command::Clear => {
-                let shared = &mut open.shared;
-                if shared.measured.is_some() {
-                    shared.measured = None;
-                } else if shared.step.is_some() || !shared.compared.is_empty() {
-                    shared.step = None;
-                    shared.compared.clear();
-                } else if shared.selected.is_some() || !shared.tiles.is_empty() {
-                    shared.selected = None;
-                    shared.tiles.clear();
-                } else {
-                    shared.filter.clear();
-                    shared.hidden.clear();
-                    shared.finding = false;
-                }
-            }
+            Command::ShowHidden => open.shared.show_hidden(),
+            Command::Peak => open.shared.choose_step(None),
+            Command::Clear
+                if (view::VIEWS.shown_or_first(open.shared.view, &open.document).clear)(&mut open.locals) => {}
+            Command::Clear => open.shared.clear(),
             _ => {}
         }
-        open.remember(before);
     }
 
     /// Asks where to save a picture of the view.
@@ -499,7 +471,7 @@ impl App {
     fn take_drops(&mut self, ctx: &egui::Context) {
         let dropped = ctx.input(|i| i.raw.dropped_files.clone());
         for file in dropped {
-            self.open(Source::Path(file.path().to_owned()));
+            self.open(Target::Path(file.path().to_owned()));
         }
         // A text pasted into the window is opened, one pasted into a field is not.
         if !ctx.text_edit_focused() {
@@ -511,7 +483,7 @@ impl App {
                 pasted.collect()
             });
             for text in pasted {
-                self.open(Source::Bytes("pasted text".to_owned(), text.into_bytes().into()));
+                self.open(Target::Bytes("pasted text".to_owned(), text.into_bytes().into()));
             }
         }
     }

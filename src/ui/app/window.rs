@@ -1,7 +1,7 @@
 //! Opens the window on this desktop, or says what is missing.
 
-use super::loading::Source;
-use super::{App, Keeper};
+use super::{App, SettingsStore};
+use crate::open::Target;
 use crate::ui::session::Options;
 use crate::ui::session::settings::SettingsFile;
 
@@ -20,7 +20,7 @@ pub enum WindowError {
 ///
 /// # Errors
 /// [`WindowError`], when no window could be opened; nothing was shown then.
-pub fn run(sources: Vec<Source>, options: Options, place: super::Place) -> Result<(), WindowError> {
+pub fn run(targets: Vec<Target>, options: Options, link: super::DeepLink) -> Result<(), WindowError> {
     if cfg!(target_os = "linux") && !has("DISPLAY") && !has("WAYLAND_DISPLAY") {
         return Err(WindowError::NoDisplay);
     }
@@ -59,11 +59,11 @@ pub fn run(sources: Vec<Source>, options: Options, place: super::Place) -> Resul
                 }
                 let mut app = App::new(&creation.egui_ctx, options);
                 if let Some(file) = SettingsFile::of_person() {
-                    app.keep(Keeper::new(file));
+                    app.use_settings(SettingsStore::new(file));
                 }
-                app.place = Some(place);
-                for source in sources {
-                    app.open(source);
+                app.link = Some(link);
+                for target in targets {
+                    app.open(target);
                 }
                 Ok(Box::new(app))
             }),

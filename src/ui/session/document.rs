@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::analysis::{ProfileAnalysis, ProgramAnalysis, SpaceAnalysis, Verdict};
-use crate::model::{Bytes, Profile, Program};
+use crate::analysis::{ProfileAnalysis, ProgramAnalysis, Scene, SpaceAnalysis, Verdict};
+use crate::model::{Bytes, MemorySpace, Profile, Program};
 
 /// A profile that was read and analysed.
 #[derive(Debug)]
@@ -30,15 +30,40 @@ impl Document {
         self.profile.programs.get(index).zip(self.analysis.programs.get(index))
     }
 
+    /// Whether there are buffers of a program, with their sizes at least.
+    #[must_use]
+    pub fn has_buffers(&self) -> bool {
+        self.analysis.programs.iter().any(|program| !program.spaces.is_empty())
+            || self.profile.programs.iter().any(|program| !program.has_buffer_assignment)
+    }
+
+    /// Whether they have times too: a listing out of a message has sizes only.
+    #[must_use]
+    pub fn has_times(&self) -> bool {
+        self.has_buffers() && self.profile.programs.iter().any(|program| !program.is_listing)
+    }
+
+    /// Whether there are bytes by tile of an IPU.
+    #[must_use]
+    pub fn has_tiles(&self) -> bool {
+        self.profile.tiles.as_ref().is_some_and(|tiles| tiles.must_fit().is_some())
+    }
+
     /// A memory space of a program.
     #[must_use]
-    pub fn space(&self, program: usize, color: i64) -> Option<&SpaceAnalysis> {
+    pub fn space(&self, program: usize, color: MemorySpace) -> Option<&SpaceAnalysis> {
         self.program(program)?.1.space(color)
+    }
+
+    /// A memory space of a program with what is worked out about it on demand.
+    #[must_use]
+    pub fn scene(&self, program: usize, color: MemorySpace) -> Option<Scene<'_>> {
+        self.analysis.scene(&self.profile, program, color)
     }
 
     /// The program and space to show first: the worst.
     #[must_use]
-    pub fn main(&self) -> (usize, i64) {
+    pub fn main(&self) -> (usize, MemorySpace) {
         let by_need = |&(_, space): &(usize, &SpaceAnalysis)| match space.verdict() {
             Verdict::Over { by } => (2, by),
             _ => (1, space.xprof.allocated),
@@ -47,7 +72,7 @@ impl Document {
         spaces
             .filter_map(|(i, program)| Some((i, program.main_space()?)))
             .max_by_key(|item| (by_need(item), std::cmp::Reverse(item.0)))
-            .map_or((0, 0), |(i, space)| (i, space.color))
+            .map_or((0, MemorySpace::HBM), |(i, space)| (i, space.color))
     }
 
     /// What the main space needs.

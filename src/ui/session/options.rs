@@ -62,7 +62,7 @@ pub struct Options {
     pub zoom: f32,
     /// For a screen that is shared: larger type, thicker lines, the pointer and the keys shown.
     pub presenter: bool,
-    /// For a screen that strangers see: neutral names in place of those of the code.
+    /// For a screen that strangers see: aliases in place of the names in the code.
     pub names_hidden: bool,
     /// Whether work is done at once instead of on a worker: pictures and tests.
     pub synchronous: bool,

@@ -1,11 +1,12 @@
 //! What all views of a document show together: program, memory space, selection, step.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::ops::Deref;
 
 use super::pins::{MAX_PINS, Pin, PinOn};
 use crate::analysis::tree::TreeKind;
 use crate::analysis::what_if::{Edit, EditSet};
-use crate::model::{BufferId, Capacity};
+use crate::model::{BufferId, Capacity, MemorySpace};
 
 /// Which buffers a table lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -26,7 +27,7 @@ impl RowScope {
 
 /// Where one is in the tree of what lives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TreePlace {
+pub struct TreePosition {
     /// By what it divides.
     pub kind: TreeKind,
     /// Names that lead from the root to what fills the view.
@@ -35,30 +36,30 @@ pub struct TreePlace {
 
 /// A place to go back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Spot {
+pub struct Location {
     /// View.
     pub view: &'static str,
     /// Program.
     pub program: usize,
     /// Memory space.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Selection.
     pub selected: Option<BufferId>,
     /// Pinned step.
     pub step: Option<u32>,
     /// Place in the tree.
-    pub tree: TreePlace,
+    pub tree: TreePosition,
 }
 
-/// State shared by the views of a document.
+/// What the views of a document share, as they see it.
 #[derive(Debug, Clone)]
-pub struct Shared {
+pub struct SharedState {
     /// The view that is shown.
     pub view: &'static str,
     /// Chosen program.
     pub program: usize,
     /// Chosen memory space, by colour.
-    pub color: i64,
+    pub color: MemorySpace,
     /// Selected buffer.
     pub selected: Option<BufferId>,
     /// Buffer under the pointer, in whichever view.
@@ -88,13 +89,35 @@ pub struct Shared {
     /// Pins, in the order of setting; the first is number 1.
     pub pins: Vec<Pin>,
     /// Capacities chosen in the window, by colour.
-    pub capacity: HashMap<i64, Capacity>,
+    pub capacity: HashMap<MemorySpace, Capacity>,
     /// Changes to try out.
     pub changes: Changes,
     /// A finding of the advisor to unfold.
     pub to_finding: Option<usize>,
     /// Place in the tree of what lives.
-    pub tree: TreePlace,
+    pub tree: TreePosition,
+}
+
+/// The state that the views of a document share. Everybody may read it ([`SharedState`] through `Deref`); it changes by
+/// the methods here alone, which also keep the history of places.
+#[derive(Debug, Clone)]
+pub struct Shared {
+    state: SharedState,
+    back: VecDeque<Location>,
+    forward: VecDeque<Location>,
+    /// Whether the place at the beginning of this turn is in the history already.
+    is_noted: bool,
+}
+
+/// Places that are remembered.
+const MAX_HISTORY: usize = 100;
+
+impl Deref for Shared {
+    type Target = SharedState;
+
+    fn deref(&self) -> &SharedState {
+        &self.state
+    }
 }
 
 /// Changes to try out: what the what-if view and the advisor share.
@@ -141,10 +164,10 @@ impl Changes {
 }
 
 impl Shared {
-    /// Begins at a program and memory space.
+    /// Begins with a view, at a program and memory space.
     #[must_use]
-    pub fn new(view: &'static str, program: usize, color: i64) -> Self {
-        Self {
+    pub fn new(view: &'static str, program: usize, color: MemorySpace) -> Self {
+        let state = SharedState {
             view,
             program,
             color,
@@ -165,12 +188,266 @@ impl Shared {
             capacity: HashMap::new(),
             changes: Changes::default(),
             to_finding: None,
-            tree: TreePlace::default(),
+            tree: TreePosition::default(),
+        };
+        Self { state, back: VecDeque::new(), forward: VecDeque::new(), is_noted: false }
+    }
+
+    /// A frame or a command begins: what it changes together is one step of the history.
+    pub fn begin_turn(&mut self) {
+        self.is_noted = false;
+    }
+
+    /// The history begins where one is now.
+    pub fn begin_history(&mut self) {
+        self.back.clear();
+        self.forward.clear();
+    }
+
+    /// Nothing is under the pointer, until a view says otherwise.
+    pub fn clear_hover(&mut self) {
+        (self.state.hovered, self.state.tile_hovered, self.state.cursor) = (None, None, None);
+    }
+
+    /// Changes where one is, and notes in the history where one was.
+    fn move_by(&mut self, change: impl FnOnce(&mut SharedState)) {
+        if self.is_noted {
+            return change(&mut self.state);
+        }
+        let before = self.location();
+        change(&mut self.state);
+        if before != self.location() {
+            self.back.push_back(before);
+            if self.back.len() > MAX_HISTORY {
+                self.back.pop_front();
+            }
+            self.forward.clear();
+            self.is_noted = true;
         }
     }
 
+    /// Shows a view.
+    pub fn show_view(&mut self, view: &'static str) {
+        self.move_by(|state| state.view = view);
+    }
+
     /// Chooses another program or memory space: what belongs to the old one goes.
-    pub fn choose(&mut self, program: usize, color: i64) {
+    pub fn choose(&mut self, program: usize, color: MemorySpace) {
+        self.move_by(|state| state.choose(program, color));
+    }
+
+    /// Selects a buffer, or none.
+    pub fn select(&mut self, buffer: impl Into<Option<BufferId>>) {
+        let buffer = buffer.into();
+        self.move_by(|state| state.selected = buffer);
+    }
+
+    /// Chooses a step; `None` for the peak.
+    pub fn choose_step(&mut self, step: impl Into<Option<u32>>) {
+        let step = step.into();
+        self.move_by(|state| state.step = step);
+    }
+
+    /// Compares a step with the chosen one, or no longer.
+    pub fn compare_step(&mut self, step: u32) {
+        match self.state.compared.iter().position(|&other| other == step) {
+            Some(at) => drop(self.state.compared.remove(at)),
+            None => self.state.compared.push(step),
+        }
+    }
+
+    /// Compares no steps any more.
+    pub fn compare_none(&mut self) {
+        self.state.compared.clear();
+    }
+
+    /// Chooses tiles of an IPU, in this order.
+    pub fn choose_tiles(&mut self, tiles: Vec<u32>) {
+        self.state.tiles = tiles;
+    }
+
+    /// A buffer is under the pointer.
+    pub fn hover(&mut self, buffer: impl Into<Option<BufferId>>) {
+        self.state.hovered = buffer.into();
+    }
+
+    /// A tile is under the pointer.
+    pub fn hover_tile(&mut self, tile: u32) {
+        self.state.tile_hovered = Some(tile);
+    }
+
+    /// A step is under the pointer.
+    pub fn hover_step(&mut self, step: u32) {
+        self.state.cursor = Some(step);
+    }
+
+    /// Zooms the time axis, in steps; `None` for all of it.
+    pub fn zoom_to(&mut self, range: impl Into<Option<(f64, f64)>>) {
+        self.state.range = range.into();
+    }
+
+    /// Measures a range of steps, ends included; `None` for none.
+    pub fn measure(&mut self, range: impl Into<Option<(u32, u32)>>) {
+        self.state.measured = range.into();
+    }
+
+    /// Chooses which buffers tables list.
+    pub fn list_rows(&mut self, rows: RowScope) {
+        self.state.rows = rows;
+    }
+
+    /// Filters buffers by these words; nothing for all.
+    pub fn set_filter(&mut self, words: impl Into<String>) {
+        self.state.filter = words.into();
+    }
+
+    /// Opens the field to find something over the view.
+    pub fn open_find(&mut self) {
+        self.state.finding = true;
+    }
+
+    /// Finds buffers by these words, with the field over the view.
+    pub fn find(&mut self, words: impl Into<String>) {
+        self.set_filter(words);
+        self.open_find();
+    }
+
+    /// Closes that field and forgets its words.
+    pub fn close_find(&mut self) {
+        self.state.filter.clear();
+        self.state.finding = false;
+    }
+
+    /// Hides a buffer until [`Self::show_hidden`]; it is selected no longer.
+    pub fn hide(&mut self, buffer: BufferId) {
+        self.state.hidden.insert(buffer);
+        self.select(None);
+    }
+
+    /// Shows again what was hidden.
+    pub fn show_hidden(&mut self) {
+        self.state.hidden.clear();
+    }
+
+    /// Sets a pin in the chosen program; returns which one it is, also where it was there already.
+    pub fn pin(&mut self, on: PinOn) -> Option<usize> {
+        let program = self.program;
+        if let Some(there) = self.pins.iter().position(|pin| pin.on == on && pin.program == program) {
+            return Some(there);
+        }
+        if self.pins.len() >= MAX_PINS {
+            return None;
+        }
+        self.state.pins.push(Pin { on, program, note: String::new() });
+        Some(self.pins.len() - 1)
+    }
+
+    /// Writes the note of a pin, counted from 0.
+    pub fn note_pin(&mut self, index: usize, note: String) {
+        if let Some(pin) = self.state.pins.get_mut(index) {
+            pin.note = note;
+        }
+    }
+
+    /// Removes a pin, counted from 0.
+    pub fn unpin(&mut self, index: usize) {
+        if index < self.pins.len() {
+            self.state.pins.remove(index);
+        }
+    }
+
+    /// Takes over pins that were kept, in place of those there are.
+    pub fn recall_pins(&mut self, pins: &[Pin]) {
+        self.state.pins = pins.to_vec();
+    }
+
+    /// Measures against another capacity of the HBM; `None` for that of the dump.
+    pub fn set_capacity(&mut self, capacity: Option<Capacity>) {
+        match capacity {
+            Some(capacity) => drop(self.state.capacity.insert(MemorySpace::HBM, capacity)),
+            None => drop(self.state.capacity.remove(&MemorySpace::HBM)),
+        }
+    }
+
+    /// The changes to try out, to change them.
+    pub fn changes_mut(&mut self) -> &mut Changes {
+        &mut self.state.changes
+    }
+
+    /// Asks the advisor to unfold a finding.
+    pub fn ask_for_finding(&mut self, finding: usize) {
+        self.state.to_finding = Some(finding);
+    }
+
+    /// The finding that was asked for, once.
+    pub fn take_finding(&mut self) -> Option<usize> {
+        self.state.to_finding.take()
+    }
+
+    /// Goes to a node of the tree of what lives, by the names that lead there.
+    pub fn go_in_tree(&mut self, path: Vec<String>) {
+        self.move_by(|state| state.tree.path = path);
+    }
+
+    /// Divides that tree by something else, from the root.
+    pub fn divide_tree(&mut self, kind: TreeKind) {
+        self.move_by(|state| state.tree = TreePosition { kind, path: Vec::new() });
+    }
+
+    /// Undoes the last kind of choice, for Esc: what is measured, then the step, the selection, what is looked for.
+    pub fn clear(&mut self) {
+        if self.measured.is_some() {
+            self.measure(None);
+        } else if self.step.is_some() || !self.compared.is_empty() {
+            self.choose_step(None);
+            self.compare_none();
+        } else if self.selected.is_some() || !self.tiles.is_empty() {
+            self.select(None);
+            self.choose_tiles(Vec::new());
+        } else {
+            self.close_find();
+            self.show_hidden();
+        }
+    }
+
+    /// Where one is.
+    #[must_use]
+    pub fn location(&self) -> Location {
+        Location {
+            view: self.view,
+            program: self.program,
+            color: self.color,
+            selected: self.selected,
+            step: self.step,
+            tree: self.tree.clone(),
+        }
+    }
+
+    /// Whether there are places to go back and forward to.
+    #[must_use]
+    pub fn can_go(&self) -> (bool, bool) {
+        (!self.back.is_empty(), !self.forward.is_empty())
+    }
+
+    /// Goes back to where one was.
+    pub fn go_back(&mut self) {
+        if let Some(location) = self.back.pop_back() {
+            self.forward.push_back(self.location());
+            self.state.go(&location);
+        }
+    }
+
+    /// The other way.
+    pub fn go_forward(&mut self) {
+        if let Some(location) = self.forward.pop_back() {
+            self.back.push_back(self.location());
+            self.state.go(&location);
+        }
+    }
+}
+
+impl SharedState {
+    fn choose(&mut self, program: usize, color: MemorySpace) {
         if (program, color) == (self.program, self.color) {
             return;
         }
@@ -188,38 +465,11 @@ impl Shared {
         (self.program, self.color) = (program, color);
     }
 
-    /// Sets a pin in the chosen program; returns which one it is, also where it was there already.
-    pub fn pin(&mut self, on: PinOn) -> Option<usize> {
-        let program = self.program;
-        if let Some(there) = self.pins.iter().position(|pin| pin.on == on && pin.program == program) {
-            return Some(there);
-        }
-        if self.pins.len() >= MAX_PINS {
-            return None;
-        }
-        self.pins.push(Pin { on, program, note: String::new() });
-        Some(self.pins.len() - 1)
-    }
-
-    /// Where one is.
-    #[must_use]
-    pub fn spot(&self) -> Spot {
-        Spot {
-            view: self.view,
-            program: self.program,
-            color: self.color,
-            selected: self.selected,
-            step: self.step,
-            tree: self.tree.clone(),
-        }
-    }
-
-    /// Goes to a place.
-    pub fn go(&mut self, spot: &Spot) {
-        self.choose(spot.program, spot.color);
-        self.view = spot.view;
-        self.selected = spot.selected;
-        self.step = spot.step;
-        self.tree.clone_from(&spot.tree);
+    fn go(&mut self, location: &Location) {
+        self.choose(location.program, location.color);
+        self.view = location.view;
+        self.selected = location.selected;
+        self.step = location.step;
+        self.tree.clone_from(&location.tree);
     }
 }

@@ -2,21 +2,23 @@
 
 use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::menu::{self, Thing};
-use super::palette;
 use crate::analysis::live_set::{Group, HeapAnalysis, bins, smallest};
 use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveSet, StringId, UnitSystem, parse_size, percent, thousands};
-use crate::ui::session::{Document, ViewContext};
-use crate::ui::widget::axis::Span;
+use crate::ui::chart::{Reach, Span};
+use crate::ui::part::menu::{self, Thing};
+use crate::ui::part::{KeyHelp, View, ViewContext, colors};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, cut_label, legend, rule};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::keys;
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
-use crate::ui::widget::{keys, pan};
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[("wheel, drag, W S A D", "Allocator: zoom and move the addresses")];
+/// The view.
+pub const VIEW: View = View { applies, card: Some(card), keys: KEYS, ..View::new("allocator", "Allocator", show) };
+
+const KEYS: &[KeyHelp] = &[("wheel, drag, W S A D", "Allocator: zoom and move the addresses")];
 
 /// Height of the strip.
 const STRIP: f32 = 96.0;
@@ -52,13 +54,13 @@ struct State {
 }
 
 /// Whether there is a dump with an address space.
-pub fn has(document: &Document) -> bool {
+fn applies(document: &Document) -> bool {
     document.profile.live.as_ref().is_some_and(|live| live.heap.is_some())
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     let document = context.document.clone();
     let (Some(set), Some(analysis)) = (&document.profile.live, &document.analysis.live) else { return };
     let (Some(heap), Some(found)) = (&set.heap, &analysis.heap) else { return };
@@ -69,16 +71,16 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         Rect::from_min_size(Pos2::new(full.left() + 16.0, top), Vec2::new(full.width() - 32.0, height))
     };
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(line(full.top() + 9.0, 26.0)).id_salt("tools"));
-    let request = toolbar(&mut child, context, &theme, &mut state, heap);
+    let request = toolbar(&mut child, context, &mut state, heap);
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
     let head = line(full.top() + 54.0, 48.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("head"));
-    answer(&mut child, context, &theme, heap, found, request);
+    answer(&mut child, context, heap, found, request);
     let names = line(head.bottom() + 4.0, 20.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(names).id_salt("legend"));
-    legends(&mut child, &theme, &analysis.kinds);
+    legends(&mut child, theme, &analysis.kinds);
     let strip = line(names.bottom() + 6.0, STRIP);
-    draw_strip(ui, context, &theme, &mut state, set, heap, strip, request);
+    draw_strip(ui, context, &mut state, set, heap, strip, request);
     let tables = Rect::from_min_max(
         Pos2::new(full.left() + 12.0, strip.bottom() + 28.0),
         Pos2::new(full.right() - 8.0, full.bottom() - 6.0),
@@ -115,7 +117,7 @@ fn update(state: &mut State, heap: &HeapMap, set: &LiveSet, kinds: &[Group], doc
     for chunk in heap.chunks.iter().filter(|chunk| chunk.in_use) {
         state.slots.entry(chunk.op).or_insert_with(|| {
             let name = Some(set.strings.get(chunk.op)).filter(|name| !name.is_empty()).unwrap_or(IN_USE);
-            rank.get(name).map_or(Slot::Activation, |&rank| palette::slot_of_group(rank, ""))
+            rank.get(name).map_or(Slot::Activation, |&rank| colors::slot_of_group(rank, ""))
         });
     }
     state.bins = bins(heap);
@@ -124,7 +126,8 @@ fn update(state: &mut State, heap: &HeapMap, set: &LiveSet, kinds: &[Group], doc
 }
 
 /// The request that failed: what was typed, what the file says, or what a message beside it says.
-fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut State, heap: &HeapMap) -> Option<Bytes> {
+fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, heap: &HeapMap) -> Option<Bytes> {
+    let theme = context.theme;
     let said = context.document.profile.failures.iter().find_map(|failure| failure.bytes("requested"));
     let known = heap.failed_request.or(said);
     let mut request = known;
@@ -158,14 +161,8 @@ fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut St
     request
 }
 
-fn answer(
-    ui: &mut Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    heap: &HeapMap,
-    found: &HeapAnalysis,
-    request: Option<Bytes>,
-) {
+fn answer(ui: &mut Ui, context: &ViewContext<'_>, heap: &HeapMap, found: &HeapAnalysis, request: Option<Bytes>) {
+    let theme = context.theme;
     ui.spacing_mut().item_spacing.y = 2.0;
     let width = ui.available_width();
     let largest = context.short(found.largest_free);
@@ -217,7 +214,7 @@ fn legends(ui: &mut Ui, theme: &Theme, kinds: &[Group]) {
         ui.add_space(8.0);
         for (rank, group) in kinds.iter().take(8).enumerate() {
             if ui.available_width() > 220.0 {
-                legend(ui, palette::slot_of_group(rank, ""), &group.key, theme);
+                legend(ui, colors::slot_of_group(rank, ""), &group.key, theme);
             }
         }
         let (rect, _) = ui.allocate_exact_size(Vec2::new(14.0, 18.0), Sense::hover());
@@ -255,18 +252,19 @@ impl State {
 fn draw_strip(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     set: &LiveSet,
     heap: &HeapMap,
     rect: Rect,
     request: Option<Bytes>,
 ) {
+    let theme = context.theme;
     if state.total == 0 {
         return;
     }
     let whole = Span::new(0.0, state.total as f64);
-    let mut x = state.x.unwrap_or(whole);
+    let reach = Reach { whole, least: LEAST.min(whole.len()) };
+    let mut x = reach.visible(state.x);
     let response = ui.interact(rect, ui.scope_id().with("addresses"), Sense::click_and_drag());
     let spoken = format!("Chunks by address, {}", context.short(Bytes(state.total)));
     let here = state.at.and_then(|row| heap.chunks.get(row as usize)).filter(|_| response.has_focus());
@@ -276,17 +274,14 @@ fn draw_strip(
     });
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("{spoken}{here}")));
     if ui.rect_contains_pointer(rect) {
-        pan::wheel(ui, rect, &mut x, whole, LEAST.min(whole.len()));
+        reach.wheel(ui, rect, &mut x);
     }
     if response.dragged() {
-        pan::drag(rect, &mut x, whole, response.drag_delta().x);
+        reach.drag(rect, &mut x, response.drag_delta().x);
     }
-    if keys::are_free(ui.ctx()) {
-        let pointer = response.hover_pos().map(|at| x.at(f64::from((at.x - rect.left()) / rect.width())));
-        let around = pointer.unwrap_or_else(|| f64::midpoint(x.lo, x.hi));
-        pan::keys(ui, &mut x, whole, LEAST.min(whole.len()), around);
-    }
-    state.x = (x != whole).then_some(x);
+    let middle = f64::midpoint(x.lo, x.hi);
+    reach.keys(ui, rect, &mut x, middle);
+    state.x = reach.chosen(x);
     let key = (state.of, [x.lo, x.hi].map(f64::to_bits), theme.dark);
     let mut strip = std::mem::take(&mut state.strip);
     strip.show(ui, rect, "chunks by address", key, theme.inset, |raster| {
@@ -414,7 +409,7 @@ fn ops(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, kinds: &[G
         name: "operations",
         keys: false,
     };
-    let slot = |rank: usize| palette::slot_of_group(rank, "");
+    let slot = |rank: usize| colors::slot_of_group(rank, "");
     let response = table.show(
         ui,
         &mut state.ops,
@@ -479,7 +474,8 @@ fn bin_table(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, requ
 }
 
 /// Details: the chunk under the pointer, the largest free blocks.
-pub fn card(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
+fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     let document = context.document.clone();
     let Some((set, heap)) = document.profile.live.as_ref().and_then(|set| Some((set, set.heap.as_ref()?))) else {
         return;

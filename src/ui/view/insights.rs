@@ -3,18 +3,18 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::menu::{self, Thing};
-use super::palette;
 use crate::advisor::{Finding, Severity, advise};
 use crate::analysis::Verdict;
 use crate::analysis::tiles::{TileAnalysis, histogram, vertex_state};
 use crate::model::{Bytes, TileMemory, percent, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::menu::{self, Thing};
+use crate::ui::part::{View, ViewContext, colors, tile_card};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, legend, link, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::{Slot, Theme, size, space};
+use crate::ui::widget::theme::{Slot, size, space};
 
 /// Bars of the fullest tiles.
 const WORST: usize = 8;
@@ -28,8 +28,11 @@ struct State {
     categories: TableState,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+/// The view.
+pub const VIEW: View =
+    View { applies: Document::has_tiles, card: Some(tile_card::show), ..View::new("insights", "Insights", show) };
+
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
@@ -46,26 +49,27 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
         egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
             ui.set_width(ui.available_width());
-            verdict(ui, context, &theme, memory, tiles);
+            verdict(ui, context, memory, tiles);
             ui.add_space(12.0);
-            made_of(ui, context, &theme, memory, tiles);
+            made_of(ui, context, memory, tiles);
             ui.add_space(10.0);
-            readouts(ui, context, &theme, memory, tiles);
+            readouts(ui, context, memory, tiles);
             ui.add_space(12.0);
-            notes(ui, context, &theme);
-            worst(ui, context, &theme, tiles, &state.worst);
+            notes(ui, context);
+            worst(ui, context, tiles, &state.worst);
             ui.add_space(12.0);
-            findings(ui, context, &theme, &state.findings);
+            findings(ui, context, &state.findings);
             if tiles.ipus.len() > 1 {
-                ipus(ui, context, &theme, tiles, &mut state.ipus);
+                ipus(ui, context, tiles, &mut state.ipus);
             }
-            categories(ui, context, &theme, tiles, &mut state.categories);
+            categories(ui, context, tiles, &mut state.categories);
         });
     });
     context.locals.put(state);
 }
 
-fn verdict(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis) {
+fn verdict(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis) {
+    let theme = context.theme;
     let units = context.options.units;
     let limit = tiles.limit.map(|limit| units.capacity(Bytes(limit))).unwrap_or_default();
     let worst = tiles.max.map_or_else(String::new, |(tile, bytes)| {
@@ -101,10 +105,11 @@ fn verdict(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileM
 }
 
 /// All tiles together as one bar of groups.
-fn made_of(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis) {
-    let mut groups: Vec<(&str, Slot, u64)> = palette::TILE_GROUPS.iter().map(|&(name, slot)| (name, slot, 0)).collect();
+fn made_of(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis) {
+    let theme = context.theme;
+    let mut groups: Vec<(&str, Slot, u64)> = colors::TILE_GROUPS.iter().map(|&(name, slot)| (name, slot, 0)).collect();
     for category in &tiles.categories {
-        groups[palette::tile_group(&category.name)].2 += category.bytes;
+        groups[colors::tile_group(&category.name)].2 += category.bytes;
     }
     let sum: u64 = groups.iter().map(|group| group.2).sum();
     if sum == 0 {
@@ -145,7 +150,8 @@ fn made_of(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileM
     }
 }
 
-fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis) {
+fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis) {
+    let theme = context.theme;
     let units = context.options.units;
     let short = |bytes: u64| units.short(Bytes(bytes));
     let unknown = || "\u{2013}".to_owned();
@@ -215,7 +221,8 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, memory: &Tile
     }
 }
 
-fn notes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
+fn notes(ui: &mut Ui, context: &ViewContext<'_>) {
+    let theme = context.theme;
     for note in context.document.profile.notes.iter().take(6) {
         let is_info = note.level == crate::model::NoteLevel::Info;
         let color = if is_info { theme.text3 } else { theme.warn };
@@ -230,7 +237,8 @@ fn notes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
 }
 
 /// The fullest tiles as bars, and all tiles as a histogram beside them.
-fn worst(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, worst: &[(u32, u64)]) {
+fn worst(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, worst: &[(u32, u64)]) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         ui.label(text("Fullest tiles", size::BODY, Weight::SemiBold, theme.text));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -273,7 +281,7 @@ fn worst(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: &Tile
         ui.painter().text(Pos2::new(split - 12.0, y), Align2::RIGHT_CENTER, &words, small, color);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{name} {words}")));
         if response.clicked() {
-            context.shared.tiles = vec![tile];
+            context.shared.choose_tiles(vec![tile]);
             context.go("tiles");
         }
     }
@@ -284,11 +292,12 @@ fn worst(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: &Tile
     }
     let room =
         Rect::from_min_max(Pos2::new(split + 16.0, outer.top()), Pos2::new(outer.right(), outer.bottom() - 16.0));
-    bars(ui, context, theme, memory, limit.max(1), room);
+    bars(ui, context, memory, limit.max(1), room);
 }
 
 /// Tiles by bytes.
-fn bars(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, limit: u64, room: Rect) {
+fn bars(ui: &Ui, context: &ViewContext<'_>, memory: &TileMemory, limit: u64, room: Rect) {
+    let theme = context.theme;
     let Some(values) = memory.must_fit() else { return };
     let bars = histogram(values, limit, 48);
     let whole = bars.step.saturating_mul(bars.counts.len() as u64).max(1);
@@ -317,7 +326,8 @@ fn bars(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, memory: &TileMemory, 
     ui.painter().text(room.left_top(), Align2::LEFT_TOP, words, small, theme.text3);
 }
 
-fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, findings: &[Finding]) {
+fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {
+    let theme = context.theme;
     ui.label(text("What to change", size::BODY, Weight::SemiBold, theme.text));
     if findings.is_empty() {
         ui.label(text("No rule found anything.", size::SMALL, Weight::Regular, theme.text2));
@@ -339,7 +349,7 @@ fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, findings:
             };
             ui.label(text(severity, size::SMALL, Weight::Regular, theme.text2));
             if !finding.tiles.is_empty() && link(ui, "show tiles", theme).clicked() {
-                context.shared.tiles = finding.tiles.clone();
+                context.shared.choose_tiles(finding.tiles.clone());
                 context.go("tiles");
             }
         });
@@ -364,7 +374,8 @@ fn whole_table(ui: &mut Ui, rows: usize, name: &str, show: impl FnOnce(&mut Ui))
     ui.add_space(12.0);
 }
 
-fn ipus(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, state: &mut TableState) {
+fn ipus(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, state: &mut TableState) {
+    let theme = context.theme;
     ui.label(text("By IPU", size::BODY, Weight::SemiBold, theme.text));
     let columns = [
         Column::number("IPU", 60.0).fixed(),
@@ -413,7 +424,8 @@ fn ipus(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: &TileA
     });
 }
 
-fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, state: &mut TableState) {
+fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, state: &mut TableState) {
+    let theme = context.theme;
     let mut rows: Vec<_> =
         tiles.categories.iter().filter(|row| row.bytes > 0 || row.overlapped.unwrap_or(0) > 0).collect();
     if rows.is_empty() {
@@ -443,12 +455,12 @@ fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: 
         let response = table.show(
             ui,
             state,
-            |row| palette::words(&rows[row].name),
+            |row| colors::words(&rows[row].name),
             |row, column| {
                 let category = rows[row];
-                let slot = palette::tile_slot(&category.name);
+                let slot = colors::tile_slot(&category.name);
                 match column {
-                    0 => Cell::text(palette::words(&category.name)).swatch(slot),
+                    0 => Cell::text(colors::words(&category.name)).swatch(slot),
                     1 => Cell::text(units.short(Bytes(category.bytes))).bar(category.bytes as f32 / most as f32, slot),
                     2 => match category.overlapped {
                         Some(0) | None => Cell::text("\u{2013}").quiet(),
@@ -459,7 +471,7 @@ fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, tiles: 
             },
         );
         menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
-            Thing::named(palette::words(&rows[row].name))
+            Thing::named(colors::words(&rows[row].name))
                 .copies("Copy bytes", rows[row].bytes.to_string())
                 .shown_in("tiles")
                 .shown_in("memory")

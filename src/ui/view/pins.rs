@@ -2,16 +2,20 @@
 
 use egui::{Align, Layout, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use crate::model::BufferId;
+use crate::model::{BufferId, MemorySpace};
+use crate::ui::part::{Action, View, ViewContext};
 use crate::ui::session::pins::{Asked, MAX_NOTE, PinnedRows};
-use crate::ui::session::{Action, Pin, PinOn, ViewContext};
+use crate::ui::session::{Document, Pin, PinOn};
 use crate::ui::widget::controls::{self, link, link_sized};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+
+/// The panel.
+pub const PANEL: View = View { applies: Document::has_buffers, ..View::new("pins", "Pins", show) };
 
 /// Draws the panel.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     ui.label(text("Pins", size::LEAD, Weight::SemiBold, theme.text));
     if context.shared.pins.is_empty() {
         ui.add_space(4.0);
@@ -28,22 +32,23 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut removed = None;
     for index in 0..context.shared.pins.len() {
         ui.add_space(8.0);
-        if row(ui, context, &theme, index, asked == Some(index)) {
+        if row(ui, context, index, asked == Some(index)) {
             removed = Some(index);
         }
     }
     if let Some(index) = removed {
-        context.shared.pins.remove(index);
+        context.shared.unpin(index);
     }
     ui.add_space(12.0);
-    if link(ui, "Copy the list as Markdown", &theme).clicked() {
+    if link(ui, "Copy the list as Markdown", theme).clicked() {
         let list = markdown(context);
         context.actions.push(Action::Copy(list));
     }
 }
 
 /// One pin; returns whether it is to be removed.
-fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, index: usize, ask: bool) -> bool {
+fn row(ui: &mut Ui, context: &mut ViewContext<'_>, index: usize, ask: bool) -> bool {
+    let theme = context.theme;
     let Some(pin) = context.shared.pins.get(index).cloned() else { return false };
     let document = context.document.clone();
     let Some((program, _)) = document.program(pin.program) else { return false };
@@ -62,14 +67,17 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, index: usize, 
             removed = response.clicked();
         });
     });
-    let Some(pin) = context.shared.pins.get_mut(index) else { return removed };
-    let edit = egui::TextEdit::multiline(&mut pin.note)
+    let mut note = pin.note;
+    let edit = egui::TextEdit::multiline(&mut note)
         .desired_rows(1)
         .desired_width(f32::INFINITY)
         .char_limit(MAX_NOTE)
         .hint_text("Note")
         .return_key(egui::KeyboardShortcut::new(egui::Modifiers::SHIFT, egui::Key::Enter));
     let response = ui.add(edit);
+    if response.changed() {
+        context.shared.note_pin(index, note);
+    }
     response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, format!("Note of pin {}", index + 1)));
     if ask {
         response.request_focus();
@@ -84,12 +92,12 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, index: usize, 
 fn go(context: &mut ViewContext<'_>, pin: &Pin, buffer: Option<BufferId>) {
     if pin.program != context.shared.program {
         let color = context.document.program(pin.program).and_then(|(_, analysis)| analysis.main_space());
-        let color = color.map_or(0, |space| space.color);
+        let color = color.map_or(MemorySpace::HBM, |space| space.color);
         context.shared.choose(pin.program, color);
     }
     match pin.on {
-        PinOn::Step(step) => context.shared.step = Some(step),
-        PinOn::Buffer(_) => context.shared.selected = buffer,
+        PinOn::Step(step) => context.shared.choose_step(step),
+        PinOn::Buffer(_) => context.shared.select(buffer),
     }
 }
 

@@ -6,11 +6,12 @@ use egui::Ui;
 
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::export::report;
-use crate::ui::session::{Action, Document, Job, ViewContext};
-use crate::ui::widget::controls;
+use crate::ui::part::{Action, View, ViewContext};
+use crate::ui::session::Document;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::keys;
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+use crate::ui::widget::{controls, keys};
+use crate::ui::work::Job;
 
 /// Rows of its lists.
 const TOP: usize = 50;
@@ -22,9 +23,12 @@ struct State {
     words: Option<Job<Arc<str>>>,
 }
 
+/// The view.
+pub const VIEW: View = View::new("report", "Report", show);
+
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     let mut state = context.locals.take::<State>();
     let document = context.document.clone();
     let work = context.work.clone();
@@ -40,7 +44,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.horizontal(|ui| {
             ui.label(text("Report", size::HEADLINE, Weight::SemiBold, theme.text));
             if let Some(words) = &words
-                && controls::button(ui, "Copy", "", false, &theme).clicked()
+                && controls::button(ui, "Copy", "", false, theme).clicked()
             {
                 context.actions.push(Action::Copy(words.to_string()));
             }

@@ -42,12 +42,6 @@ pub fn paint_mark(painter: &egui::Painter, center: Pos2, mark: Mark, theme: &The
     }
 }
 
-/// The sign of the peak: a triangle on its tip, the tip at `tip`.
-pub fn paint_peak(painter: &egui::Painter, tip: Pos2, color: Color32) {
-    let points = vec![tip, tip + Vec2::new(-6.0, -9.0), tip + Vec2::new(6.0, -9.0)];
-    painter.add(Shape::convex_polygon(points, color, Stroke::NONE));
-}
-
 /// The number of a pin on a disc of ink, with a halo.
 pub fn paint_pin(painter: &egui::Painter, center: Pos2, number: usize, theme: &Theme) {
     painter.circle_filled(center, 10.0, theme.halo);

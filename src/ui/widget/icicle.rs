@@ -7,8 +7,7 @@ use super::controls::{link_sized, paint_cut};
 use super::fonts::{Weight, text};
 use super::keys;
 use super::raster::{CachedRaster, Hatch};
-use super::stack::dimmed;
-use super::theme::{Slot, Theme, size};
+use super::theme::{Slot, Theme, dimmed, size};
 
 /// Height of a row.
 pub const ROW: f32 = 22.0;

@@ -1,6 +1,5 @@
 //! Building blocks of views that know nothing of memory profiles: theme, axis, table, raster.
 
-pub mod axis;
 pub mod controls;
 pub mod cut;
 pub mod fonts;
@@ -8,10 +7,8 @@ pub mod heat_legend;
 pub mod heat_map;
 pub mod icicle;
 pub mod keys;
-pub mod pan;
 pub mod raster;
 pub mod soft_painter;
-pub mod stack;
 pub mod style;
 pub mod table;
 pub mod theme;

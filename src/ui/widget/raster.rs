@@ -1,7 +1,7 @@
 //! A picture of many rectangles, drawn on the CPU at physical pixels and shown as one texture: the cost of a frame
 //! depends on the pixels, not on how much is in them.
 
-use egui::{Color32, ColorImage, Rect, TextureHandle, TextureOptions};
+use egui::{Color32, ColorImage, Rect, TextureHandle, TextureId, TextureOptions};
 
 use super::theme::blend;
 
@@ -87,8 +87,8 @@ impl Hatch {
 
     /// Beyond the limit, under a curve.
     #[must_use]
-    pub const fn beyond(color: Color32) -> Self {
-        Self { period: 6.0, width: 1.6, color }
+    pub fn beyond(color: Color32) -> Self {
+        Self { period: 8.0, width: 2.0, color: color.gamma_multiply(0.35) }
     }
 
     /// Beyond the limit, over a memory map.
@@ -131,19 +131,32 @@ impl CachedRaster {
         ground: Color32,
         draw: impl FnOnce(&mut Raster),
     ) {
+        if let Some(texture) = self.texture(ui, rect, name, key, ground, draw) {
+            let uv = Rect::from_min_max(egui::pos2(0.0, 0.0), egui::pos2(1.0, 1.0));
+            ui.painter().image(texture, rect, uv, Color32::WHITE);
+        }
+    }
+
+    /// The picture as a texture, drawn anew where that is needed; `None` where there is no room for it.
+    pub fn texture(
+        &mut self,
+        ui: &egui::Ui,
+        rect: Rect,
+        name: &str,
+        key: impl std::hash::Hash,
+        ground: Color32,
+        draw: impl FnOnce(&mut Raster),
+    ) -> Option<TextureId> {
         use std::hash::{Hash, Hasher};
         if rect.width() < 1.0 || rect.height() < 1.0 {
-            return;
+            return None;
         }
         let canvas = canvas_of(ui.ctx());
         if canvas != 0 && self.canvas != canvas {
             if self.aside.as_ref().is_none_or(|(of, _)| *of != canvas) {
                 self.aside = Some((canvas, Box::new(Self { canvas, ..Self::default() })));
             }
-            if let Some((_, aside)) = &mut self.aside {
-                aside.show(ui, rect, name, key, ground, draw);
-            }
-            return;
+            return self.aside.as_mut().and_then(|(_, aside)| aside.texture(ui, rect, name, key, ground, draw));
         }
         let scale = ui.ctx().pixels_per_point();
         let mut state = std::hash::BuildHasher::build_hasher(&foldhash::fast::FixedState::default());
@@ -160,10 +173,7 @@ impl CachedRaster {
             }
             self.key = key;
         }
-        if let Some(texture) = &self.texture {
-            let uv = Rect::from_min_max(egui::pos2(0.0, 0.0), egui::pos2(1.0, 1.0));
-            ui.painter().image(texture.id(), rect, uv, Color32::WHITE);
-        }
+        self.texture.as_ref().map(TextureHandle::id)
     }
 }
 

@@ -270,6 +270,12 @@ pub fn heat(theme: &Theme, share: f32) -> Color32 {
 /// How far the fill of what is not found is mixed into the canvas.
 pub const NO_MATCH: f32 = 0.62;
 
+/// Colour of a box that plays no part.
+#[must_use]
+pub fn dimmed(color: Color32, theme: &Theme) -> Color32 {
+    mix(color, theme.canvas, NO_MATCH)
+}
+
 /// Linear mix in sRGB: 0 is `a`, 1 is `b`.
 #[must_use]
 pub fn mix(a: Color32, b: Color32, share: f32) -> Color32 {
@@ -277,12 +283,13 @@ pub fn mix(a: Color32, b: Color32, share: f32) -> Color32 {
     Color32::from_rgb(channel(a.r(), b.r()), channel(a.g(), b.g()), channel(a.b(), b.b()))
 }
 
-/// A premultiplied colour over an opaque one.
+/// A premultiplied colour over another one.
 #[must_use]
 pub fn blend(below: Color32, above: Color32) -> Color32 {
     let keep = 255 - u32::from(above.a());
     let mix = |a: u8, b: u8| (u32::from(a) + (u32::from(b) * keep + 127) / 255).min(255) as u8;
-    Color32::from_rgb(mix(above.r(), below.r()), mix(above.g(), below.g()), mix(above.b(), below.b()))
+    let [r, g, b, a] = [0, 1, 2, 3].map(|i| mix(above[i], below[i]));
+    Color32::from_rgba_premultiplied(r, g, b, a)
 }
 
 /// WCAG contrast of two opaque colours, 1 to 21.
@@ -323,9 +330,9 @@ pub mod space {
     /// Top bar.
     pub const TOP_BAR: f32 = 44.0;
     /// List of open files.
-    pub const SESSION_LIST: f32 = 236.0;
+    pub const PROGRAM_LIST: f32 = 236.0;
     /// The same, folded.
-    pub const SESSION_RAIL: f32 = 44.0;
+    pub const PROGRAM_RAIL: f32 = 44.0;
     /// Tabs.
     pub const TABS: f32 = 36.0;
     /// Panel on the right.

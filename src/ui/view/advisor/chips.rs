@@ -3,15 +3,16 @@
 use egui::{Align2, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::advisor::chips::chips;
-use crate::model::Bytes;
-use crate::ui::session::ViewContext;
+use crate::model::{Bytes, MemorySpace};
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{Mark, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Draws a line for each chip: what it offers, how much of that the program takes, what is left.
-pub fn show(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
-    let Some(scene) = context.scene().filter(|scene| scene.space.color == 0) else { return };
+pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
+    let theme = context.theme;
+    let Some(scene) = context.scene().filter(|scene| scene.space.color == MemorySpace::HBM) else { return };
     let needs = scene.space.xprof.allocated;
     ui.add_space(10.0);
     ui.label(text("On other chips", size::BODY, Weight::SemiBold, theme.text));

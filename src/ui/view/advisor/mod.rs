@@ -7,13 +7,14 @@ use std::collections::HashSet;
 use egui::{Sense, Ui, Vec2};
 
 use crate::advisor::{ChangesResults, Finding, Severity};
-use crate::analysis::scope;
-use crate::model::BufferId;
-use crate::ui::session::{Action, Document, ViewContext};
+use crate::analysis::names::lookup;
+use crate::model::{BufferId, MemorySpace};
+use crate::ui::part::{Action, View, ViewContext, colors};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Which findings are unfolded.
 #[derive(Default)]
@@ -27,15 +28,21 @@ struct State {
 /// Buffers of the evidence that are named.
 const EVIDENCE: usize = 6;
 
+/// The view.
+pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page) };
+
+/// The same in the side panel.
+pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
+
 /// Whether there may be advice.
-pub fn has(document: &Document) -> bool {
+fn applies(document: &Document) -> bool {
     !document.profile.programs.is_empty()
         || document.profile.tiles.is_some()
         || document.profile.failures.iter().any(|failure| failure.is_error)
 }
 
 /// Draws the findings over the whole view.
-pub fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
+fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
     keys::scrolled(egui::ScrollArea::vertical().id_salt("advisor page").auto_shrink([false, false]), ui, true, |ui| {
         egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
             ui.set_width(ui.available_width().min(760.0));
@@ -45,15 +52,15 @@ pub fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
 }
 
 /// Draws the findings.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     let Some(advice) = context.advice() else { return };
     let mut state = context.locals.take::<State>();
     if !state.began {
         state.began = true;
         state.open.insert(0);
     }
-    if let Some(i) = context.shared.to_finding.take() {
+    if let Some(i) = context.shared.take_finding() {
         state.open.insert(i);
         state.reveal = Some(i);
     }
@@ -65,11 +72,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let words = format!("{}.", plan.summary.replace('`', ""));
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, color)).wrap());
         ui.add_space(4.0);
-        if link(ui, "Show it in What if", &theme).clicked() {
-            context.shared.changes.on.clone_from(&plan.edits);
+        if link(ui, "Show it in What if", theme).clicked() {
+            context.shared.changes_mut().on.clone_from(&plan.edits);
             context.go("whatif");
         }
-        rule(ui, &theme);
+        rule(ui, theme);
     }
     let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
     let findings: Vec<(usize, &Finding)> = advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect();
@@ -78,14 +85,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
     }
     for (i, finding) in findings {
-        one(ui, context, &theme, &mut state, i, finding);
-        rule(ui, &theme);
+        one(ui, context, &mut state, i, finding);
+        rule(ui, theme);
     }
-    chips::show(ui, context, &theme);
+    chips::show(ui, context);
     context.locals.put(state);
 }
 
-fn one(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, i: usize, finding: &Finding) {
+fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, finding: &Finding) {
+    let theme = context.theme;
     let open = state.open.contains(&i);
     let units = context.options.units;
     ui.horizontal(|ui| {
@@ -130,7 +138,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
         }
     }
     if open {
-        body(ui, context, theme, finding);
+        body(ui, context, finding);
     }
     ui.add_space(3.0);
     ui.horizontal_wrapped(|ui| {
@@ -139,7 +147,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
             show_me(context, finding);
         }
         if !finding.edits.is_empty() && link(ui, "What if", theme).clicked() {
-            context.shared.changes.set(&finding.edits, true);
+            context.shared.changes_mut().set(&finding.edits, true);
             context.go("whatif");
         }
         if link(ui, "Copy as text", theme).clicked() {
@@ -153,19 +161,19 @@ fn show_me(context: &mut ViewContext<'_>, finding: &Finding) {
     if let Some(&buffer) = finding.buffers.first() {
         show_buffer(context, buffer, finding.color);
     } else if !finding.tiles.is_empty() {
-        context.shared.tiles.clone_from(&finding.tiles);
+        context.shared.choose_tiles(finding.tiles.clone());
         context.go("tiles");
     }
 }
 
 /// Selects a buffer and shows its life in the timeline, with some room on both sides.
-fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: i64) {
+fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: MemorySpace) {
     let program = context.shared.program;
     if context.document.space(program, color).is_some() {
         context.shared.choose(program, color);
     }
     context.select(buffer);
-    context.shared.range = context.data().and_then(|data| {
+    let range = context.data().and_then(|data| {
         let item = data.box_of(buffer)?;
         let (start, end) = (f64::from(item.start), f64::from(item.end) + 1.0);
         let room = ((end - start) * 0.15).max(4.0);
@@ -173,6 +181,7 @@ fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: i64) {
         // A buffer that lives throughout is seen whole as it is.
         (range.1 - range.0 < f64::from(data.map.points)).then_some(range)
     });
+    context.shared.zoom_to(range);
     context.go("timeline");
 }
 
@@ -186,13 +195,14 @@ fn marked(words: &str, color: egui::Color32) -> egui::text::LayoutJob {
     job
 }
 
-fn body(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Finding) {
+fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
+    let theme = context.theme;
     let units = context.options.units;
     let line = |ui: &mut Ui, words: &str, color| {
         ui.add(egui::Label::new(marked(words, color)).wrap());
     };
     line(ui, &finding.why, theme.text2);
-    evidence(ui, context, theme, finding);
+    evidence(ui, context, finding);
     if let Some(after) = finding.peak_after_bytes {
         let fits = match finding.fits_after {
             Some(true) => "; fits then",
@@ -229,20 +239,21 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Fin
 }
 
 /// The largest buffers a finding rests on, each a link to its place in time.
-fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Finding) {
+fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let program = scene.program;
     if finding.program != Some(context.shared.program) {
         return;
     }
     for &buffer in finding.buffers.iter().take(EVIDENCE).filter(|b| b.index() < program.buffers.len()) {
-        let name = scope::name_of(program, buffer);
+        let name = lookup::buffer_name(program, buffer);
         let bytes = context.short(program.buffers.size_of(buffer));
         let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0), Sense::click());
         if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(rect, 0.0, theme.hover);
         }
-        let slot = super::palette::slot_of_class(scene.analysis.class_now(program, buffer));
+        let slot = colors::slot_of_class(scene.analysis.class_now(program, buffer));
         let swatch =
             egui::Rect::from_center_size(egui::Pos2::new(rect.left() + 6.0, rect.center().y), Vec2::splat(9.0));
         paint_swatch(ui.painter(), swatch, slot, theme);
@@ -255,7 +266,7 @@ fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: 
         crate::ui::widget::controls::paint_cut(ui.painter(), at, left, &name, font, theme.accent, room);
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Link, true, format!("Show {name} {bytes}")));
         if response.hovered() {
-            context.shared.hovered = Some(buffer);
+            context.shared.hover(buffer);
         }
         if response.clicked() {
             show_buffer(context, buffer, finding.color);

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::super::palette;
-use crate::analysis::scope;
+use crate::analysis::names::scope;
 use crate::analysis::table::{BufferTable, Column, GroupRow, Key, Line, Shown};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
+use crate::ui::part::colors;
 use crate::ui::widget::table as widget;
 use crate::ui::widget::table::Cell;
 use crate::ui::widget::theme::Slot;
@@ -99,7 +99,7 @@ fn row_cell(
     kept: &mut HashMap<(u32, Column), String>,
 ) -> Cell {
     let index = row as usize;
-    let slot = palette::slot_of_class(table.class[index]);
+    let slot = colors::slot_of_class(table.class[index]);
     let size = table.size[index];
     match column {
         Column::Size => {

@@ -3,7 +3,7 @@
 use egui::{Key, Modifiers, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::table::{BufferTable, Filter, complete};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size, space};
@@ -37,7 +37,8 @@ impl State {
     }
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, table: Option<&BufferTable>, state: &mut State) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&BufferTable>, state: &mut State) {
+    let theme = context.theme;
     let id = ui.scope_id().with("buffer filter");
     let has_focus = ui.memory(|memory| memory.has_focus(id));
     let offers = if has_focus { offers(context, table, state) } else { Vec::new() };
@@ -57,7 +58,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, table: Op
         });
     }
     let width = ui.available_width().clamp(160.0, 560.0);
-    let edit = egui::TextEdit::singleline(&mut context.shared.filter)
+    let mut filter = context.shared.filter.clone();
+    let edit = egui::TextEdit::singleline(&mut filter)
         .id(id)
         .lock_focus(!offers.is_empty())
         .hint_text("Filter: words, size>64MiB, dtype:f32, op:/attn/, padding>50%, live@peak, -copy")
@@ -69,9 +71,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, table: Op
         response.request_focus();
     }
     if response.has_focus() && ui.input(|i| i.key_pressed(Key::Escape)) {
-        context.shared.filter.clear();
+        context.shared.set_filter("");
     }
     if response.changed() {
+        context.shared.set_filter(filter);
         state.chosen = 0;
         state.closed = None;
     }
@@ -79,7 +82,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, table: Op
         accepted = Some(clicked);
     }
     if let Some((word, _)) = accepted.and_then(|i| offers.get(i)) {
-        let text = &mut context.shared.filter;
+        let mut text = context.shared.filter.clone();
         let begin = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         text.truncate(begin);
         text.push_str(word);
@@ -89,13 +92,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, table: Op
         }
         state.chosen = 0;
         to_end(ui, id, text.chars().count());
+        context.shared.set_filter(text);
         response.request_focus();
     }
     if let Some(error) = state.error(&context.shared.filter) {
         controls::cut_label(ui, error, Weight::Medium.at(size::SMALL), theme.danger, ui.available_width() - 60.0);
     }
     if !context.shared.filter.is_empty() && controls::link(ui, "Clear", theme).clicked() {
-        context.shared.filter.clear();
+        context.shared.set_filter("");
     }
 }
 

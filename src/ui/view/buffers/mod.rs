@@ -12,13 +12,16 @@ use std::sync::Arc;
 
 use egui::{Pos2, Rect, Ui, Vec2};
 
+use crate::analysis::Scene;
 use crate::analysis::table::{BufferTable, Column, Filter, Key, Line, Order, Shown};
 use crate::model::{BufferId, Bytes, percent, thousands};
-use crate::ui::session::{Job, Locals, RowScope, Scene, Shared, ViewContext};
+use crate::ui::part::{Find, View, ViewContext, empty, menu};
+use crate::ui::session::{Document, Locals, RowScope, Shared};
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Table, TableState};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+use crate::ui::work::Job;
 
 /// Columns that are shown at first.
 const FIRST: [Column; 8] =
@@ -59,9 +62,17 @@ impl Default for State {
     }
 }
 
+/// The view.
+pub const VIEW: View = View {
+    applies: Document::has_buffers,
+    find: Find::Field(focus_filter),
+    shows_buffers: true,
+    ..View::new("buffers", "Buffers", show)
+};
+
 /// Asks for the filter field, in this view.
-pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = "buffers";
+fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
+    shared.show_view(VIEW.id);
     locals.get::<State>().field.focus = true;
 }
 
@@ -87,10 +98,9 @@ fn keep_columns(context: &mut ViewContext<'_>, state: &mut State) {
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(scene) = context.scene() else {
-        super::empty::without_memory(ui, context, &theme);
+        empty::without_memory(ui, context);
         return;
     };
     let mut state = context.locals.take::<State>();
@@ -100,23 +110,23 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let table = context.table();
     rows::update(context, scene, table.as_ref(), &mut state);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(bar.shrink2(Vec2::new(16.0, 9.0))));
-    tools::show(&mut child, context, &theme, table.as_ref(), &mut state);
+    tools::show(&mut child, context, table.as_ref(), &mut state);
     let foot = Rect::from_min_max(Pos2::new(full.left(), full.bottom() - 30.0), full.max);
     let body =
         Rect::from_min_max(Pos2::new(full.left() + 12.0, bar.bottom()), Pos2::new(full.right() - 8.0, foot.top()));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt("table"));
     child.set_clip_rect(body.intersect(ui.clip_rect()));
-    lines(&mut child, context, scene, &theme, &mut state);
-    footer(ui, context, scene, &theme, &state, foot);
+    lines(&mut child, context, scene, &mut state);
+    footer(ui, context, scene, &state, foot);
     context.locals.put(state);
 }
 
-fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, theme: &Theme, state: &mut State) {
+fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
     let arranged = Arc::clone(&state.shown);
     let Some(table) = &arranged.table else { return };
     let (table, shown) = (&**table, &arranged.shown);
     if shown.lines.is_empty() {
-        return nothing(ui, context, theme, scene, table, &arranged);
+        return nothing(ui, context, scene, table, &arranged);
     }
     let largest = arranged.largest;
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
@@ -163,7 +173,7 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, theme: &T
         match shown.lines[line] {
             Line::Row(row) => {
                 let buffer = table.buffers[row as usize];
-                context.shared.selected = Some(buffer);
+                context.shared.select(buffer);
                 state.last_selected = Some(buffer);
                 state.selected_line = Some(line);
             }
@@ -179,7 +189,7 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, theme: &T
     if let Some(line) = response.hovered
         && let Line::Row(row) = shown.lines[line]
     {
-        context.shared.hovered = Some(table.buffers[row as usize]);
+        context.shared.hover(table.buffers[row as usize]);
     }
     let under = response.hovered.and_then(|line| match shown.lines[line] {
         Line::Row(row) => Some(table.buffers[row as usize]),
@@ -188,9 +198,9 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, theme: &T
     if let Some((line, place)) = response.focused
         && let Line::Row(row) = shown.lines[line]
     {
-        super::menu::aim(context, Some(table.buffers[row as usize]), place);
+        menu::aim(context, Some(table.buffers[row as usize]), place);
     }
-    super::menu::show(ui, context, ui.max_rect(), under);
+    menu::show(ui, context, ui.max_rect(), under);
     if let Some(line) = response.opened
         && matches!(shown.lines[line], Line::Row(_))
     {
@@ -228,11 +238,11 @@ fn sort_by(keys: &mut Vec<Key>, column: Column, add: bool) {
 fn nothing(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     scene: Scene<'_>,
     table: &BufferTable,
     arranged: &rows::Arranged,
 ) {
+    let theme = context.theme;
     ui.add_space(24.0);
     ui.vertical_centered(|ui| {
         if arranged.of == 0 {
@@ -247,13 +257,14 @@ fn nothing(
             let words = format!("\u{201c}{term}\u{201d} matches {} alone", thousands(left as u64));
             ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
             if controls::link_sized(ui, &format!("Drop \u{201c}{term}\u{201d}"), size::BODY, theme).clicked() {
-                context.shared.filter = context.shared.filter.replacen(&term, "", 1).trim().to_owned();
+                context.shared.set_filter(context.shared.filter.replacen(&term, "", 1).trim().to_owned());
             }
         }
     });
 }
 
-fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, theme: &Theme, state: &State, rect: Rect) {
+fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, rect: Rect) {
+    let theme = context.theme;
     controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
     let Shown { rows, size: sum, padding, .. } = state.shown.shown;
     let padding = Bytes(u64::try_from(padding).unwrap_or(0));

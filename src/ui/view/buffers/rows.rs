@@ -4,14 +4,17 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::State;
+use crate::analysis::Scene;
 use crate::analysis::table::{BufferTable, Filter, Order, Shown, arrange};
-use crate::model::BufferId;
-use crate::ui::session::{Job, RowScope, Scene, ViewContext};
+use crate::model::{BufferId, MemorySpace};
+use crate::ui::part::ViewContext;
+use crate::ui::session::RowScope;
+use crate::ui::work::Job;
 
 /// What the lines depend on.
 #[derive(Clone, PartialEq)]
 pub struct Wanted {
-    of: (usize, i64),
+    of: (usize, MemorySpace),
     scope: RowScope,
     step: u32,
     filter: String,

@@ -8,7 +8,8 @@ use super::{State, field};
 use crate::analysis::table::{BufferTable, Column, Line};
 use crate::export::table::{Form, write};
 use crate::model::thousands;
-use crate::ui::session::{Action, RowScope, TextFile, ViewContext};
+use crate::ui::part::{Action, TextFile, ViewContext};
+use crate::ui::session::RowScope;
 use crate::ui::widget::controls::{self, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
@@ -16,13 +17,8 @@ use crate::ui::widget::theme::{Theme, size};
 /// Rows that are copied at most; a file takes all.
 const MOST_COPIED: usize = 100_000;
 
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    table: Option<&Arc<BufferTable>>,
-    state: &mut State,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&Arc<BufferTable>>, state: &mut State) {
+    let theme = context.theme;
     ui.spacing_mut().item_spacing.y = 8.0;
     ui.horizontal(|ui| {
         let step = context.step();
@@ -30,22 +26,22 @@ pub fn show(
         let words = ["At the peak", at_step.as_str(), "All"];
         let chosen = RowScope::ALL.iter().position(|scope| *scope == context.shared.rows).unwrap_or(0);
         if let Some(i) = segmented(ui, &words, chosen, theme) {
-            context.shared.rows = RowScope::ALL[i];
+            context.shared.list_rows(RowScope::ALL[i]);
         }
         ui.add_space(8.0);
         group_menu(ui, theme, state);
         column_menu(ui, theme, state);
-        copy_menu(ui, context, theme, state);
+        copy_menu(ui, context, state);
         let hidden = context.shared.hidden.len();
         if hidden > 0 && controls::link(ui, &format!("show {} hidden", thousands(hidden as u64)), theme).clicked() {
-            context.shared.hidden.clear();
+            context.shared.show_hidden();
         }
     });
     ui.horizontal(|ui| {
         let width = ui.available_width();
         ui.scope(|ui| {
             ui.set_max_width(width - 150.0);
-            field::show(ui, context, theme, table.map(|table| &**table), &mut state.field);
+            field::show(ui, context, table.map(|table| &**table), &mut state.field);
         });
         let words = format!("{} of {}", thousands(state.shown.shown.rows as u64), thousands(state.shown.of as u64));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
@@ -107,7 +103,8 @@ fn column_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
     });
 }
 
-fn copy_menu(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &State) {
+fn copy_menu(ui: &mut Ui, context: &mut ViewContext<'_>, state: &State) {
+    let theme = context.theme;
     let response = controls::button(ui, "Copy or save", "", false, theme);
     Popup::menu(&response).show(|ui| {
         ui.set_min_width(240.0);

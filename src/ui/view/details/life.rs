@@ -2,14 +2,15 @@
 
 use egui::{Align, Layout, Pos2, Rect, Sense, Ui, Vec2};
 
-use super::links::{self, To};
-use super::{fact, palette, title};
-use crate::analysis::LifetimeFrom;
+use super::{fact, title};
+use crate::analysis::{LifetimeFrom, Scene};
 use crate::model::{BufferId, InstructionId, thousands};
-use crate::ui::session::{Scene, SpaceData, ViewContext};
+use crate::ui::part::links::{self, To};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{cut_label, link};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+use crate::ui::work::SpaceData;
 
 /// Readers that are listed before the last.
 const READERS: usize = 3;
@@ -17,15 +18,9 @@ const READERS: usize = 3;
 const MOST_READERS: usize = 60;
 
 /// From when to when it lives, where it lies, who makes and reads it.
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    scene: Scene<'_>,
-    data: Option<&SpaceData>,
-    buffer: BufferId,
-) {
-    let Scene { program, analysis, space } = scene;
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: Option<&SpaceData>, buffer: BufferId) {
+    let theme = context.theme;
+    let Scene { program, analysis, space, .. } = scene;
     let place = data.and_then(|data| data.box_of(buffer));
     let unit = data.map_or("step", |data| data.map.axis.unit());
     ui.horizontal(|ui| {
@@ -39,9 +34,9 @@ pub fn show(
             let plain = |ui: &mut Ui, words: &str| {
                 ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
             };
-            links::number(ui, context, theme, "Last", &thousands(place.end.into()), 90.0, To::Step(place.end));
+            links::number(ui, context, "Last", &thousands(place.end.into()), 90.0, To::Step(place.end));
             plain(ui, "to");
-            links::number(ui, context, theme, "First", &thousands(place.start.into()), 90.0, To::Step(place.start));
+            links::number(ui, context, "First", &thousands(place.start.into()), 90.0, To::Step(place.start));
             plain(ui, &format!("{unit}s"));
         });
     });
@@ -52,14 +47,14 @@ pub fn show(
         ui.painter().rect_filled(rect, 0.0, theme.inset);
         let end = x(f64::from(place.end) + 1.0).max(x(f64::from(place.start)) + 1.5);
         let life = Rect::from_min_max(Pos2::new(x(f64::from(place.start)), rect.top()), Pos2::new(end, rect.bottom()));
-        ui.painter().rect_filled(life, 0.0, palette::slot_of_class(analysis.class_now(program, buffer)).color());
+        ui.painter().rect_filled(life, 0.0, colors::slot_of_class(analysis.class_now(program, buffer)).color());
         let peak = x(f64::from(space.peak_point()) + 0.5);
         ui.painter().vline(peak, rect.y_range(), egui::Stroke::new(1.5, theme.ink));
         ui.add_space(4.0);
         let alive = place.end - place.start + 1;
         let across = if (place.start..=place.end).contains(&space.peak_point()) { ", across the peak" } else { "" };
         let words = format!("{} of {} {unit}s{across}", thousands(alive.into()), thousands(data.map.points.into()));
-        links::fact(ui, context, theme, "Alive for", &words, To::Life(place.start, place.end));
+        links::fact(ui, context, "Alive for", &words, To::Life(place.start, place.end));
         let region = &data.map.regions[place.region as usize];
         let allocation = &program.allocations[region.allocation.index()];
         let values = [
@@ -67,7 +62,7 @@ pub fn show(
             ("in allocation".to_owned(), None),
             (allocation.index.to_string(), Some(To::Filter(format!("allocation={}", allocation.index)))),
         ];
-        links::facts(ui, context, theme, "Address", &values);
+        links::facts(ui, context, "Address", &values);
     }
     let from = match analysis.lifetime_from(program, space, buffer) {
         Some(LifetimeFrom::LiveRange) => "program order",
@@ -81,22 +76,22 @@ pub fn show(
         let words = format!("{} to {}", thousands(first.into()), thousands(last.into()));
         match place {
             Some(place) => {
-                links::fact(ui, context, theme, "Heap events", &words, To::Life(place.start, place.end));
+                links::fact(ui, context, "Heap events", &words, To::Life(place.start, place.end));
             }
             None => fact(ui, theme, "Heap events", &words),
         }
     }
     if let Some(instruction) = program.buffers.instruction_of(buffer) {
         let point = analysis.live.as_ref().and_then(|live| live.point_of(instruction.0));
-        place_link(ui, context, theme, "Made by", &program.text.instruction_name(instruction), point);
+        place_link(ui, context, "Made by", &program.text.instruction_name(instruction), point);
     }
-    let Some(around) = context.around_buffer(buffer) else { return };
-    let readers = &around.uses.readers;
+    let Some(related) = context.related_to_buffer(buffer) else { return };
+    let readers = &related.uses.readers;
     let all = ui.data(|data| data.get_temp::<BufferId>(unfolded())) == Some(buffer);
     let shown = if all { MOST_READERS } else { READERS };
     for (i, &(point, row)) in readers.iter().enumerate().take(shown) {
         let name = program.text.instruction_name(InstructionId(row));
-        place_link(ui, context, theme, if i == 0 { "Read by" } else { "" }, &name, Some(point));
+        place_link(ui, context, if i == 0 { "Read by" } else { "" }, &name, Some(point));
     }
     if let Some(&(point, row)) = readers.last().filter(|_| readers.len() > shown) {
         let between = readers.len() - shown - 1;
@@ -112,7 +107,7 @@ pub fn show(
             });
         }
         let name = program.text.instruction_name(InstructionId(row));
-        place_link(ui, context, theme, "Last read by", &name, Some(point));
+        place_link(ui, context, "Last read by", &name, Some(point));
     }
 }
 
@@ -122,7 +117,8 @@ fn unfolded() -> egui::Id {
 }
 
 /// An instruction; a click goes to its step.
-fn place_link(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, words: &str, name: &str, point: Option<u32>) {
+fn place_link(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, name: &str, point: Option<u32>) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         let width = ui.available_width();
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
@@ -132,7 +128,7 @@ fn place_link(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, words: 
                 return;
             };
             if link(ui, &thousands(point.into()), theme).on_hover_text("Go to this step").clicked() {
-                context.shared.step = Some(point);
+                context.shared.choose_step(point);
             }
             cut_label(ui, name, Weight::Medium.at(size::SMALL), theme.text, width * 0.56);
         });

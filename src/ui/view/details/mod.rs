@@ -1,41 +1,33 @@
 //! Details: everything about the selected buffer in one readable card, or about the step when nothing is selected.
 
-mod around;
 mod life;
-mod links;
 mod origin;
 mod shape;
+mod sharing;
 mod step;
 
 use egui::{Align, Layout, Sense, Ui, Vec2};
 
-use self::links::To;
-use super::palette;
-use crate::analysis::category;
+use crate::analysis::{Scene, category};
 use crate::model::{BufferId, Bytes, percent};
-use crate::ui::session::{Scene, SpaceData, ViewContext};
+use crate::ui::part::links::{self, To};
+use crate::ui::part::{View, ViewContext, class_legend, colors};
 use crate::ui::widget::controls::{cut_label, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
+use crate::ui::work::SpaceData;
 
 /// Rows of each list.
 const ROWS: usize = 8;
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+/// The panel.
+pub const PANEL: View = View::new("details", "Details", show);
+
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     ui.spacing_mut().interact_size.y = 18.0;
-    if context.scene().is_none() && context.document.profile.tiles.is_some() {
-        return super::tile_card::show(ui, context, &theme);
-    }
-    let no_program = context.scene().is_none();
-    if super::runtime::has(context.document) && (context.shared.view == "runtime" || no_program) {
-        return super::runtime::card(ui, context, &theme);
-    }
-    if super::allocator::has(context.document) && (context.shared.view == "allocator" || no_program) {
-        return super::allocator::card(ui, context, &theme);
-    }
-    if context.shared.view == "live" || (no_program && super::live::has(context.document)) {
-        return super::live::card(ui, context, &theme);
+    if let Some(card) = own_card(context) {
+        return card(ui, context);
     }
     let Some(scene) = context.scene() else {
         ui.label(text("No memory in this program.", size::BODY, Weight::Regular, theme.text2));
@@ -44,10 +36,18 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let data = context.data();
     match context.shared.selected {
         Some(buffer) if buffer.index() < scene.program.buffers.len() => {
-            buffer_card(ui, context, &theme, scene, data.as_deref(), buffer);
+            buffer_card(ui, context, scene, data.as_deref(), buffer);
         }
-        _ => step::show(ui, context, &theme, scene, data.as_deref()),
+        _ => step::show(ui, context, scene, data.as_deref()),
     }
+}
+
+/// The card of the view that is shown; where there is no program, that of the first view that has one.
+fn own_card(context: &ViewContext<'_>) -> Option<fn(&mut Ui, &mut ViewContext<'_>)> {
+    let document = context.document;
+    let shown = context.views.shown(context.shared.view, document).and_then(|view| view.card);
+    let first = || context.views.shown_for(document).find_map(|view| view.card);
+    shown.or_else(|| first().filter(|_| context.scene().is_none()))
 }
 
 /// A name on the left, a value on the right.
@@ -68,12 +68,12 @@ fn title(ui: &mut Ui, theme: &Theme, words: &str) {
 fn buffer_card(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     scene: Scene<'_>,
     data: Option<&SpaceData>,
     buffer: BufferId,
 ) {
-    let Scene { program, analysis, space } = scene;
+    let theme = context.theme;
+    let Scene { program, analysis, space, .. } = scene;
     let kind = category(program, buffer);
     let class = analysis.class_now(program, buffer);
     let name = program.buffer_name(buffer);
@@ -82,45 +82,39 @@ fn buffer_card(
     let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();
     ui.horizontal(|ui| {
         let (rect, _) = ui.allocate_exact_size(Vec2::splat(11.0), Sense::hover());
-        paint_swatch(ui.painter(), rect, palette::slot_of_class(class), theme);
+        paint_swatch(ui.painter(), rect, colors::slot_of_class(class), theme);
         let width = ui.available_width();
         cut_label(ui, &name, Weight::SemiBold.at(size::LEAD), theme.text, width);
     });
     ui.horizontal(|ui| {
         // The class is what it is for, which is a guess; the category is what the compiler says.
         if class.name() != kind.name() {
-            super::class::words(ui, theme, scene, buffer);
+            class_legend::words(ui, theme, scene, buffer);
         }
         let room = ui.available_width() * 0.6;
-        links::number(ui, context, theme, "Category", kind.name(), room, To::words("category", kind.name()));
+        links::number(ui, context, "Category", kind.name(), room, To::words("category", kind.name()));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let opcode = instruction.map(|i| program.opcode_name(i)).unwrap_or_default();
             if !opcode.is_empty() {
-                links::number(ui, context, theme, "Instruction", opcode, room, To::words("kind", opcode));
+                links::number(ui, context, "Instruction", opcode, room, To::words("kind", opcode));
             }
         });
     });
     let of_peak = format!("{} of the peak", percent(size_bytes.0, space.peak().0));
-    readout(ui, context, theme, size_bytes, (&of_peak, Some(To::Step(space.peak_point()))), To::View("buffers"));
+    readout(ui, context, size_bytes, (&of_peak, Some(To::Step(space.peak_point()))), To::View("buffers"));
     rule(ui, theme);
-    shape::show(ui, context, theme, scene, buffer);
+    shape::show(ui, context, scene, buffer);
     rule(ui, theme);
-    life::show(ui, context, theme, scene, data, buffer);
+    life::show(ui, context, scene, data, buffer);
     rule(ui, theme);
-    around::show(ui, context, theme, scene, data, buffer);
-    origin::op(ui, context, theme, &metadata.op_name);
-    origin::source(ui, context, theme, &metadata);
+    sharing::show(ui, context, scene, data, buffer);
+    origin::op(ui, context, &metadata.op_name);
+    origin::source(ui, context, &metadata);
 }
 
 /// A large size with its exact bytes, which lead on, and one more remark.
-fn readout(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    bytes: Bytes,
-    (remark, remark_to): (&str, Option<To>),
-    to: To,
-) {
+fn readout(ui: &mut Ui, context: &mut ViewContext<'_>, bytes: Bytes, (remark, remark_to): (&str, Option<To>), to: To) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         let (number, unit) = context.options.units.split(bytes);
         ui.label(text(number, size::VERDICT_SMALL, Weight::SemiBold, theme.text));
@@ -130,12 +124,12 @@ fn readout(
                 ui.with_layout(Layout::top_down(Align::Max), |ui| {
                     let room = ui.available_width();
                     match remark_to {
-                        Some(to) => links::number(ui, context, theme, "", remark, room, to),
+                        Some(to) => links::number(ui, context, "", remark, room, to),
                         None => {
                             cut_label(ui, remark, Weight::Medium.at(size::SMALL), theme.text, room);
                         }
                     }
-                    links::number(ui, context, theme, "Bytes", &bytes.exact(), room, to);
+                    links::number(ui, context, "Bytes", &bytes.exact(), room, to);
                 });
             });
         });

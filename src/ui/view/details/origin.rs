@@ -2,19 +2,20 @@
 
 use egui::{Align, Layout, Ui};
 
-use super::links::{self, To};
 use super::title;
 use crate::model::{Metadata, SourceLine};
-use crate::ui::session::{Action, ViewContext};
+use crate::ui::part::links::{self, To};
+use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{cut_label, link};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Frames of a stack that are shown.
 const FRAMES: usize = 12;
 
 /// A title with a link that copies what stands below it.
-fn title_with_copy(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, words: &str, copy: &str) {
+fn title_with_copy(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, copy: &str) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         title(ui, theme, words);
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -26,11 +27,12 @@ fn title_with_copy(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, wo
 }
 
 /// The operation; each of its scopes leads to the buffers in it.
-pub fn op(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, op: &str) {
+pub fn op(ui: &mut Ui, context: &mut ViewContext<'_>, op: &str) {
+    let theme = context.theme;
     if op.is_empty() {
         return;
     }
-    title_with_copy(ui, context, theme, "Op", op);
+    title_with_copy(ui, context, "Op", op);
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = egui::Vec2::new(2.0, 2.0);
         let room = ui.available_width();
@@ -39,7 +41,7 @@ pub fn op(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, op: &str) {
         for (i, part) in parts.iter().enumerate() {
             end += part.len();
             if !part.is_empty() {
-                links::number(ui, context, theme, "Scope", part, room, To::words("op", &op[..end]));
+                links::number(ui, context, "Scope", part, room, To::words("op", &op[..end]));
             }
             if i + 1 < parts.len() {
                 ui.label(text("/", size::SMALL, Weight::Mono, theme.text3));
@@ -51,7 +53,8 @@ pub fn op(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, op: &str) {
 }
 
 /// The stack, innermost first; each line leads to the buffers that come from it.
-pub fn source(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, metadata: &Metadata) {
+pub fn source(ui: &mut Ui, context: &mut ViewContext<'_>, metadata: &Metadata) {
+    let theme = context.theme;
     let mut stack: Vec<&SourceLine> = metadata.stack.iter().collect();
     if stack.is_empty() {
         stack.extend(&metadata.source);
@@ -61,7 +64,7 @@ pub fn source(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, metadat
     }
     let lines: Vec<String> =
         stack.iter().map(|s| format!("{}:{} {}", s.file, s.line, s.function).trim().to_owned()).collect();
-    title_with_copy(ui, context, theme, "Source", &lines.join("\n"));
+    title_with_copy(ui, context, "Source", &lines.join("\n"));
     for frame in stack.iter().take(FRAMES) {
         ui.horizontal(|ui| {
             let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
@@ -69,7 +72,7 @@ pub fn source(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, metadat
             let width = ui.available_width();
             // The table knows the innermost line of each buffer: only that one can be looked for.
             if metadata.source.as_ref().is_some_and(|own| own.file == frame.file && own.line == frame.line) {
-                links::number(ui, context, theme, "Source", &place, width * 0.6, To::words("source", &place));
+                links::number(ui, context, "Source", &place, width * 0.6, To::words("source", &place));
             } else {
                 let shown = cut_label(ui, &place, Weight::Mono.at(size::SMALL), theme.text, width * 0.6);
                 shown.on_hover_text(format!("{}:{}", frame.file, frame.line));

@@ -2,18 +2,19 @@
 
 use egui::{Align, Layout, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::links::{self, To};
 use super::{fact, title};
 use crate::analysis::padding::{by_dimension, in_words};
-use crate::analysis::unpadded;
+use crate::analysis::{Scene, unpadded};
 use crate::model::{BufferId, ShapeNode, factor, percent, thousands};
-use crate::ui::session::{Scene, ViewContext};
+use crate::ui::part::ViewContext;
+use crate::ui::part::links::{self, To};
 use crate::ui::widget::controls::{self, cut_label};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// What it looks like, and what its layout wastes.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, buffer: BufferId) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, buffer: BufferId) {
+    let theme = context.theme;
     title(ui, theme, "Shape and padding");
     let Some((shape, node_index)) = scene.program.buffer_shape(buffer) else {
         ui.label(text("The file has no shape for it.", size::SMALL, Weight::Regular, theme.text2));
@@ -22,7 +23,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
     let Some(node) = shape.nodes.get(node_index as usize) else { return };
     let width = ui.available_width();
     let short = shape.short_text_of(node_index);
-    links::number(ui, context, theme, "Shape", &short, width, To::words("shape", &short));
+    links::number(ui, context, "Shape", &short, width, To::words("shape", &short));
     if let Some(layout) = &node.layout {
         let words = layout.text(node.dimensions.len());
         if !words.is_empty() {
@@ -47,7 +48,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
     let rows = by_dimension(node);
     if !rows.is_empty() {
         ui.add_space(4.0);
-        dimension_table(ui, context, theme, node);
+        dimension_table(ui, context, node);
     }
     let size_bytes = scene.program.buffers.size_of(buffer);
     let useful = unpadded(scene.program, &scene.analysis.traces, buffer);
@@ -58,7 +59,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
             if useful.0 == 0 { String::new() } else { format!(", {}", factor(size_bytes.0 as f64 / useful.0 as f64)) };
         let words = format!("{} of it is padding ({}{grown})", context.short(waste), percent(waste.0, size_bytes.0));
         ui.label(text(words, size::SMALL, Weight::Medium, theme.warn));
-        links::fact(ui, context, theme, "Padding", &waste.exact(), To::View("padding"));
+        links::fact(ui, context, "Padding", &waste.exact(), To::View("padding"));
         fact(ui, theme, "Useful", &useful.exact());
     }
     ui.add(egui::Label::new(text(in_words(node), size::SMALL, Weight::Regular, theme.text2)).wrap());
@@ -74,7 +75,8 @@ fn layout_words(node: &ShapeNode) -> String {
     format!("minor to major; tile {}", tile.join(" \u{d7} "))
 }
 
-fn dimension_table(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, node: &ShapeNode) {
+fn dimension_table(ui: &mut Ui, context: &mut ViewContext<'_>, node: &ShapeNode) {
+    let theme = context.theme;
     let width = ui.available_width();
     let columns = [0.0, 0.36, 0.64, 1.0];
     // A line leads to the drawing of what it wastes.

@@ -2,18 +2,22 @@
 
 use egui::{Align, Layout, Ui};
 
-use super::around::buffer_row;
-use super::links::{self, To};
 use super::{ROWS, readout, title};
-use crate::analysis::scope;
+use crate::analysis::Scene;
+use crate::analysis::names::lookup;
 use crate::model::{BufferId, Bytes, percent, thousands};
-use crate::ui::session::{RowScope, Scene, SpaceData, ViewContext};
+use crate::ui::part::ViewContext;
+use crate::ui::part::links::{self, To};
+use crate::ui::session::RowScope;
+use crate::ui::view::details::sharing::buffer_row;
 use crate::ui::widget::controls::{cut_label, link, rule};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+use crate::ui::work::SpaceData;
 
 /// The chosen step: what runs, what is live, the largest of it.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, data: Option<&SpaceData>) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: Option<&SpaceData>) {
+    let theme = context.theme;
     let step = context.step();
     let at_peak = context.shared.step.is_none();
     let unit = data.map_or("step", |data| data.map.axis.unit());
@@ -30,7 +34,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
         if !is_listing {
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 let room = ui.available_width();
-                links::number(ui, context, theme, "Step", "in Timeline", room, To::View("timeline"));
+                links::number(ui, context, "Step", "in Timeline", room, To::View("timeline"));
             });
         }
     });
@@ -48,22 +52,22 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
     };
     let to_peak = (!at_peak && !is_listing).then(|| To::Step(scene.space.peak_point()));
     let rows = if at_peak { RowScope::Peak } else { RowScope::Step };
-    readout(ui, context, theme, live, (&remark, to_peak), To::Rows(rows));
+    readout(ui, context, live, (&remark, to_peak), To::Rows(rows));
     rule(ui, theme);
     let Some(data) = data else { return };
-    let around = context.around_step();
-    let hole = around.as_ref().and_then(|around| around.largest_hole);
+    let related = context.related_to_step();
+    let hole = related.as_ref().and_then(|related| related.largest_hole);
     let largest_hole = hole.filter(|_| !is_listing && data.map.height > data.map.heap_base);
     if let Some((_, hole)) = largest_hole {
-        links::fact(ui, context, theme, "Largest hole in the heap", &context.short(hole), To::View("heatmap"));
+        links::fact(ui, context, "Largest hole in the heap", &context.short(hole), To::View("heatmap"));
     }
     if at_peak {
         let padding = context.short(scene.space.padding_at_peak);
-        links::fact(ui, context, theme, "Padding", &padding, To::View("padding"));
+        links::fact(ui, context, "Padding", &padding, To::View("padding"));
         // What a message counts beyond its list may be anything.
         let rest = if is_listing { "Not listed" } else { "Fragmentation" };
         let lost = context.short(scene.space.fragmentation());
-        links::fact(ui, context, theme, rest, &lost, To::View(if is_listing { "failure" } else { "heatmap" }));
+        links::fact(ui, context, rest, &lost, To::View(if is_listing { "failure" } else { "heatmap" }));
     }
     ui.add_space(6.0);
     let shown = ROWS * 2;
@@ -71,8 +75,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
         let at_peak = &scene.space.at_peak;
         (at_peak.len(), at_peak.iter().take(shown).map(|&b| (b, scene.program.buffers.size_of(b))).collect())
     } else {
-        let Some(around) = &around else { return };
-        (around.live, around.largest.iter().take(shown).map(|item| (item.buffer, Bytes(item.size))).collect())
+        let Some(related) = &related else { return };
+        (related.live, related.largest.iter().take(shown).map(|item| (item.buffer, Bytes(item.size))).collect())
     };
     ui.horizontal(|ui| {
         title(
@@ -88,16 +92,16 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
         );
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if link(ui, &format!("all {}", thousands(count as u64)), theme).clicked() {
-                context.shared.rows = if at_peak { RowScope::Peak } else { RowScope::Step };
+                context.shared.list_rows(if at_peak { RowScope::Peak } else { RowScope::Step });
                 context.go("buffers");
             }
         });
     });
     for (buffer, bytes) in rows {
-        let name = scope::name_of(scene.program, buffer);
+        let name = lookup::buffer_name(scene.program, buffer);
         // Some traces leave the names out.
         let name =
             if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };
-        buffer_row(ui, context, theme, scene, buffer, &name, bytes);
+        buffer_row(ui, context, scene, buffer, &name, bytes);
     }
 }

@@ -4,7 +4,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::section;
 use crate::model::{Bytes, Failure, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::legend;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
@@ -14,7 +14,8 @@ const USED: Slot = Slot::Activation;
 const MAP: f32 = 34.0;
 const BIN: f32 = 20.0;
 
-pub fn show(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, failure: &Failure, raster: &mut CachedRaster) {
+pub fn show(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure, raster: &mut CachedRaster) {
+    let theme = context.theme;
     if let Some(map) = failure.text("map") {
         ui.horizontal(|ui| {
             section(ui, theme, "The pool by address", "each cell is a hundredth of it");
@@ -42,7 +43,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, failure: &Fai
         });
         ui.add_space(12.0);
     } else if !failure.chunks.is_empty() {
-        chunks(ui, context, theme, failure, raster);
+        chunks(ui, context, failure, raster);
     }
     bins(ui, theme, failure);
 }
@@ -87,7 +88,8 @@ fn strip(
     });
 }
 
-fn chunks(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, failure: &Failure, raster: &mut CachedRaster) {
+fn chunks(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure, raster: &mut CachedRaster) {
+    let theme = context.theme;
     let mut starts = Vec::with_capacity(failure.chunks.len());
     let mut total = 0u64;
     for chunk in &failure.chunks {

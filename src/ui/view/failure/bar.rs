@@ -4,13 +4,13 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use super::section;
 use crate::analysis::failure::Explanation;
-use crate::model::{Bytes, Failure, FailureValue, UnitSystem, percent};
-use crate::ui::session::ViewContext;
-use crate::ui::widget::axis::{Span, byte_ticks};
+use crate::model::{Bytes, Failure, FailureValue, percent};
+use crate::ui::chart::{self, Span, Window};
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{hairline, legend, paint_cut, vline};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::raster::{CachedRaster, Hatch};
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{Slot, size};
 
 const HEIGHT: f32 = 40.0;
 
@@ -32,11 +32,11 @@ fn slot(part: &str) -> Option<Slot> {
 pub fn show(
     ui: &mut Ui,
     context: &ViewContext<'_>,
-    theme: &Theme,
     failure: &Failure,
     explained: &Explanation,
     hatch: &mut CachedRaster,
 ) {
+    let theme = context.theme;
     if explained.parts.is_empty() {
         return;
     }
@@ -63,23 +63,9 @@ pub fn show(
     let (outer, response) =
         ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0 + HEIGHT + 28.0 + asked_room), Sense::hover());
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("{} by part", explained.memory)));
-    let at = |bytes: f64| outer.left() + (x.share(bytes) * f64::from(outer.width())) as f32;
-    let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    for tick in byte_ticks(x, 7, base) {
-        let place = at(tick);
-        let align = if tick == 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
-        if place < outer.right() - 24.0 {
-            let words = context.options.units.capacity(Bytes(tick as u64));
-            ui.painter().text(
-                Pos2::new(place, outer.top()),
-                align,
-                words,
-                Weight::Regular.at(size::SMALL),
-                theme.text2,
-            );
-        }
-        ui.painter().vline(place.round(), outer.top() + 14.0..=outer.top() + 18.0, Stroke::new(1.0, theme.line2));
-    }
+    let window = Window::strip(outer, x);
+    let at = |bytes: f64| window.x_of(bytes);
+    chart::bytes_above(ui, theme, &window, outer.top(), context.options.units);
     let row = Rect::from_min_max(
         Pos2::new(outer.left(), outer.top() + 18.0),
         Pos2::new(outer.right(), outer.top() + 18.0 + HEIGHT),
@@ -92,7 +78,7 @@ pub fn show(
             Pos2::new(at(offset + part.bytes.0 as f64), row.bottom()),
         );
         offset += part.bytes.0 as f64;
-        segment(ui, context, theme, rect, part.name, part.bytes, sum);
+        segment(ui, context, rect, part.name, part.bytes, sum);
     }
     if let Some(requested) = requested {
         let top = row.bottom() + 6.0;
@@ -117,7 +103,7 @@ pub fn show(
     if let Some(capacity) = capacity {
         let place = limit_at.unwrap_or(capacity);
         let sum = if requested.is_some() { Bytes(sum.0.min(place.0)) } else { sum };
-        limit(ui, context, theme, explained, &Limit { capacity, place, sum, outer, row }, &at, hatch);
+        limit(ui, context, explained, &Limit { capacity, place, sum, outer, row }, &at, hatch);
     }
 }
 
@@ -133,12 +119,12 @@ struct Limit {
 fn limit(
     ui: &mut Ui,
     context: &ViewContext<'_>,
-    theme: &Theme,
     explained: &Explanation,
     limit: &Limit,
     at: &dyn Fn(f64) -> f32,
     hatch: &mut CachedRaster,
 ) {
+    let theme = context.theme;
     let (outer, row) = (limit.outer, limit.row);
     let place = at(limit.place.0 as f64).round();
     let y = outer.bottom() - 8.0;
@@ -176,7 +162,8 @@ fn limit(
     ui.painter().rect_filled(line, 0.0, theme.over);
 }
 
-fn segment(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, rect: Rect, name: &str, bytes: Bytes, sum: Bytes) {
+fn segment(ui: &mut Ui, context: &ViewContext<'_>, rect: Rect, name: &str, bytes: Bytes, sum: Bytes) {
+    let theme = context.theme;
     let gap = if rect.width() > 3.0 { 1.0 } else { 0.0 };
     let fill = Rect::from_min_max(rect.min, Pos2::new(rect.right() - gap, rect.bottom()));
     let slot = slot(name);
@@ -218,7 +205,8 @@ fn capital(words: &str) -> String {
 }
 
 /// Every size of the message, in the words of its keys.
-pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, failure: &Failure) {
+pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure) {
+    let theme = context.theme;
     let sizes: Vec<(String, Bytes, bool)> = failure
         .fields
         .iter()

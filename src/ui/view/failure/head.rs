@@ -6,12 +6,13 @@ use egui::{Rect, Ui, Vec2};
 
 use crate::analysis::failure::{Cause, Explanation};
 use crate::model::{Failure, error_page};
-use crate::ui::session::{Action, ViewContext};
+use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::link;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Failure, explained: &Explanation) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure, explained: &Explanation) {
+    let theme = context.theme;
     let color = if failure.is_error { theme.danger } else { theme.warn };
     let left = ui.cursor().min;
     let block = ui.horizontal(|ui| {
@@ -42,14 +43,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: 
                 ui.label(text(format!("{}.", failure.kind.title()), size::LEAD, Weight::Medium, theme.text));
             }
             ui.add_space(2.0);
-            place(ui, context, theme, failure);
+            place(ui, context, failure);
         });
     });
     let bar = Rect::from_min_size(left, Vec2::new(3.0, block.response.rect.height()));
     ui.painter().rect_filled(bar, 0.0, color);
 }
 
-fn place(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Failure) {
+fn place(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
+    let theme = context.theme;
     ui.horizontal_wrapped(|ui| {
         let mut words = failure.kind.title().to_owned();
         if !failure.source.is_empty() {

@@ -2,15 +2,16 @@
 
 use egui::{Sense, Ui, Vec2};
 
-use super::super::menu::{self, Thing};
 use super::section;
 use crate::analysis::failure::Explanation;
 use crate::model::{Bytes, Failure, UnitSystem, percent, thousands};
-use crate::ui::session::{RowScope, ViewContext};
+use crate::ui::part::ViewContext;
+use crate::ui::part::menu::{self, Thing};
+use crate::ui::session::RowScope;
 use crate::ui::widget::controls::link;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::{Slot, Theme, size, space};
+use crate::ui::widget::theme::{Slot, size, space};
 
 /// Rows that are shown at once; the table scrolls.
 const ROWS: usize = 14;
@@ -18,11 +19,11 @@ const ROWS: usize = 14;
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     failure: &Failure,
     explained: &Explanation,
     state: &mut TableState,
 ) {
+    let theme = context.theme;
     let groups = &explained.groups;
     if groups.is_empty() {
         return;
@@ -34,7 +35,7 @@ pub fn show(
         let has_buffers = !failure.allocations.is_empty() || !failure.peak_buffers.is_empty();
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if has_buffers && context.scene().is_some() && link(ui, "open Buffers", theme).clicked() {
-                context.shared.rows = RowScope::Peak;
+                context.shared.list_rows(RowScope::Peak);
                 context.go("buffers");
             }
         });

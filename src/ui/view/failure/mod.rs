@@ -13,7 +13,8 @@ use egui::{Sense, Ui, Vec2};
 use crate::advisor::remedies::{Remedies, remedies};
 use crate::analysis::failure::{Explanation, explain};
 use crate::model::{Failure, NoteCode};
-use crate::ui::session::{Document, ViewContext};
+use crate::ui::part::{View, ViewContext};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{button, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
@@ -33,8 +34,11 @@ struct State {
     over: CachedRaster,
 }
 
+/// The view.
+pub const VIEW: View = View { applies, ..View::new("failure", "Failure", show) };
+
 /// Whether there is a message, or a text that was searched for one.
-pub fn has(document: &Document) -> bool {
+fn applies(document: &Document) -> bool {
     let profile = &document.profile;
     // A text in which nothing was found is an answer too; whatever else was read has views of its own.
     let is_text = profile.programs.is_empty() && profile.tiles.is_none() && profile.facts.is_empty();
@@ -43,12 +47,12 @@ pub fn has(document: &Document) -> bool {
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     let document = context.document.clone();
     let failures = &document.profile.failures;
     if failures.is_empty() {
-        return nothing(ui, context, &theme);
+        return nothing(ui, context);
     }
     let mut state = context.locals.take::<State>();
     state.chosen = state.chosen.min(failures.len() - 1);
@@ -71,19 +75,19 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
                 ui.set_width(ui.available_width());
                 if failures.len() > 1 {
-                    choose(ui, failures, &mut state.chosen, &theme);
+                    choose(ui, failures, &mut state.chosen, theme);
                     ui.add_space(12.0);
                 }
-                head::show(ui, context, &theme, failure, explained);
+                head::show(ui, context, failure, explained);
                 ui.add_space(16.0);
-                bar::show(ui, context, &theme, failure, explained, &mut state.over);
-                bar::sizes(ui, context, &theme, failure);
+                bar::show(ui, context, failure, explained, &mut state.over);
+                bar::sizes(ui, context, failure);
                 ui.add_space(16.0);
-                listing::show(ui, context, &theme, failure, explained, &mut state.table);
-                allocator::show(ui, context, &theme, failure, &mut state.map);
-                words::learn(ui, context, &theme, &remedies.learn);
-                words::change(ui, &theme, failure, &remedies.change);
-                words::printed(ui, context, &theme, failure);
+                listing::show(ui, context, failure, explained, &mut state.table);
+                allocator::show(ui, context, failure, &mut state.map);
+                words::learn(ui, context, &remedies.learn);
+                words::change(ui, theme, failure, &remedies.change);
+                words::printed(ui, context, failure);
             });
         },
     );
@@ -128,7 +132,8 @@ fn section(ui: &mut Ui, theme: &Theme, title: &str, remark: &str) {
 }
 
 /// A text without a message is an answer too.
-fn nothing(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
+fn nothing(ui: &mut Ui, context: &ViewContext<'_>) {
+    let theme = context.theme;
     egui::Frame::new().inner_margin(24).show(ui, |ui| {
         ui.horizontal(|ui| {
             let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 36.0), Sense::hover());

@@ -8,13 +8,14 @@ use super::section;
 use crate::advisor::ChangesResults;
 use crate::advisor::remedies::{NextStep, Remedy};
 use crate::model::Failure;
-use crate::ui::session::{Action, ViewContext};
+use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{button, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
 
 /// A box with words to copy.
-fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, words: &str) {
+fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str) {
+    let theme = context.theme;
     Frame::new().fill(theme.inset).corner_radius(space::RADIUS).inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
         ui.horizontal(|ui| {
             let room = (ui.available_width() - 70.0).max(120.0);
@@ -36,7 +37,8 @@ fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, words: &s
 }
 
 /// The steps that tell more.
-pub fn learn(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, steps: &[NextStep]) {
+pub fn learn(ui: &mut Ui, context: &mut ViewContext<'_>, steps: &[NextStep]) {
+    let theme = context.theme;
     if steps.is_empty() {
         return;
     }
@@ -44,7 +46,7 @@ pub fn learn(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, steps: &
     for step in steps {
         ui.add(egui::Label::new(text(format!("{}.", step.text), size::BODY, Weight::Regular, theme.text)).wrap());
         if let Some(command) = &step.command {
-            copyable(ui, context, theme, command);
+            copyable(ui, context, command);
         }
         if let Some(path) = step.open.as_deref().and_then(|path| existing(context, path))
             && button(ui, &format!("Open {}", path.display()), "", false, theme).clicked()
@@ -93,8 +95,9 @@ pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, remedies: &[Remedy]
 }
 
 /// The sentence as it stands in the text.
-pub fn printed(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, failure: &Failure) {
+pub fn printed(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
+    let theme = context.theme;
     rule(ui, theme);
     section(ui, theme, "As printed", &format!("byte {}", crate::model::thousands(failure.offset)));
-    copyable(ui, context, theme, &failure.message);
+    copyable(ui, context, &failure.message);
 }

@@ -5,9 +5,8 @@ use egui::{Rect, Ui};
 use super::metric::{Metric, age_share};
 use super::picture::{BARS, Shown};
 use crate::model::{Bytes, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::heat_legend::HeatLegend;
-use crate::ui::widget::theme::Theme;
 
 /// Share of the scale below the capacity, where something is over it.
 const BELOW: f32 = 0.86;
@@ -47,7 +46,8 @@ impl Totals {
     }
 }
 
-pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, metric: Metric, totals: &Totals, rect: Rect) {
+pub fn show(ui: &Ui, context: &ViewContext<'_>, metric: Metric, totals: &Totals, rect: Rect) {
+    let theme = context.theme;
     let capacity = totals.capacity.filter(|_| metric.shows_over());
     let limit = capacity.map(|bytes| context.options.units.capacity(Bytes(bytes)));
     let has_end = totals.over > 0 || limit.is_some();

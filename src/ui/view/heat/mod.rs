@@ -12,18 +12,27 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
-use crate::model::{Bytes, percent};
-use crate::ui::session::ViewContext;
+use crate::model::{Bytes, MemorySpace, percent};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, empty, menu};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, segmented};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 use crate::ui::widget::{heat_legend, heat_map};
 use legend::Totals;
 use metric::Metric;
 use panel::Panel;
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+/// The view.
+pub const VIEW: View = View {
+    applies: Document::has_times,
+    find: Find::Dim,
+    shows_buffers: true,
+    keys: KEYS,
+    ..View::new("heatmap", "Heat map", show)
+};
+
+const KEYS: &[KeyHelp] = &[
     ("wheel, W S, drag, A D", "Heat map: zoom at the pointer, move"),
     ("Alt wheel", "Heat map: zoom the addresses"),
     ("click", "Heat map: pin the step, select the buffer"),
@@ -43,26 +52,25 @@ struct State {
     of: (usize, usize),
     metric: Metric,
     /// The space that fills the room; none for all of them.
-    zoom: Option<i64>,
-    panels: HashMap<i64, panel::State>,
+    zoom: Option<MemorySpace>,
+    panels: HashMap<MemorySpace, panel::State>,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() {
-        return super::empty::without_memory(ui, context, &theme);
+        return empty::without_memory(ui, context);
     }
     let mut state = context.locals.take::<State>();
     let of = (Arc::as_ptr(context.document) as usize, context.shared.program);
     if state.of != of {
         state = State { of, metric: state.metric, ..State::default() };
     }
-    draw(ui, context, &theme, &mut state);
+    draw(ui, context, &mut state);
     context.locals.put(state);
 }
 
 /// The spaces that have panels: colour and name, by colour.
-fn spaces(context: &ViewContext<'_>) -> Vec<(i64, String)> {
+fn spaces(context: &ViewContext<'_>) -> Vec<(MemorySpace, String)> {
     let Some((_, analysis)) = context.document.program(context.shared.program) else { return Vec::new() };
     let mut spaces: Vec<_> = analysis.spaces.iter().filter(|space| space.xprof.allocated.0 > 0).collect();
     spaces.sort_by_key(|space| std::cmp::Reverse(space.xprof.allocated));
@@ -71,14 +79,16 @@ fn spaces(context: &ViewContext<'_>) -> Vec<(i64, String)> {
     spaces.into_iter().map(|space| (space.color, space.name.clone())).collect()
 }
 
-fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     let full = ui.max_rect();
     let all = spaces(context);
     let tools_rect = Rect::from_min_size(full.min + Vec2::new(16.0, 9.0), Vec2::new(full.width() - 32.0, 26.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools_rect).id_salt("heat tools"));
-    let wants_all = tools(&mut child, context, theme, state, all.len());
+    let wants_all = tools(&mut child, context, state, all.len());
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
-    let shown: Vec<&(i64, String)> = match state.zoom.and_then(|zoom| all.iter().find(|space| space.0 == zoom)) {
+    let shown: Vec<&(MemorySpace, String)> = match state.zoom.and_then(|zoom| all.iter().find(|space| space.0 == zoom))
+    {
         Some(space) => vec![space],
         None => all.iter().collect(),
     };
@@ -119,7 +129,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
             is_only: shown.len() == 1,
             has_keys: keys == Some(color),
         };
-        let outcome = panel.show(ui, context, theme, state.panels.entry(color).or_default(), wants_all);
+        let outcome = panel.show(ui, context, state.panels.entry(color).or_default(), wants_all);
         if let Some(shown) = &outcome.shown {
             totals.add(shown, panel::capacity(context, color), data.map.points);
         }
@@ -130,9 +140,9 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         aimed = aimed.or(outcome.aimed);
     }
     if let Some((buffer, place)) = aimed {
-        super::menu::aim(context, buffer, place);
+        menu::aim(context, buffer, place);
     }
-    super::menu::show(ui, context, room, under.filter(|_| context.shared.hovered == under));
+    menu::show(ui, context, room, under.filter(|_| context.shared.hovered == under));
     if let Some(color) = zoom {
         state.zoom = if state.zoom.is_none() && all.len() > 1 { Some(color) } else { None };
         if state.zoom.is_some() {
@@ -140,11 +150,12 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
         }
     }
     let rect = Rect::from_min_max(Pos2::new(room.left(), room.bottom() + 8.0), full.max - Vec2::new(16.0, 8.0));
-    legend::show(ui, context, theme, state.metric, &totals, rect);
+    legend::show(ui, context, state.metric, &totals, rect);
 }
 
 /// Returns whether all of everything is asked for.
-fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, spaces: usize) -> bool {
+fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, spaces: usize) -> bool {
+    let theme = context.theme;
     let mut all = false;
     ui.horizontal(|ui| {
         let words: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
@@ -163,8 +174,8 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut 
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if controls::button(ui, "Peak", "P", false, theme).clicked() {
-                context.shared.step = None;
-                context.shared.selected = None;
+                context.shared.choose_step(None);
+                context.shared.select(None);
             }
             all = controls::button(ui, "All", "0", false, theme).clicked();
         });

@@ -8,24 +8,15 @@ use super::by_keys;
 use super::metric::Metric;
 use super::picture::{Picture, Shown};
 use crate::analysis::heat::HeatGrid;
-use crate::analysis::map::{MapBox, MemoryMap};
-use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::{Job, LaterRaster, Lit, SpaceData, ViewContext, Window};
-use crate::ui::widget::axis::{Span, byte_ticks, decimal_ticks};
-use crate::ui::widget::controls::{self, paint_cut};
+use crate::analysis::map::MapBox;
+use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
+use crate::ui::chart::{self, Cursor, Reach, Span, Window, XAxis, YAxis};
+use crate::ui::part::ViewContext;
+use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::heat_map;
 use crate::ui::widget::theme::{Theme, size};
-use crate::ui::widget::{keys, pan};
-
-/// Room for the addresses, left of the cells.
-const GUTTER: f32 = 62.0;
-
-/// Room for the steps, under the cells.
-const AXIS: f32 = 20.0;
-
-/// Fewest points that fill the width.
-const LEAST: f64 = 4.0;
+use crate::ui::widget::{heat_map, keys};
+use crate::ui::work::{DeferredPicture, Job, Lit, Sheet, SpaceData};
 
 /// More buffers than this are drawn on a worker.
 const AT_ONCE: usize = 3000;
@@ -37,7 +28,7 @@ pub struct State {
     pub addresses: Option<Span>,
     /// The place that the arrows are at.
     at: Option<by_keys::At>,
-    picture: LaterRaster<Arc<Shown>>,
+    picture: DeferredPicture<Arc<Shown>>,
     at_step: Option<(u32, Job<AtStep>)>,
 }
 
@@ -50,7 +41,7 @@ struct AtStep {
 
 /// A memory space and its place.
 pub struct Panel<'a> {
-    pub color: i64,
+    pub color: MemorySpace,
     pub name: &'a str,
     pub data: &'a Arc<SpaceData>,
     pub metric: Metric,
@@ -76,50 +67,38 @@ pub struct Outcome {
 }
 
 /// Bytes of the space: those chosen in the window, else the document's.
-pub fn capacity(context: &ViewContext<'_>, color: i64) -> Option<u64> {
+pub fn capacity(context: &ViewContext<'_>, color: MemorySpace) -> Option<u64> {
     let chosen = context.shared.capacity.get(&color).map(|capacity| capacity.bytes.0);
     let space = || context.document.program(context.shared.program)?.1.space(color);
     chosen.or_else(|| space()?.capacity.as_ref().map(|capacity| capacity.bytes.0))
 }
 
-/// All addresses, with the capacity in view unless it is far above what is used.
-fn whole_addresses(map: &MemoryMap, capacity: Option<u64>) -> Span {
-    let limit = capacity.unwrap_or(0);
-    let top = if limit > map.height.saturating_mul(2) { map.height } else { map.height.max(limit) };
-    Span::new(0.0, (top as f64).max(1.0) * 1.03)
-}
-
 impl Panel<'_> {
-    pub fn show(
-        &self,
-        ui: &mut Ui,
-        context: &mut ViewContext<'_>,
-        theme: &Theme,
-        state: &mut State,
-        wants_all: bool,
-    ) -> Outcome {
+    pub fn show(&self, ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, wants_all: bool) -> Outcome {
+        let theme = context.theme;
         let mut outcome = Outcome::default();
         let map = &self.data.map;
+        let capacity = capacity(context, self.color);
+        let addresses = Reach::addresses(map.height, capacity);
+        let limit = capacity.filter(|&limit| limit as f64 <= addresses.whole.hi);
         let plot = Rect::from_min_max(
-            Pos2::new(self.rect.left() + GUTTER, self.rect.top()),
-            Pos2::new(self.rect.right(), self.rect.bottom() - AXIS),
+            Pos2::new(self.rect.left() + chart::LEFT, self.rect.top()),
+            Pos2::new(self.rect.right() - chart::RIGHT, self.rect.bottom() - chart::BELOW),
         );
-        outcome.zoom = self.title(ui, context, theme, state);
+        outcome.zoom = self.title(ui, context, state);
         if plot.width() < 30.0 || plot.height() < 20.0 {
             return outcome;
         }
-        let capacity = capacity(context, self.color);
-        let whole = Span::new(0.0, f64::from(map.points.max(1)));
-        let whole_y = whole_addresses(map, capacity);
-        let mut x = context.shared.range.map_or(whole, |(lo, hi)| Span::new(lo, hi).kept_in(whole));
-        let mut y = state.addresses.map_or(whole_y, |span| span.kept_in(whole_y));
+        let steps = Reach::steps(map.points);
+        let mut x = steps.visible(context.shared.range.map(|(lo, hi)| Span::new(lo, hi)));
+        let mut y = addresses.visible(state.addresses);
         let response = ui.interact(plot, ui.scope_id().with(("heat", self.color)), Sense::click_and_drag());
         let before = x;
-        self.take_input(ui, context, plot, &response, (&mut x, whole), (&mut y, whole_y), wants_all);
+        self.take_input(ui, context, &response, (&mut x, steps), (&mut y, addresses), wants_all);
         if x != before {
-            context.shared.range = (x != whole).then_some((x.lo, x.hi));
+            context.shared.zoom_to(steps.chosen(x).map(|span| (span.lo, span.hi)));
         }
-        state.addresses = (y != whole_y).then_some(y);
+        state.addresses = addresses.chosen(y);
         let window = Window { rect: plot, x, y };
         let picture = Picture {
             document: Arc::clone(context.document),
@@ -141,11 +120,13 @@ impl Panel<'_> {
         );
         let at_once = map.boxes.len() <= AT_ONCE;
         let draw = move |raster: &mut _| picture.paint(raster);
-        let shown = state.picture.show(ui, context.work, window, "heat map", key, theme.panel, at_once, draw);
+        let sheet = Sheet { window, name: "heat map", ground: theme.panel, at_once };
+        let shown = state.picture.show(ui, context.work, sheet, key, draw);
         outcome.shown = shown.cloned();
-        let view = View { theme, plot, x, y };
-        view.axes(ui, context, map.axis.unit());
-        view.capacity_line(ui, context, capacity);
+        let view = View { theme, window };
+        YAxis::Bytes(context.options.units).draw(ui, theme, &window);
+        XAxis::Steps(map.axis.unit()).draw(ui, theme, &window, plot.bottom());
+        chart::limit(ui, theme, &window, limit, context.options.units);
         view.steps(ui, context);
         self.selection(ui, context, &view);
         let mut spoken = self.spoken(context, outcome.shown.as_deref());
@@ -155,7 +136,7 @@ impl Panel<'_> {
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
         if response.double_clicked() {
             if self.is_only {
-                context.shared.range = None;
+                context.shared.zoom_to(None);
                 state.addresses = None;
             } else {
                 outcome.zoom = true;
@@ -167,7 +148,8 @@ impl Panel<'_> {
     }
 
     /// The name, and what is in use at the chosen step. Returns whether the name was clicked.
-    fn title(&self, ui: &Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut State) -> bool {
+    fn title(&self, ui: &Ui, context: &ViewContext<'_>, state: &mut State) -> bool {
+        let theme = context.theme;
         let step = context.step().min(self.data.map.points.saturating_sub(1));
         if state.at_step.as_ref().is_none_or(|(of, _)| *of != step) {
             let data = Arc::clone(self.data);
@@ -204,48 +186,39 @@ impl Panel<'_> {
     }
 
     /// Wheel, drag and keys, as in the timeline.
-    #[expect(clippy::too_many_arguments, reason = "both axes with all there is of them")]
     fn take_input(
         &self,
         ui: &Ui,
         context: &mut ViewContext<'_>,
-        plot: Rect,
         response: &egui::Response,
-        (x, whole): (&mut Span, Span),
-        (y, whole_y): (&mut Span, Span),
+        (x, steps): (&mut Span, Reach),
+        (y, addresses): (&mut Span, Reach),
         wants_all: bool,
     ) {
-        let (pointer, alt, scroll) =
-            ui.input(|input| (input.pointer.hover_pos(), input.modifiers.alt, input.smooth_scroll_delta().y));
-        let over = pointer.filter(|_| ui.rect_contains_pointer(plot));
-        if let Some(at) = over {
-            if alt && scroll != 0.0 {
-                let address = y.at(f64::from((plot.bottom() - at.y) / plot.height()));
-                *y = y.zoomed(address, f64::from((-scroll / 240.0).exp2()), whole_y, whole_y.len() * 1e-7);
-            }
-            pan::wheel(ui, plot, x, whole, LEAST);
+        let plot = response.rect;
+        if ui.rect_contains_pointer(plot) {
+            addresses.alt_wheel(ui, plot, y);
+            steps.wheel(ui, plot, x);
         }
         if response.dragged() {
             let delta = response.drag_delta();
-            pan::drag(plot, x, whole, delta.x);
-            *y = y.moved(f64::from(delta.y / plot.height()) * y.len(), whole_y);
+            steps.drag(plot, x, delta.x);
+            addresses.drag_up(plot, y, delta.y);
         }
         let mut all = wants_all;
         if self.has_keys && keys::are_free(ui.ctx()) {
-            let step = (f64::from(context.step()) + 0.5).max(x.lo).min(x.hi);
-            let around = over.map_or(step, |at| x.at(f64::from((at.x - plot.left()) / plot.width())));
-            all |= pan::keys(ui, x, whole, LEAST, around);
-            context.step_by(keys::steps(ui), self.data.map.points);
+            all |= steps.keys(ui, plot, x, f64::from(context.step()) + 0.5);
+            context.step_by(chart::steps(ui), self.data.map.points);
             let fits = ui.input(|input| !input.modifiers.any() && input.key_pressed(egui::Key::F));
             if let Some(item) = self.selected(context).filter(|_| fits) {
-                *x = Span::around(f64::from(item.start), f64::from(item.end) + 1.0, 0.25, whole, 8.0);
+                *x = Span::around(f64::from(item.start), f64::from(item.end) + 1.0, 0.25, steps.whole, 8.0);
                 let end = item.address.saturating_add(item.size) as f64;
-                *y = Span::around(item.address as f64, end, 1.0, whole_y, whole_y.len() * 1e-6);
+                *y = Span::around(item.address as f64, end, 1.0, addresses.whole, addresses.whole.len() * 1e-6);
             }
         }
         if all {
-            *x = whole;
-            *y = whole_y;
+            *x = steps.whole;
+            *y = addresses.whole;
         }
     }
 
@@ -257,7 +230,7 @@ impl Panel<'_> {
 
     fn selection(&self, ui: &Ui, context: &ViewContext<'_>, view: &View<'_>) {
         let Some(item) = self.selected(context) else { return };
-        let painter = ui.painter().with_clip_rect(view.plot.intersect(ui.clip_rect()));
+        let painter = ui.painter().with_clip_rect(view.window.rect.intersect(ui.clip_rect()));
         let rect = view.rect_of(&item).expand(1.0);
         painter.rect_stroke(rect.expand(2.5), 0.0, Stroke::new(2.0, view.theme.halo), StrokeKind::Outside);
         painter.rect_stroke(rect, 0.0, Stroke::new(2.5, view.theme.ink), StrokeKind::Outside);
@@ -294,12 +267,12 @@ impl Panel<'_> {
         let buffer = largest.map(|item| item.buffer);
         if keyed.enter {
             context.shared.choose(context.shared.program, self.color);
-            context.shared.step = Some(stands);
-            context.shared.selected = buffer;
+            context.shared.choose_step(stands);
+            context.shared.select(buffer);
         }
-        context.shared.cursor = Some(stands);
+        context.shared.hover_step(stands);
         if context.shared.color == self.color {
-            context.shared.hovered = buffer;
+            context.shared.hover(buffer);
         }
         let units = context.options.units;
         let cell = grid.cell(keyed.column, keyed.row);
@@ -316,7 +289,7 @@ impl Panel<'_> {
             *spoken = format!("{spoken}; {} {}", program.buffer_name(item.buffer), units.short(Bytes(item.size)));
         }
         let place = view.frame((from, to), (low, high));
-        let painter = ui.painter().with_clip_rect(view.plot.intersect(ui.clip_rect()));
+        let painter = ui.painter().with_clip_rect(view.window.rect.intersect(ui.clip_rect()));
         keys::ring_at(&painter, place.expand(3.0), view.theme);
         Some((buffer, place))
     }
@@ -330,9 +303,9 @@ impl Panel<'_> {
         response: egui::Response,
         at: Pos2,
     ) -> Option<BufferId> {
-        let point = view.point_at(at.x, self.data.map.points);
-        context.shared.cursor = Some(point);
-        let address = view.y.at(f64::from((view.plot.bottom() - at.y) / view.plot.height())).max(0.0) as u64;
+        let point = view.window.step_at(at.x, self.data.map.points);
+        context.shared.hover_step(point);
+        let address = view.window.at(at).1.max(0.0) as u64;
         let (column, row) = grid.place_of(point, address)?;
         let cell = grid.cell(column, row);
         let (low, high) = grid.addresses_of(row);
@@ -342,20 +315,20 @@ impl Panel<'_> {
         if response.clicked_by(egui::PointerButton::Primary) {
             // Another space than the chosen one becomes the one that every view shows.
             context.shared.choose(context.shared.program, self.color);
-            context.shared.step = Some(stands);
-            context.shared.selected = largest.map(|item| item.buffer);
+            context.shared.choose_step(stands);
+            context.shared.select(largest.map(|item| item.buffer));
         }
         if response.secondary_clicked() {
             context.shared.choose(context.shared.program, self.color);
         }
         let under = largest.map(|item| item.buffer);
         if context.shared.color == self.color {
-            context.shared.hovered = under;
+            context.shared.hover(under);
         }
         if response.dragged() {
             return under;
         }
-        let painter = ui.painter().with_clip_rect(view.plot.intersect(ui.clip_rect()));
+        let painter = ui.painter().with_clip_rect(view.window.rect.intersect(ui.clip_rect()));
         let frame = view.frame((from, to), (low, high));
         painter.rect_stroke(frame, 0.0, Stroke::new(1.5, view.theme.ink), StrokeKind::Outside);
         let (theme, units) = (view.theme, context.options.units);
@@ -393,104 +366,27 @@ impl Panel<'_> {
 /// Where things are in this frame.
 struct View<'a> {
     theme: &'a Theme,
-    plot: Rect,
-    x: Span,
-    y: Span,
+    window: Window,
 }
 
 impl View<'_> {
-    fn x_of(&self, point: f64) -> f32 {
-        self.plot.left() + (self.x.share(point) * f64::from(self.plot.width())) as f32
-    }
-
-    fn y_of(&self, address: f64) -> f32 {
-        self.plot.bottom() - (self.y.share(address) * f64::from(self.plot.height())) as f32
-    }
-
-    fn point_at(&self, x: f32, points: u32) -> u32 {
-        let point = self.x.at(f64::from((x - self.plot.left()) / self.plot.width()));
-        (point.floor().max(0.0) as u32).min(points.saturating_sub(1))
-    }
-
     /// The place of a cell: points from and to, addresses from and to.
     fn frame(&self, points: (u32, u32), addresses: (u64, u64)) -> Rect {
-        Rect::from_min_max(
-            Pos2::new(self.x_of(f64::from(points.0)), self.y_of(addresses.1 as f64)),
-            Pos2::new(self.x_of(f64::from(points.1)), self.y_of(addresses.0 as f64)),
-        )
+        self.window.rect_of((f64::from(points.0), f64::from(points.1)), (addresses.0 as f64, addresses.1 as f64))
     }
 
     fn rect_of(&self, item: &MapBox) -> Rect {
-        let end = item.address.saturating_add(item.size) as f64;
-        Rect::from_min_max(
-            Pos2::new(self.x_of(f64::from(item.start)), self.y_of(end)),
-            Pos2::new(self.x_of(f64::from(item.end) + 1.0), self.y_of(item.address as f64)),
-        )
-    }
-
-    fn axes(&self, ui: &Ui, context: &ViewContext<'_>, unit: &str) {
-        let (theme, plot) = (self.theme, self.plot);
-        let small = Weight::Regular.at(size::SMALL);
-        let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
-        for tick in byte_ticks(self.y, (plot.height() / 56.0) as usize + 1, base) {
-            let at = self.y_of(tick);
-            if at > plot.top() + 4.0 {
-                let words = context.options.units.capacity(Bytes(tick as u64));
-                ui.painter().text(
-                    Pos2::new(plot.left() - 8.0, at),
-                    Align2::RIGHT_CENTER,
-                    words,
-                    small.clone(),
-                    theme.text2,
-                );
-            }
-        }
-        let y = plot.bottom() + 3.0;
-        for tick in decimal_ticks(self.x, (plot.width() / 90.0) as usize) {
-            let x = self.x_of(tick + 0.5);
-            if plot.x_range().contains(x) && x < plot.right() - 10.0 {
-                ui.painter().text(
-                    Pos2::new(x, y),
-                    Align2::CENTER_TOP,
-                    thousands(tick as u64),
-                    small.clone(),
-                    theme.text2,
-                );
-            }
-        }
-        ui.painter().text(Pos2::new(plot.left() - 8.0, y), Align2::RIGHT_TOP, unit, small, theme.text3);
-        controls::hairline(ui, Rect::from_min_max(plot.min, Pos2::new(plot.right(), plot.bottom() + 1.0)), theme.line2);
-    }
-
-    /// The capacity across the addresses.
-    fn capacity_line(&self, ui: &Ui, context: &ViewContext<'_>, capacity: Option<u64>) {
-        let Some(limit) = capacity.filter(|&limit| (self.y.lo..=self.y.hi).contains(&(limit as f64))) else { return };
-        let at = self.y_of(limit as f64).round();
-        ui.painter().hline(self.plot.x_range(), at, Stroke::new(2.0, self.theme.over));
-        let words = format!("capacity {}", context.options.units.capacity(Bytes(limit)));
-        let galley = ui.painter().layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), self.theme.danger);
-        let place = Rect::from_min_size(Pos2::new(self.plot.left() + 8.0, at - galley.size().y - 3.0), galley.size());
-        if place.top() > self.plot.top() && galley.size().x + 16.0 < self.plot.width() {
-            ui.painter().rect_filled(
-                place.expand2(egui::Vec2::new(4.0, 1.0)),
-                2.0,
-                self.theme.canvas.gamma_multiply(0.88),
-            );
-            ui.painter().galley(place.min, galley, self.theme.danger);
-        }
+        self.frame((item.start, item.end.saturating_add(1)), (item.address, item.address.saturating_add(item.size)))
     }
 
     /// The chosen step, and the one under the pointer in whichever panel.
     fn steps(&self, ui: &Ui, context: &ViewContext<'_>) {
         let step = context.step();
+        let middle = |step: u32| f64::from(step) + 0.5;
         let other = context.shared.cursor.filter(|cursor| *cursor != step);
-        for (step, width, color) in
-            other.map(|other| (other, 1.0, self.theme.text3)).into_iter().chain([(step, 1.5, self.theme.ink)])
-        {
-            let x = self.x_of(f64::from(step) + 0.5);
-            if self.plot.x_range().contains(x) {
-                ui.painter().vline(x, self.plot.y_range(), Stroke::new(width, color));
-            }
+        let lines = other.map(|other| Cursor::pointed(middle(other), self.theme));
+        for line in lines.into_iter().chain([Cursor::chosen(middle(step), self.theme)]) {
+            line.draw(ui.painter(), &self.window, &[self.window.rect]);
         }
     }
 }

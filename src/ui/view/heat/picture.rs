@@ -8,10 +8,12 @@ use super::metric::Metric;
 use crate::analysis::heat::{HeatGrid, HeatWindow};
 use crate::analysis::map::MapBox;
 use crate::analysis::unpadded;
-use crate::ui::session::{Document, Lit, SpaceData, Window};
+use crate::ui::chart::Window;
+use crate::ui::session::Document;
 use crate::ui::widget::heat_map;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Theme, heat, mix};
+use crate::ui::work::{Lit, SpaceData};
 
 /// A cell is at least so wide and high, in points.
 const CELL: f32 = 4.0;

@@ -8,16 +8,17 @@ use super::State;
 use super::rows::short_path;
 use crate::analysis::live_set::is_library;
 use crate::model::{percent, thousands};
-use crate::ui::session::{Action, ViewContext};
+use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{cut_label, link, rule};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Frames that are shown.
 const FRAMES: usize = 60;
 
 /// Draws the card.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     let document = context.document.clone();
     let (Some(set), Some(analysis)) = (&document.profile.live, &document.analysis.live) else { return };
     let state = context.locals.take::<State>();

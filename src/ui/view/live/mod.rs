@@ -5,21 +5,27 @@ mod rows;
 
 use egui::{Key, Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 
-use super::menu::{self, Thing};
-use super::palette;
 use crate::analysis::live_set::{GroupBy, is_library};
 use crate::analysis::stack_tree::StackTree;
 use crate::model::{Bytes, LiveSet, percent, thousands};
-use crate::ui::session::{Document, Locals, Shared, ViewContext};
+use crate::ui::part::menu::{self, Thing};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, colors, empty};
+use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::icicle::{Icicle, IcicleState, IcicleTree, ROW, crumbs};
-use crate::ui::widget::theme::{Slot, Theme, size, space};
+use crate::ui::widget::theme::{Slot, size, space};
 
-pub use card::show as card;
+/// The view.
+pub const VIEW: View = View {
+    applies,
+    card: Some(card::show),
+    find: Find::Field(focus_search),
+    keys: KEYS,
+    ..View::new("live", "Live arrays", show)
+};
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+const KEYS: &[KeyHelp] = &[
     ("click, Backspace", "Live arrays: into a frame, out by one frame"),
     ("Ctrl F", "Live arrays: search functions and files"),
 ];
@@ -69,22 +75,21 @@ impl IcicleTree for Colored<'_> {
 }
 
 /// Whether there is something alive with stacks; an allocator's dump has a view of its own.
-#[must_use]
-pub fn has(document: &Document) -> bool {
+fn applies(document: &Document) -> bool {
     document.profile.live.as_ref().is_some_and(|live| live.heap.is_none() && !live.entries.is_empty())
 }
 
 /// Asks for the search field.
-pub fn focus_search(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = "live";
+fn focus_search(shared: &mut Shared, locals: &mut Locals) {
+    shared.show_view(VIEW.id);
     locals.get::<State>().focus = true;
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     let document = context.document.clone();
-    let Some(set) = &document.profile.live else { return super::empty::without_memory(ui, context, &theme) };
+    let Some(set) = &document.profile.live else { return empty::without_memory(ui, context) };
     let mut state = context.locals.take::<State>();
     update(set, std::sync::Arc::as_ptr(&document) as usize, &mut state);
     let full = ui.max_rect();
@@ -94,13 +99,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let tools = line(full.top() + 9.0, 26.0);
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools).id_salt("tools"));
-    toolbar(&mut child, context, &theme, &mut state);
+    toolbar(&mut child, context, &mut state);
     let head = line(full.top() + 54.0, 50.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("head"));
-    answer(&mut child, context, &theme, set);
+    answer(&mut child, context, set);
     let trail = line(head.bottom() + 4.0, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(trail).id_salt("trail"));
-    way(&mut child, context, &theme, &mut state);
+    way(&mut child, context, &mut state);
     let room = full.bottom() - trail.bottom() - 6.0;
     if room < 120.0 {
         context.locals.put(state);
@@ -109,7 +114,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     // A shallow tree leaves its room to the table.
     let height = icicle_height(&mut state, wide).clamp(4.0 * ROW, (room * 0.55).floor());
     let plot = line(trail.bottom() + 6.0, height);
-    icicle(ui, context, &theme, &mut state, plot);
+    icicle(ui, context, &mut state, plot);
     let table = Rect::from_min_max(
         Pos2::new(full.left() + 12.0, plot.bottom() + 10.0),
         Pos2::new(full.right() - 8.0, full.bottom() - 6.0),
@@ -147,7 +152,7 @@ fn colors(state: &mut State) {
     state.legend.clear();
     if state.by.is_some() {
         for (rank, &child) in nodes[0].children.iter().enumerate() {
-            let slot = palette::slot_of_group(rank, "");
+            let slot = colors::slot_of_group(rank, "");
             if rank < 8 {
                 state.legend.push((rows::short_path(&nodes[child].name), slot));
             }
@@ -168,15 +173,16 @@ fn colors(state: &mut State) {
     // Own code first: libraries are grey unless there is room.
     files.sort_by_key(|&(name, (library, bytes))| (library, std::cmp::Reverse(bytes), name));
     let slots: std::collections::HashMap<&str, Slot> =
-        files.iter().enumerate().map(|(rank, (name, _))| (*name, palette::slot_of_group(rank, ""))).collect();
+        files.iter().enumerate().map(|(rank, (name, _))| (*name, colors::slot_of_group(rank, ""))).collect();
     let chosen: Vec<Slot> =
         (0..nodes.len()).map(|node| slots.get(file(node)).copied().unwrap_or(Slot::Temporary)).collect();
     let shown = files.iter().take(8).enumerate();
-    state.legend = shown.map(|(rank, (name, _))| (rows::short_path(name), palette::slot_of_group(rank, ""))).collect();
+    state.legend = shown.map(|(rank, (name, _))| (rows::short_path(name), colors::slot_of_group(rank, ""))).collect();
     state.slots = chosen;
 }
 
-fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         let words: Vec<&str> = std::iter::once("Stack").chain(GroupBy::ALL.iter().map(|by| by.name())).collect();
         let chosen = state.by.and_then(|by| GroupBy::ALL.iter().position(|other| *other == by)).map_or(0, |i| i + 1);
@@ -215,7 +221,8 @@ fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut St
 }
 
 /// What is alive, and where most of it was made.
-fn answer(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, set: &LiveSet) {
+fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet) {
+    let theme = context.theme;
     let Some(analysis) = &context.document.analysis.live else { return };
     let count = |kind: &str| analysis.kinds.iter().find(|group| group.key == kind).map_or(0, |group| group.count);
     let arrays = count("buffer");
@@ -253,7 +260,8 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, set: &LiveSet) 
 }
 
 /// Where one is, and what the colours mean.
-fn way(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn way(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         crumbs(ui, &Colored(&state.tree, &state.slots), &mut state.icicle, theme);
         let Some(node) = state.tree.nodes.get(state.icicle.root) else { return };
@@ -275,7 +283,8 @@ fn icicle_height(state: &mut State, width: f32) -> f32 {
     shown.height(&mut state.icicle, width)
 }
 
-fn icicle(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, plot: Rect) {
+fn icicle(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, plot: Rect) {
+    let theme = context.theme;
     let units = context.options.units;
     let tree = Colored(&state.tree, &state.slots);
     let lit = |node: usize| state.lit.get(node) == Some(&true);

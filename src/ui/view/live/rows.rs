@@ -2,11 +2,11 @@
 
 use egui::Ui;
 
-use super::super::menu::{self, Thing};
 use super::State as View;
 use crate::analysis::live_set::{Group, groups_of, is_library};
 use crate::model::{Bytes, LiveEntry, LiveSet, UnitSystem, percent, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
+use crate::ui::part::menu::{self, Thing};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::Slot;
 

@@ -7,16 +7,29 @@ use egui::{Pos2, Rect, Ui, Vec2};
 
 use crate::analysis::tiles::{TileAnalysis, step_bytes};
 use crate::model::{Bytes, NO_ROW, TileMemory, TileProgram, thousands};
-use crate::ui::session::{Locals, Shared, ViewContext};
-use crate::ui::widget::axis::Span;
+use crate::ui::chart::{self, Span};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, tile_card};
+use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::widget::controls::{self, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{Slot, size};
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+/// The view.
+pub const VIEW: View = View {
+    applies,
+    card: Some(tile_card::show),
+    find: Find::Field(focus_filter),
+    keys: KEYS,
+    ..View::new("liveness", "Liveness", show)
+};
+
+fn applies(document: &Document) -> bool {
+    document.profile.tiles.as_ref().is_some_and(|tiles| !tiles.liveness.steps.is_empty())
+}
+
+const KEYS: &[KeyHelp] = &[
     ("click, shift click", "Liveness: choose a step, compare with another"),
     ("wheel, W S, drag, A D", "Liveness: zoom at the pointer, move; 0 shows all steps"),
 ];
@@ -46,14 +59,13 @@ struct State {
 }
 
 /// Puts the cursor into the filter of steps.
-pub fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
-    shared.view = "liveness";
+fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
+    shared.show_view(VIEW.id);
     locals.get::<State>().focus = true;
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
@@ -67,7 +79,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         state.rows = rows(memory, &state);
         state.rows_of = Some(wanted);
     }
-    draw(ui, context, &theme, memory, tiles, &mut state);
+    draw(ui, context, memory, tiles, &mut state);
     context.locals.put(state);
 }
 
@@ -99,24 +111,18 @@ fn program(memory: &TileMemory, step: u32) -> Option<&TileProgram> {
     memory.programs.get(node.program as usize).filter(|_| node.program != NO_ROW)
 }
 
-fn draw(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    memory: &TileMemory,
-    tiles: &TileAnalysis,
-    state: &mut State,
-) {
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, state: &mut State) {
     let full = ui.max_rect().shrink2(Vec2::new(20.0, 12.0));
     let head = Rect::from_min_size(full.min, Vec2::new(full.width(), 74.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("liveness head"));
-    headline(&mut child, context, theme, memory, tiles, state);
+    headline(&mut child, context, memory, tiles, state);
+    let right = if tiles.limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
     let plot = Rect::from_min_max(
-        Pos2::new(full.left() + 62.0, head.bottom() + 8.0),
-        Pos2::new(full.right(), head.bottom() + 8.0 + (full.height() - 110.0) * 0.46),
+        Pos2::new(full.left() + chart::LEFT, head.bottom() + 8.0),
+        Pos2::new(full.right() - right, head.bottom() + 8.0 + (full.height() - 110.0) * 0.46),
     );
     if plot.height() > 40.0 && plot.width() > 80.0 {
-        curve::show(ui, context, theme, memory, tiles, state, plot);
+        curve::show(ui, context, memory, tiles, state, plot);
     }
     let below = Rect::from_min_max(Pos2::new(full.left(), plot.bottom() + 30.0), full.max);
     if below.height() < 60.0 {
@@ -126,19 +132,13 @@ fn draw(
     let left = Rect::from_min_max(below.min, Pos2::new(split - 10.0, below.bottom()));
     let right = Rect::from_min_max(Pos2::new(split + 10.0, below.top()), below.max);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(left).id_salt("liveness steps"));
-    tables::steps(&mut child, context, theme, memory, tiles, state);
+    tables::steps(&mut child, context, memory, tiles, state);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(right).id_salt("liveness tree"));
-    tables::tree(&mut child, context, theme, memory, state);
+    tables::tree(&mut child, context, memory, state);
 }
 
-fn headline(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    memory: &TileMemory,
-    tiles: &TileAnalysis,
-    state: &mut State,
-) {
+fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, state: &mut State) {
+    let theme = context.theme;
     let Some(peak) = tiles.peak else { return };
     let whole = peak.bytes.saturating_add(tiles.always_live.unwrap_or(0));
     ui.horizontal(|ui| {
@@ -167,11 +167,14 @@ fn headline(
             state.without_always = !state.without_always;
         }
         if controls::button(ui, "Peak", "P", false, theme).clicked() {
-            context.shared.step = None;
-            context.shared.compared.clear();
+            context.shared.choose_step(None);
+            context.shared.compare_none();
         }
         if state.range.is_some() && controls::button(ui, "All steps", "0", false, theme).clicked() {
             state.range = None;
+        }
+        if state.bytes.len() as f32 > ui.max_rect().width() {
+            chart::legend::paler(ui, theme);
         }
     });
 }
@@ -179,14 +182,9 @@ fn headline(
 /// Chooses a step, or with shift one to compare with.
 fn choose(ui: &Ui, context: &mut ViewContext<'_>, step: u32) {
     if ui.input(|input| input.modifiers.shift) {
-        match context.shared.compared.iter().position(|&other| other == step) {
-            Some(at) => {
-                context.shared.compared.remove(at);
-            }
-            None => context.shared.compared.push(step),
-        }
+        context.shared.compare_step(step);
     } else {
-        context.shared.step = Some(step);
-        context.shared.compared.clear();
+        context.shared.choose_step(step);
+        context.shared.compare_none();
     }
 }

@@ -2,24 +2,18 @@
 
 use egui::{Role, Ui, WidgetInfo};
 
-use super::super::menu::{self, Thing};
 use super::{REST, State, choose, program};
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::{Bytes, TileMemory, percent, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
+use crate::ui::part::menu::{self, Thing};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// The steps as a table, with their filter.
-pub fn steps(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    memory: &TileMemory,
-    tiles: &TileAnalysis,
-    state: &mut State,
-) {
+pub fn steps(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, state: &mut State) {
+    let theme = context.theme;
     let chosen = context.shared.step.or(tiles.peak.map(|peak| peak.step)).unwrap_or(0);
     ui.horizontal(|ui| {
         ui.label(text("Steps", size::BODY, Weight::SemiBold, theme.text));
@@ -98,7 +92,8 @@ pub fn steps(
 }
 
 /// The programs as a tree, with the most bytes at one step below each.
-pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, memory: &TileMemory, state: &mut State) {
+pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state: &mut State) {
+    let theme = context.theme;
     let liveness = &memory.liveness;
     ui.horizontal(|ui| {
         ui.label(text("Program tree", size::BODY, Weight::SemiBold, theme.text));

@@ -6,11 +6,11 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2,
 
 use crate::advisor::{Advice, ChangesResults, Finding, Plan, Severity};
 use crate::analysis::what_if::Edit;
-use crate::model::Bytes;
-use crate::ui::session::ViewContext;
+use crate::model::{Bytes, MemorySpace};
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{Mark, cut_label, link, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::widget::theme::{size, space};
 
 /// Height of the plan's card.
 pub const PLAN: f32 = 76.0;
@@ -63,7 +63,8 @@ fn plan_words(plan: &Plan, units: crate::model::UnitSystem, capacity: Option<Byt
 }
 
 /// Draws the plan as a card.
-pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, plan: &Plan) {
+pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, plan: &Plan) {
+    let theme = context.theme;
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), PLAN), Sense::hover());
     let capacity = context.capacity().map(|c| c.bytes);
     let (headline, changes, results) = plan_words(plan, context.options.units, capacity);
@@ -97,7 +98,7 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, plan: &Pl
         cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text2, room - 110.0);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, "Open the plan", theme).clicked() {
-                context.shared.changes.on.clone_from(&plan.edits);
+                context.shared.changes_mut().on.clone_from(&plan.edits);
                 context.go("whatif");
             }
         });
@@ -105,13 +106,8 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, plan: &Pl
 }
 
 /// Draws the first findings, so many cards in a row; while the advisor still looks, their room.
-pub fn findings(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    advice: Option<&Arc<Advice>>,
-    columns: usize,
-) {
+pub fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<Advice>>, columns: usize) {
+    let theme = context.theme;
     let program = context.shared.program;
     let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
     let list: Vec<(usize, &Finding)> =
@@ -139,7 +135,7 @@ pub fn findings(
             let left = line.left() + (width + GAP) * column as f32;
             let rect = Rect::from_min_size(Pos2::new(left, line.top()), Vec2::new(width, CARD));
             match list.get(row * columns + column) {
-                Some(&(i, finding)) if row * columns + column < shown => card(ui, context, theme, i, finding, rect),
+                Some(&(i, finding)) if row * columns + column < shown => card(ui, context, i, finding, rect),
                 None if advice.is_none() => {
                     ui.painter().rect_stroke(rect, space::RADIUS, Stroke::new(1.0, theme.line), StrokeKind::Inside);
                 }
@@ -149,13 +145,13 @@ pub fn findings(
         ui.add_space(GAP - ui.spacing().item_spacing.y);
     }
     for &(i, finding) in list.iter().skip(shown).take(LINES) {
-        row(ui, context, theme, i, finding);
+        row(ui, context, i, finding);
     }
 }
 
 /// Goes to a finding.
 fn open(context: &mut ViewContext<'_>, i: usize) {
-    context.shared.to_finding = Some(i);
+    context.shared.ask_for_finding(i);
     context.go("advisor");
 }
 
@@ -165,7 +161,8 @@ fn amount(context: &ViewContext<'_>, finding: &Finding) -> String {
     saves.map(|bytes| context.options.units.signed(-i128::from(bytes.0))).unwrap_or_default()
 }
 
-fn card(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, i: usize, finding: &Finding, rect: Rect) {
+fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rect: Rect) {
+    let theme = context.theme;
     let response = ui.interact(rect, ui.scope_id().with(("finding", i)), Sense::click());
     let title = finding.title.replace('`', "");
     let ground = if response.hovered() { theme.hover } else { theme.panel };
@@ -197,7 +194,7 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, i: usize, finding
         inner.width(),
     );
     let y = inner.bottom() - 7.0;
-    let limit = context.capacity().map(|c| c.bytes).filter(|_| context.shared.color == 0);
+    let limit = context.capacity().map(|c| c.bytes).filter(|_| context.shared.color == MemorySpace::HBM);
     let mut spoken = format!("Finding: {title} {amount}");
     let (results, color) = match finding.changes_results {
         ChangesResults::No => ("same results", theme.text2),
@@ -240,7 +237,8 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, i: usize, finding
     });
 }
 
-fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, i: usize, finding: &Finding) {
+fn row(ui: &mut Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding) {
+    let theme = context.theme;
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 20.0), Sense::click());
     if response.hovered() || response.has_focus() {
         ui.painter().rect_filled(rect, 0.0, theme.hover);

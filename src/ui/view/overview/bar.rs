@@ -2,16 +2,17 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
-use super::super::palette;
 use crate::analysis::SpaceAnalysis;
 use crate::analysis::class::Class;
-use crate::model::{Bytes, Category, UnitSystem, percent};
-use crate::ui::session::{RowScope, SpaceData, ViewContext};
-use crate::ui::widget::axis::{Span, byte_ticks};
+use crate::model::{Bytes, Category, percent};
+use crate::ui::chart::{self, Span, Window};
+use crate::ui::part::{ViewContext, class_legend, colors};
+use crate::ui::session::RowScope;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
 use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::work::SpaceData;
 
 /// The hatched parts beside the bar.
 #[derive(Default)]
@@ -22,14 +23,15 @@ struct Hatches {
 const UPPER: f32 = 30.0;
 const LOWER: f32 = 40.0;
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Option<&SpaceData>) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let space = scene.space;
     ui.horizontal(|ui| {
         ui.label(text("What stands at the peak", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
         if let Some(data) = data {
-            super::super::class::legends(ui, theme, &|class| {
+            class_legend::legends(ui, theme, &|class| {
                 data.contributors.iter().filter(|item| item.class == class).map(|item| item.bytes.0).sum()
             });
         }
@@ -40,18 +42,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
     let needs = space.xprof.allocated;
     let whole = needs.0.max(capacity.map_or(0, |c| c.0)).max(1) as f64;
     let x = Span::new(0.0, whole * 1.005);
-    let at = |bytes: f64| outer.left() + (x.share(bytes) * f64::from(outer.width())) as f32;
-    let small = Weight::Regular.at(size::SMALL);
-    let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    for tick in byte_ticks(x, 7, base) {
-        let words = context.options.units.capacity(Bytes(tick as u64));
-        let place = at(tick);
-        let align = if tick == 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
-        if place < outer.right() - 24.0 {
-            ui.painter().text(Pos2::new(place, outer.top()), align, words, small.clone(), theme.text2);
-        }
-        ui.painter().vline(place.round(), outer.top() + 14.0..=outer.top() + 18.0, Stroke::new(1.0, theme.line2));
-    }
+    let window = Window::strip(outer, x);
+    let at = |bytes: f64| window.x_of(bytes);
+    chart::bytes_above(ui, theme, &window, outer.top(), context.options.units);
     let upper = Rect::from_min_max(
         Pos2::new(outer.left(), outer.top() + 18.0),
         Pos2::new(outer.right(), outer.top() + 18.0 + UPPER),
@@ -69,15 +62,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
         );
         let words = format!("{}  {}", category.name(), context.short(bytes));
         let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.xprof.peak.0));
-        if segment(ui, theme, rect, palette::slot(category), &[&words], &hover).clicked() {
-            context.shared.rows = RowScope::Peak;
-            context.shared.filter = category.name().to_lowercase();
+        if segment(ui, theme, rect, colors::slot(category), &[&words], &hover).clicked() {
+            context.shared.list_rows(RowScope::Peak);
+            context.shared.set_filter(category.name().to_lowercase());
             context.go("buffers");
         }
         offset += bytes.0 as f64;
     }
     if let Some(data) = data {
-        lower_row(ui, context, theme, data, lower, &at);
+        lower_row(ui, context, data, lower, &at);
     }
     if let Some(capacity) = capacity {
         let place = at(capacity.0 as f64).round();
@@ -109,14 +102,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: Opt
     }
 }
 
-fn lower_row(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    data: &SpaceData,
-    row: Rect,
-    at: &dyn Fn(f64) -> f32,
-) {
+fn lower_row(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, row: Rect, at: &dyn Fn(f64) -> f32) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let mut offset = 0.0;
     for (category, _, _) in stacked(scene.space) {
@@ -140,8 +127,8 @@ fn lower_row(
                 item.shape
             );
             let first = format!("{name}{count}");
-            if segment(ui, theme, rect, palette::slot_of_class(item.class), &[&first, &size_words], &hover).clicked() {
-                context.shared.selected = item.buffers.first().copied();
+            if segment(ui, theme, rect, colors::slot_of_class(item.class), &[&first, &size_words], &hover).clicked() {
+                context.shared.select(item.buffers.first().copied());
             }
         }
     }

@@ -2,13 +2,14 @@
 
 use egui::{Sense, Ui, Vec2};
 
-use super::super::{menu, palette};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::{FindKey, RowScope, SpaceData, ViewContext};
+use crate::ui::part::{FindKey, ViewContext, colors, menu};
+use crate::ui::session::RowScope;
 use crate::ui::widget::controls::link;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::widget::theme::{size, space};
+use crate::ui::work::SpaceData;
 
 #[derive(Default)]
 pub struct State {
@@ -20,7 +21,8 @@ pub struct State {
 /// Rows that are shown without asking.
 const ROWS: usize = 12;
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &SpaceData, state: &mut State) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state: &mut State) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     ui.horizontal(|ui| {
         ui.label(text("Largest at the peak", size::BODY, Weight::SemiBold, theme.text));
@@ -28,7 +30,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Sp
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             let words = format!("open Buffers ({})", thousands(scene.space.at_peak.len() as u64));
             if link(ui, &words, theme).clicked() {
-                context.shared.rows = RowScope::Peak;
+                context.shared.list_rows(RowScope::Peak);
                 context.go("buffers");
             }
         });
@@ -73,7 +75,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Sp
         |row| format!("{} {}", words(items, row), units.short(items[row].bytes)),
         |row, column| {
             let item = &items[row];
-            let slot = palette::slot_of_class(item.class);
+            let slot = colors::slot_of_class(item.class);
             let is_lit = lit.get(row).copied().unwrap_or(true);
             match column {
                 0 if !is_lit => Cell::text(words(items, row)).quiet(),
@@ -103,10 +105,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &Sp
     }
     menu::show(ui, context, rect, under);
     if let Some(row) = response.chosen {
-        context.shared.selected = items[row].buffers.first().copied();
+        context.shared.select(items[row].buffers.first().copied());
     }
     if let Some(row) = response.hovered {
-        context.shared.hovered = items[row].buffers.first().copied();
+        context.shared.hover(items[row].buffers.first().copied());
     }
     if items.len() > rows {
         let rest: Bytes = items[rows..].iter().map(|item| item.bytes).sum();

@@ -3,10 +3,10 @@
 use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use crate::model::{Bytes, Category, percent, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{hairline, paint_cut, vline};
 use crate::ui::widget::fonts::Weight;
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 struct Readout {
     title: &'static str,
@@ -15,7 +15,8 @@ struct Readout {
     caution: bool,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let space = scene.space;
     let peak = space.peak();
@@ -91,13 +92,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
                 vline(ui, left - 1.0, rect.top() + 10.0, rect.bottom() - 8.0, theme.line);
             }
             let left = left + if i > 0 { 14.0 } else { 0.0 };
-            cell(ui, context, theme, Pos2::new(left, rect.top()), width - 22.0, readout);
+            cell(ui, context, Pos2::new(left, rect.top()), width - 22.0, readout);
         }
         hairline(ui, rect, theme.line);
     }
 }
 
-fn cell(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, at: Pos2, width: f32, readout: &Readout) {
+fn cell(ui: &Ui, context: &ViewContext<'_>, at: Pos2, width: f32, readout: &Readout) {
+    let theme = context.theme;
     let painter = ui.painter();
     let top_left = egui::Align2::LEFT_TOP;
     let small = Weight::Regular.at(size::SMALL);

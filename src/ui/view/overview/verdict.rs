@@ -3,12 +3,13 @@
 use egui::{Rect, Sense, Ui, Vec2};
 
 use crate::analysis::Verdict;
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
-pub fn show(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme) {
+pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let units = context.options.units;
     let needs = units.short(scene.space.xprof.allocated);

@@ -2,21 +2,21 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::super::palette;
 use super::drawing;
 use crate::analysis::alternatives::{self, Form};
 use crate::analysis::padding::in_words;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, factor, percent, thousands};
-use crate::ui::session::{SpaceData, ViewContext};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{hairline, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
-use crate::ui::widget::theme::{Slot, Theme, size, space};
+use crate::ui::widget::theme::{Slot, size, space};
+use crate::ui::work::SpaceData;
 
 /// What else a shape could look like, each with the peak as it would be.
 pub fn forms(data: &SpaceData, group: &ShapeGroup) -> Vec<Form> {
-    alternatives::forms(group, &data.map, &data.by_class.curves.total, |buffer| data.box_of(buffer))
+    alternatives::forms(group, &data.map, &data.by_class.curves.total)
 }
 
 /// The form to draw beside the present one: of those that hold the same data the first that saves nearly as much as
@@ -36,12 +36,12 @@ const WIDE: f32 = 760.0;
 pub fn show(
     ui: &mut Ui,
     context: &ViewContext<'_>,
-    theme: &Theme,
     (data, forms): (&SpaceData, &[Form]),
     group: &ShapeGroup,
     rect: Rect,
     tiles: &mut [CachedRaster; 2],
 ) {
+    let theme = context.theme;
     ui.painter().rect(rect, space::RADIUS, theme.panel, Stroke::new(1.0, theme.line), StrokeKind::Inside);
     let wastes = group.waste() > Bytes::ZERO;
     if wastes {
@@ -59,19 +59,19 @@ pub fn show(
             if count == 1 { "1 buffer".to_owned() } else { format!("\u{d7} {} buffers", thousands(count as u64)) };
         ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
     });
-    readouts(ui, context, theme, group);
+    readouts(ui, context, group);
     ui.add(egui::Label::new(text(in_words(&group.node), size::BODY, Weight::Regular, theme.text2)).wrap());
     ui.add_space(8.0);
     let rest = ui.available_rect_before_wrap();
     let left = Rect::from_min_max(rest.min, Pos2::new(rest.left() + rest.width() * 0.52, rest.bottom()));
     let right = Rect::from_min_max(Pos2::new(left.right() + 28.0, rest.top()), rest.max);
     let slot = context.scene().zip(group.buffers.first()).map_or(Slot::Temporary, |(scene, buffer)| {
-        palette::slot_of_class(scene.analysis.class_now(scene.program, *buffer))
+        colors::slot_of_class(scene.analysis.class_now(scene.program, *buffer))
     });
     let [now, then] = tiles;
     let Some(better) = best_of(group, forms).filter(|_| rest.height() >= DRAWN && rest.width() >= WIDE) else {
         drawing::show(ui, theme, &group.node, slot, left, ("tiles", now));
-        other_forms(ui, context, theme, data, (group, forms), right);
+        other_forms(ui, context, data, (group, forms), right);
         return;
     };
     let head = |at: Pos2, end: f32, words: &str, bytes: Bytes, color| {
@@ -89,10 +89,11 @@ pub fn show(
     let upper = Rect::from_min_max(Pos2::new(right.left(), right.top() + 20.0), Pos2::new(right.right(), middle));
     drawing::show(ui, theme, &better.what.node, slot, upper, ("better tiles", then));
     let lower = Rect::from_min_max(Pos2::new(right.left(), middle + 10.0), right.max);
-    other_forms(ui, context, theme, data, (group, forms), lower);
+    other_forms(ui, context, data, (group, forms), lower);
 }
 
-fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, group: &ShapeGroup) {
+fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
+    let theme = context.theme;
     let units = context.options.units;
     let expansion =
         if group.useful.0 == 0 { "\u{2013}".to_owned() } else { factor(group.each.0 as f64 / group.useful.0 as f64) };
@@ -136,11 +137,11 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, group: &Shape
 fn other_forms(
     ui: &Ui,
     context: &ViewContext<'_>,
-    theme: &Theme,
     data: &SpaceData,
     (group, forms): (&ShapeGroup, &[Form]),
     rect: Rect,
 ) {
+    let theme = context.theme;
     let small = Weight::Regular.at(size::SMALL);
     let painter = ui.painter();
     let peak = data.by_class.curves.total.changes().map(|(_, value)| value).max().unwrap_or(0);

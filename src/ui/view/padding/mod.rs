@@ -9,15 +9,18 @@ use std::sync::Arc;
 
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
+use crate::analysis::Scene;
 use crate::analysis::alternatives::Form;
-use crate::analysis::shape_groups::{ShapeGroup, rank, shape_groups};
-use crate::model::{BufferId, Bytes, percent, thousands};
-use crate::ui::session::{FindKey, Job, Scene, ViewContext};
+use crate::analysis::shape_groups::ShapeGroup;
+use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
+use crate::ui::part::{Find, FindKey, View, ViewContext, empty};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, link, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch};
 use crate::ui::widget::table::TableState;
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+use crate::ui::work::Job;
 
 /// Room for the scatter beside the table.
 const BESIDE: f32 = 860.0;
@@ -33,7 +36,7 @@ enum Which {
 }
 
 /// Program, space, step, and which buffers.
-type Of = (usize, i64, Option<u32>, Which);
+type Of = (usize, MemorySpace, Option<u32>, Which);
 
 /// What was found about them.
 #[derive(Default)]
@@ -81,16 +84,23 @@ struct State {
     lit: (Option<(Of, FindKey)>, Vec<bool>),
 }
 
+/// The view.
+pub const VIEW: View = View {
+    applies: Document::has_buffers,
+    find: Find::Dim,
+    shows_buffers: true,
+    ..View::new("padding", "Padding", show)
+};
+
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
-    let Some(scene) = context.scene() else { return super::empty::without_memory(ui, context, &theme) };
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let Some(scene) = context.scene() else { return empty::without_memory(ui, context) };
     let mut state = context.locals.take::<State>();
     update(context, scene, &mut state);
     follow_selection(context, &mut state);
     egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
         ui.set_width(ui.available_width());
-        headline(ui, context, &theme, scene, &mut state);
+        headline(ui, context, scene, &mut state);
         ui.add_space(10.0);
         let body = ui.available_rect_before_wrap();
         let least = 170.0f32.min(body.height() * 0.4);
@@ -103,10 +113,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
                 state.forms = Some((key, card::forms(&data, group)));
             }
             let forms = state.forms.as_ref().map_or(&[][..], |(_, forms)| forms);
-            card::show(ui, context, &theme, (&data, forms), group, rect, &mut state.tiles);
+            card::show(ui, context, (&data, forms), group, rect, &mut state.tiles);
         }
         let rest = Rect::from_min_max(Pos2::new(body.left(), body.top() + card_height + 12.0), body.max);
-        shapes(ui, context, &theme, scene, &mut state, &found, rest);
+        shapes(ui, context, scene, &mut state, &found, rest);
     });
     context.locals.put(state);
 }
@@ -124,16 +134,8 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
         };
         let document = Arc::clone(context.document);
         let job = Job::start(context.work, "shapes", move || {
-            let Some((model, analysis)) = document.program(program) else { return Arc::default() };
-            let mut groups = shape_groups(model, analysis, &buffers);
-            let curves = &data.by_class.curves;
-            let whole = document.space(program, color).map(|space| &space.buffers);
-            let all = match (of.3, whole) {
-                (Which::Step, Some(buffers)) => shape_groups(model, analysis, buffers),
-                _ => groups.clone(),
-            };
-            rank(&mut groups, &all, &data.map, &curves.total, |buffer| data.box_of(buffer));
-            Arc::new(Found::new(groups, curves.most_padding()))
+            let Some(scene) = document.scene(program, color) else { return Arc::default() };
+            Arc::new(Found::new(scene.shapes(&buffers), data.by_class.curves.most_padding()))
         });
         state.building = Some((of, job));
     }
@@ -165,7 +167,8 @@ fn follow_selection(context: &ViewContext<'_>, state: &mut State) {
     }
 }
 
-fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, state: &mut State) {
+fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
+    let theme = context.theme;
     let at_peak = context.shared.step.is_none();
     let step = thousands(context.step().into());
     let found = Arc::clone(&state.found);
@@ -188,7 +191,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
                 state.which = if i == 0 { Which::Step } else { Which::Program };
             }
             if !at_peak && link(ui, "to the peak", theme).clicked() {
-                context.shared.step = None;
+                context.shared.choose_step(None);
             }
         });
     });
@@ -223,15 +226,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Sc
 }
 
 /// The shapes as a table, and where there is room as marks beside it.
-fn shapes(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    scene: Scene<'_>,
-    state: &mut State,
-    found: &Found,
-    rect: Rect,
-) {
+fn shapes(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, found: &Found, rect: Rect) {
     let wide = (rect.width() >= BESIDE).then(|| (rect.width() * 0.34).min(380.0));
     let split = rect.right() - wide.map_or(0.0, |width| width + 24.0);
     let left = Rect::from_min_max(rect.min, Pos2::new(split, rect.bottom()));
@@ -246,7 +241,7 @@ fn shapes(
     if let Some(width) = wide {
         let right = Rect::from_min_max(Pos2::new(rect.right() - width, rect.top()), rect.max);
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(right).id_salt("scatter"));
-        let marked = scatter::show(&mut child, context, theme, scene, &found.groups, state.chosen);
+        let marked = scatter::show(&mut child, context, scene, &found.groups, state.chosen);
         if marked.is_some() {
             state.table.reveal = marked;
         }
@@ -254,7 +249,7 @@ fn shapes(
     }
     if let Some(row) = chosen.filter(|row| *row < found.groups.len()) {
         state.chosen = row;
-        context.shared.selected = found.groups[row].buffers.first().copied();
+        context.shared.select(found.groups[row].buffers.first().copied());
         state.followed = context.shared.selected;
     }
 }

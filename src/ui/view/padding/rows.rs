@@ -2,13 +2,13 @@
 
 use egui::Ui;
 
-use super::super::{menu, palette};
+use crate::analysis::Scene;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, UnitSystem, factor, thousands};
-use crate::ui::session::{Scene, ViewContext};
+use crate::ui::part::{ViewContext, colors, menu};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{Slot, size};
 
 /// A column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub fn show(
     lit: &[bool],
     state: &mut TableState,
 ) -> Option<usize> {
-    let theme = Theme::of(ui.ctx());
+    let theme = context.theme;
     if groups.is_empty() {
         ui.label(text("Nothing lives here.", size::BODY, Weight::Regular, theme.text2));
         return None;
@@ -95,7 +95,7 @@ pub fn show(
             let slot = group
                 .buffers
                 .first()
-                .map_or(Slot::Temporary, |b| palette::slot_of_class(scene.analysis.class_now(scene.program, *b)));
+                .map_or(Slot::Temporary, |b| colors::slot_of_class(scene.analysis.class_now(scene.program, *b)));
             let is_lit = lit.get(row).copied().unwrap_or(true);
             match shown[column] {
                 What::Shape if !is_lit => Cell::mono(group.shape.clone()).quiet(),
@@ -123,7 +123,7 @@ pub fn show(
     }
     menu::show(ui, context, ui.max_rect(), under);
     if let Some(row) = response.hovered {
-        context.shared.hovered = groups[row].buffers.first().copied();
+        context.shared.hover(groups[row].buffers.first().copied());
     }
     response.chosen
 }

@@ -3,11 +3,11 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
-use super::super::palette;
+use crate::analysis::Scene;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::model::{Bytes, percent, thousands};
-use crate::ui::session::{Scene, ViewContext};
-use crate::ui::widget::controls::hairline;
+use crate::ui::chart::{self, Chart, Span, Window, XAxis, YAxis};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Slot, Theme, size};
 
@@ -20,55 +20,43 @@ const NEAR: f32 = 9.0;
 /// Marks that are drawn at most: the most wasteful.
 const MOST: usize = 4000;
 
-/// Where bytes stand on the two axes.
-struct Axes {
-    plot: Rect,
-    /// Exponents of two, from and to, of the size.
-    size: (f64, f64),
-    /// The same of the waste.
-    waste: (f64, f64),
+/// Room at the left edge for what wastes nothing, in points.
+const NOTHING: f32 = 14.0;
+
+/// The visible part of the two axes: exponents of two of the waste, and of the size.
+fn window_of(plot: Rect, groups: &[ShapeGroup]) -> Window {
+    let sizes = || groups.iter().map(|group| log(group.bytes()));
+    let wastes = || groups.iter().filter(|g| g.waste() > Bytes::ZERO).map(|group| log(group.waste()));
+    let span = |values: &dyn Fn() -> Vec<f64>| {
+        let lo = values().into_iter().fold(f64::INFINITY, f64::min);
+        let hi = values().into_iter().fold(lo + 1.0, f64::max);
+        if lo.is_finite() { Span::new(lo - 0.6, hi + 0.8) } else { Span::new(0.0, 10.0) }
+    };
+    let (x, y) = (span(&|| wastes().collect()), span(&|| sizes().collect()));
+    let nothing = x.len() * f64::from(NOTHING / (plot.width() - NOTHING).max(1.0));
+    Window { rect: plot, x: Span::new(x.lo - nothing, x.hi), y }
 }
 
-impl Axes {
-    fn new(plot: Rect, groups: &[ShapeGroup]) -> Self {
-        let log = |bytes: u64| (bytes.max(1) as f64).log2();
-        let sizes = || groups.iter().map(|group| log(group.bytes().0));
-        let wastes = || groups.iter().filter(|g| g.waste().0 > 0).map(|group| log(group.waste().0));
-        let span = |lo: f64, hi: f64| if lo.is_finite() && hi > lo { (lo - 0.6, hi + 0.8) } else { (0.0, 10.0) };
-        let least = |values: &mut dyn Iterator<Item = f64>| values.fold(f64::INFINITY, f64::min);
-        let most = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
-        let size = span(least(&mut sizes()), most(&mut sizes()).max(least(&mut sizes()) + 1.0));
-        let waste = span(least(&mut wastes()), most(&mut wastes()).max(least(&mut wastes()) + 1.0));
-        Self { plot, size, waste }
-    }
+fn log(bytes: Bytes) -> f64 {
+    (bytes.0.max(1) as f64).log2()
+}
 
-    fn x(&self, log: f64) -> f32 {
-        let share = (log - self.waste.0) / (self.waste.1 - self.waste.0);
-        // What wastes nothing stands at the left edge.
-        self.plot.left() + 14.0 + (self.plot.width() - 14.0) * share as f32
-    }
-
-    fn y(&self, log: f64) -> f32 {
-        let share = (log - self.size.0) / (self.size.1 - self.size.0);
-        self.plot.bottom() - self.plot.height() * share as f32
-    }
-
-    fn at(&self, group: &ShapeGroup) -> Pos2 {
-        let log = |bytes: Bytes| (bytes.0.max(1) as f64).log2();
-        let x = if group.waste().0 == 0 { self.plot.left() + 4.0 } else { self.x(log(group.waste())) };
-        Pos2::new(x, self.y(log(group.bytes())))
-    }
+/// Where a group stands; what wastes nothing at the left edge.
+fn place_of(window: &Window, group: &ShapeGroup) -> Pos2 {
+    let wastes = group.waste() > Bytes::ZERO;
+    let x = if wastes { window.x_of(log(group.waste())) } else { window.rect.left() + 4.0 };
+    Pos2::new(x, window.y_of(log(group.bytes())))
 }
 
 /// Draws the marks; returns the group that was clicked, or is under the pointer.
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     scene: Scene<'_>,
     groups: &[ShapeGroup],
     chosen: usize,
 ) -> Option<usize> {
+    let theme = context.theme;
     let outer = ui.available_rect_before_wrap();
     let painter = ui.painter().with_clip_rect(outer.intersect(ui.clip_rect()));
     let bold = Weight::SemiBold.at(size::BODY);
@@ -77,16 +65,23 @@ pub fn show(
     painter.text(Pos2::new(outer.left(), middle), Align2::LEFT_CENTER, "Size against waste", bold, theme.text);
     let right = Pos2::new(outer.right(), middle);
     painter.text(right, Align2::RIGHT_CENTER, "a dot is a shape", small.clone(), theme.text3);
-    let plot = Rect::from_min_max(outer.min + Vec2::new(58.0, 34.0), outer.max - Vec2::new(4.0, 22.0));
+    let plot = Rect::from_min_max(outer.min + Vec2::new(chart::LEFT, 34.0), outer.max - Vec2::new(4.0, chart::BELOW));
     if plot.width() < 60.0 || plot.height() < 40.0 || groups.is_empty() {
         return None;
     }
     let shown = groups.len().min(MOST);
-    let axes = Axes::new(plot, &groups[..shown]);
-    grid(ui, context, theme, &axes);
+    let window = window_of(plot, &groups[..shown]);
+    let units = context.options.units;
+    let title = format!("Size against waste of {} shapes", thousands(groups.len() as u64));
+    let ground = Chart::new(&title, theme, window, XAxis::LogBytes(units), units)
+        .y_axis(YAxis::LogBytes(units))
+        .without_cursor()
+        .show(ui)
+        .response;
+    shares(ui, theme, &window);
     let pointer = ui.input(|i| i.pointer.hover_pos()).filter(|at| ui.rect_contains_pointer(plot) && plot.contains(*at));
     let near = pointer.and_then(|pointer| {
-        let far = |group: &ShapeGroup| axes.at(group).distance(pointer);
+        let far = |group: &ShapeGroup| place_of(&window, group).distance(pointer);
         let nearest = groups[..shown].iter().enumerate().min_by(|a, b| far(a.1).total_cmp(&far(b.1)))?;
         (far(nearest.1) <= NEAR).then_some(nearest.0)
     });
@@ -94,11 +89,11 @@ pub fn show(
         group
             .buffers
             .first()
-            .map_or(Slot::Temporary, |b| palette::slot_of_class(scene.analysis.class_now(scene.program, *b)))
+            .map_or(Slot::Temporary, |b| colors::slot_of_class(scene.analysis.class_now(scene.program, *b)))
     };
     // The most wasteful are drawn last, over the rest.
     for group in groups[..shown].iter().rev() {
-        let at = axes.at(group);
+        let at = place_of(&window, group);
         if group.waste().0 == 0 {
             painter.rect_filled(Rect::from_center_size(at, Vec2::new(7.0, 2.0)), 0.0, slot(group).color());
         } else {
@@ -106,7 +101,7 @@ pub fn show(
         }
     }
     if let Some(group) = groups.get(chosen).filter(|_| chosen < shown) {
-        let at = axes.at(group);
+        let at = place_of(&window, group);
         painter.circle_stroke(at, 7.5, Stroke::new(2.5, theme.ink));
         let words = format!("{} \u{d7}{}", group.shape, thousands(group.buffers.len() as u64));
         let (align, dx) =
@@ -117,7 +112,6 @@ pub fn show(
         painter.rect_filled(place.expand2(Vec2::new(3.0, 1.0)), 2.0, theme.canvas.gamma_multiply(0.85));
         painter.galley(place.min, galley, theme.text);
     }
-    let units = context.options.units;
     let said = |group: &ShapeGroup| {
         format!(
             "Shape {} \u{d7}{}: {}, wastes {}",
@@ -127,12 +121,9 @@ pub fn show(
             units.short(group.waste())
         )
     };
-    let ground = ui.interact(plot, ui.scope_id().with("scatter"), Sense::click());
-    let spoken = format!("Size against waste of {} shapes", thousands(groups.len() as u64));
-    ground.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     let mut clicked = None;
     for (i, group) in groups[..shown.min(NAMED)].iter().enumerate() {
-        let place = Rect::from_center_size(axes.at(group), Vec2::splat(12.0));
+        let place = Rect::from_center_size(place_of(&window, group), Vec2::splat(12.0));
         let response = ui.interact(place, ui.scope_id().with(("mark", i)), Sense::click());
         response.widget_info(|| WidgetInfo::selected(Role::Button, true, i == chosen, said(group)));
         if response.has_focus() {
@@ -148,8 +139,8 @@ pub fn show(
     }
     if let Some(i) = near {
         let group = &groups[i];
-        painter.circle_stroke(axes.at(group), 6.5, Stroke::new(1.5, theme.ink));
-        context.shared.hovered = group.buffers.first().copied();
+        painter.circle_stroke(place_of(&window, group), 6.5, Stroke::new(1.5, theme.ink));
+        context.shared.hover(group.buffers.first().copied());
         egui::Tooltip::always_open(
             ui.ctx().clone(),
             ui.layer_id(),
@@ -175,49 +166,20 @@ fn tooltip(ui: &mut Ui, theme: &Theme, units: crate::model::UnitSystem, group: &
     ui.label(text(line, size::SMALL, Weight::Regular, color));
 }
 
-/// Lines of equal share, powers of 1024 (or 1000) on both axes.
-fn grid(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, axes: &Axes) {
-    let plot = axes.plot;
-    let painter = ui.painter().with_clip_rect(plot.expand(1.0).intersect(ui.clip_rect()));
-    let small = Weight::Regular.at(size::SMALL);
-    let units = context.options.units;
-    let base: f64 = if units == crate::model::UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    let step = base.log2();
-    let lines = |from: f64, to: f64| {
-        let first = (from / step).ceil() as i32;
-        (first..first + 8).map(move |k| f64::from(k) * step).filter(move |log| *log <= to)
-    };
-    for log in lines(axes.size.0, axes.size.1) {
-        let y = axes.y(log).round();
-        painter.hline(plot.x_range(), y, Stroke::new(1.0, theme.line));
-        let words = units.capacity(Bytes(log.exp2().round() as u64));
-        ui.painter().text(Pos2::new(plot.left() - 6.0, y), Align2::RIGHT_CENTER, words, small.clone(), theme.text2);
-    }
-    let mut free = f32::NEG_INFINITY;
-    for log in lines(axes.waste.0, axes.waste.1) {
-        let x = axes.x(log).round();
-        painter.vline(x, plot.y_range(), Stroke::new(1.0, theme.line));
-        let words = units.capacity(Bytes(log.exp2().round() as u64));
-        let at = Pos2::new(x, plot.bottom() + 11.0);
-        let wide = ui.painter().layout_no_wrap(words.clone(), small.clone(), theme.text2).size().x;
-        if at.x - wide / 2.0 > free && at.x + wide / 2.0 < plot.right() + 4.0 {
-            ui.painter().text(at, Align2::CENTER_CENTER, words, small.clone(), theme.text2);
-            free = at.x + wide / 2.0 + 8.0;
-        }
-    }
-    // Where all of it, and where a tenth of it is waste: waste = share of size.
+/// Where all of it, and where a tenth of it is waste: waste = share of size.
+fn shares(ui: &Ui, theme: &Theme, window: &Window) {
+    let painter = ui.painter().with_clip_rect(window.rect);
     let labels = [(1.0f64, "all waste", 0.62, Vec2::new(8.0, 9.0)), (0.1, "10 %", 0.5, Vec2::new(-6.0, -8.0))];
     for (share, words, place, beside) in labels {
-        let points = [axes.size.0, axes.size.1].map(|log| Pos2::new(axes.x(log + share.log2()), axes.y(log)));
-        painter.extend(egui::Shape::dashed_line(&points, Stroke::new(1.0, theme.line2), 4.0, 3.0));
-        let waste = axes.waste.0 + (axes.waste.1 - axes.waste.0) * place;
-        let at = Pos2::new(axes.x(waste), axes.y(waste - share.log2())) + beside;
+        let at = |size: f64| Pos2::new(window.x_of(size + share.log2()), window.y_of(size));
+        let ends = [at(window.y.lo), at(window.y.hi)];
+        painter.extend(egui::Shape::dashed_line(&ends, Stroke::new(1.0, theme.line2), 4.0, 3.0));
+        let middle = at(window.x.at(place) - share.log2()) + beside;
         let align = if beside.x > 0.0 { Align2::LEFT_CENTER } else { Align2::RIGHT_CENTER };
-        if plot.shrink(6.0).contains(at) {
-            painter.text(at, align, words, small.clone(), theme.text3);
+        if window.rect.shrink(6.0).contains(middle) {
+            painter.text(middle, align, words, Weight::Regular.at(size::SMALL), theme.text3);
         }
     }
-    hairline(ui, Rect::from_min_max(plot.min, Pos2::new(plot.right(), plot.bottom() + 1.0)), theme.line2);
 }
 
 #[cfg(test)]
@@ -242,8 +204,8 @@ mod tests {
     fn larger_stands_higher_and_more_waste_further_right() {
         let groups = [group(1 << 20, 1 << 19, 4), group(1 << 10, 1 << 9, 1), group(1 << 15, 1 << 15, 1)];
         let plot = Rect::from_min_size(Pos2::ZERO, Vec2::new(300.0, 200.0));
-        let axes = Axes::new(plot, &groups);
-        let places = groups.each_ref().map(|group| axes.at(group));
+        let window = window_of(plot, &groups);
+        let places = groups.each_ref().map(|group| place_of(&window, group));
         assert!(places[0].y < places[2].y && places[2].y < places[1].y);
         assert!(places[0].x > places[1].x);
         assert!(places[2].x < places[1].x, "what wastes nothing stands at the left edge");
@@ -256,8 +218,8 @@ mod tests {
         for groups in
             [vec![group(512, 4, 1)], vec![group(512, 512, 1)], vec![group(0, 0, 1)], vec![group(u64::MAX, 0, 9)]]
         {
-            let axes = Axes::new(plot, &groups);
-            assert!(plot.expand(1.0).contains(axes.at(&groups[0])), "{:?}", axes.at(&groups[0]));
+            let window = window_of(plot, &groups);
+            assert!(plot.expand(1.0).contains(place_of(&window, &groups[0])), "{:?}", place_of(&window, &groups[0]));
         }
     }
 }

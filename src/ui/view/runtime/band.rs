@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::super::palette;
 use super::plot::times_of;
-use super::{AT_ONCE, Places, State, milliseconds};
+use super::{AT_ONCE, Places, State};
 use crate::model::{Execution, thousands};
-use crate::ui::session::{ViewContext, Window};
-use crate::ui::widget::axis::Span;
+use crate::ui::chart::{self, Span, Window, milliseconds};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::Raster;
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{Slot, size};
+use crate::ui::work::Sheet;
 
 /// Height of a lane.
 const LANE: f32 = 18.0;
@@ -81,7 +81,7 @@ impl Lanes {
         order.sort_by_key(|&name| std::cmp::Reverse(time[name]));
         all.slots = vec![Slot::Temporary; time.len()];
         for (rank, name) in order.into_iter().enumerate() {
-            all.slots[name] = palette::slot_of_group(rank, "");
+            all.slots[name] = colors::slot_of_group(rank, "");
         }
         all
     }
@@ -129,31 +129,24 @@ fn run_at(runs: &[Run], from: i64, to: i64) -> Option<Run> {
     (last.end > from || last.start >= from).then_some(*last)
 }
 
-pub fn show(
-    ui: &mut Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    state: &mut State,
-    lanes: &Arc<Lanes>,
-    places: &Places,
-) {
+pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, lanes: &Arc<Lanes>, places: &Places) {
+    let theme = context.theme;
     let rect = places.runs;
     if rect.height() < 1.0 {
         return;
     }
     let key = (state.lanes_of, lanes.count, theme.dark);
-    let window = Window { rect, x: places.x, y: Span::new(0.0, 1.0) };
+    let window = Window::strip(rect, places.x);
     let own = Arc::clone(lanes);
     let at_once = lanes.count < AT_ONCE as u64;
-    state.runs.show(ui, context.work, window, "runs of programs", key, theme.panel, at_once, move |raster| {
-        own.paint(raster, window.x);
-    });
+    let sheet = Sheet { window, name: "runs of programs", ground: theme.panel, at_once };
+    state.runs.show(ui, context.work, sheet, key, move |raster| own.paint(raster, window.x));
     let small = Weight::Regular.at(size::SMALL);
     for (i, (device, runs)) in lanes.devices.iter().take(MAX_LANES).enumerate() {
         let top = rect.top() + i as f32 * LANE;
         let at = Pos2::new(rect.left() - 10.0, top + LANE / 2.0);
         let words = device.trim_start_matches("/device:");
-        paint_cut(ui.painter(), at, Align2::RIGHT_CENTER, words, small.clone(), theme.text2, super::GUTTER - 24.0);
+        paint_cut(ui.painter(), at, Align2::RIGHT_CENTER, words, small.clone(), theme.text2, chart::LEFT - 16.0);
         captions(ui, lanes, runs, places, top);
     }
     let response = ui.interact(rect, ui.scope_id().with("runs"), Sense::hover());

@@ -4,16 +4,17 @@ use egui::Ui;
 
 use super::{State, moment};
 use crate::model::{Bytes, Clock, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{cut_label, rule};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Steps whose lowest use is listed.
 const FLOORS: usize = 24;
 
 /// Draws the card.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     let document = context.document.clone();
     let mut state = context.locals.take::<State>();
     let width = ui.available_width();

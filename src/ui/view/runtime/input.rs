@@ -3,7 +3,6 @@
 use egui::{PointerButton, Ui};
 
 use super::{Places, State};
-use crate::ui::widget::{keys, pan};
 
 /// Shortest time that fills the width, in picoseconds.
 pub const LEAST: f64 = 1000.0;
@@ -11,7 +10,7 @@ pub const LEAST: f64 = 1000.0;
 pub const LEAST_EVENTS: f64 = 4.0;
 
 pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
-    let all = places.all();
+    let (all, axis, reach) = (places.all(), places.window(), places.reach);
     let over = ui.rect_contains_pointer(all);
     let (position, delta, shift, down, released, dragging) = ui.input(|i| {
         (
@@ -27,18 +26,18 @@ pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
     let mut x = places.x;
     state.cursor = None;
     if let Some(position) = position.filter(|_| over) {
-        pan::wheel(ui, all, &mut x, places.whole, places.least);
-        state.cursor = Some(places.time_at(position.x).round() as i64);
+        reach.wheel(ui, all, &mut x);
+        state.cursor = Some(axis.x_at(position.x).round() as i64);
         let moves = middle || (down && shift);
         if moves && dragging {
-            pan::drag(all, &mut x, places.whole, delta.x);
+            reach.drag(all, &mut x, delta.x);
         } else if down && !shift && state.from.is_none() {
             state.from =
-                ui.input(|i| i.pointer.press_origin()).filter(|at| all.contains(*at)).map(|at| places.time_at(at.x));
+                ui.input(|i| i.pointer.press_origin()).filter(|at| all.contains(*at)).map(|at| axis.x_at(at.x));
         }
     }
     if let (Some(from), Some(position)) = (state.from, position) {
-        let to = places.time_at(position.x.clamp(all.left(), all.right()));
+        let to = axis.x_at(position.x.clamp(all.left(), all.right()));
         if dragging {
             state.range = Some((from.min(to).round() as i64, from.max(to).round() as i64));
         }
@@ -49,9 +48,7 @@ pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
         }
         state.from = None;
     }
-    if keys::are_free(ui.ctx()) {
-        let around = state.cursor.map_or_else(|| f64::midpoint(x.lo, x.hi), |cursor| cursor as f64);
-        pan::keys(ui, &mut x, places.whole, places.least, around);
-    }
+    let middle = f64::midpoint(x.lo, x.hi);
+    reach.keys(ui, all, &mut x, middle);
     places.x = x;
 }

@@ -8,32 +8,34 @@ mod table;
 
 use std::sync::Arc;
 
-use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
+use egui::{Pos2, Rect, Stroke, Ui, Vec2};
 
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, Origin, breakdown, bytes_of};
 use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorTrace, Bytes, Clock, percent, thousands};
-use crate::ui::session::{Document, Job, LaterRaster, Locals, ViewContext, Work};
-use crate::ui::widget::axis::{Span, decimal_ticks};
+use crate::ui::chart::legend::Sign;
+use crate::ui::chart::{self, Cursor, Reach, Span, Window, XAxis, milliseconds};
+use crate::ui::part::{KeyHelp, View, ViewContext};
+use crate::ui::session::{Document, Locals};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::work::{DeferredPicture, Job, Work};
 
-pub use card::show as card;
+/// The view.
+pub const VIEW: View =
+    View { applies, card: Some(card::show), clear, keys: KEYS, ..View::new("runtime", "Runtime", show) };
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+const KEYS: &[KeyHelp] = &[
     ("drag", "Runtime: choose a range for its numbers"),
     ("wheel, W S", "Runtime: zoom at the pointer"),
     ("Shift drag, A D", "Runtime: move"),
     ("0, Esc", "Runtime: all of the time; no range"),
 ];
 
-/// Words on the left of the plots.
-const GUTTER: f32 = 76.0;
 /// Allocators up to this number each have a button.
 const BUTTONS: usize = 4;
 /// Free memory is drawn at first where the peak is at least this part of the capacity.
@@ -68,9 +70,9 @@ struct State {
     from: Option<f64>,
     /// Time under the pointer.
     cursor: Option<i64>,
-    curve: LaterRaster<()>,
-    fragmentation: LaterRaster<()>,
-    runs: LaterRaster<()>,
+    curve: DeferredPicture<()>,
+    fragmentation: DeferredPicture<()>,
+    runs: DeferredPicture<()>,
     lanes: Option<Job<Arc<band::Lanes>>>,
     /// The document that the lanes are of.
     lanes_of: Option<usize>,
@@ -83,9 +85,7 @@ struct Places {
     fragmentation: Rect,
     runs: Rect,
     x: Span,
-    whole: Span,
-    /// Shortest stretch that fills the width.
-    least: f64,
+    reach: Reach,
 }
 
 impl State {
@@ -95,12 +95,13 @@ impl State {
 }
 
 impl Places {
-    fn x_of(&self, time: f64) -> f32 {
-        self.curve.left() + (self.x.share(time) * f64::from(self.curve.width())) as f32
+    /// The axis that all bands share.
+    const fn window(&self) -> Window {
+        Window::strip(self.curve, self.x)
     }
 
-    fn time_at(&self, x: f32) -> f64 {
-        self.x.at(f64::from((x - self.curve.left()) / self.curve.width()))
+    fn x_of(&self, time: f64) -> f32 {
+        self.window().x_of(time)
     }
 
     fn all(&self) -> Rect {
@@ -109,9 +110,16 @@ impl Places {
 }
 
 /// Whether there is a history or runs of programs.
-#[must_use]
-pub fn has(document: &Document) -> bool {
+fn applies(document: &Document) -> bool {
     !document.profile.runtime.is_empty() || !document.profile.executions.is_empty()
+}
+
+/// The axis of a history.
+const fn axis_of(clock: Clock) -> XAxis<'static> {
+    match clock {
+        Clock::Picoseconds => XAxis::Milliseconds,
+        Clock::Order => XAxis::Moments("event"),
+    }
 }
 
 /// A moment of a history in words: a time, or the number of an event where there are no times.
@@ -122,26 +130,20 @@ fn moment(clock: Clock, at: f64, step_ps: f64) -> String {
     }
 }
 
-/// A time of the trace in milliseconds, with as many digits as a step of the axis needs.
-fn milliseconds(ps: f64, step_ps: f64) -> String {
-    let digits = (9.0 - step_ps.max(1.0).log10().floor()).clamp(0.0, 9.0) as usize;
-    format!("{:.digits$}", ps / 1e9)
-}
-
 /// Forgets the chosen range; returns whether there was one.
-pub fn clear(locals: &mut Locals) -> bool {
+fn clear(locals: &mut Locals) -> bool {
     locals.get::<State>().range.take().is_some()
 }
 
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut state = context.locals.take::<State>();
-    draw(ui, context, &theme, &mut state);
+    draw(ui, context, &mut state);
     context.locals.put(state);
 }
 
-fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     let document = context.document.clone();
     let full = ui.max_rect();
     let left = full.left() + 16.0;
@@ -160,19 +162,22 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let rises = history.is_some_and(|(_, analysis)| analysis.rising_floor().is_some());
     let head = line(full.top() + 54.0, if rises { 68.0 } else { 48.0 });
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("head"));
-    answer(&mut child, context, theme, history, worked.as_deref());
+    answer(&mut child, context, history, worked.as_deref());
     let legend_row = line(head.bottom() + 2.0, 20.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_row).id_salt("legend"));
-    legends(&mut child, context, theme, worked.as_deref(), shows_free.unwrap_or(false));
+    legends(&mut child, context, worked.as_deref(), shows_free.unwrap_or(false));
     let runs = lanes(context, state);
     let curve = worked.as_ref().map(|worked| &worked.curve);
     let span = whole_span(curve, &runs);
-    let (whole, mut x) = (span, state.x.map_or(span, |x| x.kept_in(span)));
+    let least = if clock == Clock::Order { input::LEAST_EVENTS } else { input::LEAST };
+    let reach = Reach { whole: span, least };
+    let mut x = reach.visible(state.x);
     if all {
-        x = whole;
-        state.x = None;
+        reach.show_all(ui, &mut x);
     }
-    let (from, right) = (full.left() + GUTTER, full.right() - 16.0);
+    let has_limit = curve.is_some_and(|curve| curve.capacity > 0);
+    let from = full.left() + chart::LEFT;
+    let right = full.right() - if has_limit { chart::RIGHT } else { chart::RIGHT_PLAIN };
     let top = legend_row.bottom() + 14.0;
     let lanes = runs.height();
     let fragmented = curve.is_some_and(|curve| curve.has_fragmentation);
@@ -192,22 +197,20 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     if curve_rect.width() < 60.0 {
         return;
     }
-    let least = if clock == Clock::Order { input::LEAST_EVENTS } else { input::LEAST };
-    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, whole, least };
+    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, reach };
     input::take(ui, state, &mut places);
-    x = places.x;
-    state.x = (x != whole).then_some(x);
+    state.x = reach.chosen(places.x);
     if let (Some((trace, analysis)), Some(worked)) = (history, &worked) {
-        plot::show(ui, context, theme, state, &places, trace, analysis, worked);
-        plot::fragmentation(ui, context, theme, state, &places, worked);
+        plot::show(ui, context, state, &places, (trace, analysis), worked);
+        plot::fragmentation(ui, context, state, &places, trace, worked);
     }
-    band::show(ui, context, theme, state, &runs, &places);
-    axis(ui, theme, &places, clock);
+    band::show(ui, context, state, &runs, &places);
+    axis_of(clock).draw(ui, theme, &places.window(), band.bottom());
     let below = band.bottom() + 24.0;
     marks(ui, theme, state, &places);
     let strip = line(below, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(strip).id_salt("range"));
-    range_line(&mut child, context, theme, state, worked.as_deref(), clock);
+    range_line(&mut child, context, state, worked.as_deref(), clock);
     if let (true, Some(worked), Some((_, analysis))) = (has_table, &worked, history) {
         let rect = Rect::from_min_max(
             Pos2::new(full.left() + 12.0, strip.bottom() + 6.0),
@@ -244,7 +247,7 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
         state.of = Some(of);
         (state.x, state.range, state.table) = (None, None, TableState::default());
         // The pictures of another allocator are not shown in this one's place.
-        (state.curve, state.fragmentation) = (LaterRaster::default(), LaterRaster::default());
+        (state.curve, state.fragmentation) = (DeferredPicture::default(), DeferredPicture::default());
     }
     state.job.as_mut()?.poll().cloned()
 }
@@ -259,7 +262,7 @@ fn lanes(context: &ViewContext<'_>, state: &mut State) -> Arc<band::Lanes> {
         let sort = move || Arc::new(band::Lanes::new(&document.profile.executions));
         state.lanes = Some(Job::start(&work, "runs of programs", sort));
         state.lanes_of = Some(of);
-        state.runs = LaterRaster::default();
+        state.runs = DeferredPicture::default();
     }
     state.lanes.as_mut().and_then(|job| job.poll().cloned()).unwrap_or_default()
 }
@@ -320,10 +323,10 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
 fn answer(
     ui: &mut Ui,
     context: &ViewContext<'_>,
-    theme: &Theme,
     history: Option<(&AllocatorTrace, &AllocatorAnalysis)>,
     worked: Option<&Worked>,
 ) {
+    let theme = context.theme;
     ui.spacing_mut().item_spacing.y = 2.0;
     let width = ui.available_width();
     let Some((trace, analysis)) = history else {
@@ -378,7 +381,8 @@ fn answer(
     }
 }
 
-fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, worked: Option<&Worked>, free: bool) {
+fn legends(ui: &mut Ui, context: &ViewContext<'_>, worked: Option<&Worked>, free: bool) {
+    let theme = context.theme;
     let Some(worked) = worked else { return };
     ui.horizontal(|ui| {
         ui.label(text("In use", size::SMALL, Weight::SemiBold, theme.text));
@@ -388,81 +392,27 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, worked: Option
             legend(ui, STACK, "stack", theme);
         }
         if free {
-            let (rect, _) = ui.allocate_exact_size(Vec2::new(14.0, 18.0), egui::Sense::hover());
-            let square = Rect::from_center_size(rect.center(), Vec2::splat(10.0));
-            ui.painter().rect_filled(square, 1.0, theme.inset);
-            ui.painter().rect_stroke(square, 1.0, Stroke::new(1.0, theme.text3), egui::StrokeKind::Inside);
-            ui.label(text("free", size::SMALL, Weight::Regular, theme.text2));
-        }
-        if worked.curve.has_free && !free {
-            let capacity = context.options.units.capacity(Bytes(worked.curve.capacity));
-            ui.label(text(format!("capacity {capacity}, far above"), size::SMALL, Weight::Regular, theme.text2));
+            chart::legend::entry(ui, theme, Sign::Free, "free");
         }
         ui.add_space(8.0);
-        let words = "a pixel shows the highest moment in it; paler down to its lowest";
-        ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+        chart::legend::paler(ui, theme);
     });
-}
-
-/// Milliseconds below the plots.
-fn axis(ui: &Ui, theme: &Theme, places: &Places, clock: Clock) {
-    let painter = ui.painter();
-    let small = Weight::Regular.at(size::SMALL);
-    let top = places.runs.bottom();
-    let ticks = decimal_ticks(places.x, (places.curve.width() / 110.0) as usize);
-    let step = ticks.windows(2).next().map_or(places.x.len(), |pair| pair[1] - pair[0]);
-    painter.text(
-        Pos2::new(places.curve.left() - 10.0, top + 12.0),
-        Align2::RIGHT_CENTER,
-        if clock == Clock::Order { "event" } else { "ms" },
-        small.clone(),
-        theme.text2,
-    );
-    for tick in ticks {
-        let x = places.x_of(tick);
-        if x < places.curve.left() || x > places.curve.right() - 10.0 {
-            continue;
-        }
-        painter.vline(x.round(), top..=top + 4.0, Stroke::new(1.0, theme.line2));
-        painter.text(
-            Pos2::new(x, top + 13.0),
-            Align2::CENTER_CENTER,
-            if clock == Clock::Order { thousands(tick.max(0.0).round() as u64) } else { milliseconds(tick, step) },
-            small.clone(),
-            theme.text2,
-        );
-    }
 }
 
 /// The chosen range and the time under the pointer, through all bands.
 fn marks(ui: &Ui, theme: &Theme, state: &State, places: &Places) {
-    let all = places.all();
+    let (axis, all) = (places.window(), [places.all()]);
     if let Some((from, to)) = state.range {
-        let left = places.x_of(from as f64).clamp(all.left(), all.right());
-        let right = places.x_of(to as f64).clamp(all.left(), all.right());
-        let band = Rect::from_min_max(Pos2::new(left, all.top()), Pos2::new(right.max(left + 1.0), all.bottom()));
-        ui.painter().rect_filled(band, 0.0, theme.accent.gamma_multiply(0.16));
-        for x in [band.left(), band.right()] {
-            ui.painter().vline(x, all.y_range(), Stroke::new(1.5, theme.accent));
-        }
+        chart::range(ui.painter(), theme, &axis, (from as f64, to as f64), &all);
     }
     if let Some(cursor) = state.cursor {
-        let x = places.x_of(cursor as f64);
-        if all.x_range().contains(x) {
-            ui.painter().vline(x, all.y_range(), Stroke::new(1.0, theme.ink));
-        }
+        Cursor { x: cursor as f64, stroke: Stroke::new(1.0, theme.ink) }.draw(ui.painter(), &axis, &all);
     }
 }
 
 /// What happened in the chosen range, or how to choose one.
-fn range_line(
-    ui: &mut Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    state: &State,
-    worked: Option<&Worked>,
-    clock: Clock,
-) {
+fn range_line(ui: &mut Ui, context: &ViewContext<'_>, state: &State, worked: Option<&Worked>, clock: Clock) {
+    let theme = context.theme;
     let Some(worked) = worked else { return };
     let width = ui.available_width();
     let Some((from, to)) = state.range else {

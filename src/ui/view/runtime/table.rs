@@ -2,12 +2,12 @@
 
 use egui::Ui;
 
-use super::super::menu::{self, Thing};
 use super::{HEAP, STACK};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, Origin};
 use crate::model::{Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
+use crate::ui::part::menu::{self, Thing};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::Slot;
 

@@ -4,17 +4,16 @@ use std::collections::HashMap;
 
 use egui::{Pos2, Rect, Ui, Vec2};
 
-use super::super::menu::{self, Thing};
-use super::super::palette;
 use super::variables::{address_maps, stored, variables};
 use super::{LIST, Part, State};
 use crate::analysis::tiles::{MemoryReport, Named};
 use crate::model::{LARGEST_ROWS, TileMemory, TileRows, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::menu::{self, Thing};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::segmented;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Chosen tiles with a column in the lists.
 const TILE_COLUMNS: usize = 3;
@@ -22,12 +21,12 @@ const TILE_COLUMNS: usize = 3;
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     memory: &TileMemory,
     state: &mut State,
     chosen: &[u32],
     rect: Rect,
 ) {
+    let theme = context.theme;
     let head = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 26.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("memory parts"));
     let all = [
@@ -82,12 +81,11 @@ pub fn show(
             rows.extend(rest.take(LIST));
             table(&mut child, context, &mut state.below, &memory.compute_sets, &rows, chosen, "Compute set");
         }
-        Part::Variables if state.stored.is_some() => stored(&mut child, context, theme, state),
+        Part::Variables if state.stored.is_some() => stored(&mut child, context, state),
         Part::Variables => {
             let rows: Vec<u32> =
                 state.reports.iter().skip(1).flat_map(|report| report.variables.iter().copied()).collect();
-            let (height, clicked) =
-                address_maps(&child, context, theme, memory, &rows, body.with_min_y(body.top() + 4.0));
+            let (height, clicked) = address_maps(&child, context, memory, &rows, body.with_min_y(body.top() + 4.0));
             if clicked.is_some() {
                 state.lit = clicked;
                 state.below.reveal = clicked;
@@ -152,7 +150,7 @@ fn table(
     }
     let fixed = columns.len();
     let room = ((ui.available_width() - 220.0 - 110.0 * (fixed as f32 - 1.0)) / 110.0).max(0.0) as usize;
-    columns.extend(parts.iter().take(room).map(|part| Column::number(&palette::words(part), 110.0).fixed()));
+    columns.extend(parts.iter().take(room).map(|part| Column::number(&colors::words(part), 110.0).fixed()));
     let table =
         Table { columns: &columns, rows: rows.len(), selected: None, lit: None, sort: None, name: title, keys: false };
     let row_of = |row: usize| &of.rows[rows[row].row as usize];

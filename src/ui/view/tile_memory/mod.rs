@@ -6,17 +6,17 @@ mod variables;
 
 use egui::{Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 
-use super::menu::{self, Thing};
-use super::palette;
 use crate::analysis::tiles::{
     CategoryBytes, FloorPlan, MemoryReport, Selection, TileAnalysis, parse_tiles, tiles_text,
 };
-use crate::decode::poplar::TileVariable;
 use crate::model::{TileMemory, thousands};
-use crate::ui::session::{Job, ViewContext};
+use crate::ui::part::menu::{self, Thing};
+use crate::ui::part::{View, ViewContext, colors, tile_card};
+use crate::ui::session::Document;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::{Slot, Theme, size, space};
+use crate::ui::widget::theme::{Slot, size, space};
+use crate::ui::work::{Job, TileVariables};
 
 /// Chosen tiles with a column of their own.
 const MAX_COLUMNS: usize = 6;
@@ -34,16 +34,13 @@ enum Part {
     Variables,
 }
 
-/// Variables of a tile, or why they could not be read.
-type Stored = Result<Vec<TileVariable>, String>;
-
 #[derive(Default)]
 struct State {
     of: (usize, Vec<u32>),
     reports: Vec<MemoryReport>,
     part: Part,
     /// Variables of a tile of a `profile.pop`, read when they are looked at.
-    stored: Option<(u32, Job<Stored>)>,
+    stored: Option<(u32, Job<TileVariables>)>,
     above: TableState,
     below: TableState,
     /// The row of the list below that was clicked among the addresses.
@@ -62,8 +59,11 @@ struct Line {
     bytes: Vec<Option<u64>>,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+/// The view.
+pub const VIEW: View =
+    View { applies: Document::has_tiles, card: Some(tile_card::show), ..View::new("memory", "Memory", show) };
+
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
@@ -82,25 +82,25 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         }
         state.of = of;
     }
-    draw(ui, context, &theme, memory, tiles, &mut state, &chosen);
+    draw(ui, context, memory, tiles, &mut state, &chosen);
     context.locals.put(state);
 }
 
 fn draw(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     memory: &TileMemory,
     tiles: &TileAnalysis,
     state: &mut State,
     chosen: &[u32],
 ) {
+    let theme = context.theme;
     let full = ui.max_rect().shrink2(Vec2::new(20.0, 14.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(full).id_salt("memory report"));
     child.horizontal(|ui| {
         ui.label(text("Memory report", size::HEADLINE, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        choose(ui, context, theme, memory, tiles, state);
+        choose(ui, context, memory, tiles, state);
     });
     let lines = lines(memory, tiles, &state.reports, chosen);
     let mut columns = vec![Column::text("", 240.0, 1.0).fixed(), Column::number("All tiles, B", 130.0).fixed()];
@@ -163,19 +163,13 @@ fn draw(
     let below = Rect::from_min_max(Pos2::new(full.left(), above.bottom() + 12.0), full.max);
     if below.height() > 90.0 {
         variables::read_variables(context, memory, state, chosen);
-        lists::show(ui, context, theme, memory, state, chosen, below);
+        lists::show(ui, context, memory, state, chosen, below);
     }
 }
 
 /// Where tiles are chosen by name.
-fn choose(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    memory: &TileMemory,
-    tiles: &TileAnalysis,
-    state: &mut State,
-) {
+fn choose(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, state: &mut State) {
+    let theme = context.theme;
     ui.label(text("Tiles", size::SMALL, Weight::Regular, theme.text2));
     let hint = if tiles.over.is_empty() { "3, 17-20, ipu 0" } else { "3, 17-20, ipu 0, over" };
     let field = egui::TextEdit::singleline(&mut state.wanted).hint_text(hint).desired_width(190.0);
@@ -184,7 +178,7 @@ fn choose(
     if response.changed() {
         match parse_tiles(memory, &tiles.over, &state.wanted) {
             Ok(tiles) => {
-                context.shared.tiles = tiles;
+                context.shared.choose_tiles(tiles);
                 state.wrong = None;
             }
             Err(words) => state.wrong = Some(words),
@@ -225,7 +219,7 @@ fn lines(memory: &TileMemory, tiles: &TileAnalysis, reports: &[MemoryReport], ch
     add("Memory including gaps", 0, None, true, &|report| report.including_gaps);
     add("Memory excluding gaps", 0, None, true, &|report| report.excluding_gaps);
     for (at, (name, _)) in tiles.regions.iter().enumerate() {
-        add(&palette::words(name), 1, None, false, &|report| report.regions.get(at).map(|region| region.1));
+        add(&colors::words(name), 1, None, false, &|report| report.regions.get(at).map(|region| region.1));
     }
     add("Gaps", 0, None, true, &|report| report.gaps.map(|gaps| gaps.bytes));
     add("below the interleaved region", 1, None, false, &|report| report.gaps?.below_interleaved);
@@ -244,8 +238,8 @@ fn lines(memory: &TileMemory, tiles: &TileAnalysis, reports: &[MemoryReport], ch
     }
     for &at in &order {
         let name = &tiles.categories[at].name;
-        let slot = Some(palette::tile_slot(name));
-        add(&palette::words(name), 1, slot, false, &|report| report.categories.get(at).map(|category| category.bytes));
+        let slot = Some(colors::tile_slot(name));
+        add(&colors::words(name), 1, slot, false, &|report| report.categories.get(at).map(|category| category.bytes));
     }
     if memory.overlap_known {
         add("Overlapped: shares addresses over time, never added up", 0, None, true, &|report| {
@@ -253,8 +247,8 @@ fn lines(memory: &TileMemory, tiles: &TileAnalysis, reports: &[MemoryReport], ch
         });
         for &at in &order {
             let name = &tiles.categories[at].name;
-            let slot = Some(palette::tile_slot(name));
-            add(&palette::words(name), 1, slot, false, &|report| report.categories.get(at)?.overlapped);
+            let slot = Some(colors::tile_slot(name));
+            add(&colors::words(name), 1, slot, false, &|report| report.categories.get(at)?.overlapped);
         }
     }
     lines

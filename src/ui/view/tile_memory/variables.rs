@@ -1,18 +1,15 @@
 //! The variables of the chosen tiles: a strip of addresses for each tile, and their table.
 
-use std::path::Path;
-
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 
-use super::super::menu::{self, Thing};
-use super::super::palette;
 use super::{LIST, Part, State};
-use crate::decode::poplar::variables_of_tile;
 use crate::model::{Bytes, TileMemory, TileVariables, thousands};
-use crate::ui::session::{Job, ViewContext};
+use crate::ui::part::menu::{self, Thing};
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+use crate::ui::work::read_tile_variables;
 
 /// Tiles with a strip of their own.
 const STRIPS: usize = 4;
@@ -27,23 +24,15 @@ pub fn read_variables(context: &ViewContext<'_>, memory: &TileMemory, state: &mu
     if state.part != Part::Variables && state.stored.is_some() {
         return;
     }
-    let sources = &context.document.profile.sources;
-    let Some(path) = sources.iter().map(|source| Path::new(&source.path)).find(|path| is_pop(path)) else { return };
     if state.stored.as_ref().is_none_or(|(of, _)| *of != tile) {
-        let path = path.to_owned();
-        let job = Job::start(context.work, "variables of a tile", move || {
-            variables_of_tile(&path, tile, LIST).map_err(|error| error.to_string())
-        });
-        state.stored = Some((tile, job));
+        let job = read_tile_variables(context.work, context.document, tile, LIST);
+        state.stored = job.map(|job| (tile, job));
     }
 }
 
-fn is_pop(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "pop") && path.is_file()
-}
-
 /// The variables of a tile, as they were read.
-pub fn stored(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+pub fn stored(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     let Some((tile, job)) = &mut state.stored else { return };
     let rows = match job.poll() {
         Some(Ok(rows)) => rows,
@@ -76,7 +65,7 @@ pub fn stored(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: 
             0 => Cell::text(thousands((*tile).into())).quiet(),
             1 => Cell::text(thousands(rows[row].bytes)),
             2 => Cell::mono(rows[row].name.as_str()),
-            _ => Cell::text(palette::words(&rows[row].category)).swatch(palette::tile_slot(&rows[row].category)),
+            _ => Cell::text(colors::words(&rows[row].category)).swatch(colors::tile_slot(&rows[row].category)),
         },
     );
     let tile = *tile;
@@ -90,11 +79,11 @@ pub fn stored(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: 
 pub fn address_maps(
     ui: &Ui,
     context: &ViewContext<'_>,
-    theme: &Theme,
     memory: &TileMemory,
     rows: &[u32],
     room: Rect,
 ) -> (f32, Option<usize>) {
+    let theme = context.theme;
     let own = &memory.variables;
     let placed = |tile: u32| {
         let rows = rows.iter().enumerate().map(|(at, &row)| (at, row as usize));
@@ -135,7 +124,7 @@ pub fn address_maps(
         let mut hit = None;
         for (index, row) in placed(tile) {
             let (from, to) = (at(own.offset[row]), at(own.offset[row].saturating_add(own.bytes[row])));
-            let slot = palette::tile_slot(own.strings.get(own.category[row]));
+            let slot = colors::tile_slot(own.strings.get(own.category[row]));
             let part = Rect::from_min_max(Pos2::new(from, strip.top()), Pos2::new(to.max(from + 1.0), strip.bottom()));
             // A hairline parts neighbours of one colour where there is room for it.
             let drawn = if part.width() > 3.0 { part.with_max_x(part.right() - 1.0) } else { part };
@@ -155,7 +144,7 @@ pub fn address_maps(
             let (from, bytes) = (own.offset[row], Bytes(own.bytes[row]));
             let words = format!("0x{from:05X} to 0x{:05X}   {}", from.saturating_add(bytes.0), context.short(bytes));
             ui.label(text(words, size::SMALL, Weight::Mono, theme.text2));
-            let words = palette::words(own.strings.get(own.category[row]));
+            let words = colors::words(own.strings.get(own.category[row]));
             ui.label(text(format!("{words}  {}", flags(own.flags[row])), size::SMALL, Weight::Regular, theme.text2));
         });
     }
@@ -224,7 +213,7 @@ pub fn variables(
                 3 => Cell::mono(own.strings.get(own.name[row])),
                 4 => {
                     let category = own.strings.get(own.category[row]);
-                    Cell::text(palette::words(category)).swatch(palette::tile_slot(category))
+                    Cell::text(colors::words(category)).swatch(colors::tile_slot(category))
                 }
                 _ => Cell::text(flags(own.flags[row])).quiet(),
             }

@@ -6,16 +6,16 @@ use super::State;
 use super::map::scale_end;
 use super::metric::Metric;
 use crate::analysis::tiles::{TileAnalysis, histogram};
-use crate::model::{Bytes, UnitSystem, thousands};
-use crate::ui::session::ViewContext;
-use crate::ui::widget::axis::{Span, byte_ticks};
+use crate::model::{Bytes, thousands};
+use crate::ui::chart::{Span, byte_ticks};
+use crate::ui::part::ViewContext;
 use crate::ui::widget::heat_legend::HeatLegend;
-use crate::ui::widget::theme::Theme;
 
 /// Bars up to the limit.
 const BARS: usize = 64;
 
-pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnalysis, state: &State, rect: Rect) {
+pub fn show(ui: &Ui, context: &ViewContext<'_>, tiles: &TileAnalysis, state: &State, rect: Rect) {
+    let theme = context.theme;
     let end = scale_end(state);
     let most = state.values.iter().max().copied().unwrap_or(0);
     let x = Span::new(0.0, end.max(most).max(1) as f64);
@@ -25,8 +25,7 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnaly
         let from = found.step * i as u64;
         (at(from), at(from + found.step), count, from >= end && state.metric.is_whole())
     });
-    let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    let ticks = byte_ticks(x, 6, base).into_iter();
+    let ticks = byte_ticks(x, 7, context.options.units).into_iter();
     let limit = state.limit.filter(|_| state.metric.is_whole());
     let count = state.values.len();
     let mean = state.values.iter().fold(0u64, |sum, &value| sum.saturating_add(value)) / count.max(1) as u64;
@@ -43,7 +42,7 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, tiles: &TileAnaly
         reversed: state.metric == Metric::Headroom,
         floor: 0.0,
         limit: limit.map(|limit| (at(end), format!("limit {}", context.options.units.capacity(Bytes(limit))))),
-        ticks: ticks.map(|tick| (at(tick as u64), context.options.units.capacity(Bytes(tick as u64)))).collect(),
+        ticks: ticks.map(|tick| (at(tick.value as u64), tick.words)).collect(),
         bars: bars.collect(),
         lines: &lines,
     };

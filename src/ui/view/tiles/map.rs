@@ -2,16 +2,15 @@
 
 use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::super::menu::{self, Thing};
 use super::State;
 use crate::analysis::tiles::FloorPlan;
 use crate::model::{Bytes, TileMemory, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
+use crate::ui::part::menu::{self, Thing};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::heat_map;
-use crate::ui::widget::keys;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{Theme, heat, mix, size};
+use crate::ui::widget::{heat_map, keys};
 
 /// More chosen tiles than this are shown by dimming the others, not by an outline each.
 const OUTLINES: usize = 400;
@@ -95,14 +94,8 @@ pub fn scale_end(state: &State) -> u64 {
     if state.metric.is_whole() { state.limit.unwrap_or(most) } else { most }
 }
 
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    memory: &TileMemory,
-    state: &mut State,
-    room: Rect,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state: &mut State, room: Rect) {
+    let theme = context.theme;
     let layout = Layout::new(memory, state, room);
     let caption = if state.software_order { "software order, row by row" } else { layout.plan.evidence };
     let font = Weight::Regular.at(size::SMALL);
@@ -131,12 +124,12 @@ pub fn show(
         let (short, exact) = (context.short(value), value.exact());
         spoken = format!("{spoken}; tile {} {short}, {exact}", thousands(tile as u64));
         keys::ring_at(ui.painter(), place.expand(3.0), theme);
-        context.shared.tile_hovered = Some(tile as u32);
+        context.shared.hover_tile(tile as u32);
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
-    take_input(ui, context, state, &layout, &response, theme);
-    titles(ui, context, theme, &layout);
-    outlines(ui, context, &layout, theme);
+    take_input(ui, context, state, &layout, &response);
+    titles(ui, context, &layout);
+    outlines(ui, context, &layout);
     let under = response.hover_pos().and_then(|at| layout.tile_at(at)).filter(|_| !response.dragged());
     let thing = |tile: usize| {
         let bytes = state.values.get(tile).copied().unwrap_or(0).to_string();
@@ -146,25 +139,26 @@ pub fn show(
     if let Some((thing, command)) = menu::of_thing(ui, context, room, under.map(thing), focused)
         && let Some(tile) = thing.shows.iter().find_map(|show| show.tile)
     {
-        choose(&mut context.shared.tiles, tile, command == 1);
+        choose(context, tile, command == 1);
     }
     let Some(tile) = under else { return };
-    context.shared.tile_hovered = Some(tile as u32);
-    response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, memory, state, &layout, tile));
+    context.shared.hover_tile(tile as u32);
+    response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, memory, state, &layout, tile));
 }
 
 /// The name of each IPU above its cells; a click chooses all its tiles.
-fn titles(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, layout: &Layout) {
+fn titles(ui: &Ui, context: &mut ViewContext<'_>, layout: &Layout) {
+    let theme = context.theme;
     if layout.panels.len() < 2 {
         return;
     }
     for &(ipu, panel) in &layout.panels {
         let response = heat_map::panel_title(ui, theme, panel, &format!("IPU {ipu}"), "Choose all tiles of");
         if response.clicked() {
-            if !ui.input(|input| input.modifiers.shift) {
-                context.shared.tiles.clear();
-            }
-            context.shared.tiles.extend((ipu * layout.per_ipu..(ipu + 1) * layout.per_ipu).map(|tile| tile as u32));
+            let adds = ui.input(|input| input.modifiers.shift);
+            let mut tiles = if adds { context.shared.tiles.clone() } else { Vec::new() };
+            tiles.extend((ipu * layout.per_ipu..(ipu + 1) * layout.per_ipu).map(|tile| tile as u32));
+            context.shared.choose_tiles(tiles);
         }
     }
 }
@@ -208,20 +202,22 @@ fn by_keys(
     let tile = *tiles.get(to)?;
     state.at = Some(tile);
     if pressed.enter {
-        choose(&mut context.shared.tiles, tile as u32, pressed.adds);
+        choose(context, tile as u32, pressed.adds);
     }
     Some((tile, layout.rect(tile)?))
 }
 
 /// Chooses a tile alone, or adds it; added once more it goes.
-fn choose(chosen: &mut Vec<u32>, tile: u32, adds: bool) {
+fn choose(context: &mut ViewContext<'_>, tile: u32, adds: bool) {
+    let mut chosen = context.shared.tiles.clone();
     match chosen.iter().position(|&other| other == tile).filter(|_| adds) {
         Some(at) => {
             chosen.remove(at);
         }
         None if adds => chosen.push(tile),
-        None => *chosen = vec![tile],
+        None => chosen = vec![tile],
     }
+    context.shared.choose_tiles(chosen);
 }
 
 /// Draws every tile.
@@ -267,30 +263,22 @@ fn sorted(tiles: &[u32]) -> Vec<u32> {
 }
 
 /// Click, shift-click, drag, double click.
-fn take_input(
-    ui: &Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut State,
-    layout: &Layout,
-    response: &egui::Response,
-    theme: &Theme,
-) {
+fn take_input(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, layout: &Layout, response: &egui::Response) {
+    let theme = context.theme;
     let adds = ui.input(|input| input.modifiers.shift || input.modifiers.command);
-    let chosen = &mut context.shared.tiles;
     if response.drag_started() {
         state.drag_from = ui.input(|input| input.pointer.press_origin());
     }
     if let (Some(from), Some(to)) = (state.drag_from, response.interact_pointer_pos()) {
         let frame = Rect::from_two_pos(from, to);
         if response.drag_stopped() {
-            if !adds {
-                chosen.clear();
-            }
+            let mut chosen = if adds { context.shared.tiles.clone() } else { Vec::new() };
             let inside = layout.tiles().filter(|&tile| layout.rect(tile).is_some_and(|cell| frame.intersects(cell)));
             let inside: Vec<u32> = inside.map(|tile| tile as u32).collect();
             chosen.extend(inside);
             chosen.sort_unstable();
             chosen.dedup();
+            context.shared.choose_tiles(chosen);
             state.drag_from = None;
         } else {
             ui.painter().rect(
@@ -312,14 +300,15 @@ fn take_input(
         };
     } else if response.clicked() {
         match tile {
-            Some(tile) => choose(chosen, tile as u32, adds),
-            None => chosen.clear(),
+            Some(tile) => choose(context, tile as u32, adds),
+            None => context.shared.choose_tiles(Vec::new()),
         }
     }
 }
 
 /// Outlines of what is chosen and what is under the pointer.
-fn outlines(ui: &Ui, context: &ViewContext<'_>, layout: &Layout, theme: &Theme) {
+fn outlines(ui: &Ui, context: &ViewContext<'_>, layout: &Layout) {
+    let theme = context.theme;
     if context.shared.tiles.len() <= OUTLINES {
         for &tile in &context.shared.tiles {
             if let Some(rect) = layout.rect(tile as usize) {
@@ -334,15 +323,8 @@ fn outlines(ui: &Ui, context: &ViewContext<'_>, layout: &Layout, theme: &Theme) 
     }
 }
 
-fn tooltip(
-    ui: &mut Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    memory: &TileMemory,
-    state: &State,
-    layout: &Layout,
-    tile: usize,
-) {
+fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, state: &State, layout: &Layout, tile: usize) {
+    let theme = context.theme;
     let ipu = memory.ipu_of(tile);
     let where_ = if memory.target.ipus > 1 { format!(" on IPU {ipu}") } else { String::new() };
     ui.label(text(format!("tile {}{where_}", thousands(tile as u64)), size::BODY, Weight::SemiBold, theme.text));

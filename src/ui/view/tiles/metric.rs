@@ -1,8 +1,8 @@
 //! What the heat map colours tiles by.
 
-use super::super::palette;
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::TileMemory;
+use crate::ui::part::colors;
 
 /// A value for each tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -60,8 +60,8 @@ impl Metric {
 
     /// In words.
     pub fn name(self, memory: &TileMemory) -> String {
-        let region = |at: usize| memory.regions.get(at).map_or_else(String::new, |r| palette::words(&r.name));
-        let category = |at: usize| memory.categories.get(at).map_or_else(String::new, |c| palette::words(&c.name));
+        let region = |at: usize| memory.regions.get(at).map_or_else(String::new, |r| colors::words(&r.name));
+        let category = |at: usize| memory.categories.get(at).map_or_else(String::new, |c| colors::words(&c.name));
         match self {
             Self::MustFit if memory.including_gaps.is_some() => "Total with gaps".to_owned(),
             Self::MustFit => "Total".to_owned(),

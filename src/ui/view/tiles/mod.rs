@@ -1,25 +1,29 @@
 //! Tiles: every tile of every IPU as a heat map, in software order or on the floor plan, with the limit in it; and
 //! the same bytes as a profile over the tiles.
 
+mod by_tile;
 mod legend;
 mod map;
 mod metric;
-mod profile;
 
 use egui::{Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::{Bytes, TileMemory, UnitSystem, thousands};
-use crate::ui::session::ViewContext;
+use crate::ui::part::{KeyHelp, View, ViewContext, tile_card};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, Mark, paint_mark, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Theme, size};
+use by_tile::Breakdown;
 use metric::Metric;
-use profile::Breakdown;
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+/// The view.
+pub const VIEW: View =
+    View { applies: Document::has_tiles, card: Some(tile_card::show), keys: KEYS, ..View::new("tiles", "Tiles", show) };
+
+const KEYS: &[KeyHelp] = &[
     ("click, shift click", "Tiles: choose a tile, add one"),
     ("drag", "Tiles: choose many"),
     ("double click", "Tiles: one IPU, or all of them"),
@@ -43,7 +47,7 @@ struct State {
     values: Vec<u64>,
     values_of: Option<Metric>,
     /// Bytes by group and tile for the profile.
-    groups: Vec<profile::Group>,
+    groups: Vec<by_tile::Group>,
     groups_of: Option<Breakdown>,
     drag_from: Option<Pos2>,
     /// The tile that the arrows are at.
@@ -55,8 +59,7 @@ struct State {
     tools_right: f32,
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
@@ -70,24 +73,18 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         state.values_of = Some(state.metric);
     }
     if state.groups_of != Some(state.breakdown) {
-        state.groups = profile::groups(memory, state.breakdown);
+        state.groups = by_tile::groups(memory, state.breakdown);
         state.groups_of = Some(state.breakdown);
     }
-    draw(ui, context, &theme, memory, tiles, &mut state);
+    draw(ui, context, memory, tiles, &mut state);
     context.locals.put(state);
 }
 
-fn draw(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    memory: &TileMemory,
-    tiles: &TileAnalysis,
-    state: &mut State,
-) {
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, state: &mut State) {
+    let theme = context.theme;
     let full = ui.max_rect().shrink2(Vec2::new(20.0, 12.0));
     let head = Rect::from_min_size(full.min, Vec2::new(full.width(), 50.0));
-    headline(ui, context, theme, head, memory, tiles);
+    headline(ui, context, head, memory, tiles);
     let tools_rect = Rect::from_min_size(Pos2::new(full.left(), head.bottom() + 6.0), Vec2::new(full.width(), 26.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools_rect).id_salt("tile tools"));
     tools(&mut child, theme, memory, state);
@@ -99,24 +96,18 @@ fn draw(
         Pos2::new(full.right(), full.bottom() - profile_height - legend_height - 18.0),
     );
     if map_rect.height() > 40.0 && map_rect.width() > 100.0 {
-        map::show(ui, context, theme, memory, state, map_rect);
+        map::show(ui, context, memory, state, map_rect);
     }
     let legend_rect =
         Rect::from_min_size(Pos2::new(full.left(), map_rect.bottom() + 8.0), Vec2::new(full.width(), legend_height));
-    legend::show(ui, context, theme, tiles, state, legend_rect);
+    legend::show(ui, context, tiles, state, legend_rect);
     let profile_rect = Rect::from_min_max(Pos2::new(full.left(), legend_rect.bottom() + 8.0), full.max);
-    profile::show(ui, context, theme, memory, state, profile_rect);
+    by_tile::show(ui, context, memory, state, profile_rect);
 }
 
 /// The answer: how many tiles are over, and the worst.
-pub fn headline(
-    ui: &Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    rect: Rect,
-    memory: &TileMemory,
-    tiles: &TileAnalysis,
-) {
+pub fn headline(ui: &Ui, context: &ViewContext<'_>, rect: Rect, memory: &TileMemory, tiles: &TileAnalysis) {
+    let theme = context.theme;
     let units = context.options.units;
     let count = thousands(memory.tile_count() as u64);
     let (mark, color, answer, more) = match (tiles.max, tiles.limit) {

@@ -3,12 +3,10 @@
 use egui::{Key, PointerButton, Ui};
 
 use super::{Asked, Places, State, map};
-use crate::ui::session::{SpaceData, ViewContext};
-use crate::ui::widget::axis::Span;
-use crate::ui::widget::{keys, pan};
-
-/// Fewest points that fill the width.
-const LEAST: f64 = 4.0;
+use crate::ui::chart::{self, Reach, Span};
+use crate::ui::part::ViewContext;
+use crate::ui::widget::keys;
+use crate::ui::work::SpaceData;
 
 pub fn take(
     ui: &Ui,
@@ -24,12 +22,15 @@ pub fn take(
         keys(ui, context, state, data, places, &mut x);
     }
     match asked {
-        Some(Asked::All) => all(state, places, &mut x),
+        Some(Asked::All) => {
+            Reach::steps(data.map.points).show_all(ui, &mut x);
+            state.addresses = None;
+        }
         Some(Asked::Focus) => focus(context, state, data, places, &mut x),
         None => {}
     }
     if x != places.x {
-        context.shared.range = (x != places.whole).then_some((x.lo, x.hi));
+        context.shared.zoom_to((x != places.whole).then_some((x.lo, x.hi)));
         places.x = x;
     }
 }
@@ -39,11 +40,9 @@ fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceDa
     if !ui.rect_contains_pointer(both) {
         return;
     }
-    let (position, scroll, alt, delta, down) = ui.input(|i| {
+    let (position, delta, down) = ui.input(|i| {
         (
             i.pointer.hover_pos(),
-            i.smooth_scroll_delta(),
-            i.modifiers.alt,
             i.pointer.delta(),
             i.pointer.button_down(PointerButton::Primary) && i.pointer.is_decidedly_dragging() && !i.modifiers.shift,
         )
@@ -53,25 +52,23 @@ fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceDa
     let down = down && !state.measure.is_dragging();
     let in_rows = places.lifetimes.contains(position);
     let in_map = places.map.contains(position);
-    let whole = map::whole_addresses(context, data);
-    if alt && in_map && scroll.y != 0.0 {
-        let y = state.addresses.unwrap_or(whole);
-        let share = f64::from((places.map.bottom() - position.y) / places.map.height());
-        let zoomed = y.zoomed(y.at(share), f64::from((-scroll.y / 240.0).exp2()), whole, whole.len() * 1e-7);
-        state.addresses = (zoomed != whole).then_some(zoomed);
+    let addresses = map::addresses(context, data);
+    let mut y = addresses.visible(state.addresses);
+    if in_map {
+        addresses.alt_wheel(ui, places.map, &mut y);
     }
+    let reach = Reach::steps(data.map.points);
     // Over the rows the wheel scrolls them; with Ctrl it zooms.
     if !in_rows || ui.input(|i| i.modifiers.command) {
-        pan::wheel(ui, places.curve, x, places.whole, LEAST);
+        reach.wheel(ui, places.curve, x);
     }
     if down {
-        pan::drag(places.curve, x, places.whole, delta.x);
-        if state.dragging_map
-            && let Some(y) = state.addresses
-        {
-            state.addresses = Some(y.moved(f64::from(delta.y / places.map.height()) * y.len(), whole));
+        reach.drag(places.curve, x, delta.x);
+        if state.dragging_map {
+            addresses.drag_up(places.map, &mut y, delta.y);
         }
     }
+    state.addresses = addresses.chosen(y);
 }
 
 fn keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places, x: &mut Span) {
@@ -82,40 +79,32 @@ fn keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
         (i.key_pressed(Key::F), i32::from(i.key_pressed(Key::Period)) - i32::from(i.key_pressed(Key::Comma)))
     });
     let step = f64::from(context.step()) + 0.5;
-    let pointer = ui
-        .input(|i| i.pointer.hover_pos())
-        .filter(|p| places.curve.union(places.map).union(places.lifetimes).contains(*p));
     let middle = if step >= x.lo && step <= x.hi { step } else { f64::midpoint(x.lo, x.hi) };
-    let around = pointer.map_or(middle, |p| places.point_at(p.x));
-    if pan::keys(ui, x, places.whole, LEAST, around) {
-        all(state, places, x);
+    let plots = places.curve.union(places.map).union(places.lifetimes);
+    if Reach::steps(data.map.points).keys(ui, plots, x, middle) {
+        state.addresses = None;
     }
     if fit {
         focus(context, state, data, places, x);
     }
-    context.step_by(keys::steps(ui), data.map.points);
+    context.step_by(chart::steps(ui), data.map.points);
     // The brackets are the ends of what is measured.
     let (from, to) = ui.input(|i| (i.key_pressed(Key::OpenBracket), i.key_pressed(Key::CloseBracket)));
     if from || to {
         let step = context.step();
         let (low, high) = context.shared.measured.unwrap_or((step, step));
-        context.shared.measured = Some(if from { (step, high.max(step)) } else { (low.min(step), step) });
+        context.shared.measure(if from { (step, high.max(step)) } else { (low.min(step), step) });
     }
     if next != 0 {
         step_to_allocation(context, data, next);
     }
 }
 
-fn all(state: &mut State, places: &Places, x: &mut Span) {
-    *x = places.whole;
-    state.addresses = None;
-}
-
 fn focus(context: &ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places, x: &mut Span) {
     let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) else { return };
     let (lo, hi) = map::fit_time(item, places.whole);
     *x = Span::new(lo, hi);
-    state.addresses = Some(map::fit_addresses(item, map::whole_addresses(context, data)));
+    state.addresses = Some(map::fit_addresses(item, map::addresses(context, data).whole));
 }
 
 /// The buffer that is placed next after (or last before) the selected one, or the step.
@@ -132,7 +121,7 @@ fn step_to_allocation(context: &mut ViewContext<'_>, data: &SpaceData, direction
         data.map.boxes.iter().filter(|item| key(item) < now).max_by_key(|item| key(item))
     };
     if let Some(item) = next {
-        context.shared.selected = Some(item.buffer);
-        context.shared.step = Some(item.start);
+        context.shared.select(item.buffer);
+        context.shared.choose_step(item.start);
     }
 }

@@ -6,20 +6,22 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 use rayon::slice::ParallelSliceMut as _;
 
-use super::super::menu;
 use super::{AT_ONCE, Groups, Places, map};
+use crate::analysis::Scene;
 use crate::analysis::contributors::contributors;
+use crate::analysis::names::lookup;
 use crate::analysis::pyramid::MaxPyramid;
-use crate::analysis::scope;
 use crate::analysis::steps::Steps;
-use crate::model::{BufferId, Bytes, thousands};
-use crate::ui::session::{Document, Job, LaterRaster, Lit, RowScope, Scene, SpaceData, ViewContext, Window};
-use crate::ui::widget::axis::Span;
+use crate::model::{BufferId, Bytes, MemorySpace, thousands};
+use crate::ui::chart::{Span, Window, YAxis};
+use crate::ui::part::{ViewContext, menu};
+use crate::ui::session::{Document, RowScope};
 use crate::ui::widget::controls::{self, paint_cut, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Slot, Theme, mix, size};
+use crate::ui::work::{DeferredPicture, Job, Lit, Sheet, SpaceData};
 
 /// Height of a row.
 const ROW: f32 = 20.0;
@@ -70,7 +72,7 @@ struct Rows {
 /// What the rows depend on.
 #[derive(Clone, PartialEq, Eq)]
 struct Key {
-    of: (usize, i64),
+    of: (usize, MemorySpace),
     scope: RowScope,
     step: u32,
     sort: Sort,
@@ -86,7 +88,7 @@ pub struct State {
     top: f64,
     rows: Option<(Key, Job<Arc<Rows>>)>,
     shown: Arc<Rows>,
-    picture: LaterRaster<()>,
+    picture: DeferredPicture<()>,
     names: HashMap<BufferId, String>,
     last_selected: Option<BufferId>,
 }
@@ -99,19 +101,19 @@ pub fn rows_of(band: Rect) -> Rect {
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     data: &Arc<SpaceData>,
     groups: &Groups,
     places: &Places,
 ) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let band = places.lifetimes;
     let rect = rows_of(band);
     let head =
         Rect::from_min_max(Pos2::new(band.left() - 56.0, band.top() - 22.0), Pos2::new(band.right(), rect.top() - 2.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("lifetimes head"));
-    switches(&mut child, context, theme, state);
+    switches(&mut child, context, state);
     update(context, scene, state, data, groups);
     if rect.height() < ROW {
         return;
@@ -126,7 +128,7 @@ pub fn show(
         (context.shared.program, context.shared.color),
         Arc::as_ptr(&rows) as usize,
         Arc::as_ptr(context.document) as usize,
-        (theme.dark, groups.spread().names.len()),
+        (theme.dark, groups.stacked().names.len()),
         context.find_key(),
     );
     let window = Window { rect, x: places.x, y };
@@ -139,10 +141,9 @@ pub fn show(
         lit: context.lit(),
     };
     let at_once = count <= AT_ONCE;
-    state
-        .picture
-        .show(ui, context.work, window, "lifetimes", key, theme.panel, at_once, move |raster| painted.paint(raster));
-    controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.bottom() + 1.0)), theme.line2);
+    let sheet = Sheet { window, name: "lifetimes", ground: theme.panel, at_once };
+    state.picture.show(ui, context.work, sheet, key, move |raster| painted.paint(raster));
+    YAxis::Plain.draw(ui, theme, &window);
     if count == 0 {
         let words = if state.rows.is_some() { "" } else { "No buffer lives here: choose another step, or all." };
         let font = Weight::Regular.at(size::BODY);
@@ -155,19 +156,20 @@ pub fn show(
         let line = Rect::from_min_size(Pos2::new(rect.left(), top), Vec2::new(rect.width(), ROW));
         let sensed = line.intersect(clip);
         if sensed.height() >= 2.0 {
-            one(ui, context, theme, state, scene, data, groups, places, &rows, row, line, sensed);
+            one(ui, context, state, scene, data, groups, places, &rows, row, line, sensed);
         }
     }
     bar(ui, theme, state, rect, count, visible);
 }
 
-fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         ui.label(text("Lifetimes", size::SMALL, Weight::SemiBold, theme.text));
         let at_step = format!("At step {}", thousands(context.step().into()));
         let chosen = RowScope::ALL.iter().position(|scope| *scope == context.shared.rows).unwrap_or(0);
         if let Some(i) = segmented(ui, &["At the peak", &at_step, "All"], chosen, theme) {
-            context.shared.rows = RowScope::ALL[i];
+            context.shared.list_rows(RowScope::ALL[i]);
         }
         ui.label(text("by", size::SMALL, Weight::Regular, theme.text2));
         let chosen = Sort::ALL.iter().position(|sort| *sort == state.sort).unwrap_or(0);
@@ -216,7 +218,7 @@ fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_pe
     let Some((program, analysis)) = document.program(key.of.0) else { return Rows::default() };
     let boxes = &data.map.boxes;
     let mut lines: Vec<u32> = match key.scope {
-        RowScope::Peak => at_peak.iter().filter_map(|b| data.row_of.get(b.index()).copied()).collect(),
+        RowScope::Peak => at_peak.iter().filter_map(|b| data.map.row_of(*b)).collect(),
         RowScope::Step => data.map.rows_in(key.step, key.step, 1),
         RowScope::All => (0..boxes.len() as u32).collect(),
     };
@@ -349,7 +351,6 @@ fn paint_group(raster: &mut Raster, theme: &Theme, group: &Group, x: Span, (top,
 fn one(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     scene: Scene<'_>,
     data: &SpaceData,
@@ -360,6 +361,7 @@ fn one(
     line: Rect,
     sensed: Rect,
 ) {
+    let theme = context.theme;
     let index = rows.lines[row] as usize;
     let group = rows.groups.get(index);
     let (buffer, start, end, bytes, slot) = match (group, data.map.boxes.get(index)) {
@@ -373,7 +375,7 @@ fn one(
     let name = match group {
         Some(group) if group.count == 1 => group.name.clone(),
         Some(group) => format!("{} \u{d7} {}", group.name, thousands(group.count as u64)),
-        None => state.names.entry(buffer).or_insert_with(|| scope::name_of(scene.program, buffer)).clone(),
+        None => state.names.entry(buffer).or_insert_with(|| lookup::buffer_name(scene.program, buffer)).clone(),
     };
     let painter = ui.painter().with_clip_rect(
         Rect::everything_above(line.bottom())
@@ -436,19 +438,18 @@ fn one(
         );
     }
     if response.clicked() {
-        context.shared.selected = Some(buffer);
+        context.shared.select(buffer);
         state.last_selected = Some(buffer);
     }
     if response.double_clicked()
         && let Some(item) = data.box_of(buffer)
     {
-        context.shared.range = Some(map::fit_time(item, places.whole));
+        context.shared.zoom_to(map::fit_time(item, places.whole));
     }
     if response.hovered() {
-        context.shared.hovered = Some(buffer);
+        context.shared.hover(buffer);
         if let Some(at) = response.hover_pos() {
-            context.shared.cursor =
-                Some((places.point_at(at.x).floor().max(0.0) as u32).min(data.map.points.saturating_sub(1)));
+            context.shared.hover_step(places.window().step_at(at.x, data.map.points));
         }
     }
     let item = data.box_of(buffer).copied();
@@ -463,7 +464,7 @@ fn one(
             );
             ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
         } else if let Some(item) = item {
-            map::tooltip(ui, context, theme, scene, &item);
+            map::tooltip(ui, context, scene, &item);
         }
     });
 }
@@ -487,7 +488,7 @@ fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &Spa
         group.or_else(|| data.map.boxes.get(line as usize).map(|item| item.buffer))
     };
     let selected = context.shared.selected;
-    let own = selected.and_then(|buffer| data.row_of.get(buffer.index()).copied());
+    let own = selected.and_then(|buffer| data.map.row_of(buffer));
     let now = match (rows.groups.is_empty(), own) {
         (true, Some(own)) => rows.lines.iter().position(|line| *line == own),
         _ => rows.lines.iter().position(|line| selected.is_some() && buffer_of(*line) == selected),
@@ -501,11 +502,11 @@ fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &Spa
             now.saturating_add_signed(by).min(count - 1)
         }
     };
-    context.shared.selected = rows.lines.get(to).and_then(|line| buffer_of(*line)).or(selected);
+    context.shared.select(rows.lines.get(to).and_then(|line| buffer_of(*line)).or(selected));
     if pressed.enter
         && let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer))
     {
-        context.shared.range = Some(map::fit_time(item, Span::new(0.0, f64::from(data.map.points.max(1)))));
+        context.shared.zoom_to(map::fit_time(item, Span::new(0.0, f64::from(data.map.points.max(1)))));
     }
 }
 
@@ -528,7 +529,7 @@ fn scroll(
     if context.shared.selected != state.last_selected {
         state.last_selected = context.shared.selected;
         let row = context.shared.selected.and_then(|buffer| {
-            let own = data.row_of.get(buffer.index()).copied()?;
+            let own = data.map.row_of(buffer)?;
             if state.shown.groups.is_empty() {
                 state.shown.lines.iter().position(|&line| line == own)
             } else {

@@ -4,16 +4,19 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::{AT_ONCE, Groups, Places, State, curve};
+use super::{AT_ONCE, Groups, Places, State};
 use crate::analysis::map::MapBox;
-use crate::analysis::{category, scope, unpadded};
-use crate::model::{Bytes, UnitSystem, percent, thousands};
-use crate::ui::session::{Document, Lit, Scene, SpaceData, ViewContext, Window};
-use crate::ui::widget::axis::{Span, byte_ticks};
-use crate::ui::widget::controls::{self, paint_cut};
+use crate::analysis::names::lookup;
+use crate::analysis::{Scene, category, unpadded};
+use crate::model::{Bytes, percent, thousands};
+use crate::ui::chart::{self, Reach, Span, Window, YAxis};
+use crate::ui::part::ViewContext;
+use crate::ui::session::Document;
+use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{Hatch, Raster};
 use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
+use crate::ui::work::{Lit, Sheet, SpaceData};
 
 /// Least height and width of a box that carries its name.
 const LABEL: Vec2 = Vec2::new(90.0, 19.0);
@@ -21,34 +24,31 @@ const LABEL: Vec2 = Vec2::new(90.0, 19.0);
 /// Boxes that carry their name at most.
 const MAX_NAMES: usize = 600;
 
-/// All addresses, with the limit in view.
-pub fn whole_addresses(context: &ViewContext<'_>, data: &SpaceData) -> Span {
-    let limit = context.capacity().map_or(0, |c| c.bytes.0);
-    // A limit far above what is used would make everything a stripe at the bottom.
-    let top = if limit > data.map.height.saturating_mul(2) { data.map.height } else { data.map.height.max(limit) };
-    Span::new(0.0, (top as f64).max(1.0) * 1.03)
+/// The axis of addresses.
+pub fn addresses(context: &ViewContext<'_>, data: &SpaceData) -> Reach {
+    Reach::addresses(data.map.height, context.capacity().map(|c| c.bytes.0))
 }
 
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     data: &Arc<SpaceData>,
     groups: &Groups,
     places: &Places,
 ) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let rect = places.map;
-    let whole = whole_addresses(context, data);
-    let y = state.addresses.map_or(whole, |span| span.kept_in(whole));
-    let limit = context.capacity().map(|c| c.bytes.0 as f64);
+    let addresses = addresses(context, data);
+    let (whole, y) = (addresses.whole, addresses.visible(state.addresses));
+    let limit = context.capacity().map(|c| c.bytes.0);
     let key = (
         state.of,
         state.grouping,
         Arc::as_ptr(context.document) as usize,
-        limit.unwrap_or(-1.0).to_bits(),
-        (theme.dark, groups.spread().names.len(), state.show_padding),
+        limit,
+        (theme.dark, groups.stacked().names.len(), state.show_padding),
         context.find_key(),
     );
     let at_once = data.map.boxes.len() <= AT_ONCE;
@@ -64,86 +64,74 @@ pub fn show(
         show_padding: state.show_padding,
         lit: context.lit(),
     };
-    let named = state
-        .map
-        .show(ui, context.work, window, "memory map", key, theme.panel, at_once, move |raster| picture.paint(raster));
+    let sheet = Sheet { window, name: "memory map", ground: theme.panel, at_once };
+    let named = state.map.show(ui, context.work, sheet, key, move |raster| picture.paint(raster));
     let named = named.cloned().unwrap_or_default();
-    let y_of = |address: f64| rect.bottom() - (y.share(address) * f64::from(rect.height())) as f32;
     let box_rect = |item: &MapBox| {
-        Rect::from_min_max(
-            Pos2::new(places.x_of(f64::from(item.start)), y_of((item.address + item.size) as f64)),
-            Pos2::new(places.x_of(f64::from(item.end) + 1.0), y_of(item.address as f64)),
-        )
+        let end = item.address.saturating_add(item.size) as f64;
+        window.rect_of((f64::from(item.start), f64::from(item.end) + 1.0), (item.address as f64, end))
     };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
     labels(&painter, state, &named, scene, data, groups, places, &box_rect);
-    axis(ui, context, theme, data, y, rect, &y_of);
-    if let Some(limit) = limit.filter(|limit| *limit >= y.lo && *limit <= y.hi) {
-        let at = y_of(limit).round();
-        painter.hline(rect.x_range(), at, Stroke::new(2.0, theme.over));
-        let words = format!(
-            "capacity {}",
-            context.capacity().map(|c| context.options.units.capacity(c.bytes)).unwrap_or_default()
-        );
-        curve::label(ui, theme, &words, Pos2::new(rect.left() + 10.0, at - 3.0));
-    }
+    axis(ui, context, data, &window);
+    chart::limit(ui, theme, &window, limit, context.options.units);
     if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
         let outline = box_rect(item).expand(1.0);
         painter.rect_stroke(outline.expand(2.5), 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
         painter.rect_stroke(outline, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Outside);
     }
-    neighbourhood(&painter, context, theme, data, places, &box_rect);
-    hole(&painter, context, theme, places, &y_of);
+    neighbourhood(&painter, context, data, places, &box_rect);
+    hole(&painter, context, &window);
     let response = ui.interact(rect, ui.scope_id().with("map"), Sense::click_and_drag());
     let spoken = format!("Memory map, {} buffers", thousands(data.map.boxes.len() as u64));
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     state.dragging_map = response.dragged();
     let Some(at) = response.hover_pos() else { return };
-    let point = (places.point_at(at.x).floor().max(0.0) as u32).min(data.map.points.saturating_sub(1));
-    context.shared.cursor = Some(point);
+    let point = window.step_at(at.x, data.map.points);
+    context.shared.hover_step(point);
     let slack = y.len() / f64::from(rect.height().max(1.0));
-    let address = y.at(f64::from((rect.bottom() - at.y) / rect.height()));
+    let address = window.at(at).1;
     let hit = hit(data, point, address, slack, places.x.len() / f64::from(rect.width().max(1.0)));
     if response.double_clicked() {
         match hit {
             Some(item) => {
-                context.shared.range = Some(fit_time(&item, places.whole));
+                context.shared.zoom_to(fit_time(&item, places.whole));
                 state.addresses = Some(fit_addresses(&item, whole));
-                context.shared.selected = Some(item.buffer);
+                context.shared.select(item.buffer);
             }
             None => {
-                context.shared.range = None;
+                context.shared.zoom_to(None);
                 state.addresses = None;
             }
         }
         return;
     }
     if response.clicked() {
-        context.shared.selected = hit.map(|item| item.buffer);
+        context.shared.select(hit.map(|item| item.buffer));
     }
     let Some(item) = hit else { return };
-    context.shared.hovered = Some(item.buffer);
+    context.shared.hover(item.buffer);
     if response.dragged() {
         return;
     }
     painter.rect_stroke(box_rect(&item), 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
-    response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, scene, &item));
+    response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, scene, &item));
 }
 
-/// Around the selected buffer: the others that share its memory are outlined, its definition and its readers are marked
+/// Related the selected buffer: the others that share its memory are outlined, its definition and its readers are marked
 /// on its lower edge.
 fn neighbourhood(
     painter: &egui::Painter,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     data: &SpaceData,
     places: &Places,
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
+    let theme = context.theme;
     let Some(buffer) = context.shared.selected else { return };
     let Some(item) = data.box_of(buffer).copied() else { return };
-    let Some(around) = context.around_buffer(buffer) else { return };
-    for (other, _) in around.sharing.iter().take(MAX_NAMES) {
+    let Some(related) = context.related_to_buffer(buffer) else { return };
+    for (other, _) in related.sharing.iter().take(MAX_NAMES) {
         let rect = box_rect(other);
         if rect.intersects(places.map) {
             let dashes = [rect.left_top(), rect.right_top(), rect.right_bottom(), rect.left_bottom(), rect.left_top()];
@@ -152,7 +140,7 @@ fn neighbourhood(
     }
     let y = box_rect(&item).bottom().clamp(places.map.top(), places.map.bottom() - 2.0);
     let mut last = f32::MIN;
-    for &(point, _) in &around.uses.readers {
+    for &(point, _) in &related.uses.readers {
         let x = places.x_of(f64::from(point) + 0.5);
         if places.map.x_range().contains(x) && x - last >= 3.0 {
             painter.vline(x, y - 6.0..=y + 5.0, Stroke::new(4.0, theme.halo));
@@ -167,27 +155,22 @@ fn neighbourhood(
 }
 
 /// The largest free stretch of the heap at the chosen step.
-fn hole(
-    painter: &egui::Painter,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    places: &Places,
-    y_of: &dyn Fn(f64) -> f32,
-) {
+fn hole(painter: &egui::Painter, context: &mut ViewContext<'_>, window: &Window) {
+    let theme = context.theme;
     let step = context.step();
-    let Some((address, bytes)) = context.around_step().and_then(|around| around.largest_hole) else { return };
-    let x = places.x_of(f64::from(step) + 0.5);
-    if !places.map.x_range().contains(x) {
+    let Some((address, bytes)) = context.related_to_step().and_then(|related| related.largest_hole) else { return };
+    let x = window.x_of(f64::from(step) + 0.5);
+    if !window.rect.x_range().contains(x) {
         return;
     }
-    let (top, bottom) = (y_of((address + bytes.0) as f64), y_of(address as f64));
+    let (top, bottom) = (window.y_of((address + bytes.0) as f64), window.y_of(address as f64));
     let stroke = Stroke::new(3.0, theme.ink);
     let x = x + 4.0;
     painter.vline(x, top..=bottom.max(top + 2.0), stroke);
     let words = format!("largest hole {}", context.short(bytes));
     let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.text);
-    let y = f32::midpoint(top, bottom).clamp(places.map.top() + 10.0, places.map.bottom() - 10.0);
-    let left = (x + 6.0).min(places.map.right() - galley.size().x - 6.0);
+    let y = f32::midpoint(top, bottom).clamp(window.rect.top() + 10.0, window.rect.bottom() - 10.0);
+    let left = (x + 6.0).min(window.rect.right() - galley.size().x - 6.0);
     let place = Rect::from_min_size(Pos2::new(left, y - galley.size().y / 2.0), galley.size());
     painter.rect_filled(place.expand2(Vec2::new(4.0, 1.0)), 2.0, theme.canvas.gamma_multiply(0.85));
     painter.galley(place.min, galley, theme.text);
@@ -235,7 +218,7 @@ struct Picture {
     groups: Groups,
     theme: Theme,
     window: Window,
-    limit: Option<f64>,
+    limit: Option<u64>,
     show_padding: bool,
     lit: Option<Lit>,
 }
@@ -292,7 +275,7 @@ impl Picture {
         }
         if let Some(limit) = self.limit {
             let top = py(data.map.height as f64).max(0);
-            raster.hatch(0, top, width as i64, py(limit), Hatch::beyond_map(theme.over));
+            raster.hatch(0, top, width as i64, py(limit as f64), Hatch::beyond_map(theme.over));
         }
         named
     }
@@ -325,7 +308,7 @@ fn labels(
         if shown.width() < LABEL.x || shown.height() < LABEL.y {
             continue;
         }
-        let name = state.labels.entry(item.buffer).or_insert_with(|| scope::name_of(scene.program, item.buffer));
+        let name = state.labels.entry(item.buffer).or_insert_with(|| lookup::buffer_name(scene.program, item.buffer));
         let slot = groups.slot_of(item.buffer);
         let bytes = Bytes(item.size).short();
         let y = shown.center().y.round();
@@ -340,48 +323,28 @@ fn labels(
     }
 }
 
-fn axis(
-    ui: &Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    data: &SpaceData,
-    y: Span,
-    rect: Rect,
-    y_of: &dyn Fn(f64) -> f32,
-) {
-    let small = Weight::Regular.at(size::SMALL);
-    let base = if context.options.units == UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    for tick in byte_ticks(y, (rect.height() / 64.0) as usize + 1, base) {
-        let at = y_of(tick);
-        if at < rect.top() + 4.0 {
-            continue;
-        }
-        let words = if y.len() < 1e6 {
-            format!("{:09X}", tick as u64)
-        } else {
-            context.options.units.capacity(Bytes(tick as u64))
-        };
-        ui.painter().text(Pos2::new(rect.left() - 10.0, at), Align2::RIGHT_CENTER, words, small.clone(), theme.text2);
-    }
-    let heap = y_of(data.map.heap_base as f64);
+fn axis(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, window: &Window) {
+    let (theme, rect) = (context.theme, window.rect);
+    YAxis::Addresses(context.options.units).draw(ui, theme, window);
+    let heap = window.y_of(data.map.heap_base as f64);
     if data.map.heap_base > 0 && data.map.heap_base < data.map.height && rect.y_range().contains(heap) {
         ui.painter().hline(rect.left() - 6.0..=rect.left(), heap.round(), Stroke::new(2.0, theme.text2));
-        let line = Stroke::new(1.0, theme.text3);
-        ui.painter().hline(rect.x_range(), heap.round(), line);
+        ui.painter().hline(rect.x_range(), heap.round(), Stroke::new(1.0, theme.text3));
         let at = Pos2::new(rect.right() - 6.0, heap - 2.0);
         if rect.bottom() - heap > 14.0 {
             let words = "heap above, arguments, constants and results below";
+            let small = Weight::Regular.at(size::SMALL);
             let galley = ui.painter().layout_no_wrap(words.to_owned(), small, theme.text2);
             let place = Rect::from_min_size(at - galley.size(), galley.size());
             ui.painter().rect_filled(place.expand2(Vec2::new(4.0, 0.0)), 2.0, theme.canvas.gamma_multiply(0.85));
             ui.painter().galley(place.min, galley, theme.text2);
         }
     }
-    controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.bottom() + 1.0)), theme.line2);
 }
 
 /// What a buffer is, beside the pointer.
-pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, scene: Scene<'_>, item: &MapBox) {
+pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &MapBox) {
+    let theme = context.theme;
     let program = scene.program;
     let kind = category(program, item.buffer);
     let bytes = Bytes(item.size);

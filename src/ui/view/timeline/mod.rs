@@ -13,18 +13,30 @@ mod range;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
+use egui::{Pos2, Rect, Ui, Vec2};
 
 use self::groups::Groups;
-use crate::model::{BufferId, ComputationId, thousands};
-use crate::ui::session::{Grouping, LaterRaster, SpaceData, Spread, ViewContext};
-use crate::ui::widget::axis::{Span, decimal_ticks};
+use crate::analysis::stacked_curves::{Grouping, StackedCurves};
+use crate::model::{BufferId, ComputationId, MemorySpace, thousands};
+use crate::ui::chart::legend::Sign;
+use crate::ui::chart::{self, Cursor, Span, Strength, Window, XAxis};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, class_legend, empty, menu};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+use crate::ui::work::{DeferredPicture, SpaceData};
 
-/// Keys of this view, for the sheet.
-pub const KEYS: &[(&str, &str)] = &[
+/// The view.
+pub const VIEW: View = View {
+    applies: Document::has_times,
+    find: Find::Dim,
+    shows_buffers: true,
+    keys: KEYS,
+    ..View::new("timeline", "Timeline", show)
+};
+
+const KEYS: &[KeyHelp] = &[
     ("wheel, W S", "Timeline: zoom at the pointer"),
     ("drag, A D", "Timeline: move"),
     ("Alt wheel", "Memory map: zoom the addresses"),
@@ -41,9 +53,6 @@ pub const KEYS: &[(&str, &str)] = &[
 
 /// Boxes up to which pictures are drawn in the frame that needs them; more are drawn on a worker.
 const AT_ONCE: usize = 3000;
-
-/// Words on the left of the plots.
-const GUTTER: f32 = 72.0;
 
 /// Which bands stand under the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,15 +86,15 @@ pub struct State {
     /// Visible addresses; `None` for all.
     addresses: Option<Span>,
     show_padding: bool,
-    curve: LaterRaster<()>,
-    map: LaterRaster<Vec<u32>>,
-    mini: LaterRaster<()>,
+    curve: DeferredPicture<()>,
+    map: DeferredPicture<Vec<u32>>,
+    mini: DeferredPicture<()>,
     lifetimes: lifetimes::State,
     measure: range::State,
     labels: HashMap<BufferId, String>,
     calls: Option<Arc<Calls>>,
     /// Program and memory space the rest belongs to.
-    of: Option<(usize, i64)>,
+    of: Option<(usize, MemorySpace)>,
     dragging_map: bool,
 }
 
@@ -112,19 +121,19 @@ impl Places {
         [curve, self.map, lifetimes::rows_of(self.lifetimes)]
     }
 
-    fn x_of(&self, point: f64) -> f32 {
-        self.curve.left() + (self.x.share(point) * f64::from(self.curve.width())) as f32
+    /// The axis that all bands share.
+    const fn window(&self) -> Window {
+        Window::strip(self.curve, self.x)
     }
 
-    fn point_at(&self, x: f32) -> f64 {
-        self.x.at(f64::from((x - self.curve.left()) / self.curve.width()))
+    fn x_of(&self, point: f64) -> f32 {
+        self.window().x_of(point)
     }
 }
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() {
-        return super::empty::without_memory(ui, context, &theme);
+        return empty::without_memory(ui, context);
     }
     let mut state = context.locals.take::<State>();
     let of = (context.shared.program, context.shared.color);
@@ -137,32 +146,33 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             ..State::default()
         };
     }
-    draw(ui, context, &theme, &mut state);
+    draw(ui, context, &mut state);
     context.locals.put(state);
 }
 
-fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     let full = ui.max_rect();
     let tools_rect = Rect::from_min_size(full.min + Vec2::new(16.0, 9.0), Vec2::new(full.width() - 32.0, 26.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools_rect).id_salt("tools"));
-    let asked = tools(&mut child, context, theme, state);
+    let asked = tools(&mut child, context, state);
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
     let Some(data) = context.data() else { return };
-    let spread: Option<Arc<Spread>> = if state.grouping == Grouping::Class {
+    let stacked: Option<Arc<StackedCurves>> = if state.grouping == Grouping::Class {
         None
     } else {
         let (program, color) = (context.shared.program, context.shared.color);
-        context.derived.spread(context.work, context.document, &data, program, color, state.grouping)
+        context.derived.stacked_curves(context.work, context.document, program, color, state.grouping)
     };
-    let groups = Groups::new(&data, spread, state.grouping);
+    let groups = Groups::new(&data, stacked, state.grouping);
     let legend_rect =
         Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 48.0), Vec2::new(full.width() - 32.0, 20.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_rect).id_salt("legend"));
-    legends(&mut child, context, theme, &groups);
+    legends(&mut child, context, &groups);
     let whole = Span::new(0.0, f64::from(data.map.points.max(1)));
     let x = context.shared.range.map_or(whole, |(lo, hi)| Span::new(lo, hi).kept_in(whole));
-    let left = full.left() + GUTTER;
-    let right = full.right() - 14.0;
+    let left = full.left() + chart::LEFT;
+    let right = full.right() - if context.capacity().is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
     let top = legend_rect.bottom() + 14.0;
     let bottom = full.bottom() - 12.0;
     let mini_height = if bottom - top > 420.0 { 46.0 } else { 0.0 };
@@ -183,27 +193,27 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut S
     let axis_rect = Rect::from_min_max(Pos2::new(left, axis_top), Pos2::new(right, axis_top + AXIS));
     let mut places = Places { curve: curve_rect, map: map_rect, lifetimes: lifetimes_rect, axis: axis_rect, x, whole };
     input::take(ui, context, state, &data, &mut places, asked);
-    curve::show(ui, context, theme, state, &groups, &data, &places);
-    program_band::show(ui, context, theme, &calls, &places, band_top);
-    axis(ui, theme, &data, &places);
+    curve::show(ui, context, state, &groups, &data, &places);
+    program_band::show(ui, context, &calls, &places, band_top);
+    XAxis::Steps(data.map.axis.unit()).draw(ui, theme, &places.window(), axis_top);
     if state.bands.has_map() {
         let how = "height is size, place is address: arguments, constants and results below, the heap above them";
-        band_title(ui, theme, map_rect, "Memory map", how);
-        map::show(ui, context, theme, state, &data, &groups, &places);
+        let at = Pos2::new(full.left() + 16.0, map_rect.top() - 11.0);
+        chart::legend::title(ui, theme, at, right, ("Memory map", how));
+        map::show(ui, context, state, &data, &groups, &places);
     }
     if state.bands.has_lifetimes() {
-        lifetimes::show(ui, context, theme, &mut state.lifetimes, &data, &groups, &places);
+        lifetimes::show(ui, context, &mut state.lifetimes, &data, &groups, &places);
     }
-    range::show(ui, context, theme, state, &data, &groups, &places);
-    cursor(ui, context, theme, &data, &places);
-    let whole_addresses = map::whole_addresses(context, &data);
-    let addresses = state.addresses.map_or(whole_addresses, |span| span.kept_in(whole_addresses));
-    pins::show(ui, context, theme, &data, &places, addresses);
+    range::show(ui, context, state, &data, &groups, &places);
+    cursor(ui, context, &data, &places);
+    let addresses = map::addresses(context, &data).visible(state.addresses);
+    pins::show(ui, context, &data, &places, addresses);
     let plots = Rect::from_min_max(curve_rect.min, below.max);
-    super::menu::show(ui, context, plots, context.shared.hovered);
+    menu::show(ui, context, plots, context.shared.hovered);
     if mini_height > 0.0 {
         let rect = Rect::from_min_max(Pos2::new(left, bottom - mini_height), Pos2::new(right, bottom));
-        minimap::show(ui, context, theme, state, &data, &places, rect);
+        minimap::show(ui, context, state, &data, &places, rect);
     }
 }
 
@@ -228,15 +238,6 @@ fn divide(below: Rect, bands: Bands) -> (Rect, Rect) {
     }
 }
 
-/// Title over a band, with a remark where there is room for it.
-fn band_title(ui: &Ui, theme: &Theme, band: Rect, title: &str, how: &str) {
-    let at = Pos2::new(band.left() - GUTTER + 16.0, band.top() - 11.0);
-    let drawn = ui.painter().text(at, Align2::LEFT_CENTER, title, Weight::SemiBold.at(size::SMALL), theme.text);
-    let at = Pos2::new(drawn.right() + 12.0, at.y);
-    let room = band.right() - at.x;
-    controls::paint_cut(ui.painter(), at, Align2::LEFT_CENTER, how, Weight::Regular.at(size::SMALL), theme.text3, room);
-}
-
 /// What a button asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
@@ -244,7 +245,8 @@ enum Asked {
     Focus,
 }
 
-fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) -> Option<Asked> {
+fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Option<Asked> {
+    let theme = context.theme;
     let mut asked = None;
     ui.horizontal(|ui| {
         let words: Vec<&str> = Grouping::ALL.iter().map(|grouping| grouping.name()).collect();
@@ -261,8 +263,8 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut 
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if controls::button(ui, "Peak", "P", false, theme).clicked() {
-                context.shared.step = None;
-                context.shared.selected = None;
+                context.shared.choose_step(None);
+                context.shared.select(None);
             }
             if controls::button(ui, "All", "0", false, theme).clicked() {
                 asked = Some(Asked::All);
@@ -276,84 +278,42 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut 
     asked
 }
 
-fn legends(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, groups: &Groups) {
+fn legends(ui: &mut Ui, context: &ViewContext<'_>, groups: &Groups) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         ui.label(text("Live bytes", size::SMALL, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
-        for (i, (name, slot)) in groups.spread().names.iter().zip(groups.slots()).enumerate() {
-            if groups.spread().present.get(i) == Some(&true) && ui.available_width() > 120.0 {
+        for (i, (name, slot)) in groups.stacked().names.iter().zip(groups.slots()).enumerate() {
+            if groups.stacked().present.get(i) == Some(&true) && ui.available_width() > 120.0 {
                 legend(ui, *slot, name, theme);
                 ui.add_space(6.0);
             }
         }
         if groups.are_classes() && ui.available_width() > 60.0 {
-            super::class::mark(ui, theme);
+            class_legend::mark(ui, theme);
             ui.add_space(6.0);
         }
         let has_line = context.scene().is_some_and(|scene| curve::shows_line(scene.space));
-        if has_line && ui.available_width() > 120.0 {
-            let (rect, _) = ui.allocate_exact_size(Vec2::new(14.0, 18.0), egui::Sense::hover());
-            ui.painter().hline(rect.x_range(), rect.center().y, Stroke::new(1.5, theme.ink));
-            ui.label(text("without padding", size::SMALL, Weight::Regular, theme.text2));
+        if has_line {
+            chart::legend::entry(ui, theme, Sign::Line, "without padding");
         }
     });
 }
 
-/// Numbers of the steps.
-fn axis(ui: &Ui, theme: &Theme, data: &SpaceData, places: &Places) {
-    let painter = ui.painter();
-    let small = Weight::Regular.at(size::SMALL);
-    let top = places.axis.top();
-    let y = top + 11.0;
-    let unit = data.map.axis.unit();
-    let gutter = Pos2::new(places.axis.left() - 10.0, y);
-    painter.text(gutter, Align2::RIGHT_CENTER, unit, small.clone(), theme.text2);
-    for tick in decimal_ticks(places.x, (places.axis.width() / 90.0) as usize) {
-        let x = places.x_of(tick + 0.5);
-        if x < places.axis.left() || x > places.axis.right() - 6.0 {
-            continue;
-        }
-        painter.vline(x.round(), top..=top + 4.0, Stroke::new(1.0, theme.line2));
-        painter.text(Pos2::new(x, y + 2.0), Align2::CENTER_CENTER, thousands(tick as u64), small.clone(), theme.text2);
-    }
-}
-
-/// The chosen step and the one under the pointer, through all bands.
-fn cursor(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, data: &SpaceData, places: &Places) {
+/// The chosen step and the one under the pointer, through all bands, with a flag among the numbers.
+fn cursor(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, places: &Places) {
+    let theme = context.theme;
     let step = context.step();
-    let line = |point: u32, width: f32, color: egui::Color32| {
-        let x = places.x_of(f64::from(point) + 0.5);
-        if places.curve.x_range().contains(x) {
-            for band in places.bands() {
-                ui.painter().vline(x, band.y_range(), Stroke::new(width, color));
-            }
-        }
-        x
+    let axis = places.window();
+    let mark = |cursor: Cursor, words: &str, strength| {
+        cursor.draw(ui.painter(), &axis, &places.bands());
+        chart::flag(ui, theme, places.axis, axis.x_of(cursor.x), words, strength);
     };
+    let middle = |step: u32| f64::from(step) + 0.5;
     if let Some(cursor) = context.shared.cursor.filter(|cursor| *cursor != step) {
-        let x = line(cursor, 1.0, theme.text3);
-        flag(ui, theme, x, &thousands(cursor.into()), false, places);
+        mark(Cursor::pointed(middle(cursor), theme), &thousands(cursor.into()), Strength::Pointed);
     }
-    let x = line(step, 1.5, theme.ink);
-    let words = if context.shared.step.is_some() {
-        format!("{} {}", data.map.axis.unit(), thousands(step.into()))
-    } else {
-        format!("peak, {} {}", data.map.axis.unit(), thousands(step.into()))
-    };
-    flag(ui, theme, x, &words, true, places);
-}
-
-fn flag(ui: &Ui, theme: &Theme, x: f32, words: &str, strong: bool, places: &Places) {
-    let band = places.axis;
-    if !band.x_range().contains(x) {
-        return;
-    }
-    let (fill, color) = if strong { (theme.ink, theme.halo) } else { (theme.inset, theme.text) };
-    let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::SemiBold.at(size::SMALL), color);
-    let size = galley.size() + Vec2::new(12.0, 4.0);
-    let least = band.left() + size.x / 2.0;
-    let center = x.clamp(least, (band.right() - size.x / 2.0).max(least));
-    let rect = Rect::from_center_size(Pos2::new(center, band.top() + 12.0), size);
-    ui.painter().rect_filled(rect, 3.0, fill);
-    ui.painter().galley(rect.center() - galley.size() / 2.0, galley, color);
+    let words = format!("{} {}", data.map.axis.unit(), thousands(step.into()));
+    let words = if context.shared.step.is_some() { words } else { format!("peak, {words}") };
+    mark(Cursor::chosen(middle(step), theme), &words, Strength::Chosen);
 }

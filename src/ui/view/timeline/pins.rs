@@ -1,16 +1,18 @@
 //! Pins on the timeline: a numbered disc and a thin line at a pinned step, a disc on a pinned buffer.
 
-use egui::{Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
+use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::Places;
+use crate::ui::chart::{Cursor, Span, Window};
+use crate::ui::part::ViewContext;
+use crate::ui::session::PinOn;
 use crate::ui::session::pins::PinnedRows;
-use crate::ui::session::{PinOn, SpaceData, ViewContext};
-use crate::ui::widget::axis::Span;
 use crate::ui::widget::controls::paint_pin;
-use crate::ui::widget::theme::Theme;
+use crate::ui::work::SpaceData;
 
 /// Draws them; `addresses` is what the memory map shows.
-pub fn show(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &SpaceData, places: &Places, addresses: Span) {
+pub fn show(ui: &Ui, context: &mut ViewContext<'_>, data: &SpaceData, places: &Places, addresses: Span) {
+    let theme = context.theme;
     if context.shared.pins.is_empty() {
         return;
     }
@@ -21,29 +23,24 @@ pub fn show(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &SpaceD
         let buffer = context.locals.get::<PinnedRows>().buffer(&pin, scene.program);
         let at = match pin.on {
             PinOn::Step(step) => {
-                let x = places.x_of(f64::from(step) + 0.5);
-                if !places.curve.x_range().contains(x) {
+                let (axis, line) = (places.window(), Cursor::pinned(f64::from(step) + 0.5, theme));
+                if !axis.shows(line.x) {
                     continue;
                 }
-                for band in places.bands() {
-                    painter.vline(x, band.y_range(), Stroke::new(1.0, theme.ink));
-                }
-                Pos2::new(x, places.curve.top() + 10.0)
+                line.draw(&painter, &axis, &places.bands());
+                Pos2::new(axis.x_of(line.x), places.curve.top() + 10.0)
             }
             PinOn::Buffer(_) => {
                 let Some(item) = buffer.and_then(|buffer| data.box_of(buffer)) else { continue };
                 let (left, right) = (places.x_of(f64::from(item.start)), places.x_of(f64::from(item.end) + 1.0));
                 let (left, right) = (left.max(places.curve.left()), right.min(places.curve.right()));
                 let middle = item.address as f64 + item.size as f64 / 2.0;
-                let share = addresses.share(middle);
-                if right <= left || !(0.0..=1.0).contains(&share) && places.map.height() > 0.0 {
+                let map = Window { rect: places.map, x: places.x, y: addresses };
+                let has_map = places.map.height() > 0.0;
+                let y = if has_map { map.y_of(middle) } else { places.curve.bottom() - 12.0 };
+                if right <= left || has_map && !places.map.y_range().contains(y) {
                     continue;
                 }
-                let y = if places.map.height() > 0.0 {
-                    places.map.bottom() - (share * f64::from(places.map.height())) as f32
-                } else {
-                    places.curve.bottom() - 12.0
-                };
                 Pos2::new((left + 12.0).min(f32::midpoint(left, right).max(left)), y)
             }
         };
@@ -55,8 +52,8 @@ pub fn show(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, data: &SpaceD
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Pin {number} on {words}")));
         if response.clicked() {
             match pin.on {
-                PinOn::Step(step) => context.shared.step = Some(step),
-                PinOn::Buffer(_) => context.shared.selected = buffer,
+                PinOn::Step(step) => context.shared.choose_step(step),
+                PinOn::Buffer(_) => context.shared.select(buffer),
             }
         }
         response.on_hover_text(words);

@@ -4,10 +4,10 @@ use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
 use super::{Calls, Places};
 use crate::model::ComputationId;
-use crate::ui::session::ViewContext;
+use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::Weight;
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Bands that are shown at most.
 const MAX_ROWS: usize = 2;
@@ -39,7 +39,8 @@ pub fn spans(context: &ViewContext<'_>) -> Calls {
     rows
 }
 
-pub fn show(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, rows: &Calls, places: &Places, top: f32) {
+pub fn show(ui: &Ui, context: &ViewContext<'_>, rows: &Calls, places: &Places, top: f32) {
+    let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     if rows.is_empty() {
         return;

@@ -5,10 +5,12 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 use super::{Groups, Places, State as View};
 use crate::analysis::range_stats::{RangeStats, range_stats};
 use crate::model::thousands;
-use crate::ui::session::{Action, SpaceData, ViewContext};
+use crate::ui::chart;
+use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{self, link};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
+use crate::ui::work::SpaceData;
 
 /// Groups that are listed.
 const GREW: usize = 4;
@@ -24,7 +26,7 @@ pub struct State {
 }
 
 /// (range, grouping)
-type Key = ((u32, u32), crate::ui::session::Grouping, usize);
+type Key = ((u32, u32), crate::analysis::stacked_curves::Grouping, usize);
 
 impl State {
     /// Whether a range is being dragged now.
@@ -36,46 +38,37 @@ impl State {
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     view: &mut View,
     data: &SpaceData,
     groups: &Groups,
     places: &Places,
 ) {
+    let theme = context.theme;
     drag(ui, context, view, data, places);
     let Some((from, to)) = context.shared.measured else { return };
-    let key = ((from, to), view.grouping, groups.spread().names.len());
+    let key = ((from, to), view.grouping, groups.stacked().names.len());
     if view.measure.stats.as_ref().is_none_or(|(of, _)| *of != key) {
-        let spread = groups.spread();
-        let stats = range_stats(&data.map, &spread.curves, &spread.pyramid, from, to);
+        let stacked = groups.stacked();
+        let stats = range_stats(&data.map, &stacked.curves, &stacked.pyramid, from, to);
         view.measure.stats = Some((key, stats));
     }
     let Some((_, stats)) = &view.measure.stats else { return };
-    let left = places.x_of(f64::from(stats.from)).max(places.curve.left());
-    let right = places.x_of(f64::from(stats.to) + 1.0).min(places.curve.right());
-    if left < right {
-        let shade = theme.accent.gamma_multiply(0.14);
-        for band in places.bands() {
-            let area = Rect::from_min_max(Pos2::new(left, band.top()), Pos2::new(right, band.bottom()));
-            ui.painter().rect_filled(area, 0.0, shade);
-            for x in [left, right] {
-                ui.painter().vline(x, area.y_range(), Stroke::new(1.0, theme.accent));
-            }
-        }
-    }
+    let (first, end) = (f64::from(stats.from), f64::from(stats.to) + 1.0);
+    chart::range(ui.painter(), theme, &places.window(), (first, end), &places.bands());
     let stats = stats.clone();
-    card(ui, context, theme, groups, &stats, places, f32::midpoint(left, right));
+    let middle = places.x_of(f64::midpoint(first, end));
+    card(ui, context, groups, &stats, places, middle);
 }
 
 fn drag(ui: &Ui, context: &mut ViewContext<'_>, view: &mut View, data: &SpaceData, places: &Places) {
-    let last = data.map.points.saturating_sub(1);
-    let point_at = |x: f32| (places.point_at(x).floor().max(0.0) as u32).min(last);
+    let axis = places.window();
+    let point_at = |x: f32| axis.step_at(x, data.map.points);
     let response = ui.interact(places.axis, ui.scope_id().with("measure"), Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Drag to measure a range of steps"));
     if response.clicked() {
-        context.shared.measured = None;
+        context.shared.measure(None);
         if let Some(at) = response.interact_pointer_pos() {
-            context.shared.step = Some(point_at(at.x));
+            context.shared.choose_step(point_at(at.x));
         }
     }
     let everything = places.curve.union(places.map).union(places.lifetimes);
@@ -93,7 +86,7 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, view: &mut View, data: &SpaceDat
     if let (Some(from), Some(at)) = (view.measure.from, at) {
         let to = point_at(at.x);
         if to != from {
-            context.shared.measured = Some((from.min(to), from.max(to)));
+            context.shared.measure((from.min(to), from.max(to)));
         }
     }
     if response.hovered() {
@@ -102,15 +95,8 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, view: &mut View, data: &SpaceDat
 }
 
 /// The figures, on the side of the curve that the range leaves free.
-fn card(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    groups: &Groups,
-    stats: &RangeStats,
-    places: &Places,
-    middle: f32,
-) {
+fn card(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &RangeStats, places: &Places, middle: f32) {
+    let theme = context.theme;
     let curve = places.curve;
     let on_left = middle > curve.center().x;
     let height = 140.0 + 18.0 * stats.grew.len().min(GREW) as f32;
@@ -132,7 +118,7 @@ fn card(
         ui.label(text(&head, size::BODY, Weight::SemiBold, theme.text));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, "Close", theme).clicked() {
-                context.shared.measured = None;
+                context.shared.measure(None);
             }
             if link(ui, "Copy", theme).clicked() {
                 context.actions.push(Action::Copy(words(context, groups, stats)));
@@ -154,7 +140,7 @@ fn card(
         ui.label(text("Peak inside", size::SMALL, Weight::Regular, theme.text2));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, &format!("step {}", thousands(stats.peak_point.into())), theme).clicked() {
-                context.shared.step = Some(stats.peak_point);
+                context.shared.choose_step(stats.peak_point);
             }
             ui.label(text(context.short(stats.peak), size::SMALL, Weight::SemiBold, theme.text));
         });
@@ -163,7 +149,7 @@ fn card(
     let head = if stats.grew.is_empty() { "Nothing grew up to that peak" } else { "Grew up to that peak" };
     ui.label(text(head, size::SMALL, Weight::SemiBold, theme.text));
     for &(group, bytes) in stats.grew.iter().take(GREW) {
-        let name = groups.spread().names.get(group).map_or("", String::as_str);
+        let name = groups.stacked().names.get(group).map_or("", String::as_str);
         let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 16.0), Sense::hover());
         let spoken = format!("{name} grew by {}", context.short(bytes));
         response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &spoken));
@@ -200,7 +186,7 @@ fn words(context: &ViewContext<'_>, groups: &Groups, stats: &RangeStats) -> Stri
         format!("peak inside {} at step {}", stats.peak.exact(), stats.peak_point),
     ];
     lines.extend(stats.grew.iter().map(|&(group, bytes)| {
-        let name = groups.spread().names.get(group).map_or("", String::as_str);
+        let name = groups.stacked().names.get(group).map_or("", String::as_str);
         format!("{name} grew by {}", bytes.exact())
     }));
     lines.join("\n")

@@ -84,7 +84,7 @@ impl Place<'_> {
         // Parts: the nodes below, and buffers that end here.
         let mut parts: Vec<(u64, Option<usize>, Option<BufferId>)> =
             node.children.iter().map(|&child| (self.tree.nodes[child].bytes.0, Some(child), None)).collect();
-        parts.extend(node.buffers.iter().map(|&b| (self.program.buffers.size_of(b).0, None, Some(b))));
+        parts.extend(node.buffers.iter().map(|&b| (self.tree.bytes_of(self.program, b).0, None, Some(b))));
         parts.sort_by_key(|part| std::cmp::Reverse(part.0));
         parts.truncate(MOST_PARTS);
         let values: Vec<f64> = parts.iter().map(|part| part.0 as f64).collect();
@@ -132,7 +132,7 @@ impl Place<'_> {
     }
 
     fn padding_of(&self, buffer: BufferId) -> f64 {
-        let bytes = self.program.buffers.size_of(buffer);
+        let bytes = self.tree.bytes_of(self.program, buffer);
         share(bytes.saturating_sub(unpadded(self.program, &self.analysis.traces, buffer)), bytes)
     }
 }

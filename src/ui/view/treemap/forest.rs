@@ -5,7 +5,7 @@ use crate::ui::widget::icicle::IcicleTree;
 use crate::ui::widget::theme::Slot;
 
 use super::cells::share;
-use super::palette;
+use crate::ui::part::colors;
 
 /// A tree, each node in the colour of what most of it is for.
 pub struct Forest<'a> {
@@ -42,6 +42,6 @@ impl IcicleTree for Forest<'_> {
     }
 
     fn slot(&self, node: usize) -> Slot {
-        palette::slot_of_class(self.tree.nodes[node].class)
+        colors::slot_of_class(self.tree.nodes[node].class)
     }
 }

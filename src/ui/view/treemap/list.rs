@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use egui::{Rect, Ui};
 
-use super::super::{menu, palette};
+use crate::analysis::names::lookup;
 use crate::analysis::tree::Tree;
-use crate::analysis::{scope, unpadded};
+use crate::analysis::{Scene, unpadded};
 use crate::model::{BufferId, Bytes, Program, UnitSystem, percent, thousands};
-use crate::ui::session::{Job, Scene, ViewContext};
+use crate::ui::part::{ViewContext, colors, menu};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
+use crate::ui::work::Job;
 
 /// Height from which a view has room for the table, and the most it takes.
 const ROOM: f32 = 470.0;
@@ -50,7 +51,7 @@ fn below(tree: &Tree, program: &Program, node: usize) -> Vec<BufferId> {
         found.extend(&node.buffers);
         open.extend(&node.children);
     }
-    found.sort_by_key(|&buffer| (std::cmp::Reverse(program.buffers.size_of(buffer)), buffer));
+    found.sort_by_key(|&buffer| (std::cmp::Reverse(tree.bytes_of(program, buffer)), buffer));
     found
 }
 
@@ -84,7 +85,7 @@ pub fn show(
     rect: Rect,
 ) {
     update(context, tree, of, state);
-    let theme = Theme::of(ui.ctx());
+    let theme = context.theme;
     let mut ui = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("list"));
     let buffers = Arc::clone(&state.buffers);
     ui.horizontal(|ui| {
@@ -97,7 +98,7 @@ pub fn show(
         state.selected = state.followed.and_then(|chosen| buffers.iter().position(|buffer| *buffer == chosen));
         state.table.reveal = state.selected;
     }
-    let size_of = |buffer: BufferId| scene.program.buffers.size_of(buffer);
+    let size_of = |buffer: BufferId| tree.bytes_of(scene.program, buffer);
     let largest = buffers.first().map_or(0, |&buffer| size_of(buffer).0).max(1);
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
     let wide = rect.width() >= 900.0;
@@ -128,17 +129,17 @@ pub fn show(
     let answer = table.show(
         &mut ui,
         &mut state.table,
-        |row| format!("{} {}", scope::name_of(scene.program, buffers[row]), units.short(size_of(buffers[row]))),
+        |row| format!("{} {}", lookup::buffer_name(scene.program, buffers[row]), units.short(size_of(buffers[row]))),
         |row, column| {
             let buffer = buffers[row];
             let bytes = size_of(buffer);
-            let slot = palette::slot_of_class(scene.analysis.class_now(scene.program, buffer));
+            let slot = colors::slot_of_class(scene.analysis.class_now(scene.program, buffer));
             let is_lit = !context.is_finding() || context.matches(buffer);
             let point = |point: Option<u32>| point.map_or_else(|| "\u{2013}".to_owned(), |p| thousands(p.into()));
             match column {
-                0 if !is_lit => Cell::text(scope::name_of(scene.program, buffer)).quiet(),
+                0 if !is_lit => Cell::text(lookup::buffer_name(scene.program, buffer)).quiet(),
                 2 if !is_lit => Cell::text(UnitSystem::in_unit(bytes, unit)).quiet(),
-                0 => Cell::text(scope::name_of(scene.program, buffer)).swatch(slot),
+                0 => Cell::text(lookup::buffer_name(scene.program, buffer)).swatch(slot),
                 1 => {
                     let shape = scene.program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node));
                     Cell::mono(shape.unwrap_or_default()).quiet()
@@ -168,14 +169,14 @@ pub fn show(
     }
     menu::show(&ui, context, place, answer.hovered.and_then(at));
     if let Some(buffer) = answer.hovered.and_then(at) {
-        context.shared.hovered = Some(buffer);
+        context.shared.hover(buffer);
     }
     if let Some(buffer) = answer.chosen.and_then(at) {
-        context.shared.selected = Some(buffer);
+        context.shared.select(buffer);
         (state.followed, state.selected) = (Some(buffer), answer.chosen);
     }
     if let Some(buffer) = answer.opened.and_then(at) {
-        context.shared.selected = Some(buffer);
+        context.shared.select(buffer);
         context.go("timeline");
     }
 }

@@ -10,23 +10,25 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::{menu, palette};
+use crate::analysis::Scene;
 use crate::analysis::class::Class;
-use crate::analysis::scope;
+use crate::analysis::names::scope;
 use crate::analysis::tree::{Tree, TreeKind};
-use crate::model::{BufferId, Bytes, percent, thousands};
-use crate::ui::session::{FindKey, Job, Scene, ViewContext};
+use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
+use crate::ui::part::{Find, FindKey, View, ViewContext, class_legend, colors, empty, menu};
+use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, paint_cut, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::icicle::{Icicle, IcicleState};
 use crate::ui::widget::keys;
 use crate::ui::widget::raster::{CachedRaster, Hatch};
-use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
+use crate::ui::widget::theme::{NO_MATCH, mix, size};
+use crate::ui::work::Job;
 use cells::{Cell, Place};
 use forest::Forest;
 
 /// What a tree is of: program, space, step, division, whether names are folded.
-type Of = (usize, i64, Option<u32>, TreeKind, bool);
+type Of = (usize, MemorySpace, Option<u32>, TreeKind, bool);
 
 /// How the tree is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -94,29 +96,37 @@ impl Default for State {
     }
 }
 
+/// The view.
+pub const VIEW: View = View {
+    applies: Document::has_buffers,
+    find: Find::Dim,
+    shows_buffers: true,
+    ..View::new("treemap", "Treemap", show)
+};
+
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
-    let Some(scene) = context.scene() else { return super::empty::without_memory(ui, context, &theme) };
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
+    let Some(scene) = context.scene() else { return empty::without_memory(ui, context) };
     let mut state = context.locals.take::<State>();
-    update(context, scene, &mut state);
+    update(context, &mut state);
     let full = ui.max_rect();
     let tools = Rect::from_min_size(full.min + Vec2::new(16.0, 9.0), Vec2::new(full.width() - 32.0, 26.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools).id_salt("tools"));
-    toolbar(&mut child, context, &theme, &mut state);
+    toolbar(&mut child, context, &mut state);
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
     let crumbs =
         Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 50.0), Vec2::new(full.width() - 32.0, 22.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(crumbs).id_salt("crumbs"));
     child.set_clip_rect(crumbs.intersect(ui.clip_rect()));
-    trail(&mut child, context, &theme, &mut state);
+    trail(&mut child, context, &mut state);
     let plot =
         Rect::from_min_max(Pos2::new(full.left() + 16.0, crumbs.bottom() + 6.0), full.max - Vec2::new(16.0, 14.0));
     if plot.width() > 20.0 && plot.height() > 20.0 && !state.tree.nodes.is_empty() {
         let (plot, below) = list::divide(plot);
         match state.form {
-            Form::Treemap => map(ui, context, &theme, scene, &mut state, plot),
-            Form::Icicle => icicle(ui, context, &theme, scene, &mut state, plot),
+            Form::Treemap => map(ui, context, scene, &mut state, plot),
+            Form::Icicle => icicle(ui, context, scene, &mut state, plot),
         }
         if let Some(below) = below {
             let tree = Arc::clone(&state.tree);
@@ -128,22 +138,17 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
 }
 
 /// Asks for the tree of what lives now, and takes it once it is built.
-fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
+fn update(context: &mut ViewContext<'_>, state: &mut State) {
     let (program, kind, fold) = (context.shared.program, context.shared.tree.kind, state.fold);
     let of: Of = (program, context.shared.color, context.shared.step, kind, fold);
     let is_wanted = state.of != Some(of) && state.building.as_ref().is_none_or(|(building, _)| *building != of);
     if is_wanted {
-        let buffers: Vec<BufferId> = match context.shared.step {
-            None => scene.space.at_peak.clone(),
-            Some(step) => {
-                let Some(data) = context.data() else { return };
-                data.map.live_at(step).iter().map(|item| item.buffer).collect()
-            }
-        };
+        let (color, step) = (context.shared.color, context.shared.step);
         let document = Arc::clone(context.document);
         let job = Job::start(context.work, "tree", move || {
-            let found = document.program(program);
-            Arc::new(found.map(|(model, own)| Tree::new(model, own, &buffers, kind, fold)).unwrap_or_default())
+            let scene = document.scene(program, color);
+            let tree = scene.map(|scene| Tree::new(scene.program, scene.analysis, &scene.live(step), kind, fold));
+            Arc::new(tree.unwrap_or_default())
         });
         state.building = Some((of, job));
     }
@@ -169,7 +174,7 @@ fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
 
 /// Goes to a node: back and forward find it again by its names.
 fn go(context: &mut ViewContext<'_>, state: &mut State, node: usize) {
-    context.shared.tree.path = state.tree.path(node);
+    context.shared.go_in_tree(state.tree.path(node));
     state.root = node;
 }
 
@@ -199,13 +204,13 @@ fn is_lit(context: &ViewContext<'_>, state: &State, cell: &Cell) -> bool {
             .map_or_else(|| state.lit.1.get(cell.node).copied().unwrap_or(true), |buffer| context.matches(buffer))
 }
 
-fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         let words: Vec<&str> = TreeKind::ALL.iter().map(|kind| kind.name()).collect();
         let chosen = TreeKind::ALL.iter().position(|kind| *kind == context.shared.tree.kind).unwrap_or(0);
         if let Some(i) = segmented(ui, &words, chosen, theme) {
-            context.shared.tree.kind = TreeKind::ALL[i];
-            context.shared.tree.path.clear();
+            context.shared.divide_tree(TreeKind::ALL[i]);
         }
         ui.add_space(8.0);
         if toggle(ui, state.fold, "Fold layers", theme) {
@@ -232,7 +237,8 @@ fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mu
 const TRAIL: usize = 4;
 
 /// Where one is in the tree; each part leads back there.
-fn trail(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State) {
+fn trail(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+    let theme = context.theme;
     let mut to = None;
     ui.horizontal(|ui| {
         let trail = state.tree.trail(state.root);
@@ -263,14 +269,14 @@ fn trail(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut 
         ui.add_space(6.0);
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
         ui.add_space(12.0);
-        super::class::legends(ui, theme, &|class| state.classes[class as usize]);
+        class_legend::legends(ui, theme, &|class| state.classes[class as usize]);
     });
     if let Some(node) = to {
         go(context, state, node);
     }
 }
 
-fn icicle(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, state: &mut State, plot: Rect) {
+fn icicle(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, plot: Rect) {
     if state.icicle.root != state.root {
         state.icicle.go(state.root);
     }
@@ -297,10 +303,10 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_
         return;
     }
     if let Some(node) = answer.hovered.filter(|_| answer.rest == 0) {
-        context.shared.hovered = tree.largest(scene.program, node);
+        context.shared.hover(tree.largest(scene.program, node));
         let whole = tree.nodes.first().map_or(Bytes::ZERO, |node| node.bytes);
         let cell = cell_of(&tree, node, plot);
-        answer.response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, scene, state, &cell, whole));
+        answer.response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, scene, state, &cell, whole));
     } else if answer.rest > 0 {
         let words = format!("{} more, each too narrow to be seen", thousands(answer.rest.into()));
         answer.response.on_hover_text_at_pointer(words);
@@ -310,10 +316,10 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_
         // Nothing is below a leaf: it is selected instead.
         if tree.nodes.get(node).is_some_and(|node| node.children.is_empty()) {
             state.icicle.go(state.root);
-            context.shared.selected = tree.largest(scene.program, node);
+            context.shared.select(tree.largest(scene.program, node));
         } else {
             go(context, state, node);
-            context.shared.selected = None;
+            context.shared.select(None);
         }
     }
 }
@@ -336,7 +342,8 @@ fn cell_of(tree: &Tree, node: usize, rect: Rect) -> Cell {
     }
 }
 
-fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, state: &mut State, plot: Rect) {
+fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, plot: Rect) {
+    let theme = context.theme;
     let placed_for =
         (state.version, state.root, [plot.left(), plot.top(), plot.width(), plot.height()].map(f32::to_bits));
     if state.placed_for != Some(placed_for) {
@@ -359,7 +366,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, 
             let (x0, y0, x1, y1) = (pixel(rect.left()), pixel(rect.top()), pixel(rect.right()), pixel(rect.bottom()));
             let gap = i64::from(x1 - x0 > 3 && y1 - y0 > 3);
             if cell.leaf {
-                let color = palette::slot_of_class(cell.class).color();
+                let color = colors::slot_of_class(cell.class).color();
                 let color = if lit { color } else { mix(color, theme.canvas, NO_MATCH) };
                 raster.fill(x0, y0, x1 - gap, y1 - gap, color);
                 let wasted = ((y1 - y0) as f64 * cell.padding_share).round() as i64;
@@ -373,7 +380,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, 
     });
     let painter = ui.painter().with_clip_rect(plot.intersect(ui.clip_rect()));
     for (cell, _) in placed.iter().zip(&lit).filter(|(_, lit)| **lit) {
-        caption(&painter, context, theme, scene, state, cell);
+        caption(&painter, context, scene, state, cell);
     }
     let response = ui.interact(plot, ui.scope_id().with("treemap"), Sense::click());
     let keyed = by_keys::take(ui, state, &response, &placed, context.shared.selected);
@@ -387,7 +394,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, 
     if let Some(cell) = &keyed.cell {
         spoken = format!("{spoken}; {}", words_of(context, scene, state, cell, whole));
         keys::ring_at(&painter, cell.rect, theme);
-        context.shared.hovered = cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node));
+        context.shared.hover(cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     if let Some(selected) = context.shared.selected
@@ -413,26 +420,26 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, theme: &Theme, scene: Scene<'_>, 
     let Some(cell) = under else { return };
     painter.rect_stroke(cell.rect, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Inside);
     let largest = cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node));
-    context.shared.hovered = largest;
+    context.shared.hover(largest);
     if response.double_clicked() {
         if let Some(buffer) = cell.buffer {
-            context.shared.selected = Some(buffer);
+            context.shared.select(buffer);
             context.go("timeline");
         }
     } else if response.clicked_by(egui::PointerButton::Primary) {
         enter(context, scene, state, &cell);
     }
-    response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, theme, scene, state, &cell, whole));
+    response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, scene, state, &cell, whole));
 }
 
 /// Goes into a part, or selects the buffer that it is.
 fn enter(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, cell: &Cell) {
     if cell.buffer.is_some() || state.tree.nodes[cell.node].children.is_empty() && state.root == cell.node {
-        context.shared.selected = cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node));
+        context.shared.select(cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
     } else {
         state.at = None;
         go(context, state, cell.node);
-        context.shared.selected = None;
+        context.shared.select(None);
     }
 }
 
@@ -457,18 +464,12 @@ fn name_of(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
     if op.is_empty() { cells::title_of(&state.tree, &state.names, cell) } else { scope::short(&op, 3) }
 }
 
-fn caption(
-    painter: &egui::Painter,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    scene: Scene<'_>,
-    state: &State,
-    cell: &Cell,
-) {
+fn caption(painter: &egui::Painter, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, cell: &Cell) {
+    let theme = context.theme;
     if cell.rect.width() < 46.0 || cell.rect.height() < 18.0 {
         return;
     }
-    let color = if cell.leaf { palette::slot_of_class(cell.class).text() } else { theme.text };
+    let color = if cell.leaf { colors::slot_of_class(cell.class).text() } else { theme.text };
     let room = cell.rect.width() - 10.0;
     let large = cell.leaf && cell.rect.width() > 260.0 && cell.rect.height() > 120.0;
     let points = if large { size::HEADLINE } else { size::SMALL };
@@ -488,15 +489,8 @@ fn caption(
     }
 }
 
-fn tooltip(
-    ui: &mut Ui,
-    context: &ViewContext<'_>,
-    theme: &Theme,
-    scene: Scene<'_>,
-    state: &State,
-    cell: &Cell,
-    whole: Bytes,
-) {
+fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, cell: &Cell, whole: Bytes) {
+    let theme = context.theme;
     let names: Vec<&str> =
         state.tree.trail(cell.node).into_iter().skip(1).map(|n| state.tree.nodes[n].name.as_str()).collect();
     let whole_name = if names.is_empty() { "everything".to_owned() } else { names.join("/") };

@@ -5,13 +5,13 @@ use egui::{Frame, Margin, Rect, Sense, Ui, Vec2};
 use crate::advisor::{Advice, ChangesResults, Finding};
 use crate::analysis::what_if::Edit;
 use crate::model::{Bytes, UnitSystem};
-use crate::ui::session::{Action, Tried, ViewContext};
+use crate::ui::part::{Action, ViewContext};
+use crate::ui::view::what_if::{at_peak, sets};
 use crate::ui::widget::controls::{button, cut_label, hairline, link, paint_gauge, toggle};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
-
-use super::{sets, standing};
+use crate::ui::work::WhatIfResult;
 
 /// What is being written.
 #[derive(Default)]
@@ -25,11 +25,11 @@ pub struct State {
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     advice: Option<&Advice>,
-    tried: Option<&Tried>,
+    result: Option<&WhatIfResult>,
 ) {
+    let theme = context.theme;
     keys::scrolled(egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]), ui, true, |ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 8 }).show(ui, |ui| {
@@ -45,7 +45,7 @@ pub fn show(
         for finding in advice.map_or(&[][..], |a| &a.findings) {
             if finding.program == Some(program) && !finding.edits.is_empty() && finding.weight() > 0 {
                 any = true;
-                row(ui, context, theme, finding, tried);
+                row(ui, context, finding, result);
             }
         }
         if advice.is_some() && !any {
@@ -55,13 +55,14 @@ pub fn show(
             });
         }
         Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
-            own(ui, context, theme, state, advice);
-            buttons(ui, context, theme, state, advice, tried);
+            own(ui, context, state, advice);
+            buttons(ui, context, state, advice, result);
         });
     });
 }
 
-fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Finding, tried: Option<&Tried>) {
+fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Option<&WhatIfResult>) {
+    let theme = context.theme;
     let on = context.shared.changes.are_on(&finding.edits);
     let ground = if on { theme.accent_bg } else { theme.panel };
     let units = context.options.units;
@@ -75,7 +76,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Find
             let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
             ui.horizontal(|ui| {
                 if toggle(ui, on, &words, theme) {
-                    context.shared.changes.set(&finding.edits, !on);
+                    context.shared.changes_mut().set(&finding.edits, !on);
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
                 let room = ui.available_width() - galley.size().x - 12.0;
@@ -94,7 +95,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Find
                 ui.add_space(38.0);
                 let (bar, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 8.0), Sense::hover());
                 let needs = finding.allocated_after_bytes.map_or(0, |b| b.0);
-                let limit = tried.and_then(|t| t.memory.capacity).map(|c| c as f64);
+                let limit = result.and_then(|t| t.memory.capacity).map(|c| c as f64);
                 paint_gauge(ui.painter(), bar, needs as f64, limit, theme);
             });
             ui.horizontal_wrapped(|ui| {
@@ -106,7 +107,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Find
                 };
                 let small = Weight::Regular.at(size::SMALL);
                 let width = ui.painter().layout_no_wrap(words.to_owned(), small, color).size().x;
-                verdict(ui, theme, units, finding, tried);
+                verdict(ui, theme, units, finding, result);
                 if ui.available_width() > width + 24.0 {
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                         ui.label(text(words, size::SMALL, Weight::Regular, color));
@@ -127,8 +128,8 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, finding: &Find
     response.response.on_hover_text(&finding.why);
 }
 
-fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, tried: Option<&Tried>) {
-    let (Some(needs), Some(capacity)) = (finding.allocated_after_bytes, tried.and_then(|t| t.memory.capacity)) else {
+fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, result: Option<&WhatIfResult>) {
+    let (Some(needs), Some(capacity)) = (finding.allocated_after_bytes, result.and_then(|t| t.memory.capacity)) else {
         return;
     };
     let (words, color) = if needs.0 > capacity {
@@ -139,7 +140,8 @@ fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, tri
     ui.label(text(words, size::SMALL, Weight::SemiBold, color));
 }
 
-fn own(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, advice: Option<&Advice>) {
+fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Option<&Advice>) {
+    let theme = context.theme;
     ui.label(text("Your own change", size::SMALL, Weight::Medium, theme.text2));
     ui.add_space(4.0);
     let hint = "donate params \u{b7} batch 0.5 \u{b7} shard table 4 \u{b7} dim 2050 2048";
@@ -156,7 +158,7 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
     if response.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter)) && !state.words.trim().is_empty() {
         match state.words.parse::<Edit>() {
             Ok(edit) => {
-                let changes = &mut context.shared.changes;
+                let changes = context.shared.changes_mut();
                 if !changes.own.contains(&edit) {
                     changes.own.push(edit.clone());
                 }
@@ -181,7 +183,7 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
         ui.horizontal(|ui| {
             let on = context.shared.changes.are_on(std::slice::from_ref(&edit));
             if toggle(ui, on, &edit.to_string(), theme) {
-                context.shared.changes.set(std::slice::from_ref(&edit), !on);
+                context.shared.changes_mut().set(std::slice::from_ref(&edit), !on);
             }
             let room = ui.available_width() - 60.0;
             cut_label(ui, &edit.to_string(), Weight::Mono.at(size::SMALL), theme.text, room);
@@ -193,8 +195,8 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
         });
     }
     if let Some(edit) = gone {
-        context.shared.changes.set(std::slice::from_ref(&edit), false);
-        context.shared.changes.own.retain(|e| *e != edit);
+        context.shared.changes_mut().set(std::slice::from_ref(&edit), false);
+        context.shared.changes_mut().own.retain(|e| *e != edit);
     }
     ui.add_space(10.0);
 }
@@ -202,27 +204,27 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut St
 fn buttons(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    theme: &Theme,
     state: &mut State,
     advice: Option<&Advice>,
-    tried: Option<&Tried>,
+    result: Option<&WhatIfResult>,
 ) {
+    let theme = context.theme;
     let plan = advice.and_then(|a| a.plans.iter().find(|plan| plan.program == context.shared.program));
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = Vec2::new(8.0, 8.0);
         if let Some(plan) = plan
             && button(ui, "Take the plan", "", false, theme).clicked()
         {
-            context.shared.changes.on.clone_from(&plan.edits);
+            context.shared.changes_mut().on.clone_from(&plan.edits);
         }
         if !context.shared.changes.on.is_empty() {
             if button(ui, "All off", "", false, theme).clicked() {
-                context.shared.changes.on.clear();
+                context.shared.changes_mut().on.clear();
             }
-            if let Some(tried) = tried
+            if let Some(result) = result
                 && button(ui, "Copy as text", "", false, theme).clicked()
             {
-                context.actions.push(Action::Copy(tried.text(&context.document.profile.name)));
+                context.actions.push(Action::Copy(result.text(&context.document.profile.name)));
             }
         }
     });
@@ -231,8 +233,8 @@ fn buttons(
         let words = format!("{}.", plan.summary.replace('`', ""));
         ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
     }
-    if let Some(tried) = tried {
-        standing::show(ui, context, theme, tried);
+    if let Some(result) = result {
+        at_peak::show(ui, context, result);
     }
-    sets::show(ui, context, theme, &mut state.name);
+    sets::show(ui, context, &mut state.name);
 }

@@ -1,22 +1,24 @@
 //! What if: changes to switch on and off, the memory with them over the memory without, and how it packs.
 
+mod at_peak;
 mod changes;
 mod curve;
 mod packed;
 mod sets;
-mod standing;
 
 use std::fmt::Write as _;
 
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
-use crate::model::{Bytes, thousands};
-use crate::ui::session::{Tried, ViewContext};
-use crate::ui::widget::axis::{Span, byte_ticks};
-use crate::ui::widget::controls::{cut_label, hairline, vline};
+use crate::model::{Bytes, MemorySpace, thousands};
+use crate::ui::chart;
+use crate::ui::part::{View, ViewContext, empty};
+use crate::ui::session::Document;
+use crate::ui::widget::controls::{cut_label, vline};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::work::WhatIfResult;
 
 /// Width of the list of changes.
 const LIST: f32 = 384.0;
@@ -34,15 +36,24 @@ struct State {
     list: changes::State,
 }
 
+/// The view.
+pub const VIEW: View = View { applies, ..View::new("whatif", "What if", show) };
+
+/// Changes are tried out on the HBM of a program with a heap trace.
+fn applies(document: &Document) -> bool {
+    let programs = &document.analysis.programs;
+    programs.iter().any(|program| program.space(MemorySpace::HBM).is_some_and(|space| space.xprof.trace.is_some()))
+}
+
 /// Draws the view.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    let theme = Theme::of(ui.ctx());
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
     if context.scene().is_none() {
-        return super::empty::without_memory(ui, context, &theme);
+        return empty::without_memory(ui, context);
     }
     let mut state = context.locals.take::<State>();
     let advice = context.advice();
-    let tried = context.tried();
+    let result = context.what_if();
     let whole = ui.available_rect_before_wrap();
     let width = if whole.width() < NARROW { (whole.width() * 0.4).max(240.0) } else { LIST };
     let list = Rect::from_min_max(whole.min, Pos2::new(whole.left() + width, whole.bottom()));
@@ -51,54 +62,55 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     vline(ui, list.right(), whole.top(), whole.bottom(), theme.line);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(list).id_salt("changes"));
     child.set_clip_rect(list.intersect(ui.clip_rect()));
-    changes::show(&mut child, context, &theme, &mut state.list, advice.as_deref(), tried.as_deref());
+    changes::show(&mut child, context, &mut state.list, advice.as_deref(), result.as_deref());
     let inner = right.shrink2(Vec2::new(space::MARGIN, 16.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(inner).id_salt("outcome"));
     child.set_clip_rect(right.intersect(ui.clip_rect()));
-    if let Some(tried) = &tried {
-        outcome(&mut child, context, &theme, &mut state, tried);
+    if let Some(result) = &result {
+        outcome(&mut child, context, &mut state, result);
     }
     context.locals.put(state);
 }
 
-fn outcome(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, state: &mut State, tried: &Tried) {
-    headline(ui, context, theme, tried);
+fn outcome(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, result: &WhatIfResult) {
+    headline(ui, context, result);
     ui.add_space(14.0);
     let rest = ui.available_rect_before_wrap();
     let half = ((rest.height() - 12.0) * 0.46).max(120.0);
     let upper = Rect::from_min_size(rest.min, Vec2::new(rest.width(), half));
     let lower = Rect::from_min_max(Pos2::new(rest.left(), upper.bottom() + 12.0), rest.max);
-    curve::show(ui, context, theme, &mut state.curve, tried, upper);
-    packed::show(ui, context, theme, &mut state.packed, tried, lower);
+    curve::show(ui, context, &mut state.curve, result, upper);
+    packed::show(ui, context, &mut state.packed, result, lower);
 }
 
-fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried) {
+fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
+    let theme = context.theme;
     let units = context.options.units;
-    let (color, words) = match tried.spare() {
-        Some((true, spare)) if tried.after.is_tight => {
+    let (color, words) = match result.spare() {
+        Some((true, spare)) if result.after.is_tight => {
             (theme.warn, format!("Fits with {} to spare, tightly", units.short(spare)))
         }
         Some((true, spare)) => (theme.ok, format!("Fits with {} to spare", units.short(spare))),
         Some((false, over)) => (theme.danger, format!("Still {} over", units.short(over))),
-        None => (theme.text, format!("Needs {}", units.short(tried.after.expected()))),
+        None => (theme.text, format!("Needs {}", units.short(result.after.expected()))),
     };
     let on = context.shared.changes.on.len();
-    let of = tried.memory.capacity.map(|c| format!(" of {}", units.capacity(Bytes(c)))).unwrap_or_default();
+    let of = result.memory.capacity.map(|c| format!(" of {}", units.capacity(Bytes(c)))).unwrap_or_default();
     let mut sentence = format!(
         "{}{of} allocated, was {}.",
-        units.short(tried.after.expected()),
-        units.short(Bytes(tried.memory.allocated))
+        units.short(result.after.expected()),
+        units.short(Bytes(result.memory.allocated))
     );
     if on == 0 {
         sentence =
-            format!("{}{of} allocated. Switch changes on to see what they do.", units.short(tried.after.expected()));
-    } else if tried.after.is_tight {
+            format!("{}{of} allocated. Switch changes on to see what they do.", units.short(result.after.expected()));
+    } else if result.after.is_tight {
         sentence.push_str(" The compiler will repack and may rematerialise.");
     }
     let left = ui.available_rect_before_wrap();
     let is_wide = left.width() > 760.0;
     if on > 0 && !is_wide {
-        let _ = write!(sentence, " Peak {}, was {}.", units.short(tried.after.peak), units.short(tried.before.peak));
+        let _ = write!(sentence, " Peak {}, was {}.", units.short(result.after.peak), units.short(result.before.peak));
     }
     ui.horizontal(|ui| {
         let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 58.0), Sense::hover());
@@ -117,20 +129,20 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, theme: &Theme, tried: &Tried
                 ui,
                 theme,
                 "Peak",
-                &units.short(tried.after.peak),
-                &format!("was {}", units.short(tried.before.peak)),
+                &units.short(result.after.peak),
+                &format!("was {}", units.short(result.before.peak)),
             );
             ui.add_space(24.0);
             readout(
                 ui,
                 theme,
                 "Events over capacity",
-                &thousands(tried.over.1 as u64),
-                &format!("was {}", thousands(tried.over.0 as u64)),
+                &thousands(result.over.1 as u64),
+                &format!("was {}", thousands(result.over.0 as u64)),
             );
         }
     });
-    let after = &tried.after;
+    let after = &result.after;
     if after.edits.is_empty() {
         return;
     }
@@ -179,44 +191,7 @@ fn readout(ui: &mut Ui, theme: &Theme, label: &str, value: &str, below: &str) {
 }
 
 /// Room for the picture between its axes.
-fn plot_in(rect: Rect) -> Rect {
-    Rect::from_min_max(rect.min + Vec2::new(58.0, 26.0), rect.max - Vec2::new(2.0, 20.0))
-}
-
-/// Bytes on the left, events below, and the limit over everything.
-fn axes(ui: &Ui, context: &ViewContext<'_>, theme: &Theme, plot: Rect, y: Span, events: usize, limit: Option<u64>) {
-    let painter = ui.painter();
-    let small = Weight::Regular.at(size::SMALL);
-    let units = context.options.units;
-    let y_of = |bytes: f64| plot.bottom() - (y.share(bytes) * f64::from(plot.height())) as f32;
-    let base = if units == crate::model::UnitSystem::Binary { 1024.0 } else { 1000.0 };
-    for tick in byte_ticks(y, (plot.height() / 60.0) as usize + 1, base) {
-        let words = units.capacity(Bytes(tick as u64));
-        painter.text(
-            Pos2::new(plot.left() - 8.0, y_of(tick)),
-            egui::Align2::RIGHT_CENTER,
-            words,
-            small.clone(),
-            theme.text2,
-        );
-    }
-    let below = plot.bottom() + 10.0;
-    painter.text(Pos2::new(plot.left(), below), egui::Align2::LEFT_CENTER, "event 0", small.clone(), theme.text2);
-    let last = format!("event {}", thousands(events.saturating_sub(1) as u64));
-    painter.text(Pos2::new(plot.right(), below), egui::Align2::RIGHT_CENTER, last, small, theme.text2);
-    hairline(ui, Rect::from_min_max(plot.min, Pos2::new(plot.right(), plot.bottom() + 1.0)), theme.line2);
-    let Some(limit) = limit else { return };
-    let at = y_of(limit as f64).round();
-    if at < plot.top() {
-        return;
-    }
-    painter.hline(plot.x_range(), at, egui::Stroke::new(2.0, theme.over));
-    let words = format!("capacity {}", units.capacity(Bytes(limit)));
-    let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.danger);
-    // Above the line, unless that is the line of the title.
-    let above = at - galley.size().y - 3.0;
-    let top = if above < plot.top() { at + 4.0 } else { above };
-    let rect = Rect::from_min_size(Pos2::new(plot.right() - galley.size().x - 6.0, top), galley.size());
-    painter.rect_filled(rect.expand2(Vec2::new(4.0, 1.0)), 2.0, theme.canvas.gamma_multiply(0.88));
-    painter.galley(rect.min, galley, theme.danger);
+fn plot_in(rect: Rect, limit: Option<u64>) -> Rect {
+    let right = if limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
+    Rect::from_min_max(rect.min + Vec2::new(chart::LEFT, 26.0), rect.max - Vec2::new(right, chart::BELOW))
 }

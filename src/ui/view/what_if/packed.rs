@@ -1,19 +1,20 @@
 //! The memory map with the changes: what lives throughout at the bottom, above it the heap as the compiler would pack
 //! it.
 
-use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+use egui::{Pos2, Rect, Ui, Vec2};
 
-use super::super::palette::slot_of_class;
-use super::{axes, plot_in};
+use super::plot_in;
 use crate::analysis::class::Class;
 use crate::analysis::packing::Packer;
 use crate::model::{BufferId, Bytes};
-use crate::ui::session::{Tried, ViewContext};
-use crate::ui::widget::axis::Span;
+use crate::ui::chart::{Chart, Fit, Reach, Spare, Window, XAxis};
+use crate::ui::part::ViewContext;
+use crate::ui::part::colors::slot_of_class;
 use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
 use crate::ui::widget::theme::{Theme, size};
+use crate::ui::work::WhatIfResult;
 
 /// A block in the picture.
 struct Piece {
@@ -21,60 +22,40 @@ struct Piece {
     rect: Rect,
 }
 
-/// Where everything lies: bytes to pixels and back.
+/// Where everything lies; an event is two units of time, so that what is freed at one goes before what it places.
 struct Places {
-    plot: Rect,
-    y: Span,
-    events: f64,
+    window: Window,
     base: u64,
 }
 
 impl Places {
-    fn y_of(&self, bytes: u64) -> f32 {
-        self.plot.bottom() - (self.y.share(bytes as f64) * f64::from(self.plot.height())) as f32
-    }
-
-    fn x_of(&self, time: f64) -> f32 {
-        self.plot.left() + (time / 2.0 / self.events * f64::from(self.plot.width())) as f32
-    }
-
-    fn piece(&self, tried: &Tried, block: usize) -> Option<Piece> {
-        let own = tried.after.sizes.blocks.get(block).filter(|b| b.size > 0)?;
-        let from = self.base.saturating_add(*tried.after.placement.offsets.get(block)?);
-        let top = self.y_of(from.saturating_add(own.size));
-        let rect = Rect::from_min_max(
-            Pos2::new(self.x_of(f64::from(own.start)), top),
-            Pos2::new(self.x_of(f64::from(own.end) + 1.0), self.y_of(from)),
-        );
+    fn piece(&self, result: &WhatIfResult, block: usize) -> Option<Piece> {
+        let own = result.after.sizes.blocks.get(block).filter(|b| b.size > 0)?;
+        let from = self.base.saturating_add(*result.after.placement.offsets.get(block)?);
+        let time = (f64::from(own.start) / 2.0, (f64::from(own.end) + 1.0) / 2.0);
+        let rect = self.window.rect_of(time, (from as f64, from.saturating_add(own.size) as f64));
         Some(Piece { block, rect })
     }
 
     /// The block under the pointer.
-    fn at(&self, tried: &Tried, pos: Pos2) -> Option<Piece> {
-        let share = f64::from((pos.x - self.plot.left()) / self.plot.width().max(1.0));
-        let time = share * self.events * 2.0;
+    fn at(&self, result: &WhatIfResult, pos: Pos2) -> Option<Piece> {
+        let time = self.window.x_at(pos.x) * 2.0;
         // A block of a pixel is wider than its time.
-        let slack = (self.events * 2.0 / f64::from(self.plot.width().max(1.0))).ceil();
+        let slack = (self.window.x.len() * 2.0 / f64::from(self.window.rect.width().max(1.0))).ceil();
         let (from, to) = ((time - slack).max(0.0) as u32, (time + slack).max(0.0) as u32);
-        let near = tried.blocks.spans.near(from, to, 1).filter_map(|block| self.piece(tried, block as usize));
+        let near = result.blocks.spans.near(from, to, 1).filter_map(|block| self.piece(result, block as usize));
         near.filter(|piece| piece.rect.contains(pos)).min_by_key(|piece| piece.block)
     }
 }
 
-fn buffer_of(tried: &Tried, block: usize) -> Option<BufferId> {
-    let family = *tried.after.sizes.family.get(block)?;
-    tried.memory.families.list.get(family as usize).map(|family| family.root)
+fn buffer_of(result: &WhatIfResult, block: usize) -> Option<BufferId> {
+    let family = *result.after.sizes.family.get(block)?;
+    result.memory.families.list.get(family as usize).map(|family| family.root)
 }
 
 /// Draws the map into a rectangle.
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    theme: &Theme,
-    raster: &mut CachedRaster,
-    tried: &Tried,
-    rect: Rect,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaster, result: &WhatIfResult, rect: Rect) {
+    let theme = context.theme;
     let units = context.options.units;
     let line = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
     let mut child = ui.new_child(
@@ -85,52 +66,61 @@ pub fn show(
     );
     child.label(text("Packed again", size::BODY, Weight::SemiBold, theme.text));
     child.add_space(16.0);
-    let how = match tried.after.packer {
+    let how = match result.after.packer {
         Packer::Online => "in program order, as below 83 % of the memory",
         Packer::Fallback => "by size, as above 83 % of the memory",
     };
-    let live = tried.after.peak.saturating_sub(tried.after.base);
-    let lost = Bytes(tried.after.placement.heap).saturating_sub(live);
+    let live = result.after.peak.saturating_sub(result.after.base);
+    let lost = Bytes(result.after.placement.heap).saturating_sub(live);
     let words = format!(
         "{how}: {} of heap for {} live, {} lost",
-        units.short(Bytes(tried.after.placement.heap)),
+        units.short(Bytes(result.after.placement.heap)),
         units.short(live),
         units.short(lost)
     );
     let room = child.available_width();
     cut_label(&mut child, &words, Weight::Regular.at(size::SMALL), theme.text2, room);
-    let plot = plot_in(rect);
-    let limit = tried.memory.capacity;
-    let y = Span::new(0.0, (tried.after.expected().0.max(limit.unwrap_or(0)) as f64).max(1.0) * 1.06);
-    let places = Places { plot, y, events: tried.curve_after.len().max(1) as f64, base: tried.after.base.0 };
+    let limit = result.memory.capacity;
+    let plot = plot_in(rect, limit);
+    let needs = result.after.expected().0;
+    let window = Window {
+        rect: plot,
+        x: Reach::steps(result.curve_after.len() as u32).whole,
+        y: Fit::All.bytes(needs, || needs, limit),
+    };
+    let places = Places { window, base: result.after.base.0 };
     let key = (
         context.shared.program,
-        std::ptr::from_ref(tried) as usize,
-        tried.after.expected().0,
-        tried.after.placement.heap,
+        std::ptr::from_ref(result) as usize,
+        result.after.expected().0,
+        result.after.placement.heap,
         (theme.dark, limit),
     );
-    raster.show(ui, plot, "what if map", key, theme.panel, |raster| draw(raster, theme, tried, y));
-    labels(ui, context, tried, &places);
-    axes(ui, context, theme, plot, y, tried.curve_after.len(), limit);
-    let response = ui.interact(plot, ui.scope_id().with("what if map"), Sense::click());
-    response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "Memory map with the changes"));
-    for block in context.shared.selected.into_iter().flat_map(|buffer| tried.blocks.of(buffer)) {
-        if let Some(piece) = places.piece(tried, block) {
+    let spare = limit.filter(|&limit| limit > needs).map(|limit| Spare { from: needs, to: limit });
+    let shown = Chart::new("Memory map with the changes", theme, window, XAxis::Steps("event"), units)
+        .drawn(ui, raster, key, |raster, window| draw(raster, theme, result, window))
+        .limit(limit)
+        .spare(spare)
+        .start(f64::from(result.after.peak_event) + 0.5)
+        .show(ui);
+    let response = shown.response;
+    labels(ui, context, result, &places);
+    for block in context.shared.selected.into_iter().flat_map(|buffer| result.blocks.of(buffer)) {
+        if let Some(piece) = places.piece(result, block) {
             let outline = egui::Stroke::new(2.5, theme.ink);
             ui.painter().rect_stroke(piece.rect.expand(1.0), 0.0, outline, egui::StrokeKind::Outside);
         }
     }
-    let Some(piece) = response.hover_pos().and_then(|pos| places.at(tried, pos)) else { return };
-    let Some(buffer) = buffer_of(tried, piece.block) else { return };
-    context.shared.hovered = Some(buffer);
+    let Some(piece) = response.hover_pos().and_then(|pos| places.at(result, pos)) else { return };
+    let Some(buffer) = buffer_of(result, piece.block) else { return };
+    context.shared.hover(buffer);
     ui.painter().rect_stroke(piece.rect, 0.0, egui::Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
     if response.clicked() {
         context.select(buffer);
     }
     let Some(scene) = context.scene() else { return };
-    let family = tried.after.sizes.family[piece.block] as usize;
-    let (now, was) = (tried.after.sizes.blocks[piece.block].size, tried.memory.families.list[family].size);
+    let family = result.after.sizes.family[piece.block] as usize;
+    let (now, was) = (result.after.sizes.blocks[piece.block].size, result.memory.families.list[family].size);
     response.on_hover_ui_at_pointer(|ui| {
         ui.label(text(scene.program.buffer_name(buffer), size::BODY, Weight::SemiBold, theme.text));
         if let Some((shape, node)) = scene.program.buffer_shape(buffer) {
@@ -139,23 +129,20 @@ pub fn show(
         let change = if now == was { String::new() } else { format!(", was {}", units.short(Bytes(was))) };
         ui.label(text(format!("{}{change}", units.short(Bytes(now))), size::BODY, Weight::Medium, theme.text));
         ui.label(text(Bytes(now).exact(), size::SMALL, Weight::Regular, theme.text2));
-        let name = tried.memory.names.of(family);
+        let name = result.memory.family_name(family);
         if !name.is_empty() {
             ui.label(text(name, size::SMALL, Weight::Mono, theme.text2));
         }
     });
 }
 
-fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
-    let painter = ui.painter().with_clip_rect(places.plot.intersect(ui.clip_rect()));
+fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, places: &Places) {
+    let painter = ui.painter().with_clip_rect(places.window.rect.intersect(ui.clip_rect()));
     let font = Weight::Regular.at(size::SMALL);
     let mut from = 0u64;
-    for (class, &bytes) in Class::ALL.iter().zip(&tried.base_by_class) {
+    for (class, &bytes) in Class::ALL.iter().zip(&result.base_by_class) {
         let to = from.saturating_add(bytes);
-        let band = Rect::from_min_max(
-            Pos2::new(places.plot.left(), places.y_of(to)),
-            Pos2::new(places.plot.right(), places.y_of(from)),
-        );
+        let band = places.window.rect_of((0.0, places.window.x.hi), (from as f64, to as f64));
         if band.height() >= 15.0 {
             let words = format!("{}, live throughout: {}", class.name(), context.short(Bytes(to - from)));
             let at = Pos2::new(band.left() + 6.0, band.center().y);
@@ -164,9 +151,9 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
         from = to;
     }
     let mut shown = 0;
-    for &block in &tried.blocks.by_size {
+    for &block in &result.blocks.by_size {
         let block = block as usize;
-        let Some(piece) = places.piece(tried, block) else { continue };
+        let Some(piece) = places.piece(result, block) else { continue };
         // The rest is lower still.
         if piece.rect.height() < 20.0 || shown > 200 {
             break;
@@ -175,12 +162,12 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
             continue;
         }
         shown += 1;
-        let family = tried.after.sizes.family[block] as usize;
-        let name = tried.memory.names.of(family);
+        let family = result.after.sizes.family[block] as usize;
+        let name = result.memory.family_name(family);
         let path = name.split_once('/').map_or(name, |(_, rest)| rest);
         let short = path.replace("transpose(", "").replace("jvp(", "").replace(')', "");
-        let at = Pos2::new(piece.rect.left().max(places.plot.left()) + 6.0, piece.rect.center().y);
-        let color = slot_of_class(tried.class_of(family)).text();
+        let at = Pos2::new(piece.rect.left().max(places.window.rect.left()) + 6.0, piece.rect.center().y);
+        let color = slot_of_class(result.class_of(family)).text();
         let width = piece.rect.width() - 12.0;
         crate::ui::widget::controls::paint_cut(
             &painter,
@@ -194,22 +181,22 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, tried: &Tried, places: &Places) {
     }
 }
 
-fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
+fn draw(raster: &mut Raster, theme: &Theme, result: &WhatIfResult, window: &Window) {
     let (width, height) = (raster.width() as i64, raster.height() as i64);
-    let events = tried.curve_after.len().max(1) as f64;
-    let pixel = |value: u64| height - (y.share(value as f64) * height as f64).round().clamp(0.0, height as f64) as i64;
-    let column = |time: f64| (time / 2.0 / events * width as f64).round() as i64;
+    let share = |value: u64| window.y.share(value as f64);
+    let pixel = |value: u64| height - (share(value) * height as f64).round().clamp(0.0, height as f64) as i64;
+    let column = |time: f64| (window.x.share(time / 2.0) * width as f64).round() as i64;
     let mut from = 0u64;
-    for (class, &bytes) in Class::ALL.iter().zip(&tried.base_by_class) {
+    for (class, &bytes) in Class::ALL.iter().zip(&result.base_by_class) {
         let to = from.saturating_add(bytes);
         if to > from {
             raster.fill(0, pixel(to), width, pixel(from), slot_of_class(*class).color());
         }
         from = to;
     }
-    let base = tried.after.base.0;
+    let base = result.after.base.0;
     let gap = raster.scale().round().max(1.0) as i64;
-    let blocks = tried.after.sizes.blocks.iter().zip(&tried.after.sizes.family).zip(&tried.after.placement.offsets);
+    let blocks = result.after.sizes.blocks.iter().zip(&result.after.sizes.family).zip(&result.after.placement.offsets);
     for ((block, &family), &offset) in blocks {
         if block.size == 0 {
             continue;
@@ -220,11 +207,11 @@ fn draw(raster: &mut Raster, theme: &Theme, tried: &Tried, y: Span) {
         let (top, right) = (top.min(bottom - 1), right.max(left + 1));
         // Boxes that touch are parted by a line of the ground, unless they are too small for it.
         let trim = if bottom - top >= 4 * gap { gap } else { 0 };
-        let color = slot_of_class(tried.class_of(family as usize)).color();
+        let color = slot_of_class(result.class_of(family as usize)).color();
         raster.fill(left, top + trim, right, bottom, color);
     }
-    if let Some(limit) = tried.memory.capacity.map(pixel).filter(|&limit| limit > 0) {
-        let top = pixel(tried.after.expected().0);
+    if let Some(limit) = result.memory.capacity.map(pixel).filter(|&limit| limit > 0) {
+        let top = pixel(result.after.expected().0);
         if top < limit {
             raster.hatch(0, top, width, limit, Hatch::beyond_map(theme.over));
         }

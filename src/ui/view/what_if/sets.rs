@@ -3,13 +3,14 @@
 use egui::{Margin, Ui, Vec2};
 
 use crate::analysis::what_if::EditSet;
-use crate::ui::session::{Action, TextFile, ViewContext};
+use crate::ui::part::{Action, TextFile, ViewContext};
 use crate::ui::widget::controls::{button, cut_label, link, link_sized};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::widget::theme::{size, space};
 
 /// Draws the sets; `name` is what is being written.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mut String) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
+    let theme = context.theme;
     ui.add_space(16.0);
     ui.horizontal(|ui| {
         ui.label(text("Sets of changes", size::SMALL, Weight::Medium, theme.text2));
@@ -35,7 +36,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mu
             ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).wrap());
         }
     } else {
-        field(ui, context, theme, name);
+        field(ui, context, name);
     }
     let mut gone = None;
     for (i, set) in context.shared.changes.saved.clone().iter().enumerate() {
@@ -43,7 +44,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mu
         let is_on = context.shared.changes.on == set.edits;
         ui.horizontal(|ui| {
             if link_sized(ui, &set.name, size::BODY, theme).clicked() {
-                context.shared.changes.take(set);
+                context.shared.changes_mut().take(set);
             }
             if is_on {
                 ui.label(text("on", size::SMALL, Weight::SemiBold, theme.accent));
@@ -59,7 +60,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mu
         cut_label(ui, &words.join("; "), Weight::Mono.at(size::SMALL), theme.text2, room);
     }
     if let Some(i) = gone {
-        context.shared.changes.saved.remove(i);
+        context.shared.changes_mut().saved.remove(i);
     }
     if !context.shared.changes.saved.is_empty() {
         ui.add_space(10.0);
@@ -70,7 +71,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mu
 }
 
 /// The field for a name, with its button.
-fn field(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mut String) {
+fn field(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
+    let theme = context.theme;
     ui.horizontal(|ui| {
         let width = (ui.available_width() - 84.0).max(60.0);
         let edit = egui::TextEdit::singleline(name)
@@ -82,7 +84,7 @@ fn field(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, name: &mut S
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Name of this set"));
         let entered = response.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
         if button(ui, "Save set", "", false, theme).clicked() || entered {
-            let changes = &mut context.shared.changes;
+            let changes = context.shared.changes_mut();
             let name_now = match name.trim() {
                 "" => format!("Set {}", changes.saved.len() + 1),
                 name => name.to_owned(),

@@ -1,0 +1,76 @@
+//! Names of a program's instructions, arguments and buffers as its framework gave them; a copy goes by what it copies.
+
+use std::collections::HashMap;
+
+use super::scope;
+use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
+
+/// Steps after which a chain of copies is given up.
+const MAX_STEPS: usize = 32;
+
+/// What a person calls a buffer: the end of the framework's name where there is one, else the instruction's name.
+#[must_use]
+pub fn buffer_name(program: &Program, buffer: BufferId) -> String {
+    let op = program.buffers.instruction_of(buffer).map(|i| program.text.op_name(i)).unwrap_or_default();
+    if op.is_empty() { program.buffer_name(buffer) } else { scope::short(&op, 3) }
+}
+
+/// The framework's name of an instruction; a copy's, prefetch's or view's is that of its operand.
+#[must_use]
+pub fn op_name(program: &Program, mut instruction: InstructionId) -> String {
+    for _ in 0..MAX_STEPS {
+        let name = program.text.op_name(instruction);
+        if !name.is_empty() {
+            return name;
+        }
+        let Some(next) = source(program, instruction) else { break };
+        instruction = next;
+    }
+    String::new()
+}
+
+/// Paths of the entry's arguments in the program that was compiled, by their numbers: `params['w']`.
+#[must_use]
+pub fn argument_paths(program: &Program) -> HashMap<i64, String> {
+    let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else {
+        return HashMap::new();
+    };
+    (entry.start..entry.end)
+        .filter(|&row| program.instructions.opcode.get(row as usize) == Some(&Opcode::PARAMETER))
+        .map(|row| {
+            let number = i64::from(program.instructions.argument[row as usize]);
+            (number, program.text.op_name(InstructionId(row)))
+        })
+        .collect()
+}
+
+/// What a copy, a view or an asynchronous operation takes its data from.
+fn source(program: &Program, instruction: InstructionId) -> Option<InstructionId> {
+    let operands = program.instructions.operands_of(instruction);
+    let first = *operands.first().filter(|&&row| row != NO_ROW)?;
+    match *program.instructions.opcode.get(instruction.index())? {
+        Opcode::GET_TUPLE_ELEMENT => {
+            if program.instructions.opcode.get(first as usize) == Some(&Opcode::TUPLE) {
+                let element = program.instructions.argument[instruction.index()] as usize;
+                let inner = *program.instructions.operands_of(InstructionId(first)).get(element)?;
+                return (inner != NO_ROW).then_some(InstructionId(inner));
+            }
+            Some(InstructionId(first))
+        }
+        Opcode::COPY
+        | Opcode::COPY_START
+        | Opcode::COPY_DONE
+        | Opcode::BITCAST
+        | Opcode::TUPLE
+        | Opcode::ASYNC_START
+        | Opcode::ASYNC_UPDATE
+        | Opcode::ASYNC_DONE => Some(InstructionId(first)),
+        _ => None,
+    }
+}
+
+/// Whether XLA's rematerialisation made an instruction, as its name tells.
+#[must_use]
+pub fn is_rematerialised(program: &Program, instruction: InstructionId) -> bool {
+    program.text.instruction_name(instruction).contains(".remat")
+}

@@ -1,0 +1,101 @@
+//! Framework names of operations as a person reads them: `jit(step)/jvp(layer_3)/attn/dot_general` belongs to
+//! `layer_*/attn`.
+
+/// Path of scopes and the operation, without the wrappers that transformations put around them.
+#[must_use]
+pub fn path(op_name: &str) -> Vec<&str> {
+    let mut parts = Vec::new();
+    // Operations that were merged carry several names; the first is that of the result.
+    for part in split(op_name.split(';').next().unwrap_or(op_name)) {
+        let mut part = part;
+        // jvp(layer_3), transpose(jvp(layer_3)), vmap(…): the scope is inside; jit(step) only names the function.
+        while let Some((wrapper, rest)) = part.split_once('(') {
+            let Some(inner) = rest.strip_suffix(')') else { break };
+            if matches!(wrapper, "jit" | "pjit" | "xla_call" | "pmap" | "shard_map") {
+                part = "";
+                break;
+            }
+            if !matches!(wrapper, "jvp" | "transpose" | "vmap" | "remat" | "checkpoint" | "custom_jvp" | "custom_vjp") {
+                break;
+            }
+            part = inner;
+        }
+        parts.extend(part.split('/').filter(|part| !part.is_empty()));
+    }
+    parts
+}
+
+/// At slashes outside of brackets.
+fn split(name: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0i32;
+    name.split(move |c| {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            _ => {}
+        }
+        c == '/' && depth <= 0
+    })
+}
+
+/// Numbers at the end of a part as a star: `layer_3` is one of `layer_*`.
+#[must_use]
+pub fn fold(part: &str) -> String {
+    let head = part.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = head.len() < part.len() && (head.is_empty() || head.ends_with(['_', '-', '.']));
+    if is_numbered { format!("{head}*") } else { part.to_owned() }
+}
+
+/// The whole path with numbered scopes folded; an argument is folded to its first name: `params[…]`.
+#[must_use]
+pub fn folded(op_name: &str) -> String {
+    if let Some((name, _)) = argument(op_name) {
+        return if name.len() < op_name.len() { format!("{name}[\u{2026}]") } else { name.to_owned() };
+    }
+    path(op_name).into_iter().map(fold).collect::<Vec<_>>().join("/")
+}
+
+/// The last parts of a path, for a label.
+#[must_use]
+pub fn short(op_name: &str, parts: usize) -> String {
+    if argument(op_name).is_some() {
+        return op_name.to_owned();
+    }
+    let path = path(op_name);
+    path[path.len().saturating_sub(parts)..].join("/")
+}
+
+/// An argument's path in JAX, divided into its first name and the rest: `params['w']` into `params` and `['w']`.
+#[must_use]
+pub fn argument(op_name: &str) -> Option<(&str, &str)> {
+    if op_name.contains('/') && !op_name.contains('[') {
+        return None;
+    }
+    let end = op_name.find(['[', '.']).unwrap_or(op_name.len());
+    let (name, rest) = op_name.split_at(end);
+    let is_word = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    (is_word && (rest.is_empty() || rest.starts_with(['[', '.']))).then_some((name, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wrappers_fall_away_and_layers_fold() {
+        assert_eq!(path("jit(step)/jvp(layer_3)/attn/dot_general"), ["layer_3", "attn", "dot_general"]);
+        assert_eq!(path("jit(f)/transpose(jvp(model/layer_0))/mul"), ["model", "layer_0", "mul"]);
+        assert_eq!(folded("jit(step)/jvp(layer_3)/attn/dot_general"), "layer_*/attn/dot_general");
+        assert_eq!(folded("jit(step)/jvp()/dot_general"), "dot_general");
+        assert_eq!(fold("conv2d"), "conv2d");
+        assert_eq!(fold("layer.12"), "layer.*");
+    }
+
+    #[test]
+    fn arguments_keep_their_first_name() {
+        assert_eq!(folded("opt_state[0].mu['layer_3']['w']"), "opt_state[\u{2026}]");
+        assert_eq!(folded("params"), "params");
+        assert_eq!(argument("jit(step)/mul"), None);
+        assert_eq!(short("jit(step)/jvp(layer_3)/attn/dot_general", 2), "attn/dot_general");
+    }
+}

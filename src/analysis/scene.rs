@@ -1,0 +1,168 @@
+//! One memory space of one program, with everything that is worked out about it on demand. The report, the advisor and
+//! the window ask here: what one of them computed the others get for nothing, and their numbers are the same.
+
+use std::sync::{Arc, OnceLock};
+
+use super::alternatives::{Form, forms};
+use super::contributors::{Contributor, contributors};
+use super::live_at::live_at;
+use super::map::MemoryMap;
+use super::packing::{Reproduction, reproduce};
+use super::program::{ProgramAnalysis, SpaceAnalysis};
+use super::shape_groups::{ShapeGroup, rank, shape_groups};
+use super::stacked_curves::{Grouping, StackedCurves};
+use super::table::BufferTable;
+use super::what_if::{Depth, Edit, Memory, Outcome};
+use crate::model::{BufferId, Bytes, Device, Program};
+
+/// What is worked out about a memory space, each part when it is first asked for.
+#[derive(Debug, Default)]
+pub struct SceneParts {
+    map: OnceLock<Arc<MemoryMap>>,
+    curves: [OnceLock<Arc<StackedCurves>>; Grouping::ALL.len()],
+    contributors: OnceLock<Arc<[Contributor]>>,
+    table: OnceLock<Arc<BufferTable>>,
+    shapes: OnceLock<Arc<[ShapeGroup]>>,
+    memory: OnceLock<Arc<Memory>>,
+}
+
+/// The parts of every memory space of one program.
+#[derive(Debug)]
+pub struct ProgramParts(Vec<SceneParts>);
+
+impl ProgramParts {
+    /// Nothing is worked out yet.
+    #[must_use]
+    pub fn new(analysis: &ProgramAnalysis) -> Self {
+        Self(analysis.spaces.iter().map(|_| SceneParts::default()).collect())
+    }
+
+    /// The memory spaces of the program that these parts were made for, ascending by colour.
+    pub fn scenes<'a>(
+        &'a self,
+        program: &'a Program,
+        analysis: &'a ProgramAnalysis,
+        device: &'a Device,
+    ) -> impl Iterator<Item = Scene<'a>> {
+        let spaces = analysis.spaces.iter().zip(&self.0);
+        spaces.map(move |(space, parts)| Scene { program, analysis, space, device, parts })
+    }
+}
+
+/// A memory space of a program.
+///
+/// Methods that return an [`Arc`] compute on the first call, which may take a second for a large program: not for the
+/// window's thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Scene<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// What was computed about it.
+    pub analysis: &'a ProgramAnalysis,
+    /// The memory space.
+    pub space: &'a SpaceAnalysis,
+    /// What it runs on.
+    pub device: &'a Device,
+    parts: &'a SceneParts,
+}
+
+impl<'a> Scene<'a> {
+    /// Every buffer by address and time.
+    #[must_use]
+    pub fn map(self) -> &'a Arc<MemoryMap> {
+        self.parts.map.get_or_init(|| Arc::new(MemoryMap::new(self.program, self.analysis, self.space)))
+    }
+
+    /// Bytes over time, divided into groups.
+    #[must_use]
+    pub fn curves(self, grouping: Grouping) -> &'a Arc<StackedCurves> {
+        self.parts.curves[grouping as usize]
+            .get_or_init(|| Arc::new(StackedCurves::new(self.program, self.analysis, self.space, self.map(), grouping)))
+    }
+
+    /// What is live at a step with the bytes that count for it, which add up to the curve ([`super::live_at`]); at the
+    /// peak without a step, where XProf's rows count with their sizes.
+    #[must_use]
+    pub fn live(self, step: Option<u32>) -> Vec<(BufferId, Bytes)> {
+        match step {
+            Some(step) => {
+                let live = live_at(self.program, self.space, self.map(), step);
+                live.iter().map(|live| (live.buffer, live.bytes)).collect()
+            }
+            None => self.space.at_peak.iter().map(|&buffer| (buffer, self.program.buffers.size_of(buffer))).collect(),
+        }
+    }
+
+    /// What stands at the peak, equal things folded; most bytes first.
+    #[must_use]
+    pub fn contributors(self) -> &'a Arc<[Contributor]> {
+        self.parts.contributors.get_or_init(|| contributors(self.program, self.analysis, &self.space.at_peak).into())
+    }
+
+    /// All buffers in columns.
+    #[must_use]
+    pub fn table(self) -> &'a Arc<BufferTable> {
+        self.parts.table.get_or_init(|| Arc::new(BufferTable::new(self.program, self.analysis, self.space, self.map())))
+    }
+
+    /// The memory in the form that changes are tried out on, against the device's capacity.
+    #[must_use]
+    pub fn memory(self) -> &'a Arc<Memory> {
+        self.parts.memory.get_or_init(|| Arc::new(Memory::new(self.program, self.analysis, self.space, self.device)))
+    }
+
+    /// Some buffers by shape and layout, with what each shape would save at the peak without its padding; what saves
+    /// most comes first. Computed anew at each call.
+    #[must_use]
+    pub fn shapes(self, buffers: &[BufferId]) -> Vec<ShapeGroup> {
+        self.ranked(shape_groups(self.program, self.analysis, buffers))
+    }
+
+    /// The shapes at the peak that waste something, as [`Self::shapes`] orders them. The map is laid out only where one
+    /// does.
+    #[must_use]
+    pub fn wasting_shapes(self) -> Vec<ShapeGroup> {
+        let mut groups = shape_groups(self.program, self.analysis, &self.space.at_peak);
+        groups.retain(|group| group.waste() > Bytes::ZERO);
+        if groups.is_empty() { groups } else { self.ranked(groups) }
+    }
+
+    fn ranked(self, mut groups: Vec<ShapeGroup>) -> Vec<ShapeGroup> {
+        let all =
+            self.parts.shapes.get_or_init(|| shape_groups(self.program, self.analysis, &self.space.buffers).into());
+        rank(&mut groups, all, self.map(), &self.curves(Grouping::Class).curves.total);
+        groups
+    }
+
+    /// What else a shape could look like, and the peak with each form.
+    #[must_use]
+    pub fn forms(self, group: &ShapeGroup) -> Vec<Form> {
+        forms(group, self.map(), &self.curves(Grouping::Class).curves.total)
+    }
+
+    /// The same against another capacity, where one is given.
+    #[must_use]
+    pub fn memory_against(self, capacity: Option<Bytes>) -> Arc<Memory> {
+        let memory = self.memory();
+        match capacity.map(|bytes| bytes.0) {
+            Some(bytes) if memory.capacity != Some(bytes) => {
+                let mut memory = Memory::clone(memory);
+                memory.capacity = Some(bytes);
+                Arc::new(memory)
+            }
+            _ => Arc::clone(memory),
+        }
+    }
+
+    /// What changes come to, packed anew; against the device's capacity.
+    #[must_use]
+    pub fn what_if(self, edits: &[Edit]) -> Outcome {
+        self.memory().evaluate(self.program, edits, Depth::Packed)
+    }
+
+    /// How the compiler's packing is reproduced; `None` without a heap trace. Computed anew at each call.
+    #[must_use]
+    pub fn packing(self) -> Option<Reproduction> {
+        reproduce(self.program, self.space)
+    }
+}

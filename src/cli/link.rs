@@ -1,0 +1,61 @@
+//! Words of the command line that say where in a profile to begin; of the window and of pictures.
+
+use std::path::PathBuf;
+
+use highwater::analysis::what_if::{Edit, EditSet};
+use highwater::model::{Bytes, parse_size};
+use highwater::ui::app::DeepLink;
+use highwater::ui::session::Pin;
+
+/// Where in a file to begin.
+#[derive(Debug, clap::Args)]
+pub struct LinkArgs {
+    /// View: overview, timeline, buffers
+    #[arg(long)]
+    pub view: Option<String>,
+    /// Memory space, by name or colour: HBM, 1
+    #[arg(long)]
+    pub space: Option<String>,
+    /// Program
+    #[arg(long)]
+    pub program: Option<String>,
+    /// Buffer to select, by number or name
+    #[arg(long)]
+    pub select: Option<String>,
+    /// Step to show instead of the peak
+    #[arg(long)]
+    pub step: Option<u32>,
+    /// What a program may use, overriding the device's capacity: 15.75GiB
+    #[arg(long, value_parser = parse_size)]
+    pub capacity: Option<Bytes>,
+    /// A change to try out in the what-if view, any number of times: `donate params`, `batch 0.5`
+    #[arg(long = "edit", value_name = "EDIT")]
+    pub edits: Vec<Edit>,
+    /// What to find: what matches is lit in every view
+    #[arg(long)]
+    pub filter: Option<String>,
+    /// A numbered pin, any number of times: `step 120: a note`, `buffer 17`
+    #[arg(long = "pin", value_name = "PIN")]
+    pub pins: Vec<Pin>,
+    /// A file of named sets of changes, as the what-if view saves them
+    #[arg(long, value_name = "FILE")]
+    pub sets: Vec<PathBuf>,
+}
+
+impl LinkArgs {
+    /// The place they name; `sets` are the named sets of changes that were read.
+    pub fn link(&self, sets: Vec<EditSet>) -> DeepLink {
+        DeepLink {
+            view: self.view.clone(),
+            program: self.program.clone(),
+            space: self.space.clone(),
+            select: self.select.clone(),
+            step: self.step,
+            capacity: self.capacity,
+            edits: self.edits.clone(),
+            filter: self.filter.clone(),
+            pins: self.pins.clone(),
+            sets,
+        }
+    }
+}

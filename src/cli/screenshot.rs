@@ -1,0 +1,106 @@
+//! `highwater screenshot`: its arguments, and what it does.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use highwater::export;
+use highwater::ui::app::{self, App};
+use highwater::ui::session::{Options, ThemeChoice};
+
+use super::link::LinkArgs;
+use super::{EXIT_UNREADABLE, read_sets, refuse, targets};
+
+#[derive(Debug, clap::Args)]
+pub struct ScreenshotArgs {
+    /// Files to open; the first is shown
+    #[arg(required = true)]
+    paths: Vec<PathBuf>,
+    #[command(flatten)]
+    link: LinkArgs,
+    /// Picture to write
+    #[arg(long)]
+    out: PathBuf,
+    /// Size in points
+    #[arg(long, default_value = "1600x1000", value_parser = parse_pixels)]
+    size: (u32, u32),
+    /// Theme
+    #[arg(long, value_enum, default_value_t)]
+    theme: ThemeArg,
+    /// Pixels in a point
+    #[arg(long, default_value_t = 1.0)]
+    scale: f32,
+    /// As in presenter mode: larger type, thicker lines, the list of files folded
+    #[arg(long)]
+    presenter: bool,
+    /// Aliases in place of the names of scopes, operations, files and modules
+    #[arg(long)]
+    hide_names: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum ThemeArg {
+    #[default]
+    Light,
+    Dark,
+    /// High contrast, dark on white
+    ContrastLight,
+    /// High contrast, light on black
+    ContrastDark,
+}
+
+/// Largest picture, in points and in pixels.
+const MAX_PIXELS: u32 = 16_384;
+
+fn parse_pixels(text: &str) -> Result<(u32, u32), String> {
+    let sides = text.split_once(['x', '\u{d7}']).and_then(|(w, h)| Some((w.parse().ok()?, h.parse().ok()?)));
+    match sides {
+        Some((width, height)) if (200..=MAX_PIXELS).contains(&width) && (150..=MAX_PIXELS).contains(&height) => {
+            Ok((width, height))
+        }
+        Some(_) => Err(format!("a picture is 200x150 to {MAX_PIXELS}x{MAX_PIXELS} points")),
+        None => Err("a size is written 1600x1000".to_owned()),
+    }
+}
+
+/// Draws a picture of a view.
+pub fn draw(args: &ScreenshotArgs) -> ExitCode {
+    let sets = match read_sets(&args.link.sets) {
+        Ok(sets) => sets,
+        Err(error) => return refuse(&error),
+    };
+    let link = args.link.link(sets);
+    let context = egui::Context::default();
+    let theme = match args.theme {
+        ThemeArg::Light => ThemeChoice::Light,
+        ThemeArg::Dark => ThemeChoice::Dark,
+        ThemeArg::ContrastLight => ThemeChoice::ContrastLight,
+        ThemeArg::ContrastDark => ThemeChoice::ContrastDark,
+    };
+    let (presenter, names_hidden) = (args.presenter, args.hide_names);
+    let options = Options { theme, presenter, names_hidden, synchronous: true, ..Options::default() };
+    let mut app = App::new(&context, options);
+    app.link = Some(link.clone());
+    for target in targets(&args.paths) {
+        app.open(target);
+    }
+    let failures = app.take_errors();
+    for (name, error) in &failures {
+        eprintln!("error: cannot open: {error}: {name}");
+    }
+    if let Err(sentence) = app.check_link(&link) {
+        eprintln!("error: {sentence}");
+        return ExitCode::from(EXIT_UNREADABLE);
+    }
+    let scale = args.scale.clamp(0.5, 4.0);
+    let size = egui::Vec2::new(args.size.0 as f32, args.size.1 as f32);
+    if size.max_elem() * scale > MAX_PIXELS as f32 {
+        eprintln!("error: the picture would be more than {MAX_PIXELS} pixels wide or high");
+        return ExitCode::from(2);
+    }
+    let picture = app::draw_picture(&context, &mut app, size, scale);
+    if let Err(error) = export::image::write_png(&args.out, picture.size, picture.as_raw()) {
+        eprintln!("error: cannot write: {error}: {}", args.out.display());
+        return ExitCode::from(EXIT_UNREADABLE);
+    }
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
+}

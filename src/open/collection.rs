@@ -1,0 +1,388 @@
+//! A folder or an archive as a list of programs: what belongs to one module is put together, nothing is decoded before
+//! it is looked at, and nothing stays decoded here.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
+use super::file::open_with;
+use super::modules::{device_of, dump_entry, glance_member, glance_trace, names};
+use crate::decode::{Context, DECODERS, DecodeError, Reporter, poplar, xspace};
+use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo};
+use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_about_the_run};
+
+/// Files of no known name that are examined; a folder with more of them is not one of profiles.
+const MAX_UNNAMED: usize = 4096;
+
+/// A folder, an archive, or a trace with many programs.
+#[derive(Debug, Default)]
+pub struct Collection {
+    /// What it is called.
+    pub name: String,
+    /// Programs and whatever else there is to look at.
+    pub entries: Vec<Entry>,
+    /// Files that could not be read, and why.
+    pub unread: Vec<SourceInfo>,
+    /// What was left out.
+    pub notes: Vec<String>,
+}
+
+/// One line of the list.
+#[derive(Debug)]
+pub struct Entry {
+    /// The module's name, or the file's.
+    pub name: String,
+    /// Folder below the root, or the host of a trace; empty for the root itself.
+    pub group: String,
+    /// What it is read from.
+    pub file: String,
+    /// Bytes of that.
+    pub bytes: u64,
+    /// Other stages and reports of the same module, by name.
+    pub others: Vec<String>,
+    pub(super) content: Content,
+    pub(super) glance: OnceLock<Glance>,
+    pub(super) device: OnceLock<Device>,
+}
+
+#[derive(Debug)]
+pub(super) enum Content {
+    /// A file and those that belong to it.
+    Files { primary: Member, companions: Vec<Member> },
+    /// A program inside a trace.
+    Module { program: LazyProgram, device: Box<Device>, source: Box<SourceInfo> },
+    /// What a trace holds besides its programs.
+    Trace(Box<Profile>),
+}
+
+impl Collection {
+    /// Whether a path is one that holds a collection: a folder or an archive.
+    #[must_use]
+    pub fn is_collection(path: &Path) -> bool {
+        if path.is_dir() {
+            // A Poplar report is one profile in many files.
+            return poplar::report_files(path).is_empty();
+        }
+        Input::open(path).is_ok_and(|input| ArchiveKind::of(&input).is_some())
+    }
+
+    /// Lists a folder or an archive. Traces in it are read for the names of their programs.
+    ///
+    /// # Errors
+    /// When it cannot be read, holds no profile, or it was cancelled.
+    pub fn open(path: &Path, progress: &Progress) -> Result<Self, DecodeError> {
+        let tree = if path.is_dir() {
+            Tree::folder(path, progress)?
+        } else {
+            let input = Input::open(path)?;
+            let Some(kind) = ArchiveKind::of(&input) else {
+                return Err(DecodeError::NotAProfile("neither a folder nor an archive".to_owned()));
+            };
+            Tree::archive(&input, kind, progress)?
+        };
+        let name = path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned());
+        Self::of(name, tree, progress)
+    }
+
+    /// Lists the files of a tree.
+    ///
+    /// # Errors
+    /// When there is no profile in it, or it was cancelled.
+    pub fn of(name: String, tree: Tree, progress: &Progress) -> Result<Self, DecodeError> {
+        progress.begin(Stage::Listing, tree.members.len() as u64);
+        let mut collection = Self { name, notes: tree.notes, ..Self::default() };
+        let mut dumps: BTreeMap<(String, String), Vec<(DumpName, Member)>> = BTreeMap::new();
+        let mut about_runs: Vec<Member> = Vec::new();
+        let mut unnamed = Vec::new();
+        for member in tree.members {
+            if let Some(name) = DumpName::parse(member.file_name()) {
+                dumps.entry((member.folder().to_owned(), name.stem.clone())).or_default().push((name, member));
+            } else if is_about_the_run(member.file_name()) {
+                about_runs.push(member);
+            } else {
+                unnamed.push(member);
+            }
+        }
+        let mut claimed = HashSet::new();
+        let alone: BTreeMap<String, usize> = dumps.keys().fold(BTreeMap::new(), |mut counts, (folder, _)| {
+            *counts.entry(folder.clone()).or_default() += 1;
+            counts
+        });
+        for ((folder, stem), files) in dumps {
+            progress.check()?;
+            let only = alone.get(&folder).copied().unwrap_or(0) == 1;
+            let beside = about_runs.iter().filter(|member| member.folder() == folder);
+            let companions: Vec<Member> = beside
+                .filter(|member| only || member.file_name().ends_with(".stats.json") || names(member, &stem))
+                .cloned()
+                .collect();
+            claimed.extend(companions.iter().map(|member| member.path.clone()));
+            collection.entries.extend(dump_entry(folder, &stem, files, companions));
+        }
+        let unclaimed = about_runs.into_iter().filter(|member| !claimed.contains(&member.path));
+        unnamed.extend(unclaimed.filter(|member| !member.file_name().ends_with(".stats.json")));
+        if unnamed.len() > MAX_UNNAMED {
+            collection.notes.push(format!("{} further files were not examined", unnamed.len() - MAX_UNNAMED));
+            unnamed.truncate(MAX_UNNAMED);
+        }
+        for member in unnamed {
+            progress.check()?;
+            collection.add_unnamed(member, progress)?;
+        }
+        collection.drop_copies();
+        if collection.entries.is_empty() {
+            let what = collection.unread.first().and_then(|source| source.error.clone()).unwrap_or_default();
+            return Err(DecodeError::NotAProfile(if what.is_empty() {
+                "no profile in it".to_owned()
+            } else {
+                format!("no profile in it could be read: {what}")
+            }));
+        }
+        Ok(collection)
+    }
+
+    /// A file that is not named as XLA names its dumps: by its content.
+    fn add_unnamed(&mut self, member: Member, progress: &Progress) -> Result<(), DecodeError> {
+        // Other files lie beside profiles all the time; only what somebody can decode is listed.
+        let Ok(input) = member.open() else { return Ok(()) };
+        if ArchiveKind::of(&input).is_some() {
+            self.notes.push(format!("{} is an archive inside; open it by itself", member.path));
+            return Ok(());
+        }
+        let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else {
+            return Ok(());
+        };
+        if decoder.format() != xspace::FORMAT {
+            let entry = Entry {
+                name: member.file_name().to_owned(),
+                group: member.folder().to_owned(),
+                file: member.path.clone(),
+                bytes: member.bytes,
+                others: Vec::new(),
+                content: Content::Files { primary: member, companions: Vec::new() },
+                glance: OnceLock::new(),
+                device: OnceLock::new(),
+            };
+            self.entries.push(entry);
+            return Ok(());
+        }
+        let reporter = Reporter::default();
+        match decoder.decode(&input, Context { progress, reporter: &reporter }) {
+            Ok(profile) => self.add_trace(&member, profile, reporter),
+            Err(error) if error.is_cancelled() => return Err(error),
+            Err(error) => self.unread.push(SourceInfo {
+                path: member.path,
+                format: decoder.format().to_owned(),
+                bytes: member.bytes,
+                notes: Vec::new(),
+                error: Some(error.to_string()),
+            }),
+        }
+        Ok(())
+    }
+
+    fn add_trace(&mut self, member: &Member, mut profile: Profile, reporter: Reporter) {
+        let notes = reporter.finish();
+        let source = SourceInfo {
+            path: member.path.clone(),
+            format: xspace::FORMAT.to_owned(),
+            bytes: member.bytes,
+            notes: notes.iter().map(ToString::to_string).collect(),
+            error: None,
+        };
+        profile.notes.extend(notes);
+        profile.sources.push(source);
+        profile.name = member.file_name().split(".xplane").next().unwrap_or_default().to_owned();
+        let host = profile.name.clone();
+        let group = if member.folder().is_empty() { host } else { format!("{}/{host}", member.folder()) };
+        self.add_programs(&group, member.folder(), profile);
+    }
+
+    /// The programs of a trace that somebody opened by itself.
+    ///
+    /// # Errors
+    /// The profile itself, where it has no several programs that wait to be decoded.
+    pub fn of_trace(profile: Profile) -> Result<Self, Box<Profile>> {
+        if profile.modules.len() < 2 || !profile.programs.is_empty() {
+            return Err(Box::new(profile));
+        }
+        let mut collection = Self { name: profile.name.clone(), ..Self::default() };
+        collection.add_programs("", "", profile);
+        Ok(collection)
+    }
+
+    /// One entry for each program that a profile names, and one for what else is in it.
+    fn add_programs(&mut self, group: &str, folder: &str, mut profile: Profile) {
+        let source = profile.sources.first().cloned().unwrap_or_default();
+        let device = profile.device.clone();
+        for program in std::mem::take(&mut profile.modules) {
+            self.entries.push(Entry {
+                name: program.name.clone(),
+                group: group.to_owned(),
+                file: source.path.clone(),
+                bytes: program.bytes,
+                others: Vec::new(),
+                content: Content::Module {
+                    program,
+                    device: Box::new(device.clone()),
+                    source: Box::new(source.clone()),
+                },
+                glance: OnceLock::new(),
+                device: OnceLock::from(device.clone()),
+            });
+        }
+        if !profile.runtime.is_empty() || !profile.executions.is_empty() || self.entries.is_empty() {
+            self.entries.push(Entry {
+                name: profile.name.clone(),
+                group: folder.to_owned(),
+                file: source.path,
+                bytes: source.bytes,
+                others: Vec::new(),
+                content: Content::Trace(Box::new(profile)),
+                glance: OnceLock::new(),
+                device: OnceLock::from(device),
+            });
+        }
+    }
+
+    /// XProf copies each module of a trace into a file of its own beside it; the trace's are enough.
+    fn drop_copies(&mut self) {
+        let in_traces: HashSet<(String, String)> = self
+            .entries
+            .iter()
+            .filter_map(|entry| match &entry.content {
+                Content::Module { program, .. } => {
+                    let folder = entry.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+                    let id = program.id.as_deref().unwrap_or_default();
+                    Some((folder.to_owned(), format!("{}({id}).hlo_proto.pb", program.name)))
+                }
+                _ => None,
+            })
+            .collect();
+        self.entries.retain(|entry| match &entry.content {
+            Content::Files { primary, .. } => {
+                !in_traces.contains(&(primary.folder().to_owned(), primary.file_name().to_owned()))
+            }
+            _ => true,
+        });
+    }
+
+    /// Puts what is over its capacity by most first, then what needs most. Looks at every program, at a glance only.
+    pub fn sort_worst_first(&mut self) {
+        let Ok(order) = self.worst_first(&Progress::default()) else { return };
+        let mut entries: Vec<Option<Entry>> = std::mem::take(&mut self.entries).into_iter().map(Some).collect();
+        self.entries = order.into_iter().filter_map(|row| entries.get_mut(row)?.take()).collect();
+    }
+
+    /// Rows of the entries: what is over its capacity by most first, then what needs most. Looks at every program, at
+    /// a glance only.
+    ///
+    /// # Errors
+    /// When it was cancelled.
+    pub fn worst_first(&self, progress: &Progress) -> Result<Vec<usize>, Cancelled> {
+        progress.begin(Stage::Looking, self.entries.len() as u64);
+        self.entries.par_iter().try_for_each(|entry| {
+            entry.glance();
+            entry.device();
+            progress.advance(1)
+        })?;
+        let mut order: Vec<usize> = (0..self.entries.len()).collect();
+        order.sort_by_cached_key(|&row| {
+            let entry = &self.entries[row];
+            let needs = entry.needs();
+            let over = entry.capacity().map_or(Bytes::ZERO, |capacity| needs.saturating_sub(capacity));
+            (std::cmp::Reverse(over), std::cmp::Reverse(needs), row)
+        });
+        Ok(order)
+    }
+}
+
+impl Entry {
+    /// What can be said of the program without decoding it; read once.
+    pub fn glance(&self) -> &Glance {
+        self.glance.get_or_init(|| match &self.content {
+            Content::Files { primary, .. } => glance_member(primary),
+            Content::Module { program, .. } => program.source.glance(),
+            Content::Trace(profile) => glance_trace(profile),
+        })
+    }
+
+    /// What it needs and how much there is, where it was looked at already: for a list that must not wait.
+    #[must_use]
+    pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
+        let glance = self.glance.get()?;
+        let capacity =
+            self.device.get().and_then(|device| device.capacity(MemorySpace::HBM)).map(|capacity| capacity.bytes);
+        glance.allocated_in(MemorySpace::HBM).map(|needs| (needs, capacity))
+    }
+
+    /// The device, where it was looked at already.
+    #[must_use]
+    pub fn known_device(&self) -> Option<&Device> {
+        self.device.get()
+    }
+
+    /// The device, from the small files beside the program; read once.
+    pub fn device(&self) -> &Device {
+        self.device.get_or_init(|| match &self.content {
+            Content::Files { companions, .. } => device_of(companions),
+            Content::Module { device, .. } => (**device).clone(),
+            Content::Trace(profile) => profile.device.clone(),
+        })
+    }
+
+    /// Files that are read together with the program's own.
+    #[must_use]
+    pub fn companions(&self) -> &[Member] {
+        match &self.content {
+            Content::Files { companions, .. } => companions,
+            Content::Module { .. } | Content::Trace(_) => &[],
+        }
+    }
+
+    /// Bytes the program takes of the device's main memory.
+    #[must_use]
+    pub fn needs(&self) -> Bytes {
+        self.glance().allocated_in(MemorySpace::HBM).unwrap_or_default()
+    }
+
+    /// How much of it there is, where known.
+    #[must_use]
+    pub fn capacity(&self) -> Option<Bytes> {
+        self.device().capacity(MemorySpace::HBM).map(|capacity| capacity.bytes)
+    }
+
+    /// Decodes it. The caller keeps the result; the list does not.
+    ///
+    /// # Errors
+    /// When it cannot be read, or it was cancelled.
+    pub fn open(&self, progress: &Progress) -> Result<Profile, DecodeError> {
+        progress.check()?;
+        match &self.content {
+            Content::Files { primary, companions } => {
+                let input = primary.open()?;
+                let mut profile = open_with(&input, companions, progress)?;
+                profile.name = if self.group.is_empty() || DumpName::parse(primary.file_name()).is_none() {
+                    self.name.clone()
+                } else {
+                    format!("{}/{}", self.group, self.name)
+                };
+                Ok(profile)
+            }
+            Content::Module { program, device, source } => {
+                let (decoded, notes) = program.source.load().map_err(DecodeError::Empty)?;
+                Ok(Profile {
+                    name: self.name.clone(),
+                    sources: vec![(**source).clone()],
+                    device: (**device).clone(),
+                    programs: vec![decoded],
+                    notes,
+                    ..Profile::default()
+                })
+            }
+            Content::Trace(profile) => Ok((**profile).clone()),
+        }
+    }
+}

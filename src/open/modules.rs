@@ -1,0 +1,139 @@
+//! Which files of a folder belong to one module, what a file says at a glance, and which texts name a module.
+
+use std::sync::OnceLock;
+
+use super::collection::{Content, Entry};
+use super::file::join_device;
+use crate::decode::xla_report::assemble::module_name;
+use crate::decode::{Context, DECODERS, Reporter, hlo};
+use crate::model::{AllocatorTrace, Bytes, Device, Glance, MemorySpace, Profile};
+use crate::source::{DumpName, Member, Progress};
+
+/// Texts about the run longer than this are not searched for the names of modules.
+const MAX_TEXT: u64 = 16 << 20;
+
+pub fn glance_member(member: &Member) -> Glance {
+    let name = member.file_name().to_ascii_lowercase();
+    let ends = |end: &str| name.strip_suffix(end).is_some();
+    if let Some(path) = member.on_disk()
+        && ends(".pb")
+    {
+        return hlo::glance_file(path).unwrap_or_default();
+    }
+    if !(ends(".pb") || ends(".pb.gz") || ends(".pb.zst")) {
+        return Glance::default();
+    }
+    let bytes = member.open().and_then(|input| input.load(&Progress::default()));
+    bytes.map(|bytes| hlo::glance(&bytes)).unwrap_or_default()
+}
+
+/// What a trace says without its programs: the most that one allocator had in use.
+pub fn glance_trace(profile: &Profile) -> Glance {
+    let highest = |trace: &AllocatorTrace| {
+        let events = trace.events.iter().map(|event| event.stats.in_use()).max().unwrap_or(0);
+        trace.given.as_ref().map_or(events, |given| given.stats.in_use())
+    };
+    let most = profile.runtime.iter().map(highest).max();
+    Glance {
+        allocated: most.map(|bytes| (MemorySpace::HBM, Bytes::from_wire(bytes))).into_iter().collect(),
+        ..Glance::default()
+    }
+}
+
+/// What the companions that name a device say.
+pub fn device_of(companions: &[Member]) -> Device {
+    let mut device = Device::default();
+    for member in companions {
+        let name = member.file_name();
+        if !(name.ends_with(".stats.json") || name.contains("target_arguments")) || member.bytes > MAX_TEXT {
+            continue;
+        }
+        let Ok(input) = member.open() else { continue };
+        let (progress, reporter) = (Progress::default(), Reporter::default());
+        let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { continue };
+        if let Ok(profile) = decoder.decode(&input, Context { progress: &progress, reporter: &reporter }) {
+            join_device(&mut device, profile.device);
+        }
+    }
+    device
+}
+
+/// Whether a text about the run names the module of a dump.
+pub fn names(member: &Member, stem: &str) -> bool {
+    if member.bytes > MAX_TEXT {
+        return false;
+    }
+    let module = module_name(&format!("{stem}.after_optimizations.hlo.pb"));
+    if module.is_empty() {
+        return false;
+    }
+    let Ok(bytes) = member.open().and_then(|input| input.load(&Progress::default())) else { return false };
+    let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
+    memchr::memmem::find_iter(&bytes, module.as_bytes()).any(|at| {
+        let before = at.checked_sub(1).and_then(|at| bytes.get(at));
+        // A sentence may end behind the name.
+        let after = bytes.get(at + module.len()).filter(|&&b| b != b'.');
+        !is_word(before) && !is_word(after)
+    })
+}
+
+/// How much a file of a module tells about its memory; smaller is more.
+fn rank(name: &DumpName) -> u32 {
+    let stage = name.stage.as_str();
+    if name.has_assignment() {
+        0
+    } else if stage.ends_with("-buffer-assignment.txt") {
+        1
+    } else if stage.ends_with(".memory_viewer.json") {
+        2
+    } else if stage.ends_with("-memory-usage-report.pb") {
+        3
+    } else if stage.ends_with("-memory-usage-report.txt") {
+        4
+    } else if stage.ends_with("buffer-info.csv") || stage.ends_with("-buffer-info") {
+        5
+    } else if stage.ends_with("after_buffer_assignment.hlo.pb") {
+        6
+    } else if stage.ends_with(".hlo.pb") {
+        7
+    } else if stage.ends_with("-live-range.txt") || stage.ends_with("-buffer-assignment-values.txt") {
+        8
+    } else {
+        u32::MAX
+    }
+}
+
+/// The files of one module: the one that tells most, and those that go with it. `None` where none is a profile.
+pub fn dump_entry(
+    folder: String,
+    stem: &str,
+    mut files: Vec<(DumpName, Member)>,
+    about_run: Vec<Member>,
+) -> Option<Entry> {
+    files.sort_by_key(|(name, member)| (rank(name), member.path.clone()));
+    if rank(&files.first()?.0) == u32::MAX {
+        return None;
+    }
+    let (first, primary) = files.remove(0);
+    let others = files.iter().map(|(name, _)| name.stage.clone()).collect();
+    let stage = first.stage.split(['.', '-']).next().unwrap_or_default();
+    // Reports of the same stage only: those of an earlier one describe another program.
+    let mut companions: Vec<Member> = files
+        .into_iter()
+        .filter(|(name, _)| name.stage.starts_with(stage) || name.stage.starts_with("target_arguments"))
+        .filter(|(name, _)| !name.stage.ends_with(".hlo.pb") && !name.stage.contains(".memory_viewer"))
+        .map(|(_, member)| member)
+        .collect();
+    companions.extend(about_run);
+    let module = module_name(primary.file_name());
+    Some(Entry {
+        name: if module.is_empty() { stem.to_owned() } else { module },
+        group: folder,
+        file: primary.path.clone(),
+        bytes: primary.bytes,
+        others,
+        content: Content::Files { primary, companions },
+        glance: OnceLock::new(),
+        device: OnceLock::new(),
+    })
+}

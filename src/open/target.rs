@@ -1,0 +1,163 @@
+//! What a person names to open, and what is behind it: one profile, or a collection of them.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::collection::Collection;
+use super::file::{join_messages, open_input, open_path};
+use super::worst::load_worst;
+use crate::decode::DecodeError;
+use crate::model::{Profile, SourceInfo};
+use crate::source::{Input, Progress};
+
+/// What to open.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// A file, a folder or an archive.
+    Path(PathBuf),
+    /// Bytes that stand alone, with a name for them.
+    Bytes(String, Arc<[u8]>),
+    /// A program of a collection: the collection, where it was read from, and the row of the program.
+    Entry(Arc<Collection>, Option<PathBuf>, usize),
+}
+
+/// What is behind a target.
+#[derive(Debug)]
+pub enum Opened {
+    /// One profile; of a trace with several programs none is decoded yet.
+    Profile(Box<Profile>),
+    /// Several, of which none is decoded yet.
+    Collection(Collection),
+}
+
+/// What comes up while everything behind a target is read.
+#[derive(Debug)]
+pub enum Found {
+    /// A profile.
+    Profile(Box<Profile>),
+    /// Something that could not be read, with its error.
+    Unread(SourceInfo),
+    /// A remark about a folder or an archive as a whole.
+    Note(String),
+}
+
+impl Target {
+    /// What a word of the command line names: a path, or standard input for `-`, which is read to its end.
+    ///
+    /// # Errors
+    /// When standard input cannot be read.
+    pub fn named(path: &Path) -> io::Result<Self> {
+        if path.as_os_str() != "-" {
+            return Ok(Self::Path(path.to_owned()));
+        }
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes)?;
+        Ok(Self::Bytes("standard input".to_owned(), bytes.into()))
+    }
+
+    /// What to call it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Path(path) => {
+                path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+            }
+            Self::Bytes(name, _) => name.clone(),
+            Self::Entry(collection, _, row) => {
+                collection.entries.get(*row).map(|entry| entry.name.clone()).unwrap_or_default()
+            }
+        }
+    }
+
+    /// The path, where it is one of its own.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) => Some(path),
+            Self::Bytes(..) | Self::Entry(..) => None,
+        }
+    }
+
+    /// The path to name to come back here.
+    #[must_use]
+    pub fn origin(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) => Some(path),
+            Self::Bytes(..) => None,
+            Self::Entry(_, path, _) => path.as_deref(),
+        }
+    }
+
+    /// Lists a folder or an archive, decodes everything else.
+    ///
+    /// # Errors
+    /// When nothing could be read, or it was cancelled.
+    pub fn open(&self, progress: &Progress) -> Result<Opened, DecodeError> {
+        let profile = match self {
+            Self::Path(path) if Collection::is_collection(path) => {
+                return Collection::open(path, progress).map(Opened::Collection);
+            }
+            Self::Path(path) => open_path(path, progress)?,
+            Self::Bytes(name, bytes) => open_input(&Input::from_reader(name.clone(), &**bytes, progress)?, progress)?,
+            Self::Entry(collection, _, row) => match collection.entries.get(*row) {
+                Some(entry) => entry.open(progress)?,
+                None => return Err(DecodeError::NotAProfile("no such entry".to_owned())),
+            },
+        };
+        Ok(Opened::Profile(Box::new(profile)))
+    }
+
+    /// Reads everything behind the target, one profile at a time and the worst first, and hands over what it finds.
+    pub fn read_all(&self, progress: &Progress, found: &mut dyn FnMut(Found)) {
+        let name = self.path().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
+        let mut collection = match self.open(progress) {
+            Ok(Opened::Profile(profile)) => return found(Found::Profile(profile)),
+            Ok(Opened::Collection(collection)) => collection,
+            Err(error) => return found(Found::Unread(unread(name, self.path(), &error))),
+        };
+        for info in std::mem::take(&mut collection.unread) {
+            found(Found::Unread(info));
+        }
+        for note in std::mem::take(&mut collection.notes) {
+            found(Found::Note(note));
+        }
+        collection.sort_worst_first();
+        for entry in &collection.entries {
+            found(match entry.open(progress) {
+                Ok(profile) => Found::Profile(Box::new(profile)),
+                Err(error) => Found::Unread(unread(format!("{name}/{}", entry.file), None, &error)),
+            });
+        }
+    }
+}
+
+impl Opened {
+    /// As it is shown in a list: a trace with several programs is a collection, each decoded when it is looked at; of
+    /// any other profile the program that needs most is decoded, and `messages` that name it are joined to it.
+    ///
+    /// # Errors
+    /// When the program cannot be decoded, or it was cancelled.
+    pub fn listed(self, messages: &[Arc<Profile>], progress: &Progress) -> Result<Self, DecodeError> {
+        let Self::Profile(profile) = self else { return Ok(self) };
+        let mut profile = match Collection::of_trace(*profile) {
+            Ok(collection) => return Ok(Self::Collection(collection)),
+            Err(profile) => profile,
+        };
+        load_worst(&mut profile, progress)?;
+        for text in messages {
+            join_messages(&mut profile, (**text).clone());
+        }
+        Ok(Self::Profile(profile))
+    }
+}
+
+fn unread(path: String, on_disk: Option<&Path>, error: &DecodeError) -> SourceInfo {
+    SourceInfo {
+        path,
+        format: "unknown".to_owned(),
+        bytes: on_disk.and_then(|path| path.metadata().ok()).map_or(0, |data| data.len()),
+        notes: Vec::new(),
+        error: Some(error.to_string()),
+    }
+}

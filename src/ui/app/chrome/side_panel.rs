@@ -1,0 +1,79 @@
+//! Panel on the right: details of what is selected; folds to a rail.
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+
+use crate::ui::part::ViewContext;
+use crate::ui::session::Locals;
+use crate::ui::view::PANELS;
+use crate::ui::widget::controls::{hairline, vline};
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::keys;
+use crate::ui::widget::theme::{Theme, size, space};
+
+/// Which panel is shown, by name.
+#[derive(Default)]
+struct Chosen(&'static str);
+
+/// Chooses a panel.
+pub fn choose(locals: &mut Locals, panel: &'static str) {
+    locals.get::<Chosen>().0 = panel;
+}
+
+/// Shows the panel, or its rail; returns whether it is to be folded or unfolded.
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, rect: Rect, open: bool) -> bool {
+    ui.painter().rect_filled(rect, 0.0, theme.panel);
+    vline(ui, rect.left(), rect.top(), rect.bottom(), theme.line);
+    let head = Rect::from_min_size(rect.min, Vec2::new(rect.width(), space::TABS));
+    let fold = if open { Rect::from_min_max(Pos2::new(rect.right() - 36.0, head.top()), head.max) } else { head };
+    let response = ui.interact(fold, ui.scope_id().with("fold panel"), Sense::click());
+    let words = if open { "Hide details" } else { "Show details" };
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, words));
+    let color = if response.hovered() || response.has_focus() { theme.accent } else { theme.text2 };
+    let arrow = if open { "\u{203a}" } else { "\u{2039}" };
+    ui.painter().text(fold.center(), Align2::CENTER_CENTER, arrow, Weight::Medium.at(size::HEADLINE), color);
+    let toggled = response.clicked();
+    hairline(ui, head, theme.line);
+    if !open {
+        return toggled;
+    }
+    let shown: Vec<_> = PANELS.shown_for(context.document).collect();
+    let chosen = context.locals.get::<Chosen>().0;
+    let chosen = shown.iter().position(|panel| panel.id == chosen).unwrap_or(0);
+    let mut x = rect.left() + 14.0;
+    for (i, panel) in shown.iter().enumerate() {
+        let active = i == chosen;
+        let color = if active { theme.text } else { theme.text2 };
+        let weight = if active { Weight::SemiBold } else { Weight::Medium };
+        let pins = context.shared.pins.len();
+        let words = if panel.id == "pins" && pins > 0 { format!("Pins {pins}") } else { panel.title.to_owned() };
+        let galley = ui.painter().layout_no_wrap(words, weight.at(size::BODY), color);
+        let tab = Rect::from_min_size(Pos2::new(x, head.top()), Vec2::new(galley.size().x + 12.0, head.height()));
+        let response = ui.interact(tab, ui.scope_id().with(("panel", panel.id)), Sense::click());
+        response.widget_info(|| WidgetInfo::selected(Role::Tab, true, active, panel.title));
+        ui.painter().galley(Pos2::new(x + 6.0, tab.center().y - galley.size().y / 2.0), galley, color);
+        if active || response.has_focus() {
+            let line = Rect::from_min_max(Pos2::new(tab.left(), tab.bottom() - 3.0), tab.max);
+            ui.painter().rect_filled(line, 0.0, theme.accent);
+        }
+        if response.clicked() {
+            context.locals.get::<Chosen>().0 = panel.id;
+        }
+        x = tab.right() + 8.0;
+    }
+    let body = Rect::from_min_max(Pos2::new(rect.left() + 1.0, head.bottom()), rect.max);
+    let Some(panel) = shown.get(chosen) else { return toggled };
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt((panel.id, "panel")));
+    child.set_clip_rect(body.intersect(ui.clip_rect()));
+    keys::scrolled(
+        egui::ScrollArea::vertical().id_salt(panel.id).auto_shrink([false, false]),
+        &mut child,
+        false,
+        |ui| {
+            egui::Frame::new().inner_margin(egui::Margin::symmetric(16, 14)).show(ui, |ui| {
+                ui.set_width(body.width() - 32.0);
+                (panel.show)(ui, context);
+            });
+        },
+    );
+    toggled
+}

@@ -1,0 +1,122 @@
+//! Status bar: the step under the pointer, what is selected, the promise.
+
+use egui::{Align2, Pos2, Ui};
+
+use crate::analysis::tiles::TileAnalysis;
+use crate::model::{Bytes, InstructionId, TileMemory, UnitSystem, thousands};
+use crate::ui::app::App;
+use crate::ui::session::Shared;
+use crate::ui::widget::controls::vline;
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::theme::{Theme, size};
+
+impl App {
+    pub(in crate::ui::app) fn status_bar(&mut self, ui: &mut Ui, theme: &Theme) {
+        let rect = ui.max_rect();
+        let top = egui::Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0));
+        crate::ui::widget::controls::hairline(ui, top, theme.line);
+        let y = rect.center().y;
+        let small = Weight::Regular.at(size::SMALL);
+        let promise = "offline: nothing leaves this machine";
+        let right = ui.painter().text(
+            Pos2::new(rect.right() - 16.0, y),
+            Align2::RIGHT_CENTER,
+            promise,
+            small.clone(),
+            theme.text3,
+        );
+        let now = ui.input(|i| i.time);
+        if let Some((words, until)) = &self.message {
+            if now < *until {
+                let at = Pos2::new(right.left() - 24.0, y);
+                ui.painter().text(at, Align2::RIGHT_CENTER, words, Weight::Medium.at(size::SMALL), theme.accent);
+            } else {
+                self.message = None;
+            }
+        }
+        if self.veiled() {
+            return;
+        }
+        let Some(open) = self.files.current() else { return };
+        let shared = &open.shared;
+        if let (Some(memory), Some(tiles)) = (&open.document.profile.tiles, &open.document.analysis.tiles) {
+            let words = tile_words(memory, tiles, shared, self.options.units);
+            let at = Pos2::new(rect.left() + 16.0, y);
+            let room = right.left() - 24.0 - at.x;
+            let paint = crate::ui::widget::controls::paint_cut;
+            paint(ui.painter(), at, Align2::LEFT_CENTER, &words, small, theme.text2, room);
+            return;
+        }
+        let Some((program, analysis)) = open.document.program(shared.program) else { return };
+        let Some(space) = analysis.space(shared.color) else { return };
+        let units = self.options.units;
+        let mut parts: Vec<String> = Vec::new();
+        if let Some(live) = &analysis.live {
+            let step = shared.cursor.or(shared.step).unwrap_or_else(|| space.peak_point());
+            let name = live
+                .sequence()
+                .get(step as usize)
+                .map_or_else(|| "end".to_owned(), |&row| program.text.instruction_name(InstructionId(row)));
+            let live_bytes = space
+                .occupancy
+                .as_ref()
+                .map(|o| format!("   {} live", units.short(crate::model::Bytes(o.reserved.at(step)))))
+                .unwrap_or_default();
+            parts.push(format!(
+                "step {} of {}   {name}{live_bytes}",
+                thousands(step.into()),
+                thousands(live.points().into())
+            ));
+        }
+        parts.push(format!("{} buffers at the peak", thousands(space.at_peak.len() as u64)));
+        parts.push(match shared.hovered.or(shared.selected) {
+            Some(buffer) => {
+                format!("{}   {}", program.buffer_name(buffer), units.short(program.buffers.size_of(buffer)))
+            }
+            None => "nothing selected".to_owned(),
+        });
+        let mut x = rect.left() + 16.0;
+        for (i, part) in parts.into_iter().enumerate() {
+            if i > 0 {
+                vline(ui, x + 12.0, rect.top() + 8.0, rect.bottom() - 8.0, theme.line2);
+                x += 24.0;
+            }
+            let room = right.left() - 24.0 - x;
+            if room < 40.0 {
+                break;
+            }
+            let (drawn, _) = crate::ui::widget::controls::paint_cut(
+                ui.painter(),
+                Pos2::new(x, y),
+                Align2::LEFT_CENTER,
+                &part,
+                small.clone(),
+                theme.text2,
+                room,
+            );
+            x = drawn.right();
+        }
+    }
+}
+
+/// The tile under the pointer or chosen, and how many are.
+fn tile_words(memory: &TileMemory, tiles: &TileAnalysis, shared: &Shared, units: UnitSystem) -> String {
+    let mut parts = Vec::new();
+    let tile = shared.tile_hovered.or(shared.tiles.last().copied()).or(tiles.max.map(|max| max.0));
+    if let Some(tile) = tile {
+        let bytes = memory.must_fit().and_then(|bytes| bytes.get(tile as usize)).copied().unwrap_or(0);
+        let over = tiles.limit.filter(|&limit| bytes > limit).map(|limit| bytes - limit);
+        let over = over.map_or_else(String::new, |over| format!(", {} over", units.short(Bytes(over))));
+        parts.push(format!("tile {}   {}{over}", thousands(tile.into()), units.short(Bytes(bytes))));
+    }
+    if let Some(step) = shared.cursor.or(shared.step) {
+        parts.push(format!("step {}   {}", thousands(step.into()), memory.step_name(step as usize)));
+    }
+    parts.push(match shared.tiles.len() {
+        0 => "no tile chosen".to_owned(),
+        1 => "1 tile chosen".to_owned(),
+        count => format!("{} tiles chosen", thousands(count as u64)),
+    });
+    parts.push("shift-click adds, drag chooses many".to_owned());
+    parts.join("     ")
+}

@@ -1,0 +1,367 @@
+//! Top bar: sign, back and forward, program, memory space with its capacity; the tabs below it.
+
+use egui::{
+    Align, Key, Layout, Popup, PopupCloseBehavior, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2,
+    WidgetInfo,
+};
+
+use crate::analysis::Verdict;
+use crate::model::{Bytes, Capacity, DeviceKind, MemorySpace, TPU_GENERATIONS, UnitSystem, parse_size, thousands};
+use crate::open::Target;
+use crate::ui::app::commands::keys_of;
+use crate::ui::app::{App, Command};
+use crate::ui::session::{Shared, ThemeChoice};
+use crate::ui::view::VIEWS;
+use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
+use crate::ui::widget::cut::Cut;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, mix, size, space};
+
+impl App {
+    pub(in crate::ui::app) fn top_bar(&mut self, ui: &mut Ui, theme: &Theme) {
+        hairline(ui, ui.max_rect(), theme.line);
+        let mut commands = Vec::new();
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.add_space(16.0);
+            let (sign, _) = ui.allocate_exact_size(Vec2::splat(18.0), Sense::hover());
+            controls::paint_sign(ui.painter(), sign, theme);
+            ui.label(text("Highwater", size::LEAD, Weight::SemiBold, theme.text));
+            ui.add_space(12.0);
+            let history = self.files.current().map(|open| open.shared.can_go());
+            if let Some((back, forward)) = history {
+                for (words, enabled, command, arrow) in
+                    [("Back", back, Command::Back, "\u{2039}"), ("Forward", forward, Command::Forward, "\u{203a}")]
+                {
+                    if arrow_button(ui, theme, words, arrow, enabled).clicked() && enabled {
+                        commands.push(command);
+                    }
+                }
+                ui.add_space(8.0);
+                self.pickers(ui, theme);
+            }
+            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+                ui.add_space(16.0);
+                if controls::button(ui, "Keys", "?", self.help, theme).clicked() {
+                    commands.push(Command::Help);
+                }
+                self.look_menu(ui, theme, &mut commands);
+                self.open_menu(ui, theme, &mut commands);
+                if self.options.names_hidden
+                    && controls::button(ui, "Names hidden", "", true, theme)
+                        .on_hover_text(
+                            "Scopes, operations, files and modules are shown under aliases. Click to show them",
+                        )
+                        .clicked()
+                {
+                    commands.push(Command::HideNames);
+                }
+                if self.files.current().is_some() {
+                    Self::quick(ui, theme, &mut commands);
+                }
+            });
+        });
+        for command in commands {
+            self.run(command);
+        }
+    }
+
+    /// What is wanted often, where there is room for it.
+    fn quick(ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
+        for (words, command, room) in
+            [("Copy picture", Command::CopyPicture, 480.0), ("Find buffer, op, scope", Command::Find, 260.0)]
+        {
+            if ui.available_width() > room && controls::button(ui, words, keys_of(command), false, theme).clicked() {
+                commands.push(command);
+            }
+        }
+    }
+
+    /// Theme, units, size, what helps on shared screens.
+    fn look_menu(&self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
+        let response = controls::button(ui, "View", "", false, theme);
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "View options"));
+        Popup::menu(&response).show(|ui| {
+            ui.set_min_width(280.0);
+            let mut row = |ui: &mut Ui, words: &str, command: Command, on: bool| {
+                if controls::menu_row(ui, words, keys_of(command), on, theme).clicked() {
+                    commands.push(command);
+                }
+            };
+            for choice in ThemeChoice::ALL {
+                row(ui, choice.name(), Command::Look(choice), self.options.theme == choice);
+            }
+            controls::rule(ui, theme);
+            let decimal = self.options.units == UnitSystem::Decimal;
+            let units = [("GiB: powers of 1024", false), ("GB: powers of 1000", true)];
+            for (words, is_decimal) in units {
+                let chosen = decimal == is_decimal;
+                let response = controls::menu_row(ui, words, "", chosen, theme);
+                if response.clicked() && !chosen {
+                    commands.push(Command::Units);
+                }
+            }
+            controls::rule(ui, theme);
+            let mut row = |ui: &mut Ui, words: &str, command: Command, on: bool| {
+                if controls::menu_row(ui, words, keys_of(command), on, theme).clicked() {
+                    commands.push(command);
+                }
+            };
+            row(ui, "Larger", Command::Larger, false);
+            row(ui, "Smaller", Command::Smaller, false);
+            row(ui, "Normal size", Command::Normal, false);
+            controls::rule(ui, theme);
+            row(ui, "Presenter mode", Command::Presenter, self.options.presenter);
+            row(ui, "Hide names", Command::HideNames, self.options.names_hidden);
+            row(ui, "Copy a picture of the view", Command::CopyPicture, false);
+            row(ui, "Save a picture of the view\u{2026}", Command::SavePicture, false);
+            row(ui, "Copy the command line that leads here", Command::Link, false);
+        });
+    }
+
+    /// Opening: the dialog, files of last time, the sample.
+    fn open_menu(&mut self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
+        let response = controls::button(ui, "Open", "", false, theme);
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Open menu"));
+        let mut chosen = None;
+        Popup::menu(&response).show(|ui| {
+            ui.set_min_width(320.0);
+            for (words, command) in [
+                ("Open files\u{2026}", Command::Open),
+                ("Open the sample", Command::Sample),
+                ("Go to\u{2026}", Command::Palette),
+            ] {
+                if controls::menu_row(ui, words, keys_of(command), false, theme).clicked() {
+                    commands.push(command);
+                }
+            }
+            let recent = self.recent();
+            if !recent.is_empty() {
+                controls::rule(ui, theme);
+            }
+            chosen = self.recent_rows(ui, theme, recent.into_iter().take(10));
+        });
+        if let Some(path) = chosen {
+            self.open(Target::Path(path));
+        }
+    }
+
+    fn pickers(&mut self, ui: &mut Ui, theme: &Theme) {
+        if self.veiled() {
+            return;
+        }
+        let units = self.options.units;
+        let mut field = std::mem::take(&mut self.capacity_field);
+        if let Some(open) = self.files.current_mut() {
+            let document = open.document.clone();
+            let shared = &mut open.shared;
+            let programs = &document.profile.programs;
+            if let Some(tiles) = &document.profile.tiles {
+                let name = document.profile.device.name.clone().unwrap_or_else(|| "IPU".to_owned());
+                let limit = tiles.target.bytes_per_tile.map(|bytes| units.capacity(Bytes(bytes)));
+                let limit = limit.map_or_else(String::new, |limit| format!("   limit {limit} a tile"));
+                let words = format!("{name}   {} tiles{limit}", thousands(tiles.tile_count() as u64));
+                ui.label(text(words, size::BODY, Weight::Medium, theme.text));
+            }
+            if let Some(current) = programs.get(shared.program) {
+                let response = picker(ui, theme, "Program", &current.name, 220.0);
+                Popup::menu(&response).show(|ui| {
+                    ui.set_min_width(320.0);
+                    egui::ScrollArea::vertical().max_height(480.0).show(ui, |ui| {
+                        for (i, program) in programs.iter().enumerate() {
+                            let Some((_, analysis)) = document.program(i) else { continue };
+                            let main = analysis.main_space();
+                            let need = main.map(|space| units.short(space.xprof.allocated)).unwrap_or_default();
+                            let mark = main.map_or(Mark::Unknown, |space| mark_of(space.verdict()));
+                            if row(ui, theme, mark, &program.name, &need, i == shared.program).clicked() {
+                                shared.choose(i, main.map_or(MemorySpace::HBM, |space| space.color));
+                                ui.close();
+                            }
+                        }
+                    });
+                });
+            }
+            if let Some((_, analysis)) = document.program(shared.program)
+                && let Some(space) = analysis.space(shared.color)
+            {
+                let capacity = shared.capacity.get(&shared.color).or(space.capacity.as_ref());
+                let value = capacity
+                    .map_or_else(|| space.name.clone(), |c| format!("{}  {}", space.name, units.capacity(c.bytes)));
+                let response = picker(ui, theme, "Memory", &value, 220.0);
+                let kind = document.profile.device.kind;
+                Popup::menu(&response).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
+                    ui.set_min_width(320.0);
+                    for space in &analysis.spaces {
+                        let capacity = shared.capacity.get(&space.color).or(space.capacity.as_ref()).map(|c| c.bytes);
+                        let of = capacity.map(|c| format!(" of {}", units.capacity(c))).unwrap_or_default();
+                        let need = format!("{}{of}", units.short(space.xprof.allocated));
+                        let mark = mark_of(space.verdict_against(capacity));
+                        if row(ui, theme, mark, &space.name, &need, space.color == shared.color).clicked() {
+                            shared.choose(shared.program, space.color);
+                            ui.close();
+                        }
+                    }
+                    if shared.color == MemorySpace::HBM {
+                        capacity_choice(ui, theme, units, kind, shared, &mut field);
+                    }
+                });
+            }
+        }
+        self.capacity_field = field;
+    }
+
+    pub(in crate::ui::app) fn tabs(&mut self, ui: &mut Ui, theme: &Theme, rect: Rect) {
+        hairline(ui, rect, theme.line);
+        let Some(open) = self.files.current_mut() else { return };
+        let mut x = rect.left() + 20.0;
+        let shown: Vec<_> = VIEWS.shown_for(&open.document).collect();
+        let with_numbers = rect.width() > 120.0 * shown.len() as f32;
+        for (i, entry) in shown.into_iter().enumerate() {
+            let active = entry.id == open.shared.view;
+            let color = if active { theme.text } else { theme.text2 };
+            let weight = if active { Weight::SemiBold } else { Weight::Medium };
+            let galley = ui.painter().layout_no_wrap(entry.title.to_owned(), weight.at(size::BODY), color);
+            let number = if with_numbers && i < 9 { (i + 1).to_string() } else { String::new() };
+            let number = ui.painter().layout_no_wrap(number, Weight::Mono.at(size::SMALL), theme.text3);
+            let gap = if with_numbers { 7.0 } else { 0.0 };
+            let width = galley.size().x + number.size().x + gap + 16.0;
+            let tab = Rect::from_min_size(Pos2::new(x, rect.top()), Vec2::new(width, rect.height()));
+            let response = ui.interact(tab, ui.scope_id().with(("tab", entry.id)), Sense::click());
+            response.widget_info(|| WidgetInfo::selected(Role::Tab, true, active, entry.title));
+            if response.hovered() && !active {
+                ui.painter().rect_filled(tab.shrink2(Vec2::new(0.0, 4.0)), space::RADIUS, theme.hover);
+            }
+            let y = tab.center().y;
+            ui.painter().galley(Pos2::new(x + 8.0, y - number.size().y / 2.0), number.clone(), theme.text3);
+            ui.painter().galley(Pos2::new(x + 8.0 + number.size().x + gap, y - galley.size().y / 2.0), galley, color);
+            if active || response.has_focus() {
+                let line = Rect::from_min_max(Pos2::new(tab.left(), tab.bottom() - 3.0), tab.max);
+                ui.painter().rect_filled(line, 0.0, theme.accent);
+            }
+            if response.clicked() {
+                open.shared.show_view(entry.id);
+            }
+            x = tab.right() + 4.0;
+        }
+    }
+}
+
+/// A space's verdict as a mark.
+pub fn mark_of(verdict: Verdict) -> Mark {
+    match verdict {
+        Verdict::Over { .. } => Mark::Over,
+        Verdict::Fits { .. } => Mark::Fits,
+        Verdict::Unknown => Mark::Unknown,
+    }
+}
+
+fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: bool) -> Response {
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(22.0, space::CONTROL), Sense::click());
+    if response.hovered() && enabled {
+        ui.painter().rect_filled(rect, space::RADIUS, theme.hover);
+    }
+    let color = if enabled { theme.text } else { mix(theme.text, theme.chrome, 0.7) };
+    ui.painter().text(rect.center(), egui::Align2::CENTER_CENTER, arrow, Weight::Medium.at(size::HEADLINE), color);
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, enabled, words));
+    response
+}
+
+/// A button that shows a choice and opens a menu.
+fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, width: f32) -> Response {
+    let label = ui.painter().layout_no_wrap(name.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
+    let shown = Cut::new(ui.painter(), value, Weight::Medium.at(size::BODY), theme.text, width);
+    let size = Vec2::new(label.size().x + shown.size().x + 42.0, 28.0);
+    let (rect, response) = ui.allocate_exact_size(size, Sense::click());
+    let fill = if response.hovered() { theme.hover } else { theme.canvas };
+    ui.painter().rect(rect, space::RADIUS, fill, Stroke::new(theme.outline, theme.line2), StrokeKind::Inside);
+    let y = rect.center().y;
+    ui.painter().galley(Pos2::new(rect.left() + 10.0, y - label.size().y / 2.0), label.clone(), theme.text2);
+    let x = rect.left() + 18.0 + label.size().x;
+    let at = Pos2::new(x, y - shown.size().y / 2.0);
+    shown.paint(ui.painter(), at);
+    let tip = Pos2::new(rect.right() - 12.0, y + 2.5);
+    let stroke = Stroke::new(1.5, theme.text2);
+    ui.painter().line_segment([tip + Vec2::new(-4.0, -4.0), tip], stroke);
+    ui.painter().line_segment([tip, tip + Vec2::new(4.0, -4.0)], stroke);
+    response.widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, format!("{name}: {value}")));
+    response
+}
+
+/// A row of a menu.
+fn row(ui: &mut Ui, theme: &Theme, mark: Mark, name: &str, value: &str, chosen: bool) -> Response {
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 26.0), Sense::click());
+    if chosen {
+        ui.painter().rect_filled(rect, space::RADIUS, theme.accent_bg);
+    } else if response.hovered() || response.has_focus() {
+        ui.painter().rect_filled(rect, space::RADIUS, theme.hover);
+    }
+    let y = rect.center().y;
+    paint_mark(ui.painter(), Pos2::new(rect.left() + 14.0, y), mark, theme);
+    let value_rect = ui.painter().text(
+        Pos2::new(rect.right() - 8.0, y),
+        egui::Align2::RIGHT_CENTER,
+        value,
+        Weight::Regular.at(size::SMALL),
+        theme.text2,
+    );
+    let width = value_rect.left() - rect.left() - 40.0;
+    let at = Pos2::new(rect.left() + 28.0, y);
+    controls::paint_cut(
+        ui.painter(),
+        at,
+        egui::Align2::LEFT_CENTER,
+        name,
+        Weight::Medium.at(size::BODY),
+        theme.text,
+        width,
+    );
+    response.widget_info(|| WidgetInfo::selected(Role::MenuItem, true, chosen, format!("{name} {value}")));
+    response
+}
+
+/// Choosing the device's capacity by hand: a generation, or a size.
+fn capacity_choice(
+    ui: &mut Ui,
+    theme: &Theme,
+    units: UnitSystem,
+    kind: Option<DeviceKind>,
+    shared: &mut Shared,
+    field: &mut String,
+) {
+    controls::rule(ui, theme);
+    ui.label(text("Would it fit on", size::SMALL, Weight::Medium, theme.text2));
+    let mut set = |bytes: Bytes, evidence: String| {
+        shared.set_capacity(Some(Capacity { color: MemorySpace::HBM, bytes, evidence }));
+    };
+    if matches!(kind, Some(DeviceKind::Tpu) | None) {
+        ui.horizontal_wrapped(|ui| {
+            for generation in TPU_GENERATIONS {
+                let Some(bytes) = generation.available_hbm() else { continue };
+                let words = format!("{}  {}", generation.name, units.capacity(bytes));
+                if controls::button(ui, &words, "", false, theme).clicked() {
+                    set(bytes, format!("chosen: TPU {}", generation.name));
+                }
+            }
+        });
+    }
+    ui.horizontal(|ui| {
+        ui.label(text("or", size::SMALL, Weight::Regular, theme.text2));
+        let edit = egui::TextEdit::singleline(field).hint_text("15.75GiB").desired_width(110.0);
+        let response = ui.add(edit);
+        response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Capacity"));
+        let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
+        match parse_size(field) {
+            Ok(bytes) if entered || controls::button(ui, "Use", "", false, theme).clicked() => {
+                set(bytes, "chosen in the window".to_owned());
+            }
+            Err(error) if !field.is_empty() => {
+                ui.label(text(error, size::SMALL, Weight::Regular, theme.danger));
+            }
+            _ => {}
+        }
+    });
+    if shared.capacity.contains_key(&MemorySpace::HBM)
+        && controls::link(ui, "Back to the capacity of the dump", theme).clicked()
+    {
+        shared.set_capacity(None);
+    }
+}

@@ -1,0 +1,191 @@
+//! The desktop's dialog for files, in a thread of its own; where there is none, the caller has another way.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use egui::ColorImage;
+
+use super::writing::Writing;
+use crate::decode;
+use crate::export::sets;
+use crate::open::Target;
+use crate::ui::app::App;
+use crate::ui::part::TextFile;
+
+/// A dialog that is open.
+pub struct Dialog {
+    result: Receiver<Option<Vec<PathBuf>>>,
+    opened: Instant,
+}
+
+/// What a dialog is for.
+pub enum Purpose {
+    /// Profiles to open.
+    Profiles,
+    /// A file to write a text into.
+    Text(TextFile),
+    /// A file to write a picture into, with the name to suggest.
+    Picture(String, ColorImage),
+    /// A file with sets of changes.
+    ReadSets,
+}
+
+impl Purpose {
+    /// Title of the dialog, and the word on its button.
+    pub const fn words(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Profiles => ("Open memory profiles", "Open"),
+            Self::Text(_) => ("Save", "Save"),
+            Self::Picture(..) => ("Save the picture", "Save"),
+            Self::ReadSets => ("Read sets of changes", "Read"),
+        }
+    }
+
+    /// Name to suggest.
+    fn name(&self) -> &str {
+        match self {
+            Self::Text(file) => &file.name,
+            Self::Picture(name, _) => name,
+            Self::Profiles | Self::ReadSets => "",
+        }
+    }
+}
+
+/// How a dialog ended.
+pub enum Answer {
+    /// Still open.
+    Waiting,
+    /// These files.
+    Files(Vec<PathBuf>),
+    /// The person closed it.
+    Cancelled,
+    /// There is no dialog on this desktop.
+    Missing,
+}
+
+/// The dialog with the endings of all formats, and with everything: contents decide, not names.
+fn with_filters(dialog: rfd::FileDialog) -> rfd::FileDialog {
+    let mut endings: Vec<&str> = decode::DECODERS
+        .iter()
+        .flat_map(|decoder| decoder.reads().patterns)
+        .filter_map(|pattern| pattern.rsplit('.').next())
+        .chain(["gz", "zst", "zip", "tar", "tgz", "tzst"])
+        .collect();
+    endings.sort_unstable();
+    endings.dedup();
+    dialog.add_filter("Memory profiles, archives and logs", &endings).add_filter("All files", &["*"])
+}
+
+/// A dialog that "was closed" sooner than this never opened.
+const TOO_SOON: Duration = Duration::from_millis(250);
+
+impl Dialog {
+    /// Opens the dialog.
+    #[must_use]
+    pub fn open(ctx: &egui::Context, purpose: &Purpose) -> Self {
+        let dialog = rfd::FileDialog::new().set_title(purpose.words().0);
+        let named = dialog.clone().set_file_name(purpose.name());
+        let ask: Box<dyn FnOnce() -> Option<Vec<PathBuf>> + Send> = match purpose {
+            Purpose::Profiles => Box::new(|| with_filters(dialog).pick_files()),
+            Purpose::ReadSets => Box::new(|| dialog.pick_files()),
+            Purpose::Text(_) => Box::new(|| named.save_file().map(|path| vec![path])),
+            Purpose::Picture(..) => Box::new(|| named.add_filter("PNG", &["png"]).save_file().map(|path| vec![path])),
+        };
+        let (sender, result) = channel();
+        let ctx = ctx.clone();
+        let failed = sender.clone();
+        let spawned = std::thread::Builder::new().name("file dialog".to_owned()).spawn(move || {
+            let _ = sender.send(ask());
+            ctx.request_repaint();
+        });
+        if spawned.is_err() {
+            let _ = failed.send(None);
+        }
+        Self { result, opened: Instant::now() }
+    }
+
+    /// How it stands.
+    #[must_use]
+    pub fn poll(&self) -> Answer {
+        match self.result.try_recv() {
+            Ok(Some(files)) => Answer::Files(files),
+            Ok(None) if self.opened.elapsed() < TOO_SOON => Answer::Missing,
+            Ok(None) => Answer::Cancelled,
+            Err(TryRecvError::Disconnected) => Answer::Missing,
+            Err(TryRecvError::Empty) => Answer::Waiting,
+        }
+    }
+}
+
+impl App {
+    /// Opens a dialog, unless there is one.
+    pub(in crate::ui::app) fn ask(&mut self, purpose: Purpose) {
+        if self.dialog.is_none() {
+            self.dialog = Some((Dialog::open(&self.ctx, &purpose), purpose));
+        }
+    }
+
+    /// Does what a dialog was for, once it is answered.
+    pub(in crate::ui::app) fn poll_dialog(&mut self) {
+        let Some((dialog, _)) = &self.dialog else { return };
+        let answer = dialog.poll();
+        if let Answer::Waiting = answer {
+            return self.ctx.request_repaint_after(std::time::Duration::from_millis(100));
+        }
+        let Some((_, purpose)) = self.dialog.take() else { return };
+        match answer {
+            Answer::Files(files) => self.answered(purpose, files),
+            // Without a dialog the path can be typed.
+            Answer::Missing => self.path_field = Some((purpose.name().to_owned(), purpose)),
+            Answer::Waiting | Answer::Cancelled => {}
+        }
+    }
+
+    /// Does what files were asked for.
+    pub(in crate::ui::app) fn answered(&mut self, purpose: Purpose, files: Vec<PathBuf>) {
+        match purpose {
+            Purpose::Profiles => files.into_iter().for_each(|path| self.open(Target::Path(path))),
+            Purpose::Text(text) => {
+                if let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) {
+                    self.writing = Some(Writing::start(&self.ctx, path, text));
+                }
+            }
+            Purpose::Picture(_, picture) => {
+                let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) else { return };
+                match crate::export::image::write_png(&path, picture.size, picture.as_raw()) {
+                    Ok(()) => self.say(&format!("Saved {}", path.display())),
+                    Err(error) => {
+                        self.errors.push((path.display().to_string(), format!("cannot be written: {error}")));
+                    }
+                }
+            }
+            Purpose::ReadSets => {
+                for path in files {
+                    self.read_sets(&path);
+                }
+            }
+        }
+    }
+
+    /// Whether a file is one of the profiles that are open: nothing is written over it.
+    fn is_open(&mut self, path: &Path) -> bool {
+        let is = self.files.entries.iter().any(|entry| entry.target.path().is_some_and(|open| open == path));
+        if is {
+            self.say(&format!("Not written: {} is a profile that is open", path.display()));
+        }
+        is
+    }
+
+    /// Takes over the sets of changes in a file; those of the same name are replaced.
+    fn read_sets(&mut self, path: &Path) {
+        match (sets::read(path), self.files.current_mut()) {
+            (Ok(sets), Some(open)) => {
+                open.shared.changes_mut().save_all(sets);
+                self.say("Sets of changes read");
+            }
+            (Err(error), _) => self.say(&format!("Not taken over, {error}")),
+            (Ok(_), None) => {}
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Reads and analyses a file on a worker, with progress and a way to cancel. Of a folder, an archive or a trace with
+//! many programs first the list comes, then which of them is the worst.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+
+use crate::decode::DecodeError;
+use crate::model::Profile;
+use crate::open::{Collection, Opened, Target};
+use crate::source::{Progress, Stage};
+use crate::ui::session::Document;
+use crate::ui::work::Work;
+
+/// What a worker has to say.
+pub enum Outcome {
+    /// Several programs: the list, in no order yet.
+    Listed(Arc<Collection>),
+    /// The rows of the list, the worst first. Nothing follows.
+    Sorted(Vec<usize>),
+    /// One profile. Nothing follows.
+    Read(Arc<Document>),
+    /// Nothing could be read, and why. Nothing follows.
+    Failed(String),
+    /// It was cancelled. Nothing follows.
+    Cancelled,
+}
+
+/// A file being read.
+pub struct Loading {
+    progress: Arc<Progress>,
+    result: Receiver<Outcome>,
+}
+
+impl Loading {
+    /// Starts reading; `messages` are those of other files that name the program.
+    pub fn start(target: Target, messages: Vec<Arc<Profile>>, work: &Work) -> Self {
+        let progress = Arc::new(Progress::default());
+        let (sender, result) = channel();
+        if work.synchronous {
+            let outcome = read(&target, &messages, &progress, &sender, &|| {});
+            let _ = sender.send(outcome);
+            return Self { progress, result };
+        }
+        let (shared, ctx) = (Arc::clone(&progress), work.ctx.clone());
+        let failed = sender.clone();
+        let spawned = std::thread::Builder::new().name("read".to_owned()).spawn(move || {
+            let wake = || ctx.request_repaint();
+            let outcome = catch_unwind(AssertUnwindSafe(|| read(&target, &messages, &shared, &sender, &wake)));
+            let outcome = outcome.unwrap_or_else(|_| {
+                Outcome::Failed("the decoder stopped unexpectedly; please report this file".to_owned())
+            });
+            // The entry may have been closed meanwhile.
+            let _ = sender.send(outcome);
+            ctx.request_repaint();
+        });
+        if let Err(error) = spawned {
+            let _ = failed.send(Outcome::Failed(format!("no thread to read it: {error}")));
+        }
+        Self { progress, result }
+    }
+
+    /// The next thing the worker has to say.
+    pub fn poll(&self) -> Option<Outcome> {
+        match self.result.try_recv() {
+            Ok(outcome) => Some(outcome),
+            Err(TryRecvError::Disconnected) => Some(Outcome::Failed("reading stopped".to_owned())),
+            Err(TryRecvError::Empty) => None,
+        }
+    }
+
+    /// Asks the worker to stop.
+    pub fn cancel(&self) {
+        self.progress.cancel();
+    }
+
+    /// What is being done, and how far it is.
+    #[must_use]
+    pub fn state(&self) -> (Stage, f32) {
+        (self.progress.stage(), self.progress.fraction())
+    }
+}
+
+impl Drop for Loading {
+    fn drop(&mut self) {
+        self.progress.cancel();
+    }
+}
+
+fn read(
+    target: &Target,
+    messages: &[Arc<Profile>],
+    progress: &Progress,
+    sender: &Sender<Outcome>,
+    wake: &dyn Fn(),
+) -> Outcome {
+    match try_read(target, messages, progress, sender, wake) {
+        Ok(outcome) => outcome,
+        Err(error) if error.is_cancelled() => Outcome::Cancelled,
+        Err(error) => Outcome::Failed(error.to_string()),
+    }
+}
+
+fn try_read(
+    target: &Target,
+    messages: &[Arc<Profile>],
+    progress: &Progress,
+    sender: &Sender<Outcome>,
+    wake: &dyn Fn(),
+) -> Result<Outcome, DecodeError> {
+    match target.open(progress)?.listed(messages, progress)? {
+        Opened::Collection(collection) => {
+            let collection = Arc::new(collection);
+            let _ = sender.send(Outcome::Listed(Arc::clone(&collection)));
+            wake();
+            Ok(Outcome::Sorted(collection.worst_first(progress)?))
+        }
+        Opened::Profile(profile) => {
+            progress.begin(Stage::Analysing, 0);
+            progress.check()?;
+            let path = target.origin().map(Path::to_owned);
+            Ok(Outcome::Read(Arc::new(Document::new(path, *profile))))
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! The files of a session and the programs of their lists: listed, being read, open, not readable. Of the programs of a
+//! list only a few stay decoded.
+
+pub(super) mod dialog;
+mod drop;
+pub(super) mod loading;
+mod program_list;
+mod program_row;
+pub(super) mod sample;
+pub(super) mod writing;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::model::{Bytes, Profile, Program};
+use crate::open::{Collection, Entry, Target, join_messages};
+use crate::source::{Member, is_about_the_run};
+use crate::ui::app::files::loading::{Loading, Outcome};
+use crate::ui::session::{Document, Locals, Shared};
+use crate::ui::work::{Derived, Job, Work};
+
+/// Programs of lists that stay decoded at most, the one that is shown among them.
+pub const MAX_DECODED: usize = 4;
+
+/// A file of the session, or a program of a list.
+pub struct FileEntry {
+    /// What to call it.
+    pub name: String,
+    /// Where from.
+    pub target: Target,
+    /// How it stands.
+    pub state: FileState,
+    /// The list it belongs to, by number.
+    pub group: Option<u32>,
+    /// Why it could not be opened, for a program of a list.
+    pub error: Option<String>,
+    /// Whether it is to be shown once it is there.
+    wanted: bool,
+    /// When it was shown last.
+    used: u64,
+    /// What was chosen in it, while it is decoded again.
+    kept: Option<Box<Shared>>,
+    /// Messages of other files that name it; joined to it whenever it is decoded.
+    messages: Vec<Arc<Profile>>,
+    /// Whether a message was joined that is to be shown first.
+    told: bool,
+}
+
+/// How a file stands.
+pub enum FileState {
+    /// A program of a list that is not decoded, with what was chosen when it last was.
+    Listed(Option<Box<Shared>>),
+    /// Being read.
+    Loading(Loading),
+    /// Open.
+    Open(Box<OpenFile>),
+    /// Not readable, and why.
+    Failed(String),
+    /// Reading was cancelled; the entry is about to go.
+    Cancelled,
+}
+
+/// A folder, an archive or a trace with several programs.
+pub struct Group {
+    /// Its number.
+    pub id: u32,
+    /// What to call it.
+    pub name: String,
+    /// Where it was read from.
+    pub path: Option<PathBuf>,
+    /// The list.
+    pub collection: Arc<Collection>,
+    /// Looks for the worst program.
+    pub sorting: Option<Loading>,
+}
+
+/// An open file and what belongs to it.
+pub struct OpenFile {
+    /// The profile with its analysis.
+    pub document: Arc<Document>,
+    /// Selection, step and the like.
+    pub shared: Shared,
+    /// State of its views.
+    pub locals: Locals,
+    /// Results of workers.
+    pub derived: Derived,
+    /// Whether it was given what was kept of it from last time.
+    pub begun: bool,
+    /// The document with its real names, while they are hidden.
+    pub named: Option<Arc<Document>>,
+    /// The document with aliases, while it is made.
+    pub hiding: Option<Job<Arc<Document>>>,
+}
+
+impl OpenFile {
+    /// Shows a document, beginning with a view.
+    #[must_use]
+    pub fn new(document: Arc<Document>, view: &'static str) -> Self {
+        let (program, color) = document.main();
+        Self {
+            document,
+            shared: Shared::new(view, program, color),
+            locals: Locals::default(),
+            derived: Derived::default(),
+            begun: false,
+            named: None,
+            hiding: None,
+        }
+    }
+}
+
+/// All files and the one that is shown.
+#[derive(Default)]
+pub struct Files {
+    /// In the order in which they were asked for; the programs of a list one behind the other, the worst first.
+    pub entries: Vec<FileEntry>,
+    /// Lists.
+    pub groups: Vec<Group>,
+    /// The one that is shown.
+    pub current: Option<usize>,
+    /// What could not be read since somebody asked last: name and reason.
+    errors: Vec<(String, String)>,
+    next_group: u32,
+    clock: u64,
+}
+
+impl Files {
+    /// Starts reading; a file that is already open is shown instead.
+    pub fn open(&mut self, target: Target, work: &Work) {
+        if let Some(index) = target.path().and_then(|path| self.position(path)) {
+            self.show(index, work);
+            return;
+        }
+        self.entries.retain(|entry| !(target.path().is_some() && entry.target.path() == target.path()));
+        let loading = Loading::start(target.clone(), Vec::new(), work);
+        self.want_nothing();
+        self.entries.push(FileEntry {
+            name: target.name(),
+            target,
+            state: FileState::Loading(loading),
+            group: None,
+            error: None,
+            wanted: true,
+            used: 0,
+            kept: None,
+            messages: Vec::new(),
+            told: false,
+        });
+    }
+
+    /// The entry of a path that is open or being read; of a list the one that was shown last.
+    fn position(&self, path: &Path) -> Option<usize> {
+        let group = self.groups.iter().find(|group| group.path.as_deref() == Some(path)).map(|group| group.id);
+        if group.is_some() {
+            let rows = self.entries.iter().enumerate().filter(|(_, entry)| entry.group == group);
+            return rows.max_by_key(|(row, entry)| (entry.used, std::cmp::Reverse(*row))).map(|(row, _)| row);
+        }
+        let is_it = |entry: &FileEntry| {
+            entry.target.path() == Some(path) && !matches!(entry.state, FileState::Failed(_) | FileState::Cancelled)
+        };
+        self.entries.iter().position(is_it)
+    }
+
+    fn want_nothing(&mut self) {
+        for entry in &mut self.entries {
+            entry.wanted = false;
+        }
+    }
+
+    /// Shows an entry; a program of a list is decoded first.
+    pub fn show(&mut self, index: usize, work: &Work) {
+        self.want_nothing();
+        self.clock += 1;
+        let clock = self.clock;
+        let Some(entry) = self.entries.get_mut(index) else { return };
+        entry.wanted = true;
+        match &mut entry.state {
+            FileState::Open(_) => {
+                entry.used = clock;
+                self.current = Some(index);
+            }
+            FileState::Listed(shared) => {
+                entry.kept = shared.take();
+                entry.error = None;
+                entry.state = FileState::Loading(Loading::start(entry.target.clone(), entry.messages.clone(), work));
+            }
+            FileState::Loading(_) | FileState::Failed(_) | FileState::Cancelled => {}
+        }
+    }
+
+    /// Takes over what the workers have finished. `program` is the one to show first of a list, by name; else it is the
+    /// worst.
+    pub fn poll(&mut self, first_view: &'static str, program: Option<&str>, work: &Work) {
+        loop {
+            let entry = self.entries.iter().enumerate().find_map(|(index, entry)| match &entry.state {
+                FileState::Loading(loading) => Some((index, loading.poll()?)),
+                _ => None,
+            });
+            if let Some((index, outcome)) = entry {
+                self.take(index, outcome, first_view, work);
+                continue;
+            }
+            let sorted = |group: &Group| group.sorting.as_ref().and_then(Loading::poll);
+            let group = self.groups.iter().enumerate().find_map(|(index, group)| Some((index, sorted(group)?)));
+            let Some((index, outcome)) = group else { return };
+            self.groups[index].sorting = None;
+            if let Outcome::Sorted(order) = outcome {
+                self.sort(self.groups[index].id, &order, program, work);
+            }
+        }
+    }
+
+    fn take(&mut self, index: usize, outcome: Outcome, first_view: &'static str, work: &Work) {
+        match outcome {
+            Outcome::Listed(collection) => self.list(index, collection),
+            Outcome::Read(document) => {
+                if self.entries[index].group.is_none() && self.join(index, &document, work) {
+                    return;
+                }
+                self.clock += 1;
+                let entry = &mut self.entries[index];
+                if entry.group.is_none() {
+                    entry.name.clone_from(&document.profile.name);
+                }
+                let mut open = OpenFile::new(document, first_view);
+                if let Some(shared) = entry.kept.take() {
+                    open.shared = *shared;
+                }
+                if std::mem::take(&mut entry.told) {
+                    open.shared.show_view("failure");
+                    open.shared.begin_history();
+                }
+                entry.state = FileState::Open(Box::new(open));
+                entry.used = self.clock;
+                if self.current.is_none() || entry.wanted {
+                    self.current = Some(index);
+                }
+                self.forget();
+            }
+            Outcome::Failed(error) => {
+                let entry = &mut self.entries[index];
+                if entry.group.is_none() {
+                    entry.state = FileState::Failed(error);
+                    return;
+                }
+                entry.state = FileState::Listed(entry.kept.take());
+                entry.error = Some(error.clone());
+                let name = entry.name.clone();
+                self.errors.push((name, error));
+            }
+            Outcome::Cancelled => {
+                let entry = &mut self.entries[index];
+                entry.state = match entry.group {
+                    Some(_) => FileState::Listed(entry.kept.take()),
+                    None => FileState::Cancelled,
+                };
+            }
+            Outcome::Sorted(_) => {}
+        }
+    }
+
+    /// Puts the programs of a list in the place of the file that it was read from.
+    fn list(&mut self, index: usize, collection: Arc<Collection>) {
+        let file = self.entries.remove(index);
+        let id = self.next_group;
+        self.next_group += 1;
+        let path = file.target.path().map(Path::to_owned);
+        let rows = (0..collection.entries.len()).map(|row| FileEntry {
+            name: collection.entries[row].name.clone(),
+            target: Target::Entry(Arc::clone(&collection), path.clone(), row),
+            state: FileState::Listed(None),
+            group: Some(id),
+            error: None,
+            wanted: false,
+            used: 0,
+            kept: None,
+            messages: Vec::new(),
+            told: false,
+        });
+        let rows: Vec<FileEntry> = rows.collect();
+        if let Some(current) = &mut self.current
+            && *current > index
+        {
+            *current = (*current + rows.len()).saturating_sub(1);
+        }
+        self.entries.splice(index..index, rows);
+        for source in &collection.unread {
+            self.errors.push((source.path.clone(), source.error.clone().unwrap_or_default()));
+        }
+        let sorting = if let FileState::Loading(loading) = file.state { Some(loading) } else { None };
+        self.groups.push(Group { id, name: file.name, path, collection, sorting });
+    }
+
+    /// Puts the worst program of a list first, and begins to decode it.
+    fn sort(&mut self, id: u32, order: &[usize], program: Option<&str>, work: &Work) {
+        let shown = self.current.map(|index| self.entries[index].place());
+        let Some(first) = self.entries.iter().position(|entry| entry.group == Some(id)) else { return };
+        let mut rank = vec![usize::MAX; order.len()];
+        for (place, &row) in order.iter().enumerate() {
+            if let Some(rank) = rank.get_mut(row) {
+                *rank = place;
+            }
+        }
+        let end = first + self.entries[first..].iter().take_while(|entry| entry.group == Some(id)).count();
+        let rank_of = |entry: &FileEntry| rank.get(entry.place().1).copied().unwrap_or(usize::MAX);
+        self.entries[first..end].sort_by_key(rank_of);
+        self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
+        let rows = &self.entries[first..end];
+        if rows.iter().all(|entry| matches!(entry.state, FileState::Listed(_))) {
+            let named = program.and_then(|name| rows.iter().position(|entry| entry.name == name));
+            self.show(first + named.unwrap_or(0), work);
+        }
+    }
+
+    /// Forgets programs of lists that were not shown for longest, beyond [`MAX_DECODED`].
+    fn forget(&mut self) {
+        loop {
+            let is_open = |entry: &&FileEntry| entry.group.is_some() && matches!(entry.state, FileState::Open(_));
+            if self.entries.iter().filter(is_open).count() <= MAX_DECODED {
+                return;
+            }
+            let open = self.entries.iter().enumerate().filter(|(_, entry)| is_open(entry));
+            let others = open.filter(|(index, _)| Some(*index) != self.current);
+            let Some((index, _)) = others.min_by_key(|(_, entry)| entry.used) else { return };
+            self.entries[index].fold();
+        }
+    }
+
+    /// Joins the messages of a text to the program that they name: one that is open, or one of a list, which is then
+    /// decoded. Returns whether there is one.
+    fn join(&mut self, index: usize, text: &Document, work: &Work) -> bool {
+        let named = text.profile.failures.iter().find_map(|failure| failure.text("module"));
+        let Some(module) = named.filter(|_| text.profile.programs.iter().all(|program| program.is_listing)) else {
+            return false;
+        };
+        let is_open = |entry: &FileEntry| match &entry.state {
+            FileState::Open(open) => {
+                let profile = &open.document.profile;
+                let is_named = |p: &Program| !p.is_listing && (p.name == module || entry.is_listed_as(module));
+                profile.failures.is_empty() && profile.programs.iter().any(is_named)
+            }
+            _ => false,
+        };
+        // Of programs of one name the first, which is the worst.
+        let waits = |entry: &FileEntry| {
+            !matches!(entry.state, FileState::Open(_)) && entry.is_listed_as(module) && !entry.has_message()
+        };
+        let open = self.entries.iter().position(is_open);
+        let Some(mut target) = open.or_else(|| self.entries.iter().position(waits)) else { return false };
+        let entry = &mut self.entries[target];
+        if entry.group.is_some() {
+            // Decoding it again must not lose them.
+            entry.messages.push(Arc::new(text.profile.clone()));
+        }
+        if let FileState::Open(open) = &mut entry.state {
+            let mut profile = open.document.profile.clone();
+            join_messages(&mut profile, text.profile.clone());
+            open.document = Arc::new(Document::new(open.document.path.clone(), profile));
+            open.derived = Derived::default();
+            open.locals = Locals::default();
+            open.shared.show_view("failure");
+        } else {
+            // One that is being decoded begins anew, with them.
+            entry.fold();
+            entry.told = true;
+        }
+        self.entries.remove(index);
+        if let Some(current) = &mut self.current
+            && *current > index
+        {
+            *current -= 1;
+        }
+        if target > index {
+            target -= 1;
+        }
+        self.show(target, work);
+        true
+    }
+
+    /// Whether something is being read.
+    #[must_use]
+    pub fn is_loading(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry.state, FileState::Loading(_)))
+            || self.groups.iter().any(|group| group.sorting.is_some())
+    }
+
+    /// What could not be read since the last call: name and reason.
+    pub fn take_errors(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.errors)
+    }
+
+    /// The file that is shown.
+    pub fn current_mut(&mut self) -> Option<&mut OpenFile> {
+        match &mut self.entries.get_mut(self.current?)?.state {
+            FileState::Open(open) => Some(open),
+            _ => None,
+        }
+    }
+
+    /// The file that is shown.
+    #[must_use]
+    pub fn current(&self) -> Option<&OpenFile> {
+        match &self.entries.get(self.current?)?.state {
+            FileState::Open(open) => Some(open),
+            _ => None,
+        }
+    }
+
+    /// Shows the next file that is open, or the one before.
+    pub fn show_next(&mut self, back: bool) {
+        let Some(current) = self.current else { return };
+        let count = self.entries.len();
+        let step = if back { count - 1 } else { 1 };
+        let next = (1..count).map(|i| (current + i * step) % count);
+        let is_open = |&i: &usize| matches!(self.entries[i].state, FileState::Open(_));
+        self.current = next.into_iter().find(is_open).or(self.current);
+    }
+
+    /// Closes a file, or stops reading it. A program of a list stays in the list.
+    pub fn close(&mut self, index: usize) {
+        let Some(entry) = self.entries.get_mut(index) else { return };
+        if entry.group.is_some() {
+            entry.fold();
+        } else {
+            self.entries.remove(index);
+            self.current = match self.current {
+                Some(current) if current > index => Some(current - 1),
+                Some(current) if current == index => None,
+                other => other,
+            };
+        }
+        self.show_something(index);
+    }
+
+    /// Closes a list with all its programs.
+    pub fn close_group(&mut self, id: u32) {
+        let shown = self.current.map(|index| self.entries[index].place());
+        let first = self.entries.iter().position(|entry| entry.group == Some(id)).unwrap_or(0);
+        self.entries.retain(|entry| entry.group != Some(id));
+        self.groups.retain(|group| group.id != id);
+        self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
+        self.show_something(first);
+    }
+
+    /// Shows what is open near a place, where what was shown is gone.
+    fn show_something(&mut self, near: usize) {
+        if self.current().is_some() {
+            return;
+        }
+        let is_open = |entry: &FileEntry| matches!(entry.state, FileState::Open(_));
+        let before = self.entries[..near.min(self.entries.len())].iter().rposition(is_open);
+        self.current = before.or_else(|| self.entries.iter().position(is_open));
+    }
+
+    /// Programs and files that are decoded now.
+    #[must_use]
+    pub fn decoded(&self) -> usize {
+        self.entries.iter().filter(|entry| matches!(entry.state, FileState::Open(_))).count()
+    }
+}
+
+impl FileEntry {
+    /// The line of the list that it stands for.
+    #[must_use]
+    pub fn listed(&self) -> Option<&Entry> {
+        match &self.target {
+            Target::Entry(collection, _, row) => collection.entries.get(*row),
+            Target::Path(_) | Target::Bytes(..) => None,
+        }
+    }
+
+    /// Whether it is a program of a list with this name.
+    fn is_listed_as(&self, module: &str) -> bool {
+        self.group.is_some() && self.name == module
+    }
+
+    /// Whether a message was joined to it, or lies beside it.
+    fn has_message(&self) -> bool {
+        let is_text = |member: &Member| {
+            let name = member.file_name();
+            is_about_the_run(name) && !name.ends_with(".stats.json")
+        };
+        let beside = || self.listed().is_some_and(|entry| entry.companions().iter().any(is_text));
+        !self.messages.is_empty() || beside()
+    }
+
+    /// What a program of a list needs and how much there is, where it was looked at.
+    #[must_use]
+    pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
+        self.listed()?.known()
+    }
+
+    /// What tells it from every other entry.
+    fn place(&self) -> (Option<u32>, usize, String) {
+        match &self.target {
+            Target::Entry(_, _, row) => (self.group, *row, String::new()),
+            target => (None, 0, format!("{}{:?}", self.name, target.path())),
+        }
+    }
+
+    /// Forgets what was decoded, not what was chosen.
+    fn fold(&mut self) {
+        match std::mem::replace(&mut self.state, FileState::Listed(None)) {
+            FileState::Open(open) => self.state = FileState::Listed(Some(Box::new(open.shared))),
+            FileState::Listed(shared) => self.state = FileState::Listed(shared),
+            FileState::Loading(_) | FileState::Failed(_) | FileState::Cancelled => {
+                self.state = FileState::Listed(self.kept.take())
+            }
+        }
+    }
+}

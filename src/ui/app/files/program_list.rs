@@ -1,0 +1,274 @@
+//! List on the left: files, and the programs of folders, archives and traces with the worst first. Only rows that are
+//! seen are laid out.
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+
+use crate::model::thousands;
+use crate::ui::app::files::{FileEntry, FileState};
+use crate::ui::app::{App, Command};
+use crate::ui::widget::controls::{self, hairline, paint_cut};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size, space};
+
+/// Height of a file or program.
+pub const ROW: f32 = 64.0;
+/// Height of the head of a list.
+const HEAD: f32 = 40.0;
+/// Entries without a field to search them.
+const FEW: usize = 7;
+
+/// A line of the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    /// The head of a list: row of the groups.
+    Head(usize),
+    /// A file or program: row of the entries.
+    Entry(usize),
+}
+
+/// What a click asked for.
+#[derive(Default)]
+struct Asked {
+    show: Option<usize>,
+    close: Option<usize>,
+    close_group: Option<u32>,
+    stop_group: Option<u32>,
+}
+
+impl App {
+    pub(in crate::ui::app) fn program_list(&mut self, ui: &mut Ui, theme: &Theme, rail: bool) {
+        let full = ui.max_rect();
+        controls::vline(ui, full.right() - 1.0, full.top(), full.bottom(), theme.line);
+        let head = Rect::from_min_size(full.min, Vec2::new(full.width(), 36.0));
+        let lines = self.listed_lines();
+        if !rail {
+            self.list_head(ui, theme, head, &lines);
+        }
+        hairline(ui, head, theme.line);
+        let mut top = head.bottom();
+        if !rail && (self.files.entries.len() > FEW || !self.search.is_empty()) {
+            let field = Rect::from_min_size(
+                Pos2::new(full.left() + 12.0, top + 6.0),
+                Vec2::new(full.width() - 25.0, space::CONTROL),
+            );
+            let mut child = ui.new_child(egui::UiBuilder::new().max_rect(field).id_salt("search programs"));
+            let edit = egui::TextEdit::singleline(&mut self.search)
+                .hint_text("Search programs")
+                .font(Weight::Mono.at(size::SMALL))
+                .desired_width(field.width());
+            let response = child.add_sized(field.size(), edit);
+            response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Search programs"));
+            self.searching = response.has_focus();
+            if (response.has_focus() || response.lost_focus()) && child.input(|i| i.key_pressed(egui::Key::Escape)) {
+                self.search.clear();
+            }
+            top = field.bottom() + 6.0;
+        }
+        let foot = Rect::from_min_max(Pos2::new(full.left(), full.bottom() - 64.0), full.max);
+        let list = Rect::from_min_max(Pos2::new(full.left(), top), Pos2::new(full.right() - 1.0, foot.top()));
+        let mut asked = Asked::default();
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(list));
+        let reveal = self.files.current.filter(|_| self.revealed != self.files.current);
+        self.rows(&mut child, theme, rail, &lines, reveal, &mut asked);
+        self.revealed = self.files.current;
+        let work = self.work();
+        if let Some(index) = asked.show {
+            self.files.show(index, &work);
+            self.poll();
+        }
+        if let Some(index) = asked.close {
+            self.files.close(index);
+        }
+        if let Some(id) = asked.close_group {
+            self.files.close_group(id);
+        }
+        if let Some(group) = asked.stop_group.and_then(|id| self.files.groups.iter_mut().find(|group| group.id == id)) {
+            group.sorting = None;
+        }
+        hairline(ui, Rect::from_min_max(full.min, Pos2::new(full.right(), foot.top())), theme.line);
+        let mut child =
+            ui.new_child(egui::UiBuilder::new().max_rect(foot.shrink2(Vec2::new(if rail { 4.0 } else { 16.0 }, 10.0))));
+        if rail {
+            if controls::link(&mut child, "Open", theme).clicked() {
+                self.run(Command::Open);
+            }
+            return;
+        }
+        child.horizontal(|ui| {
+            if controls::link_sized(ui, "Open\u{2026}", size::BODY, theme).clicked() {
+                self.run(Command::Open);
+            }
+            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+                ui.label(text("Ctrl O", size::SMALL, Weight::Mono, theme.text3));
+            });
+        });
+        child.label(text("or drop files anywhere", size::SMALL, Weight::Regular, theme.text2));
+    }
+
+    /// How many there are, or were found.
+    fn list_head(&self, ui: &Ui, theme: &Theme, head: Rect, lines: &[Line]) {
+        let all = self.files.entries.len() as u64;
+        let shown = lines.iter().filter(|line| matches!(line, Line::Entry(_))).count() as u64;
+        let kind = if self.files.groups.is_empty() { "file" } else { "program" };
+        let words = match all {
+            _ if shown < all => format!("{} of {}", thousands(shown), thousands(all)),
+            1 => format!("1 {kind}"),
+            _ => format!("{} {kind}s", thousands(all)),
+        };
+        let y = head.center().y;
+        let small = Weight::Medium.at(size::SMALL);
+        let left = Pos2::new(head.left() + 16.0, y);
+        ui.painter().text(left, Align2::LEFT_CENTER, "Session", small.clone(), theme.text2);
+        ui.painter().text(Pos2::new(head.right() - 16.0, y), Align2::RIGHT_CENTER, words, small, theme.text2);
+    }
+
+    /// Heads and entries in order; a search leaves out what does not contain its words.
+    fn listed_lines(&self) -> Vec<Line> {
+        let search = self.search.to_lowercase();
+        let words: Vec<&str> = search.split_whitespace().collect();
+        let mut lines = Vec::with_capacity(self.files.entries.len() + self.files.groups.len());
+        let mut last = None;
+        for (index, entry) in self.files.entries.iter().enumerate() {
+            if !words.is_empty() && !contains(entry, &words) {
+                continue;
+            }
+            if entry.group != last {
+                last = entry.group;
+                let group = self.files.groups.iter().position(|group| Some(group.id) == entry.group);
+                // A list of one is that one.
+                lines.extend(group.filter(|&row| self.files.groups[row].collection.entries.len() > 1).map(Line::Head));
+            }
+            lines.push(Line::Entry(index));
+        }
+        lines
+    }
+
+    fn rows(&self, ui: &mut Ui, theme: &Theme, rail: bool, lines: &[Line], reveal: Option<usize>, asked: &mut Asked) {
+        let width = ui.available_width();
+        let height = |line: &Line| if matches!(line, Line::Head(_)) { HEAD } else { ROW };
+        let mut tops = Vec::with_capacity(lines.len() + 1);
+        let mut total = 0.0f32;
+        for line in lines {
+            tops.push(total);
+            total += height(line);
+        }
+        egui::ScrollArea::vertical().id_salt("session list").auto_shrink([false, false]).show_viewport(
+            ui,
+            |ui, seen| {
+                ui.set_height(total);
+                let origin = ui.min_rect().min;
+                let at = reveal.and_then(|index| lines.iter().position(|line| *line == Line::Entry(index)));
+                if let Some(row) = at {
+                    let rect = Rect::from_min_size(origin + Vec2::new(0.0, tops[row]), Vec2::new(width, ROW));
+                    ui.scroll_to_rect(rect, None);
+                }
+                let first = tops.partition_point(|&top| top <= seen.top()).saturating_sub(1);
+                for (line, &top) in lines.iter().zip(&tops).skip(first).take_while(|(_, top)| **top < seen.bottom()) {
+                    let rect = Rect::from_min_size(origin + Vec2::new(0.0, top), Vec2::new(width, height(line)));
+                    match *line {
+                        Line::Head(row) => self.group_head(ui, theme, rect, row, rail, asked),
+                        Line::Entry(index) => self.entry(ui, theme, rect, index, rail, asked),
+                    }
+                }
+            },
+        );
+    }
+
+    fn entry(&self, ui: &mut Ui, theme: &Theme, rect: Rect, index: usize, rail: bool, asked: &mut Asked) {
+        let entry = &self.files.entries[index];
+        let response = ui.interact(rect, ui.scope_id().with(("entry", index)), Sense::click());
+        let current = self.files.current == Some(index);
+        if current {
+            ui.painter().rect_filled(rect, 0.0, theme.accent_bg);
+            ui.painter().rect_filled(Rect::from_min_size(rect.min, Vec2::new(3.0, ROW)), 0.0, theme.accent);
+        } else if response.hovered() || response.has_focus() {
+            ui.painter().rect_filled(rect, 0.0, theme.hover);
+        }
+        if self.row(ui, theme, rect, index, rail) || response.middle_clicked() {
+            asked.close = Some(index);
+        }
+        let kind = if entry.group.is_some() { "Program" } else { "File" };
+        response.widget_info(|| {
+            WidgetInfo::selected(Role::ListItem, true, current, format!("{kind} {}", self.name_of(entry)))
+        });
+        if response.clicked() && !matches!(entry.state, FileState::Loading(_)) {
+            asked.show = Some(index);
+        }
+        if response.hovered() {
+            let words = self.row_hint(entry);
+            if !words.is_empty() {
+                response.on_hover_text(words);
+            }
+        }
+    }
+
+    /// Name and number of programs of a folder, an archive or a trace; how far it is.
+    fn group_head(&self, ui: &mut Ui, theme: &Theme, rect: Rect, row: usize, rail: bool, asked: &mut Asked) {
+        let group = &self.files.groups[row];
+        let group_name = self.listed_name(&group.name);
+        ui.painter().rect_filled(rect, 0.0, theme.inset);
+        if rail {
+            return;
+        }
+        let right = rect.right() - 16.0;
+        let close = Rect::from_center_size(Pos2::new(right - 4.0, rect.top() + 14.0), Vec2::splat(20.0));
+        let hover = ui.interact(rect, ui.scope_id().with(("group", group.id)), Sense::hover());
+        let response = ui.interact(close, ui.scope_id().with(("close group", group.id)), Sense::click());
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {group_name}")));
+        let color = if response.hovered() || response.has_focus() { theme.accent } else { theme.text3 };
+        let painter = ui.painter().clone();
+        painter.text(close.center(), Align2::CENTER_CENTER, "\u{00d7}", Weight::Medium.at(size::LEAD), color);
+        if response.clicked() {
+            asked.close_group = Some(group.id);
+        }
+        let name = Pos2::new(rect.left() + 16.0, rect.top() + 14.0);
+        let room = close.left() - name.x - 6.0;
+        paint_cut(&painter, name, Align2::LEFT_CENTER, &group_name, Weight::SemiBold.at(size::SMALL), theme.text, room);
+        let small = Weight::Regular.at(size::SMALL);
+        let at = Pos2::new(rect.left() + 16.0, rect.top() + 29.0);
+        if let Some(sorting) = &group.sorting {
+            let (stage, share) = sorting.state();
+            let words = format!("{}, {:.0}\u{2009}%", stage.text(), share * 100.0);
+            painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
+            let track = Rect::from_min_max(Pos2::new(rect.left(), rect.bottom() - 2.0), rect.max);
+            painter.rect_filled(
+                Rect::from_min_size(track.min, Vec2::new(track.width() * share, 2.0)),
+                0.0,
+                theme.accent,
+            );
+            let cancel =
+                Rect::from_min_max(Pos2::new(right - 50.0, rect.top() + 21.0), Pos2::new(right, rect.bottom() - 2.0));
+            let response = ui.interact(cancel, ui.scope_id().with(("stop group", group.id)), Sense::click());
+            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Stop looking at {group_name}")));
+            painter.text(
+                cancel.right_center(),
+                Align2::RIGHT_CENTER,
+                "Stop",
+                Weight::Medium.at(size::SMALL),
+                theme.accent,
+            );
+            if response.clicked() {
+                asked.stop_group = Some(group.id);
+            }
+        } else {
+            let words = format!("{} programs, the worst first", thousands(group.collection.entries.len() as u64));
+            painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
+        }
+        let path = group.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        let notes: Vec<&str> =
+            std::iter::once(path.as_str()).chain(group.collection.notes.iter().map(String::as_str)).collect();
+        if !self.options.names_hidden {
+            hover.on_hover_text(notes.join("\n"));
+        }
+        hairline(ui, rect, theme.line);
+    }
+}
+
+/// Whether an entry's name, folder or file contains all of some lower-case words.
+fn contains(entry: &FileEntry, words: &[&str]) -> bool {
+    let mut text = entry.name.to_lowercase();
+    if let Some(listed) = entry.listed() {
+        text = format!("{text} {} {}", listed.group.to_lowercase(), listed.file.to_lowercase());
+    }
+    words.iter().all(|word| text.contains(word))
+}

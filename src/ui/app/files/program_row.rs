@@ -1,0 +1,223 @@
+//! One row of the list on the left: verdict, name, device, need against the limit; or how far its reading is.
+
+use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
+
+use super::loading::Loading;
+use crate::analysis::Verdict;
+use crate::model::{Bytes, thousands};
+use crate::ui::app::App;
+use crate::ui::app::chrome::top_bar::mark_of;
+use crate::ui::app::files::{FileEntry, FileState, OpenFile};
+use crate::ui::widget::controls::{Mark, paint_cut, paint_gauge, paint_mark};
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::theme::{Theme, size};
+
+/// Names of other files that are said.
+const NAMED: usize = 3;
+
+/// What a row says.
+#[derive(Default)]
+struct Facts {
+    mark: Option<Mark>,
+    second: String,
+    device: String,
+    need: Option<Bytes>,
+    capacity: Option<Bytes>,
+    over: bool,
+    /// What was not looked at yet is quieter.
+    quiet: bool,
+    error: bool,
+}
+
+impl App {
+    /// What is said when the pointer rests on a row.
+    pub(in crate::ui::app) fn row_hint(&self, entry: &FileEntry) -> String {
+        if self.options.names_hidden {
+            return String::new();
+        }
+        let mut lines = Vec::new();
+        lines.extend(entry.error.iter().map(|error| format!("could not be read: {error}")));
+        lines.extend(entry.target.path().map(|path| path.display().to_string()));
+        if let Some(listed) = entry.listed() {
+            lines.push(listed.name.clone());
+            lines.push(format!("{}, {}", listed.file, Bytes(listed.bytes).short()));
+            let companions: Vec<&str> = listed.companions().iter().map(crate::source::Member::file_name).collect();
+            if !companions.is_empty() {
+                lines.push(format!("with {}", some_of(&companions)));
+            }
+            if !listed.others.is_empty() {
+                let others: Vec<&str> = listed.others.iter().map(String::as_str).collect();
+                lines.push(format!("also there: {}", some_of(&others)));
+            }
+        }
+        lines.join("\n")
+    }
+
+    /// One file; returns whether it is to be closed.
+    pub(in crate::ui::app) fn row(&self, ui: &mut Ui, theme: &Theme, rect: Rect, index: usize, rail: bool) -> bool {
+        let entry = &self.files.entries[index];
+        let facts = match &entry.state {
+            FileState::Loading(loading) => return self.loading_row(ui, theme, rect, (entry, index), loading, rail),
+            FileState::Open(open) => {
+                let mut facts = open_facts(open);
+                if self.is_veiled(open) {
+                    facts.second.clear();
+                }
+                // In a list the name is said already; its place tells it from others of the name.
+                if entry.listed().is_some() && facts.second == entry.name {
+                    facts.second = self.listed_facts(entry).second;
+                }
+                facts
+            }
+            FileState::Listed(_) => self.listed_facts(entry),
+            FileState::Failed(_) | FileState::Cancelled => return false,
+        };
+        let mark_at = Pos2::new(if rail { rect.center().x } else { rect.left() + 19.0 }, rect.top() + 17.0);
+        let (left, right) = (rect.left() + 34.0, rect.right() - 16.0);
+        let painter = ui.painter().clone();
+        paint_mark(&painter, mark_at, facts.mark.unwrap_or(Mark::Unknown), theme);
+        if rail {
+            return false;
+        }
+        let color = if facts.quiet { theme.text2 } else { theme.text };
+        let name = Pos2::new(left, rect.top() + 17.0);
+        let font = Weight::Medium.at(size::BODY);
+        paint_cut(&painter, name, Align2::LEFT_CENTER, &self.name_of(entry), font, color, right - left);
+        let small = Weight::Regular.at(size::SMALL);
+        let y = rect.top() + 33.0;
+        let device = painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, &facts.device, small.clone(), theme.text2);
+        let color = if facts.error { theme.warn } else { theme.text2 };
+        let room = device.left() - left - 8.0;
+        paint_cut(&painter, Pos2::new(left, y), Align2::LEFT_CENTER, &facts.second, small, color, room);
+        let Some(need) = facts.need else { return false };
+        let color = if facts.over { theme.danger } else { theme.text };
+        let y = rect.top() + 50.0;
+        let words = self.options.units.short(need);
+        painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, words, Weight::Medium.at(size::BODY), color);
+        let track = Rect::from_min_max(Pos2::new(left, y - 2.5), Pos2::new(right - 74.0, y + 2.5));
+        paint_gauge(&painter, track, need.0 as f64, facts.capacity.map(|c| c.0 as f64), theme);
+        false
+    }
+
+    fn listed_facts(&self, entry: &FileEntry) -> Facts {
+        let Some(listed) = entry.listed() else { return Facts::default() };
+        let others = match listed.others.len() {
+            0 => String::new(),
+            1 => "and 1 other file".to_owned(),
+            count => format!("and {} other files", thousands(count as u64)),
+        };
+        let place = listed.group.rsplit('/').next().unwrap_or_default();
+        let mut facts = Facts {
+            second: if place.is_empty() { others } else { self.listed_name(place) },
+            device: listed.known_device().and_then(|device| device.name.clone()).unwrap_or_default(),
+            quiet: true,
+            ..Facts::default()
+        };
+        if let Some((need, capacity)) = listed.known() {
+            facts.over = capacity.is_some_and(|capacity| need > capacity);
+            facts.mark = capacity.map(|_| if facts.over { Mark::Over } else { Mark::Fits });
+            (facts.need, facts.capacity) = (Some(need), capacity);
+        }
+        if entry.error.is_some() {
+            (facts.second, facts.error) = ("could not be read".to_owned(), true);
+        }
+        facts
+    }
+
+    /// A file that is being read, with a way to stop that.
+    fn loading_row(
+        &self,
+        ui: &Ui,
+        theme: &Theme,
+        rect: Rect,
+        (entry, index): (&FileEntry, usize),
+        loading: &Loading,
+        rail: bool,
+    ) -> bool {
+        let mark_at = Pos2::new(if rail { rect.center().x } else { rect.left() + 19.0 }, rect.top() + 17.0);
+        let (left, right) = (rect.left() + 34.0, rect.right() - 16.0);
+        let painter = ui.painter();
+        paint_mark(painter, mark_at, Mark::Unknown, theme);
+        if rail {
+            return false;
+        }
+        let name = Pos2::new(left, rect.top() + 17.0);
+        let font = Weight::Medium.at(size::BODY);
+        paint_cut(painter, name, Align2::LEFT_CENTER, &self.name_of(entry), font, theme.text2, right - left);
+        let (stage, share) = loading.state();
+        let track = Rect::from_min_max(Pos2::new(left, rect.top() + 31.0), Pos2::new(right, rect.top() + 34.0));
+        painter.rect_filled(track, 0.0, theme.inset);
+        let done = Rect::from_min_size(track.min, Vec2::new(track.width() * share, track.height()));
+        painter.rect_filled(done, 0.0, theme.accent);
+        let words = format!("{}, {:.0}\u{2009}%", stage.text(), share * 100.0);
+        let small = Weight::Regular.at(size::SMALL);
+        painter.text(Pos2::new(left, rect.top() + 48.0), Align2::LEFT_CENTER, words, small, theme.text2);
+        let cancel =
+            Rect::from_min_max(Pos2::new(right - 50.0, rect.top() + 40.0), Pos2::new(right, rect.top() + 58.0));
+        let response = ui.interact(cancel, ui.scope_id().with(("cancel", index)), Sense::click());
+        let font = Weight::Medium.at(size::SMALL);
+        painter.text(cancel.right_center(), Align2::RIGHT_CENTER, "Cancel", font, theme.accent);
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Cancel {}", self.name_of(entry))));
+        if response.clicked() {
+            loading.cancel();
+        }
+        response.clicked()
+    }
+}
+
+/// The first few names, and how many more.
+fn some_of(names: &[&str]) -> String {
+    let named = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named} and {more} more"),
+    }
+}
+
+fn open_facts(open: &OpenFile) -> Facts {
+    let document = &open.document;
+    let profile = &document.profile;
+    let (program, color) = document.main();
+    let space = document.space(program, color);
+    let capacity = open.shared.capacity.get(&color).or(space.and_then(|s| s.capacity.as_ref())).map(|c| c.bytes);
+    let tiles = document.analysis.tiles.as_ref().filter(|_| space.is_none());
+    let verdict = match (space, tiles) {
+        (Some(space), _) => space.verdict_against(capacity),
+        (None, Some(tiles)) => tiles.verdict(),
+        (None, None) => Verdict::Unknown,
+    };
+    // A message says that memory ran out, even where it does not say how much there is.
+    let failed = tiles.is_none()
+        && profile.failures.iter().any(|failure| failure.is_error)
+        && profile.programs.iter().all(|program| program.is_listing);
+    let name = document.program(program).map(|(program, _)| program.name.clone()).unwrap_or_default();
+    let more = profile.programs.len();
+    let ipus = profile.tiles.as_ref().map(|tiles| format!("{} tiles", thousands(tiles.tile_count() as u64)));
+    let kinds = || {
+        let histories = document.analysis.runtime.len();
+        let history = match histories {
+            0 => None,
+            1 => Some("allocator history".to_owned()),
+            count => Some(format!("{count} allocator histories")),
+        };
+        let live = profile.live.as_ref().map(|live| if live.heap.is_some() { "allocator dump" } else { "live arrays" });
+        history.or(live.map(str::to_owned))
+    };
+    let name = if name.is_empty() { ipus.or_else(kinds).unwrap_or_default() } else { name };
+    let runtime = document.analysis.runtime.iter().max_by_key(|allocator| allocator.peak);
+    let live = document.analysis.live.as_ref().filter(|_| space.is_none());
+    let history = runtime.filter(|_| space.is_none() && tiles.is_none());
+    let need = space.map(|space| space.xprof.allocated).or(tiles.and_then(|tiles| Some(Bytes(tiles.max?.1))));
+    let need = need.or(history.map(|allocator| allocator.peak)).or(live.map(|live| live.total));
+    let limit = tiles.and_then(|tiles| tiles.limit.map(Bytes));
+    let given = history.filter(|allocator| allocator.peak_stats.free > 0).and_then(|allocator| allocator.capacity);
+    Facts {
+        mark: Some(if failed { Mark::Over } else { mark_of(verdict) }),
+        second: if more > 1 { format!("{more} programs") } else { name },
+        device: profile.device.name.clone().unwrap_or_default(),
+        need,
+        capacity: capacity.or(limit).or(given),
+        over: matches!(verdict, Verdict::Over { .. }),
+        ..Facts::default()
+    }
+}

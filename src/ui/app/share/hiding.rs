@@ -1,0 +1,109 @@
+//! Names hidden on request: every open profile is replaced by itself under aliases. Until that is done, nothing
+//! of it is shown.
+
+use std::sync::Arc;
+
+use crate::analysis::names::hide::hide_names;
+use crate::ui::app::files::{FileEntry, FileState, OpenFile};
+use crate::ui::app::{App, Command};
+use crate::ui::session::{Changes, Document, Locals};
+use crate::ui::work::{Derived, Job};
+
+impl OpenFile {
+    /// The document with the names of the code, whether they are hidden or not.
+    #[must_use]
+    pub fn original(&self) -> &Arc<Document> {
+        self.named.as_ref().unwrap_or(&self.document)
+    }
+
+    /// Puts another naming of the same profile in place: what was made of the old one goes, the place stays.
+    fn rename(&mut self, document: Arc<Document>) {
+        self.document = document;
+        self.locals = Locals::default();
+        self.derived = Derived::default();
+        // What was typed may name what is hidden, and the other way round.
+        self.shared.close_find();
+        *self.shared.changes_mut() = Changes::default();
+    }
+}
+
+impl App {
+    /// Whether names are to be hidden in a file where they are not yet.
+    pub(in crate::ui::app) fn is_veiled(&self, open: &OpenFile) -> bool {
+        self.options.names_hidden && open.named.is_none()
+    }
+
+    /// Whether that is so for the file that is shown.
+    pub(in crate::ui::app) fn veiled(&self) -> bool {
+        self.files.current().is_some_and(|open| self.is_veiled(open))
+    }
+
+    /// What to call a file of the session.
+    pub(in crate::ui::app) fn name_of(&self, entry: &FileEntry) -> String {
+        if self.options.names_hidden { self.aliases.file(&entry.name) } else { entry.name.clone() }
+    }
+
+    /// A name out of a folder or an archive.
+    pub(in crate::ui::app) fn listed_name(&self, name: &str) -> String {
+        if self.options.names_hidden { self.aliases.file(name) } else { name.to_owned() }
+    }
+
+    pub(in crate::ui::app) fn toggle_names(&mut self) {
+        self.options.names_hidden = !self.options.names_hidden;
+        self.errors.clear();
+        self.hide_names();
+        let words = if self.options.names_hidden { "Names are hidden" } else { "Names are shown" };
+        self.say(words);
+    }
+
+    /// Brings every open file into the state that is wanted.
+    pub(in crate::ui::app) fn hide_names(&mut self) {
+        let work = self.work();
+        for entry in &mut self.files.entries {
+            let FileState::Open(open) = &mut entry.state else { continue };
+            if !self.options.names_hidden {
+                open.hiding = None;
+                if let Some(named) = open.named.take() {
+                    open.rename(named);
+                }
+                continue;
+            }
+            if open.named.is_some() {
+                continue;
+            }
+            let job = open.hiding.get_or_insert_with(|| {
+                let (document, aliases) = (Arc::clone(&open.document), Arc::clone(&self.aliases));
+                Job::start(&work, "hide names", move || {
+                    let path = document.path.as_ref().map(|path| aliases.file(&path.display().to_string()).into());
+                    Arc::new(Document::new(path, hide_names(&document.profile, &aliases)))
+                })
+            });
+            if let Some(renamed) = job.poll().cloned() {
+                open.hiding = None;
+                open.named = Some(Arc::clone(&open.document));
+                open.rename(renamed);
+            } else if job.has_failed() {
+                self.errors.push((self.aliases.file(&entry.name), "its names could not be hidden".to_owned()));
+                open.hiding = None;
+                self.options.names_hidden = false;
+                return self.hide_names();
+            }
+        }
+    }
+
+    /// What stands in a view's place while its names are being hidden.
+    pub(in crate::ui::app) fn veil(&mut self, ui: &mut egui::Ui, theme: &crate::ui::widget::theme::Theme) {
+        use crate::ui::widget::controls;
+        use crate::ui::widget::fonts::{Weight, text};
+        use crate::ui::widget::theme::size;
+        ui.add_space(80.0);
+        let shown = ui.vertical_centered(|ui| {
+            ui.label(text("Hiding names", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+            ui.label(text("The view comes back with aliases.", size::LEAD, Weight::Regular, theme.text2));
+            controls::link_sized(ui, "Show the names instead", size::BODY, theme).clicked()
+        });
+        if shown.inner {
+            self.run(Command::HideNames);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! Where in a file to begin: what the command line says, and the command line that says where one is.
+
+use crate::model::{BufferId, Capacity, MemorySpace};
+use crate::ui::app::App;
+use crate::ui::session::Pin;
+use crate::ui::view::VIEWS;
+
+/// Where to begin, as the command line says it.
+#[derive(Debug, Clone, Default)]
+pub struct DeepLink {
+    /// View.
+    pub view: Option<String>,
+    /// Program.
+    pub program: Option<String>,
+    /// Memory space.
+    pub space: Option<String>,
+    /// Buffer: its number or its name.
+    pub select: Option<String>,
+    /// Step.
+    pub step: Option<u32>,
+    /// Capacity of the device's memory.
+    pub capacity: Option<crate::model::Bytes>,
+    /// Named sets of changes.
+    pub sets: Vec<crate::analysis::what_if::EditSet>,
+    /// Changes to try out.
+    pub edits: Vec<crate::analysis::what_if::Edit>,
+    /// What to find.
+    pub filter: Option<String>,
+    /// Pins.
+    pub pins: Vec<Pin>,
+}
+
+impl App {
+    /// Whether the file that is shown has what was asked for.
+    ///
+    /// # Errors
+    /// A sentence that says what it has instead.
+    pub fn check_link(&self, link: &DeepLink) -> Result<(), String> {
+        let Some(open) = self.files.current() else { return Err("nothing to show".to_owned()) };
+        let document = open.original();
+        if let Some(id) = &link.view
+            && !VIEWS.shown_for(document).any(|view| view.id == id)
+        {
+            let have: Vec<&str> = VIEWS.shown_for(document).map(|view| view.id).collect();
+            return Err(format!("{} has no view '{id}'; it has: {}", document.profile.name, have.join(", ")));
+        }
+        if let Some(name) = &link.program
+            && !document.profile.programs.iter().any(|program| program.name == *name)
+        {
+            return Err(format!("{} has no program '{name}'", document.profile.name));
+        }
+        if let (Some(name), Some((_, analysis))) = (&link.space, document.program(open.shared.program)) {
+            let kind = document.profile.device.kind;
+            if !analysis.spaces.iter().any(|space| space.color.is_named(name, kind)) {
+                let have: Vec<&str> = analysis.spaces.iter().map(|space| space.name.as_str()).collect();
+                return Err(format!(
+                    "{} has no memory space '{name}'; it has: {}",
+                    document.profile.name,
+                    have.join(", ")
+                ));
+            }
+        }
+        if let (Some(text), None, true) = (&link.select, open.shared.selected, open.shared.tiles.is_empty()) {
+            return Err(format!("{} has no buffer '{text}'", document.profile.name));
+        }
+        Ok(())
+    }
+
+    /// Goes where the command line said.
+    pub(in crate::ui::app) fn begin(&mut self) {
+        let Some(link) = self.link.take() else { return };
+        let Some(open) = self.files.current_mut() else { return };
+        let document = open.original().clone();
+        if let Some(name) = &link.program
+            && let Some(index) = document.profile.programs.iter().position(|program| program.name == *name)
+        {
+            let color = document.program(index).and_then(|(_, analysis)| analysis.main_space()).map(|s| s.color);
+            open.shared.choose(index, color.unwrap_or_default());
+        }
+        let kind = document.profile.device.kind;
+        if let (Some(name), Some((_, analysis))) = (&link.space, document.program(open.shared.program))
+            && let Some(space) = analysis.spaces.iter().find(|space| space.color.is_named(name, kind))
+        {
+            open.shared.choose(open.shared.program, space.color);
+        }
+        if let Some(bytes) = link.capacity {
+            let evidence = "given with --capacity".to_owned();
+            open.shared.set_capacity(Some(Capacity { color: MemorySpace::HBM, bytes, evidence }));
+        }
+        open.shared.changes_mut().own.clone_from(&link.edits);
+        open.shared.changes_mut().on.clone_from(&link.edits);
+        open.shared.changes_mut().save_all(link.sets);
+        if let (Some(text), Some((program, _))) = (&link.select, document.program(open.shared.program)) {
+            let rows = (0..program.buffers.len()).map(BufferId::from_index);
+            let number: Option<i64> = text.parse().ok();
+            let found = rows.into_iter().find(|b| {
+                number == Some(program.buffers.number[b.index()])
+                    || (number.is_none() && program.buffer_name(*b) == *text)
+            });
+            open.shared.select(found);
+        }
+        if let (Some(tile), Some(tiles)) =
+            (link.select.as_ref().and_then(|text| text.parse::<u32>().ok()), &document.profile.tiles)
+            && (tile as usize) < tiles.tile_count()
+        {
+            open.shared.choose_tiles(vec![tile]);
+        }
+        open.shared.choose_step(link.step.or(open.shared.step));
+        if let Some(entry) = link.view.as_deref().and_then(|id| VIEWS.shown(id, &document)) {
+            open.shared.show_view(entry.id);
+        }
+        if let Some(filter) = link.filter {
+            open.shared.find(filter);
+        }
+        for pin in link.pins {
+            if let Some(set) = open.shared.pin(pin.on) {
+                open.shared.note_pin(set, pin.note);
+            }
+        }
+        open.shared.begin_history();
+    }
+
+    /// The command line that shows what is shown now. It is for a colleague, so it names the file as it is, also while
+    /// names are hidden.
+    pub(in crate::ui::app) fn link(&self) -> Option<String> {
+        let open = self.files.current()?;
+        let shared = &open.shared;
+        let document = open.original();
+        let path = document.path.as_ref()?;
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string();
+        let mut words = vec!["highwater".to_owned(), quoted(&path), "--view".to_owned(), shared.view.to_owned()];
+        let mut add = |flag: &str, value: &str| words.extend([flag.to_owned(), quoted(value)]);
+        if let Some((program, analysis)) = document.program(shared.program) {
+            if document.profile.programs.len() > 1 {
+                add("--program", &program.name);
+            }
+            if let Some(space) = analysis.space(shared.color).filter(|space| space.color != MemorySpace::HBM) {
+                add("--space", &space.name);
+            }
+            if let Some(buffer) = shared.selected {
+                add("--select", &program.buffers.number[buffer.index()].to_string());
+            }
+        }
+        if let Some(tile) = shared.tiles.last() {
+            add("--select", &tile.to_string());
+        }
+        if let Some(step) = shared.step {
+            add("--step", &step.to_string());
+        }
+        if let Some(capacity) = shared.capacity.get(&MemorySpace::HBM) {
+            add("--capacity", &capacity.bytes.0.to_string());
+        }
+        for edit in &shared.changes.on {
+            add("--edit", &edit.to_string());
+        }
+        if !shared.filter.trim().is_empty() && !self.options.names_hidden {
+            add("--filter", shared.filter.trim());
+        }
+        for pin in shared.pins.iter().filter(|pin| pin.program == shared.program) {
+            add("--pin", &pin.to_string());
+        }
+        Some(words.join(" "))
+    }
+}
+
+/// A word for a shell.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-/+:@%=".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

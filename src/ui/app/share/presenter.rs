@@ -1,0 +1,103 @@
+//! Presenter mode: what helps those who look at a shared screen. Larger type and thicker lines come with the zoom and
+//! the look; here are the ring around the pointer and the keys that were pressed.
+
+use egui::{
+    Align2, Event, Key, LayerId, Modifiers, Order, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
+};
+
+use crate::ui::app::App;
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::theme::{Theme, size, space};
+
+/// Seconds for which keys stay.
+const STAY: f64 = 1.8;
+
+/// The keys that were pressed last.
+#[derive(Debug, Default)]
+pub struct Keys {
+    words: String,
+    times: u32,
+    until: f64,
+}
+
+impl App {
+    /// Notes the keys of this frame, before the commands take them. What is typed into a field is not shown.
+    pub(in crate::ui::app) fn note_keys(&mut self) {
+        if !self.options.presenter {
+            return;
+        }
+        let typing = self.ctx.text_edit_focused();
+        let (now, pressed) = self.ctx.input(|input| {
+            let pressed = input.events.iter().filter_map(|event| match event {
+                Event::Key { key, pressed: true, repeat: false, modifiers, .. } => Some((*key, *modifiers)),
+                Event::Copy => Some((Key::C, Modifiers::COMMAND)),
+                _ => None,
+            });
+            (input.time, pressed.collect::<Vec<_>>())
+        });
+        for (key, modifiers) in pressed {
+            let is_text = key.name().chars().count() == 1 || key == Key::Space;
+            if typing && is_text && !modifiers.command && !modifiers.alt {
+                continue;
+            }
+            let words = words_of(key, modifiers);
+            let keys = &mut self.keys;
+            keys.times = if keys.words == words && now < keys.until { keys.times + 1 } else { 1 };
+            keys.words = words;
+            keys.until = now + STAY;
+            self.ctx.request_repaint_after(std::time::Duration::from_secs_f64(STAY + 0.05));
+        }
+    }
+
+    /// Draws the ring and the keys over everything.
+    pub(in crate::ui::app) fn presenter_marks(&self, ui: &Ui, theme: &Theme) {
+        if !self.options.presenter {
+            return;
+        }
+        let layer = LayerId::new(Order::Tooltip, egui::Id::unique("presenter"));
+        let painter = ui.ctx().layer_painter(layer);
+        let (at, is_down, now) = ui.input(|i| (i.pointer.hover_pos(), i.pointer.any_down(), i.time));
+        if let Some(at) = at {
+            let (radius, width) = if is_down { (14.0, 4.0) } else { (20.0, 3.0) };
+            painter.circle_filled(at, radius, theme.accent.gamma_multiply(if is_down { 0.3 } else { 0.15 }));
+            painter.circle_stroke(at, radius, Stroke::new(width, theme.accent));
+        }
+        if now < self.keys.until && !self.keys.words.is_empty() {
+            let times = if self.keys.times > 1 { format!("  \u{d7}{}", self.keys.times) } else { String::new() };
+            let words = format!("{}{times}", self.keys.words);
+            let spoken = format!("Keys: {words}");
+            let galley = painter.layout_no_wrap(words, Weight::MonoMedium.at(size::READOUT), theme.halo);
+            let rect = ui.ctx().content_rect();
+            let center = Pos2::new(rect.center().x, rect.bottom() - space::STATUS - 36.0);
+            let ground = Rect::from_center_size(center, galley.size() + Vec2::new(32.0, 16.0));
+            let response = ui.interact(ground, egui::Id::unique("keys shown"), Sense::hover());
+            response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &spoken));
+            painter.rect(ground, space::RADIUS, theme.ink, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
+            let place = Align2::CENTER_CENTER.anchor_size(center, galley.size());
+            painter.galley(place.min, galley, theme.halo);
+        }
+    }
+}
+
+fn words_of(key: Key, modifiers: Modifiers) -> String {
+    let mut words = Vec::new();
+    for (held, name) in [(modifiers.command, "Ctrl"), (modifiers.alt, "Alt"), (modifiers.shift, "Shift")] {
+        if held {
+            words.push(name);
+        }
+    }
+    words.push(key.symbol_or_name());
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_written_as_in_the_sheet() {
+        assert_eq!(words_of(Key::P, Modifiers::COMMAND), "Ctrl P");
+        assert_eq!(words_of(Key::F5, Modifiers::NONE), "F5");
+        assert_eq!(words_of(Key::Tab, Modifiers::COMMAND.plus(Modifiers::SHIFT)), "Ctrl Shift Tab");
+    }
+}

@@ -1,0 +1,214 @@
+//! Stacked step areas drawn into a picture, a column of pixels at a time: each column shows the highest moment it stands
+//! for, divided as it was at that moment. The cost depends on the pixels, not on the number of events.
+
+use egui::Color32;
+
+use super::window::Window;
+use crate::ui::widget::raster::{Hatch, Raster};
+use crate::ui::widget::theme::{Theme, mix};
+
+/// How much paler than its area is drawn what lies between the lowest and the highest moment of a column.
+const PALER: f32 = 0.45;
+/// Length of a dash with the gap after it, and of the dash alone, in points.
+const DASH: (f32, f32) = (8.0, 5.0);
+
+/// What is to be drawn. Places on the horizontal axis are those of the window; rows are whatever `highest` hands to
+/// `group`.
+pub struct Areas<'a> {
+    /// The highest total between two places, and the row of that moment.
+    pub highest: &'a dyn Fn(f64, f64) -> Option<(u64, u32)>,
+    /// The lowest total between two places: above it the areas are paler.
+    pub lowest: Option<&'a dyn Fn(f64, f64) -> u64>,
+    /// Value of a group in a row; groups are stacked from the first up.
+    pub group: &'a dyn Fn(usize, u32) -> u64,
+    /// Colours of the groups.
+    pub colors: &'a [Color32],
+    /// What lies above the total in a row, with its colour.
+    pub above: Option<(&'a dyn Fn(u32) -> u64, Color32)>,
+    /// How the part of the total that is in no group is hatched.
+    pub gaps: Option<Hatch>,
+    /// A second total in a row, as a solid line.
+    pub line: Option<&'a dyn Fn(u32) -> u64>,
+    /// The highest total between two places before a change, as a dashed line.
+    pub before: Option<&'a dyn Fn(f64, f64) -> u64>,
+    /// The limit: what is above is hatched.
+    pub limit: Option<u64>,
+}
+
+impl<'a> Areas<'a> {
+    /// Areas and nothing else.
+    #[must_use]
+    pub const fn new(
+        highest: &'a dyn Fn(f64, f64) -> Option<(u64, u32)>,
+        group: &'a dyn Fn(usize, u32) -> u64,
+        colors: &'a [Color32],
+    ) -> Self {
+        Self { highest, lowest: None, group, colors, above: None, gaps: None, line: None, before: None, limit: None }
+    }
+
+    /// Draws them into a picture of a window.
+    pub fn draw(&self, raster: &mut Raster, window: &Window, theme: &Theme) {
+        let (width, height) = (raster.width() as i64, raster.height() as i64);
+        let pixel = |value: u64| {
+            height - (window.y.share(value as f64) * height as f64).round().clamp(0.0, height as f64) as i64
+        };
+        let place = |column: i64| window.x.at(column as f64 / width as f64);
+        let limit = self.limit.map(pixel);
+        let thick = raster.scale().round().max(1.0) as i64;
+        let mut line = Outline { thick, at: None };
+        let mut before = Outline { thick: (raster.scale() * 1.5).round().max(1.0) as i64, at: None };
+        for column in 0..width {
+            let (from, to) = (place(column), place(column + 1));
+            if let Some((total, row)) = (self.highest)(from, to) {
+                let top = pixel(total);
+                let low = self.lowest.map_or(top, |lowest| pixel(lowest(from, to)));
+                self.column(raster, (column, total, row), (top, low), &pixel, theme);
+                if let Some(limit) = limit.filter(|limit| *limit > top) {
+                    raster.hatch(column, top, column + 1, limit, Hatch::beyond(theme.over));
+                }
+                if let Some(second) = self.line {
+                    line.to(raster, column, pixel(second(row)), theme.ink, None);
+                }
+            }
+            if let Some(was) = self.before {
+                before.to(raster, column, pixel(was(from, to)), theme.text2, Some(DASH));
+            }
+        }
+    }
+
+    fn column(
+        &self,
+        raster: &mut Raster,
+        (column, total, row): (i64, u64, u32),
+        (top, low): (i64, i64),
+        pixel: &dyn Fn(u64) -> i64,
+        theme: &Theme,
+    ) {
+        let height = raster.height() as i64;
+        if let Some((above, color)) = self.above {
+            raster.fill(column, pixel(total.saturating_add(above(row))), column + 1, top, color);
+        }
+        let is_paler = low > top + 1;
+        let mut sum = 0u64;
+        let mut bottom = height;
+        for (group, &color) in self.colors.iter().enumerate() {
+            sum = sum.saturating_add((self.group)(group, row));
+            let edge = pixel(sum).min(bottom);
+            if is_paler && edge < low {
+                raster.fill(column, edge, column + 1, low.min(bottom), mix(color, theme.panel, PALER));
+            }
+            let full = if is_paler { edge.max(low) } else { edge };
+            raster.fill(column, full, column + 1, bottom, color);
+            bottom = edge;
+        }
+        if let Some(hatch) = self.gaps {
+            raster.hatch(column, top, column + 1, bottom, hatch);
+        }
+        // Something that is there is never drawn as nothing.
+        if total > 0 && top >= height {
+            let last = self.colors.last().copied().unwrap_or(theme.text3);
+            raster.fill(column, height - 1, column + 1, height, last);
+        }
+    }
+}
+
+/// The upper edge of a step curve, drawn column by column.
+struct Outline {
+    thick: i64,
+    /// Where it was in the column before.
+    at: Option<i64>,
+}
+
+impl Outline {
+    fn to(&mut self, raster: &mut Raster, column: i64, at: i64, color: Color32, dash: Option<(f32, f32)>) {
+        let before = self.at.replace(at).unwrap_or(at);
+        let (top, bottom) = (at.min(before), at.max(before) + self.thick);
+        let Some((period, long)) = dash else {
+            return raster.fill(column, top, column + 1, bottom, color);
+        };
+        let scale = raster.scale();
+        let is_dash = |pixel: i64| (pixel as f32 / scale).rem_euclid(period) < long;
+        if at == before {
+            if is_dash(column) {
+                raster.fill(column, top, column + 1, bottom, color);
+            }
+            return;
+        }
+        for y in (top..bottom).filter(|y| is_dash(*y)) {
+            raster.fill(column, y, column + 1, y + 1, color);
+        }
+    }
+}
+
+/// The steps that lie between two places of a step axis of `count` steps: `from..to`, never empty where there are some.
+#[must_use]
+pub fn steps_between(from: f64, to: f64, count: u32) -> (u32, u32) {
+    let first = from.floor().max(0.0) as u32;
+    (first, (to.ceil().max(0.0) as u32).max(first.saturating_add(1)).min(count))
+}
+
+/// The highest of `values` between two places, and the first step with it.
+#[must_use]
+pub fn highest_step(from: f64, to: f64, values: &[u64]) -> Option<(u64, u32)> {
+    let (first, end) = steps_between(from, to, values.len() as u32);
+    let range = values.get(first as usize..end as usize)?;
+    let best = range.iter().zip(first..).max_by_key(|&(value, step)| (value, std::cmp::Reverse(step)))?;
+    Some((*best.0, best.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use egui::{Pos2, Rect, Vec2};
+
+    use super::*;
+    use crate::ui::chart::span::Span;
+    use crate::ui::widget::theme::Slot;
+
+    fn drawn(areas: &Areas<'_>, columns: f32) -> Vec<Vec<Color32>> {
+        let rect = Rect::from_min_size(Pos2::ZERO, Vec2::new(columns, 8.0));
+        let mut raster = Raster::new(rect, 1.0, Color32::TRANSPARENT);
+        let window = Window { rect, x: Span::new(0.0, 4.0), y: Span::new(0.0, 8.0) };
+        areas.draw(&mut raster, &window, &Theme::LIGHT);
+        raster.image.pixels.chunks(columns as usize).map(<[Color32]>::to_vec).collect()
+    }
+
+    #[test]
+    fn a_column_shows_its_highest_moment_and_paler_down_to_its_lowest() {
+        let values = [2u64, 6, 3, 0];
+        let highest = |from: f64, to: f64| highest_step(from, to, &values);
+        let lowest = |from: f64, to: f64| {
+            let (from, to) = steps_between(from, to, 4);
+            values[from as usize..to as usize].iter().copied().min().unwrap_or(0)
+        };
+        let group = |_: usize, step: u32| values[step as usize];
+        let color = Slot::Weight.color();
+        let colors = [color];
+        let plain = drawn(&Areas::new(&highest, &group, &colors), 2.0);
+        let filled = |picture: &[Vec<Color32>], column: usize, wanted: Color32| {
+            picture.iter().filter(|row| row[column] == wanted).count()
+        };
+        assert_eq!((filled(&plain, 0, color), filled(&plain, 1, color)), (6, 3));
+        let both = drawn(&Areas { lowest: Some(&lowest), ..Areas::new(&highest, &group, &colors) }, 2.0);
+        let pale = mix(color, Theme::LIGHT.panel, PALER);
+        assert_eq!((filled(&both, 0, color), filled(&both, 0, pale)), (2, 4));
+        assert_eq!((filled(&both, 1, color), filled(&both, 1, pale)), (0, 3));
+    }
+
+    #[test]
+    fn what_is_there_is_never_drawn_as_nothing_and_the_limit_is_hatched() {
+        let values = [1u64, 0, 8, 8];
+        let highest = |from: f64, to: f64| highest_step(from, to, &values);
+        let group = |_: usize, step: u32| values[step as usize];
+        let colors = [Slot::Output.color()];
+        let rect = Rect::from_min_size(Pos2::ZERO, Vec2::new(4.0, 8.0));
+        let mut raster = Raster::new(rect, 1.0, Color32::TRANSPARENT);
+        let window = Window { rect, x: Span::new(0.0, 4.0), y: Span::new(0.0, 80.0) };
+        Areas::new(&highest, &group, &colors).draw(&mut raster, &window, &Theme::LIGHT);
+        assert_eq!(raster.image.pixels[7 * 4], Slot::Output.color());
+        assert_eq!(raster.image.pixels[7 * 4 + 1], Color32::TRANSPARENT);
+        let picture = drawn(&Areas { limit: Some(4), ..Areas::new(&highest, &group, &colors) }, 4.0);
+        let plain = |rows: std::ops::Range<usize>| rows.filter(|&y| picture[y][3] == Slot::Output.color()).count();
+        assert_eq!(plain(4..8), 4, "below the limit nothing is hatched");
+        assert!(plain(0..4) < 4, "above it there is a hatch");
+    }
+}

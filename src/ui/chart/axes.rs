@@ -1,0 +1,219 @@
+//! The numbers beside a plot and the lines behind its data.
+
+use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
+
+use super::ticks::{self, Tick, byte_ticks, decimal_ticks, power_ticks};
+use super::window::Window;
+use crate::model::{Bytes, UnitSystem};
+use crate::ui::widget::controls;
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::theme::{Theme, size};
+
+/// Room for the numbers on the left of a plot.
+pub const LEFT: f32 = 68.0;
+/// Room for the words of the limit on the right of a plot.
+pub const RIGHT: f32 = 76.0;
+/// Room on the right of a plot that has no limit.
+pub const RIGHT_PLAIN: f32 = 14.0;
+/// Height of the row of numbers below a plot.
+pub const BELOW: f32 = 22.0;
+/// Least distance of two numbers of the left axis.
+const APART: f32 = 16.0;
+/// Addresses of which fewer fill the height are written in hexadecimal.
+const CLOSE: f64 = 1e6;
+
+/// The horizontal axis: what its values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum XAxis<'a> {
+    /// Whole numbers, each as wide as its place: steps, events, tiles. The word for one of them.
+    Steps(&'a str),
+    /// Moments in picoseconds, written in milliseconds.
+    Milliseconds,
+    /// Moments of a history without times: the word for one of them.
+    Moments(&'a str),
+    /// Exponents of two of bytes: equal distances are equal factors.
+    LogBytes(UnitSystem),
+}
+
+impl XAxis<'_> {
+    /// The word that stands once at the end of the axis.
+    #[must_use]
+    pub const fn unit(&self) -> &str {
+        match self {
+            Self::Steps(unit) | Self::Moments(unit) => unit,
+            Self::Milliseconds => "ms",
+            Self::LogBytes(_) => "",
+        }
+    }
+
+    /// A value in words, as exact as a distance of `step` needs it; without the unit.
+    #[must_use]
+    pub fn words(&self, value: f64, step: f64) -> String {
+        match self {
+            Self::Steps(_) | Self::Moments(_) => format!("{:.0}", value.floor().max(0.0)),
+            Self::Milliseconds => milliseconds(value, step),
+            Self::LogBytes(units) => units.capacity(Bytes(value.exp2().round() as u64)),
+        }
+    }
+
+    /// How far the middle of a value lies from its beginning.
+    #[must_use]
+    pub const fn middle(&self) -> f64 {
+        match self {
+            Self::Steps(_) => 0.5,
+            Self::Milliseconds | Self::Moments(_) | Self::LogBytes(_) => 0.0,
+        }
+    }
+
+    /// Distance of the numbers of a window.
+    pub(super) fn tick_step(&self, window: &Window) -> f64 {
+        let ticks = self.ticks(window);
+        ticks.windows(2).next().map_or(window.x.len(), |pair| pair[1] - pair[0])
+    }
+
+    fn ticks(self, window: &Window) -> Vec<f64> {
+        match self {
+            Self::LogBytes(units) => power_ticks(window.x, units),
+            Self::Milliseconds => decimal_ticks(window.x, (window.rect.width() / 100.0) as usize),
+            Self::Steps(_) | Self::Moments(_) => decimal_ticks(window.x, (window.rect.width() / 80.0) as usize),
+        }
+    }
+
+    /// Writes the numbers of a window into a row below it, with the unit once at the end.
+    pub fn draw(&self, ui: &Ui, theme: &Theme, window: &Window, top: f32) {
+        let painter = ui.painter();
+        let small = Weight::Regular.at(size::SMALL);
+        let (rect, y) = (window.rect, top + 12.0);
+        let right = Pos2::new(rect.right(), y);
+        let unit = painter.text(right, Align2::RIGHT_CENTER, self.unit(), small.clone(), theme.text3);
+        let step = self.tick_step(window);
+        let mut free = f32::NEG_INFINITY;
+        for tick in self.ticks(window) {
+            let x = window.x_of(tick + self.middle());
+            let galley = painter.layout_no_wrap(self.words(tick, step), small.clone(), theme.text3);
+            // A number at the very edge of the plot stands inside it.
+            let least = rect.left().min(x);
+            let left = (x - galley.size().x / 2.0).max(least);
+            let end = left + galley.size().x;
+            if x < rect.left() || x > rect.right() || left < free || end + 8.0 > unit.left() {
+                continue;
+            }
+            free = end + 8.0;
+            painter.vline(x.round(), top..=top + 4.0, Stroke::new(1.0, theme.line2));
+            painter.galley(Pos2::new(left, y - galley.size().y / 2.0), galley, theme.text3);
+        }
+    }
+}
+
+/// Writes round numbers of bytes above a bar whose length is bytes; `top` is where the words begin.
+pub fn bytes_above(ui: &Ui, theme: &Theme, window: &Window, top: f32, units: UnitSystem) {
+    let painter = ui.painter();
+    for tick in byte_ticks(window.x, 8, units) {
+        let x = window.x_of(tick.value);
+        let align = if tick.value == 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
+        if x < window.rect.right() - 24.0 {
+            let font = Weight::Regular.at(size::SMALL);
+            painter.text(Pos2::new(x, top), align, tick.words, font, theme.text3);
+        }
+        painter.vline(x.round(), top + 14.0..=top + 18.0, Stroke::new(1.0, theme.line2));
+    }
+}
+
+/// A time in picoseconds in milliseconds, with as many digits as a distance of `step_ps` needs.
+#[must_use]
+pub fn milliseconds(ps: f64, step_ps: f64) -> String {
+    let digits = (9.0 - step_ps.max(1.0).log10().floor()).clamp(0.0, 9.0) as usize;
+    format!("{:.digits$}", ps / 1e9)
+}
+
+/// The vertical axis: what its values are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum YAxis {
+    /// Bytes.
+    Bytes(UnitSystem),
+    /// Addresses: bytes, in hexadecimal where one looks closely.
+    Addresses(UnitSystem),
+    /// Exponents of two of bytes: equal distances are equal factors.
+    LogBytes(UnitSystem),
+    /// A share of what the axis reaches up to.
+    Share,
+    /// No numbers.
+    Plain,
+}
+
+impl YAxis {
+    /// The numbers of a window.
+    #[must_use]
+    pub fn ticks(self, window: &Window) -> Vec<Tick> {
+        let most = ((window.rect.height() / APART) as usize).clamp(2, ticks::MOST);
+        match self {
+            Self::Addresses(_) if window.y.len() < CLOSE => {
+                let ticks = byte_ticks(window.y, most, UnitSystem::Binary).into_iter();
+                ticks.map(|tick| Tick { words: format!("{:09X}", tick.value as u64), ..tick }).collect()
+            }
+            Self::Bytes(units) | Self::Addresses(units) => byte_ticks(window.y, most, units),
+            Self::LogBytes(units) => {
+                let words = |value: f64| units.capacity(Bytes(value.exp2().round() as u64));
+                power_ticks(window.y, units).into_iter().map(|value| Tick { value, words: words(value) }).collect()
+            }
+            Self::Share => [(window.y.lo, "0"), (window.y.hi, "100\u{2009}%")]
+                .map(|(value, words)| Tick { value, words: words.to_owned() })
+                .to_vec(),
+            Self::Plain => Vec::new(),
+        }
+    }
+
+    /// What the window shows of the axis, in words; `None` where the axis has no numbers.
+    #[must_use]
+    pub fn range(self, window: &Window) -> Option<String> {
+        let (lo, hi) = (window.y.lo.max(0.0), window.y.hi.max(0.0));
+        let bytes = |value: f64| Bytes(value as u64);
+        match self {
+            Self::Bytes(units) | Self::Addresses(units) => {
+                Some(format!("{} to {}", units.short(bytes(lo)), units.short(bytes(hi))))
+            }
+            Self::LogBytes(units) => {
+                Some(format!("{} to {}", units.short(bytes(lo.exp2())), units.short(bytes(hi.exp2()))))
+            }
+            Self::Share => Some("0 to 100\u{2009}%".to_owned()),
+            Self::Plain => None,
+        }
+    }
+
+    /// Writes the numbers on the left of a window, and draws the line that the data stand on.
+    pub fn draw(self, ui: &Ui, theme: &Theme, window: &Window) {
+        write_left(ui, theme, window, &self.ticks(window));
+        ground_line(ui, theme, window.rect);
+    }
+}
+
+/// Writes ticks on the left of a window; the uppermost stays beside the plot.
+pub(super) fn write_left(ui: &Ui, theme: &Theme, window: &Window, ticks: &[Tick]) {
+    let (rect, half) = (window.rect, size::SMALL / 2.0);
+    for tick in ticks {
+        let y = window.y_of(tick.value).max(rect.top() + half);
+        let at = Pos2::new(rect.left() - 8.0, y);
+        ui.painter().text(at, Align2::RIGHT_CENTER, &tick.words, Weight::Regular.at(size::SMALL), theme.text3);
+    }
+}
+
+/// Hairlines at the ticks, behind the data; upright ones too where the horizontal axis is one of factors.
+pub(super) fn grid(ui: &Ui, theme: &Theme, window: &Window, x: XAxis<'_>, ticks: &[Tick]) {
+    let line = theme.line.gamma_multiply(0.5);
+    if matches!(x, XAxis::LogBytes(_)) {
+        for tick in x.ticks(window) {
+            let at = window.x_of(tick).round();
+            controls::vline(ui, at, window.rect.top(), window.rect.bottom(), line);
+        }
+    }
+    for tick in ticks.iter().filter(|tick| tick.value > window.y.lo) {
+        let y = window.y_of(tick.value).round();
+        let row = Rect::from_min_max(Pos2::new(window.rect.left(), y), Pos2::new(window.rect.right(), y + 1.0));
+        controls::hairline(ui, row, line);
+    }
+}
+
+/// The line that the data stand on.
+pub(super) fn ground_line(ui: &Ui, theme: &Theme, rect: Rect) {
+    controls::hairline(ui, Rect::from_min_size(rect.min, rect.size() + Vec2::new(0.0, 1.0)), theme.line2);
+}

@@ -1,0 +1,72 @@
+//! Legend entries of what is not an area of one colour: lines, dashes, free room, paler parts.
+
+use egui::{Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+
+use crate::ui::widget::controls::paint_cut;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size};
+
+/// What stands before the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// A solid line.
+    Line,
+    /// A dashed line: how it was before.
+    Dashes,
+    /// An empty box: room that is free.
+    Free,
+    /// A crossed box: lost between things.
+    Gaps,
+}
+
+/// A legend entry with a sign; nothing where there is no room for it.
+pub fn entry(ui: &mut Ui, theme: &Theme, sign: Sign, words: &str) -> Option<Response> {
+    let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
+    let width = galley.size().x + 22.0;
+    if ui.available_width() < width {
+        return None;
+    }
+    let (rect, response) = ui.allocate_exact_size(Vec2::new(width, 18.0), Sense::hover());
+    let y = rect.center().y;
+    let line = [egui::Pos2::new(rect.left(), y), egui::Pos2::new(rect.left() + 16.0, y)];
+    let swatch = Rect::from_center_size(egui::Pos2::new(rect.left() + 8.0, y), Vec2::splat(10.0));
+    let edge = Stroke::new(1.0, theme.text3);
+    let painter = ui.painter();
+    match sign {
+        Sign::Line => {
+            painter.line_segment(line, Stroke::new(1.5, theme.ink));
+        }
+        Sign::Dashes => {
+            painter.extend(Shape::dashed_line(&line, Stroke::new(1.5, theme.text2), 4.0, 2.0));
+        }
+        Sign::Free => {
+            painter.rect(swatch, 1.0, theme.inset, edge, StrokeKind::Inside);
+        }
+        Sign::Gaps => {
+            painter.rect_stroke(swatch, 1.0, edge, StrokeKind::Inside);
+            painter.line_segment([swatch.left_bottom(), swatch.right_top()], edge);
+        }
+    }
+    let at = egui::Pos2::new(rect.left() + 22.0, y - galley.size().y / 2.0);
+    painter.galley(at, galley, theme.text2);
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, words));
+    Some(response)
+}
+
+/// Says what the paler parts of areas are, where there is room for it.
+pub fn paler(ui: &mut Ui, theme: &Theme) {
+    let words = "a pixel shows its highest moment, paler down to its lowest";
+    let font = Weight::Regular.at(size::SMALL);
+    if ui.painter().layout_no_wrap(words.to_owned(), font, theme.text3).size().x < ui.available_width() {
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+    }
+}
+
+/// A title over a band, with a remark where there is room for it.
+pub fn title(ui: &Ui, theme: &Theme, left_center: egui::Pos2, right: f32, (title, remark): (&str, &str)) {
+    let bold = Weight::SemiBold.at(size::SMALL);
+    let drawn = ui.painter().text(left_center, egui::Align2::LEFT_CENTER, title, bold, theme.text);
+    let at = egui::Pos2::new(drawn.right() + 12.0, left_center.y);
+    let font = Weight::Regular.at(size::SMALL);
+    paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, remark, font, theme.text3, right - at.x);
+}

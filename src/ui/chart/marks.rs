@@ -1,0 +1,267 @@
+//! What is drawn over the data of a chart: peaks, the limit, room to spare, ranges, cursors.
+
+use egui::{Align2, Color32, Painter, Pos2, Rect, Shape, Stroke, Ui, Vec2};
+
+use super::window::Window;
+use crate::model::{Bytes, UnitSystem};
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::theme::{Theme, size};
+
+/// A highest moment with its words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Peak {
+    /// Place on the horizontal axis.
+    pub x: f64,
+    /// Height on the vertical axis.
+    pub y: f64,
+    /// What is written beside it; may be empty.
+    pub words: String,
+    /// It is the peak from before a change: quieter.
+    pub is_before: bool,
+}
+
+/// Room between the highest moment and the limit, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spare {
+    /// The highest moment.
+    pub from: u64,
+    /// The limit.
+    pub to: u64,
+}
+
+/// Writes how much room there is into it, at the right; returns where.
+pub(super) fn spare_words(painter: &Painter, theme: &Theme, window: &Window, spare: Spare, units: UnitSystem) -> Rect {
+    let (top, bottom) = (window.y_of(spare.to as f64), window.y_of(spare.from as f64));
+    let words = format!("{} to spare", units.short(Bytes(spare.to - spare.from)));
+    let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.ok);
+    // Where the band is too narrow for words, they stand under the line of the limit.
+    let y = if bottom - top >= galley.size().y + 4.0 {
+        f32::midpoint(top, bottom)
+    } else {
+        top + 4.0 + galley.size().y / 2.0
+    };
+    let place = Align2::RIGHT_CENTER.anchor_size(Pos2::new(window.rect.right() - 8.0, y), galley.size());
+    painter.galley(place.min, galley, theme.ok);
+    place
+}
+
+/// A vertical line at a place of the horizontal axis.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cursor {
+    /// Place on the horizontal axis.
+    pub x: f64,
+    /// How it is drawn.
+    pub stroke: Stroke,
+}
+
+impl Cursor {
+    /// At what was chosen.
+    #[must_use]
+    pub fn chosen(x: f64, theme: &Theme) -> Self {
+        Self { x, stroke: Stroke::new(1.5, theme.ink) }
+    }
+
+    /// At what is compared with it.
+    #[must_use]
+    pub fn compared(x: f64, theme: &Theme) -> Self {
+        Self { x, stroke: Stroke::new(1.5, theme.accent) }
+    }
+
+    /// At a pin.
+    #[must_use]
+    pub fn pinned(x: f64, theme: &Theme) -> Self {
+        Self { x, stroke: Stroke::new(1.0, theme.ink) }
+    }
+
+    /// Under the pointer.
+    #[must_use]
+    pub fn pointed(x: f64, theme: &Theme) -> Self {
+        Self { x, stroke: Stroke::new(1.0, theme.text3) }
+    }
+
+    /// Draws the line through bands that share a horizontal axis.
+    pub fn draw(&self, painter: &Painter, axis: &Window, bands: &[Rect]) {
+        let x = axis.x_of(self.x);
+        for band in bands.iter().filter(|band| band.x_range().contains(x) && band.height() > 0.0) {
+            painter.vline(x, band.y_range(), self.stroke);
+        }
+    }
+}
+
+/// The sign of the peak: a triangle on its tip, the tip at `tip`.
+fn paint_peak(painter: &Painter, tip: Pos2, color: Color32) {
+    let points = vec![tip, tip + Vec2::new(-6.0, -9.0), tip + Vec2::new(6.0, -9.0)];
+    painter.add(Shape::convex_polygon(points, color, Stroke::NONE));
+}
+
+/// Marks the peaks of a window whose words move aside before they cover each other.
+pub fn paint_peaks(painter: &Painter, theme: &Theme, window: &Window, marked: &[Peak]) {
+    peaks(painter, theme, window, marked, Vec::new());
+}
+
+/// As [`paint_peaks`]; the words also move aside before they cover something in `taken`.
+pub(super) fn peaks(painter: &Painter, theme: &Theme, window: &Window, peaks: &[Peak], mut taken: Vec<Rect>) {
+    let rect = window.rect;
+    let shown: Vec<(&Peak, Pos2)> = peaks
+        .iter()
+        .filter(|peak| window.shows(peak.x))
+        .map(|peak| (peak, Pos2::new(window.x_of(peak.x), window.y_of(peak.y).clamp(rect.top() + 10.0, rect.bottom()))))
+        .collect();
+    let sign = |tip: Pos2| Rect::from_min_max(tip - Vec2::new(6.0, 9.0), tip + Vec2::new(6.0, 0.0));
+    taken.extend(shown.iter().map(|(_, tip)| sign(*tip)));
+    for (peak, tip) in shown {
+        let color = if peak.is_before { theme.text2 } else { theme.text };
+        let mark = if peak.is_before { theme.text2 } else { theme.ink };
+        paint_peak(painter, tip, mark);
+        if peak.words.is_empty() {
+            continue;
+        }
+        let weight = if peak.is_before { Weight::Medium } else { Weight::SemiBold };
+        let galley = painter.layout_no_wrap(peak.words.clone(), weight.at(size::SMALL), color);
+        let place = beside(tip, galley.size(), rect, &taken);
+        painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel.gamma_multiply(0.85));
+        painter.galley(place.min, galley, color);
+        taken.push(place);
+    }
+}
+
+/// A place for words beside the tip of a peak, inside `rect` and clear of `taken`; on the side with more room first.
+fn beside(tip: Pos2, size: Vec2, rect: Rect, taken: &[Rect]) -> Rect {
+    let at = |dx: f32, dy: f32| Pos2::new(tip.x + dx, (tip.y + dy).max(rect.top() + size.y / 2.0));
+    let right = |dy: f32| Align2::LEFT_CENTER.anchor_size(at(11.0, dy), size);
+    let left = |dy: f32| Align2::RIGHT_CENTER.anchor_size(at(-11.0, dy), size);
+    let near = if tip.x > rect.center().x { [left(-6.0), right(-6.0)] } else { [right(-6.0), left(-6.0)] };
+    let shifts = [-18.0, 8.0, 20.0, 32.0];
+    let further = shifts
+        .iter()
+        .flat_map(|&dy| if tip.x > rect.center().x { [left(dy), right(dy)] } else { [right(dy), left(dy)] });
+    let free =
+        |place: &Rect| rect.contains_rect(*place) && !taken.iter().any(|other| other.intersects(place.expand(1.0)));
+    near.into_iter().chain(further).find(free).unwrap_or_else(|| {
+        let y = near[0].center().y.clamp(rect.top() + size.y / 2.0, (rect.bottom() - size.y / 2.0).max(rect.top()));
+        Rect::from_center_size(Pos2::new(near[0].center().x, y), size)
+    })
+}
+
+/// The place of the limit's line in a window; `None` where it is out of what is visible.
+pub(super) fn limit_line(window: &Window, limit: u64) -> Option<f32> {
+    let value = limit as f64;
+    (window.y.lo <= value && value <= window.y.hi).then(|| window.y_of(value).round())
+}
+
+/// Draws the limit of a band that is no chart: its line, its words on the right.
+pub fn limit(ui: &Ui, theme: &Theme, window: &Window, limit: Option<u64>, units: UnitSystem) {
+    paint_limit(ui.painter(), theme, window, limit, 2.0);
+    if let Some(limit) = limit {
+        limit_words(ui, theme, window, (limit, units), &[]);
+    }
+}
+
+/// Draws the line of a limit where it is visible; `width` in points.
+pub fn paint_limit(painter: &Painter, theme: &Theme, window: &Window, limit: Option<u64>, width: f32) {
+    if let Some(y) = limit.and_then(|limit| limit_line(window, limit)) {
+        painter.hline(window.rect.x_range(), y, Stroke::new(width, theme.over));
+    }
+}
+
+/// The words of the limit: right of the plot beside its line; where the line is out of sight, a flag at the edge behind
+/// which it lies, at the right unless a peak of `peaks` stands there. Returns the place of the flag.
+pub(super) fn limit_words(
+    ui: &Ui,
+    theme: &Theme,
+    window: &Window,
+    (limit, units): (u64, UnitSystem),
+    peaks: &[Peak],
+) -> Option<Rect> {
+    let rect = window.rect;
+    let painter = ui.painter();
+    let bold = Weight::SemiBold.at(size::SMALL);
+    let number = units.capacity(Bytes(limit));
+    if let Some(y) = limit_line(window, limit) {
+        let line = 14.0;
+        let y = y.clamp(rect.top() + line, (rect.bottom() - line).max(rect.top() + line));
+        let at = Pos2::new(rect.right() + 8.0, y);
+        painter.text(at, Align2::LEFT_BOTTOM, "limit", Weight::Regular.at(size::SMALL), theme.danger);
+        painter.text(at, Align2::LEFT_TOP, number, bold, theme.danger);
+        return None;
+    }
+    let is_above = limit as f64 > window.y.hi;
+    let edge = if is_above { window.y.hi } else { window.y.lo };
+    let (far, side) = (Bytes((limit as f64 - edge).abs() as u64), if is_above { "above" } else { "below" });
+    let galley = painter.layout_no_wrap(format!("limit {number}, {} {side}", units.short(far)), bold, theme.danger);
+    let size = galley.size() + Vec2::new(26.0, 4.0);
+    let top = if is_above { rect.top() } else { rect.bottom() - size.y };
+    let left = rect.right() - size.x;
+    let covers = |peak: &Peak| (left - 8.0..=rect.right()).contains(&window.x_of(peak.x));
+    let left = if peaks.iter().any(covers) { rect.left() } else { left };
+    let ground = Rect::from_min_size(Pos2::new(left, top), size);
+    painter.rect_filled(ground, 2.0, theme.panel.gamma_multiply(0.88));
+    painter.galley(ground.min + Vec2::new(20.0, 2.0), galley, theme.danger);
+    if is_above {
+        let at = ground.left_center() + Vec2::new(10.0, 0.0);
+        let points = vec![at + Vec2::new(0.0, -5.0), at + Vec2::new(5.5, 4.5), at + Vec2::new(-5.5, 4.5)];
+        painter.add(Shape::convex_polygon(points, theme.over, Stroke::NONE));
+    }
+    Some(ground)
+}
+
+/// The filled flag of a cursor with its words, in the row of numbers below the plot.
+pub fn flag(ui: &Ui, theme: &Theme, row: Rect, x: f32, words: &str, is_strong: Strength) {
+    if !row.x_range().contains(x) {
+        return;
+    }
+    let (fill, color) = match is_strong {
+        Strength::Chosen => (theme.ink, theme.halo),
+        Strength::Pointed => (theme.inset, theme.text),
+    };
+    let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::SemiBold.at(size::SMALL), color);
+    let size = galley.size() + Vec2::new(12.0, 4.0);
+    let least = row.left() + size.x / 2.0;
+    let center = x.clamp(least, (row.right() - size.x / 2.0).max(least));
+    let rect = Rect::from_center_size(Pos2::new(center, row.top() + 12.0), size);
+    ui.painter().rect_filled(rect, 3.0, fill);
+    ui.painter().galley(rect.center() - galley.size() / 2.0, galley, color);
+}
+
+/// Whether a flag marks what was chosen or what is under the pointer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strength {
+    /// Chosen: in ink.
+    Chosen,
+    /// Under the pointer: quieter.
+    Pointed,
+}
+
+/// A chosen range through bands that share a horizontal axis.
+pub fn range(painter: &Painter, theme: &Theme, axis: &Window, (from, to): (f64, f64), bands: &[Rect]) {
+    let (left, right) = (axis.x_of(from).max(axis.rect.left()), axis.x_of(to).min(axis.rect.right()));
+    if left > right {
+        return;
+    }
+    for band in bands.iter().filter(|band| band.height() > 0.0) {
+        let area = Rect::from_min_max(Pos2::new(left, band.top()), Pos2::new(right.max(left + 1.0), band.bottom()));
+        painter.rect_filled(area, 0.0, theme.accent.gamma_multiply(0.12));
+        for x in [area.left(), area.right()] {
+            painter.vline(x, area.y_range(), Stroke::new(1.0, theme.accent));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_peak_move_aside() {
+        let rect = Rect::from_min_size(Pos2::ZERO, Vec2::new(400.0, 200.0));
+        let words = Vec2::new(80.0, 14.0);
+        let tip = Pos2::new(100.0, 80.0);
+        let free = beside(tip, words, rect, &[]);
+        assert!(free.left() > tip.x, "beside it, where there is more room");
+        let line = Rect::from_min_max(Pos2::new(0.0, 72.0), Pos2::new(400.0, 76.0));
+        let place = beside(tip, words, rect, &[line]);
+        assert!(!place.intersects(line) && rect.contains_rect(place), "{place:?} covers the line");
+        let corner = beside(Pos2::new(396.0, 12.0), words, rect, &[]);
+        assert!(corner.right() < 396.0 && rect.contains_rect(corner), "{corner:?}");
+    }
+}

@@ -1,0 +1,97 @@
+//! A range of values that can be zoomed and moved.
+
+/// What is visible of an axis. Positions stay in f64 until the last moment.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Span {
+    /// Left or lower end.
+    pub lo: f64,
+    /// Right or upper end.
+    pub hi: f64,
+}
+
+impl Span {
+    /// From `lo` to `hi`.
+    #[must_use]
+    pub const fn new(lo: f64, hi: f64) -> Self {
+        Self { lo, hi }
+    }
+
+    /// Length.
+    #[must_use]
+    pub fn len(&self) -> f64 {
+        self.hi - self.lo
+    }
+
+    /// Whether it has no length.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hi <= self.lo
+    }
+
+    /// Where a value is, 0 at `lo` and 1 at `hi`.
+    #[must_use]
+    pub fn share(&self, value: f64) -> f64 {
+        if self.is_empty() { 0.0 } else { (value - self.lo) / self.len() }
+    }
+
+    /// The value at a share.
+    #[must_use]
+    pub fn at(&self, share: f64) -> f64 {
+        share.mul_add(self.len(), self.lo)
+    }
+
+    /// Shrinks (`factor` below 1) or grows around a value that stays where it is; inside `whole`, never shorter than
+    /// `least`.
+    #[must_use]
+    pub fn zoomed(&self, around: f64, factor: f64, whole: Self, least: f64) -> Self {
+        // A frame that takes no time, or less, makes the smooth wheel no number.
+        if !(factor.is_finite() && around.is_finite()) {
+            return *self;
+        }
+        let len = (self.len() * factor).clamp(least.min(whole.len()), whole.len());
+        let share = self.share(around).clamp(0.0, 1.0);
+        let lo = share.mul_add(-len, around);
+        Self::new(lo, lo + len).kept_in(whole)
+    }
+
+    /// Moved by a distance, inside `whole`.
+    #[must_use]
+    pub fn moved(&self, by: f64, whole: Self) -> Self {
+        if by.is_finite() { Self::new(self.lo + by, self.hi + by).kept_in(whole) } else { *self }
+    }
+
+    /// The same length, moved so that it lies inside `whole`.
+    #[must_use]
+    pub fn kept_in(&self, whole: Self) -> Self {
+        let len = self.len().min(whole.len());
+        let lo = self.lo.clamp(whole.lo, (whole.hi - len).max(whole.lo));
+        Self::new(lo, lo + len)
+    }
+
+    /// Around `lo..hi` with some air, inside `whole`.
+    #[must_use]
+    pub fn around(lo: f64, hi: f64, air: f64, whole: Self, least: f64) -> Self {
+        let middle = f64::midpoint(lo, hi);
+        let len = ((hi - lo) * 2.0f64.mul_add(air, 1.0)).max(least).min(whole.len());
+        Self::new(middle - len / 2.0, middle + len / 2.0).kept_in(whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn zooming_keeps_the_pointer_and_stays_inside(lo in 0.0f64..900.0, len in 1.0f64..100.0, share in 0.0f64..1.0, factor in 0.2f64..4.0) {
+            let whole = Span::new(0.0, 1000.0);
+            let span = Span::new(lo, lo + len);
+            let around = span.at(share);
+            let zoomed = span.zoomed(around, factor, whole, 1.0);
+            prop_assert!(zoomed.lo >= whole.lo - 1e-9 && zoomed.hi <= whole.hi + 1e-9);
+            prop_assert!(zoomed.lo <= around + 1e-9 && around <= zoomed.hi + 1e-9);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What a view is given: the document, the shared state, and ways to ask for more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::text_file::TextFile;
+use super::view::Views;
+use crate::advisor::Advice;
+use crate::analysis::table::BufferTable;
+use crate::analysis::{Scene, Verdict};
+use crate::model::{BufferId, Bytes, Capacity, InstructionId, MemorySpace};
+use crate::ui::session::pins::{Pin, PinOn};
+use crate::ui::session::{Document, Locals, Options, Shared};
+use crate::ui::widget::theme::Theme;
+use crate::ui::work::{Derived, Hits, Lit, RelatedToBuffer, RelatedToStep, SpaceData, WhatIfResult, Work};
+
+/// What a view wants done outside of itself.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// Show another view.
+    View(&'static str),
+    /// Put words on the clipboard.
+    Copy(String),
+    /// Open a file.
+    Open(std::path::PathBuf),
+    /// Write a file where the person says.
+    Save(TextFile),
+    /// Read sets of changes out of a file that the person names.
+    ReadSets,
+    /// Show a panel on the right.
+    Panel(&'static str),
+}
+
+/// What is lit, as a key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct FindKey {
+    hits: Option<(String, usize)>,
+    hidden: usize,
+}
+
+/// Everything a view may see and change.
+pub struct ViewContext<'a> {
+    /// All views.
+    pub views: Views,
+    /// The profile with its analysis.
+    pub document: &'a Arc<Document>,
+    /// Colours and sizes to draw in.
+    pub theme: &'a Theme,
+    /// What the views share.
+    pub shared: &'a mut Shared,
+    /// What belongs to single views.
+    pub locals: &'a mut Locals,
+    /// Results of workers.
+    pub derived: &'a mut Derived,
+    /// Options of the program.
+    pub options: &'a Options,
+    /// How work is to be done.
+    pub work: &'a Work,
+    /// What the view wants done.
+    pub actions: &'a mut Vec<Action>,
+    /// What is found; `None` while nothing is looked for.
+    pub hits: Option<Arc<Hits>>,
+    /// What views keep between runs, as text by names of their choice: chosen columns and the like.
+    pub kept: &'a mut BTreeMap<String, String>,
+}
+
+impl<'a> ViewContext<'a> {
+    /// The chosen program and memory space; `None` where the profile has none.
+    #[must_use]
+    pub fn scene(&self) -> Option<Scene<'a>> {
+        let document: &'a Arc<Document> = self.document;
+        document.scene(self.shared.program, self.shared.color)
+    }
+
+    /// Memory map, curves and contributors of the chosen space, once they are computed.
+    pub fn data(&mut self) -> Option<Arc<SpaceData>> {
+        self.derived.space(self.work, self.document, self.shared.program, self.shared.color)
+    }
+
+    /// All buffers of the chosen space in columns, once they are read.
+    pub fn table(&mut self) -> Option<Arc<BufferTable>> {
+        self.derived.table(self.work, self.document, self.shared.program, self.shared.color)
+    }
+
+    /// What the advisor says, once it is there.
+    pub fn advice(&mut self) -> Option<Arc<Advice>> {
+        let capacity = self.shared.capacity.get(&MemorySpace::HBM).map(|c| c.bytes.0);
+        self.derived.advice(self.work, self.document, capacity)
+    }
+
+    /// What the changes that are on come to, once it is there.
+    pub fn what_if(&mut self) -> Option<Arc<WhatIfResult>> {
+        let capacity = self.shared.capacity.get(&MemorySpace::HBM).map(|c| c.bytes.0);
+        let (program, edits) = (self.shared.program, self.shared.changes.on.clone());
+        self.derived.what_if(self.work, self.document, program, capacity, &edits)
+    }
+
+    /// What belongs to a buffer of the chosen space, once it is known.
+    pub fn related_to_buffer(&mut self, buffer: BufferId) -> Option<Arc<RelatedToBuffer>> {
+        let data = self.data()?;
+        let space = (self.shared.program, self.shared.color);
+        self.derived.related.buffer(self.work, self.document, &data, space, buffer)
+    }
+
+    /// What belongs to the chosen step, once it is known.
+    pub fn related_to_step(&mut self) -> Option<Arc<RelatedToStep>> {
+        let data = self.data()?;
+        let space = (self.shared.program, self.shared.color);
+        let step = self.step();
+        self.derived.related.step(self.work, &data, space, step)
+    }
+
+    /// The capacity that counts: the one chosen in the window, else the document's.
+    #[must_use]
+    pub fn capacity(&self) -> Option<Capacity> {
+        let chosen = self.shared.capacity.get(&self.shared.color).cloned();
+        chosen.or_else(|| self.scene().and_then(|scene| scene.space.capacity.clone()))
+    }
+
+    /// Allocated bytes against that capacity.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        let Some(scene) = self.scene() else { return Verdict::Unknown };
+        scene.space.verdict_against(self.capacity().map(|capacity| capacity.bytes))
+    }
+
+    /// The step every view shows: the pinned one, else the peak.
+    #[must_use]
+    pub fn step(&self) -> u32 {
+        self.shared.step.or_else(|| self.scene().map(|scene| scene.space.peak_point())).unwrap_or(0)
+    }
+
+    /// Moves the chosen step by some steps, of `points` there are.
+    pub fn step_by(&mut self, by: i64, points: u32) {
+        if by != 0 {
+            let to = (i64::from(self.step()) + by).clamp(0, i64::from(points.max(1)) - 1);
+            self.shared.choose_step(to as u32);
+        }
+    }
+
+    /// The instruction that runs at a step.
+    #[must_use]
+    pub fn instruction_at(&self, step: u32) -> Option<String> {
+        let scene = self.scene()?;
+        let row = *scene.analysis.live.as_ref()?.sequence().get(step as usize)?;
+        Some(scene.program.text.instruction_name(InstructionId(row)))
+    }
+
+    /// Three significant digits with the unit.
+    #[must_use]
+    pub fn short(&self, bytes: Bytes) -> String {
+        self.options.units.short(bytes)
+    }
+
+    /// Whether a buffer is to be lit: it is found, or nothing is looked for; and it was not hidden.
+    #[must_use]
+    pub fn matches(&self, buffer: BufferId) -> bool {
+        !self.shared.hidden.contains(&buffer) && self.hits.as_ref().is_none_or(|hits| hits.has(buffer))
+    }
+
+    /// Whether some buffers are to be dimmed.
+    #[must_use]
+    pub fn is_finding(&self) -> bool {
+        self.hits.is_some() || !self.shared.hidden.is_empty()
+    }
+
+    /// What is lit, for workers that draw; `None` where everything is.
+    #[must_use]
+    pub fn lit(&self) -> Option<Lit> {
+        self.is_finding().then(|| Lit { hits: self.hits.clone(), hidden: self.shared.hidden.clone() })
+    }
+
+    /// Changes whenever other buffers are to be lit: for keys of pictures.
+    #[must_use]
+    pub fn find_key(&self) -> FindKey {
+        let hits = self.hits.as_ref().map(|hits| (hits.words.clone(), hits.list.len()));
+        FindKey { hits, hidden: self.shared.hidden.len() }
+    }
+
+    /// The pins of the chosen program with their numbers.
+    #[must_use]
+    pub fn pins(&self) -> Vec<(usize, &Pin)> {
+        let pins = self.shared.pins.iter().enumerate().map(|(i, pin)| (i + 1, pin));
+        pins.filter(|(_, pin)| pin.program == self.shared.program).collect()
+    }
+
+    /// Sets a pin on a buffer, and shows the list of them.
+    pub fn pin(&mut self, buffer: BufferId) {
+        let number = self.scene().and_then(|scene| scene.program.buffers.number.get(buffer.index()).copied());
+        if let Some(number) = number
+            && let Some(pin) = self.shared.pin(PinOn::Buffer(number))
+        {
+            self.locals.get::<crate::ui::session::pins::Asked>().0 = Some(pin);
+            self.actions.push(Action::Panel("pins"));
+        }
+    }
+
+    /// Selects a buffer.
+    pub fn select(&mut self, buffer: BufferId) {
+        self.shared.select(buffer);
+    }
+
+    /// Shows another view.
+    pub fn go(&mut self, view: &'static str) {
+        self.actions.push(Action::View(view));
+    }
+}

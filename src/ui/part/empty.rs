@@ -1,0 +1,42 @@
+//! What views say when a profile has nothing for them.
+
+use egui::Ui;
+
+use crate::model::NoteLevel;
+use crate::ui::part::ViewContext;
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::size;
+
+/// A program without memory: which file of the same dump would have it.
+pub fn without_memory(ui: &mut Ui, context: &ViewContext<'_>) {
+    let theme = context.theme;
+    egui::Frame::new().inner_margin(24).show(ui, |ui| {
+        let name =
+            context.document.profile.programs.get(context.shared.program).map(|p| p.name.clone()).unwrap_or_default();
+        ui.label(text(
+            if name.is_empty() { "No memory in this file".to_owned() } else { format!("{name}: no memory assignment") },
+            size::VERDICT_SMALL,
+            Weight::SemiBold,
+            theme.text,
+        ));
+        ui.add_space(8.0);
+        facts(ui, context);
+        for note in &context.document.profile.notes {
+            let color = if note.level == NoteLevel::Info { theme.text2 } else { theme.warn };
+            ui.add(
+                egui::Label::new(text(note.to_string(), size::LEAD, Weight::Regular, color)).wrap().selectable(true),
+            );
+        }
+    });
+}
+
+/// What the files say besides memory.
+pub fn facts(ui: &mut Ui, context: &ViewContext<'_>) {
+    let theme = context.theme;
+    egui::ScrollArea::vertical().id_salt("facts").max_height((ui.available_height() - 60.0).max(80.0)).show(ui, |ui| {
+        for fact in context.document.profile.facts.iter().take(500) {
+            let words = format!("{}  {}  {}", fact.group, fact.key, fact.value);
+            ui.label(text(words, size::SMALL, Weight::Mono, theme.text2));
+        }
+    });
+}

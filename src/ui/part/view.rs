@@ -1,0 +1,86 @@
+//! What a view is: one value with everything that the window and other views ask of it.
+
+use egui::Ui;
+
+use super::ViewContext;
+use crate::ui::session::{Document, Locals, Shared};
+
+/// Key and what it does, for the sheet of keys.
+pub type KeyHelp = (&'static str, &'static str);
+
+/// A view of a document, or a panel beside the views.
+pub struct View {
+    /// Its name on the command line.
+    pub id: &'static str,
+    /// Its name on the tab.
+    pub title: &'static str,
+    /// Whether a document has something for it.
+    pub applies: fn(&Document) -> bool,
+    /// Draws it into the room there is.
+    pub show: fn(&mut Ui, &mut ViewContext<'_>),
+    /// Its own card in Details; `None` for the card of the selected buffer or step.
+    pub card: Option<fn(&mut Ui, &mut ViewContext<'_>)>,
+    /// What looking for something does in it.
+    pub find: Find,
+    /// Whether a buffer can be shown in it.
+    pub shows_buffers: bool,
+    /// Drops what is chosen only in it, for Esc; returns whether there was anything.
+    pub clear: fn(&mut Locals) -> bool,
+    /// Keys that only it knows.
+    pub keys: &'static [KeyHelp],
+}
+
+/// What looking for something does in a view.
+#[derive(Clone, Copy)]
+pub enum Find {
+    /// The field of the window opens over the view, and what does not match is dimmed.
+    Dim,
+    /// The view goes to its own field.
+    Field(fn(&mut Shared, &mut Locals)),
+    /// The view has nothing to look through: another view's field is used.
+    Elsewhere,
+}
+
+impl View {
+    /// A view of every document, without anything of its own.
+    #[must_use]
+    pub const fn new(id: &'static str, title: &'static str, show: fn(&mut Ui, &mut ViewContext<'_>)) -> Self {
+        const fn applies(_: &Document) -> bool {
+            true
+        }
+        const fn clear(_: &mut Locals) -> bool {
+            false
+        }
+        Self { id, title, applies, show, card: None, find: Find::Elsewhere, shows_buffers: false, clear, keys: &[] }
+    }
+}
+
+/// The views there are, in the order of their tabs: handed to every view, so that none of them needs to know the others.
+#[derive(Clone, Copy)]
+pub struct Views(pub &'static [View]);
+
+impl Views {
+    /// A view by its name.
+    #[must_use]
+    pub fn by_id(self, id: &str) -> Option<&'static View> {
+        self.0.iter().find(|view| view.id == id)
+    }
+
+    /// A view by its name, where it has something to show.
+    #[must_use]
+    pub fn shown(self, id: &str, document: &Document) -> Option<&'static View> {
+        self.by_id(id).filter(|view| (view.applies)(document))
+    }
+
+    /// The views that have something to show.
+    pub fn shown_for(self, document: &Document) -> impl Iterator<Item = &'static View> + '_ {
+        self.0.iter().filter(|view| (view.applies)(document))
+    }
+
+    /// The view of that name where it has something to show, else the first that has.
+    #[must_use]
+    pub fn shown_or_first(self, id: &str, document: &Document) -> &'static View {
+        let first = || self.shown_for(document).next().unwrap_or(&self.0[0]);
+        self.shown(id, document).unwrap_or_else(first)
+    }
+}

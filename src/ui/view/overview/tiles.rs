@@ -1,0 +1,21 @@
+//! The overview of an IPU profile: the insights where there are bytes by tile, else what the files say.
+
+use egui::Ui;
+
+use crate::ui::part::{ViewContext, empty};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::size;
+
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
+    if let Some(insights) = context.views.shown("insights", context.document) {
+        return (insights.show)(ui, context);
+    }
+    egui::Frame::new().inner_margin(24).show(ui, |ui| {
+        ui.label(text("No bytes by tile in this file", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+        for note in &context.document.profile.notes {
+            ui.add(egui::Label::new(text(note.to_string(), size::LEAD, Weight::Regular, theme.warn)).wrap());
+        }
+        empty::facts(ui, context);
+    });
+}

@@ -1,0 +1,103 @@
+//! Finding: which buffers of a memory space a person looks for. One search serves all views: what it finds stays lit,
+//! the rest is dimmed.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use rayon::slice::ParallelSliceMut as _;
+
+use crate::analysis::table::{BufferTable, Filter};
+use crate::model::{BufferId, MemorySpace};
+use crate::ui::session::Document;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Hits {
+    /// What was looked for.
+    pub words: String,
+    /// By buffer of the program.
+    found: Vec<bool>,
+    /// What was found, the largest first.
+    pub list: Vec<BufferId>,
+    /// Among how many.
+    pub of: usize,
+}
+
+impl Hits {
+    /// Looks through the buffers of a memory space; `None` where there is no such space, or where the words are a
+    /// filter that cannot be read.
+    #[must_use]
+    pub fn new(
+        document: &Document,
+        program: usize,
+        color: MemorySpace,
+        table: &BufferTable,
+        words: &str,
+    ) -> Option<Self> {
+        let (model, analysis) = document.program(program)?;
+        let space = analysis.space(color)?;
+        let filter = Filter::parse(words).ok()?;
+        let all: Vec<u32> = (0..table.len() as u32).collect();
+        let mut rows = filter.keep(table, &all, space.peak_point());
+        rows.par_sort_unstable_by_key(|&row| (std::cmp::Reverse(table.size[row as usize]), row));
+        let list: Vec<BufferId> = rows.into_iter().map(|row| table.buffers[row as usize]).collect();
+        let mut found = vec![false; model.buffers.len()];
+        for buffer in &list {
+            found[buffer.index()] = true;
+        }
+        Some(Self { words: words.to_owned(), found, list, of: table.len() })
+    }
+
+    /// Whether a buffer was found.
+    #[must_use]
+    pub fn has(&self, buffer: BufferId) -> bool {
+        self.found.get(buffer.index()).copied().unwrap_or(false)
+    }
+
+    /// The one after `from`, or before it; the first where it is not among them.
+    #[must_use]
+    pub fn next(&self, from: Option<BufferId>, back: bool) -> Option<BufferId> {
+        let count = self.list.len();
+        let at = from.and_then(|from| self.list.iter().position(|buffer| *buffer == from));
+        let next = match at {
+            _ if count == 0 => return None,
+            None => 0,
+            Some(at) if back => (at + count - 1) % count,
+            Some(at) => (at + 1) % count,
+        };
+        self.list.get(next).copied()
+    }
+}
+
+/// What is lit while something is looked for or hidden, to share with workers that draw.
+#[derive(Clone)]
+pub struct Lit {
+    /// What was found; `None` where nothing is looked for.
+    pub hits: Option<Arc<Hits>>,
+    /// What was hidden.
+    pub hidden: BTreeSet<BufferId>,
+}
+
+impl Lit {
+    /// Whether a buffer is lit.
+    #[must_use]
+    pub fn has(&self, buffer: BufferId) -> bool {
+        !self.hidden.contains(&buffer) && self.hits.as_ref().is_none_or(|hits| hits.has(buffer))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_go_round() {
+        let list: Vec<BufferId> = [4, 2, 7].map(BufferId::from_index).to_vec();
+        let hits = Hits { words: String::new(), found: Vec::new(), list: list.clone(), of: 9 };
+        assert_eq!(hits.next(None, false), Some(list[0]));
+        assert_eq!(hits.next(Some(list[0]), false), Some(list[1]));
+        assert_eq!(hits.next(Some(list[2]), false), Some(list[0]));
+        assert_eq!(hits.next(Some(list[0]), true), Some(list[2]));
+        assert_eq!(Hits::default().next(None, false), None);
+    }
+}

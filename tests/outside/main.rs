@@ -1,0 +1,172 @@
+//! Comparisons with what does not lie in the project: a larger collection of dumps and messages, an X server. Each set
+//! runs when an environment variable asks for it, and then fails where something is missing; else a line says how many
+//! comparisons were left out. The checks themselves are those of `tests/core`, where they run over the project's files.
+//!
+//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 cargo test --release --test outside [WORDS]`
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
+#![allow(dead_code, unused_imports, reason = "what runs over the project's own files is built in tests/core")]
+
+use std::panic::catch_unwind;
+use std::process::ExitCode;
+
+use rayon::prelude::*;
+
+use common::{Files, asked_for};
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/poplar_files.rs"]
+mod poplar_files;
+#[path = "../common/xla_made.rs"]
+mod xla_made;
+
+#[path = "../core/advisor.rs"]
+mod advisor;
+#[path = "../core/formats.rs"]
+mod formats;
+#[path = "../core/forms.rs"]
+mod forms;
+#[path = "../core/heat_columns.rs"]
+mod heat_columns;
+#[path = "../core/live_ranges.rs"]
+mod live_ranges;
+#[path = "../core/memory_map.rs"]
+mod memory_map;
+#[path = "../core/oom_texts.rs"]
+mod oom_texts;
+mod others;
+#[path = "../core/packing.rs"]
+mod packing;
+#[path = "../core/pairs.rs"]
+mod pairs;
+#[path = "../core/parity_xprof.rs"]
+mod parity_xprof;
+#[path = "../core/peaks.rs"]
+mod peaks;
+#[path = "../core/poplar.rs"]
+mod poplar;
+#[path = "../core/runtime.rs"]
+mod runtime;
+mod window;
+
+/// What must be there for a comparison.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    /// Dumps with the numbers of other tools beside them.
+    Profiles,
+    /// Out-of-memory messages with what a report must say of them.
+    Texts,
+    /// An X server of its own.
+    Display,
+}
+
+impl Needs {
+    const ALL: [Self; 3] = [Self::Profiles, Self::Texts, Self::Display];
+
+    fn variable(self) -> &'static str {
+        match self {
+            Self::Profiles => "HIGHWATER_PROFILES",
+            Self::Texts => "HIGHWATER_OOM_TEXTS",
+            Self::Display => "HIGHWATER_DISPLAY",
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Self::Profiles => "comparisons with the shared collection of profiles",
+            Self::Texts => "comparisons with the shared collection of messages",
+            Self::Display => "walks through a window on a real X server",
+        }
+    }
+
+    fn is_asked_for(self) -> bool {
+        std::env::var_os(self.variable()).is_some_and(|value| !value.is_empty())
+    }
+}
+
+/// A comparison over files, of which there must be some.
+fn some(compare: fn(&Files) -> usize) {
+    assert!(compare(&Files::of_collection()) > 0, "nothing was compared");
+}
+
+/// As [`some`], over one folder of the collection: of programs elsewhere it is not promised.
+fn some_below(folder: &str, compare: fn(&Files) -> usize) {
+    assert!(compare(&Files::of_collection().below(folder)) > 0, "nothing was compared");
+}
+
+fn all(compare: fn(&Files)) {
+    compare(&Files::of_collection());
+}
+
+fn messages(check: fn(&[oom_texts::OomText])) {
+    check(&oom_texts::texts(&asked_for("HIGHWATER_OOM_TEXTS")));
+}
+
+type Comparison = (&'static str, Needs, fn());
+
+const COMPARISONS: &[Comparison] = &[
+    ("advisor::rules", Needs::Profiles, || all(others::rules)),
+    ("advisor::causes", Needs::Profiles, || some_below("xla", advisor::causes_come_first)),
+    ("formats::content_decides", Needs::Profiles, || some(formats::open_without_a_name)),
+    ("forms::memory_viewer_json", Needs::Profiles, || some(forms::compare_memory_viewer_json)),
+    ("forms::buffer_assignments", Needs::Profiles, || some(forms::compare_buffer_assignments)),
+    ("forms::assignments_with_ranges", Needs::Profiles, || some(forms::compare_assignments_with_ranges)),
+    ("forms::usage_protobufs", Needs::Profiles, || some(forms::compare_usage_protobufs)),
+    ("forms::usage_texts", Needs::Profiles, || some(forms::compare_usage_texts)),
+    ("forms::traces", Needs::Profiles, || some(forms::compare_traces)),
+    ("forms::reports_beside", Needs::Profiles, || some(forms::compare_reports_beside)),
+    ("forms::wrapped_trace", Needs::Profiles, || all(others::wrapped_trace)),
+    ("heat_columns::add_up", Needs::Profiles, || some(heat_columns::add_up_columns)),
+    ("live_ranges::equal", Needs::Profiles, || some(live_ranges::compare_live_ranges)),
+    ("memory_map::add_up", Needs::Profiles, || some(memory_map::add_up_groups)),
+    ("packing::reproduced", Needs::Profiles, || {
+        let (online, fallback) = packing::pack_again(&Files::of_collection().below("xla"));
+        assert!(online > 0 && fallback > 0, "{online} and {fallback}");
+    }),
+    ("pairs::predictions", Needs::Profiles, || all(others::predictions)),
+    ("pairs::unchanged", Needs::Profiles, || some(pairs::unchanged_programs)),
+    ("parity_xprof::memory_spaces", Needs::Profiles, || some(parity_xprof::compare_memory_spaces)),
+    ("peaks::known", Needs::Profiles, || all(others::known_peaks)),
+    ("peaks::events", Needs::Profiles, || some_below("xla", peaks::place_events)),
+    ("peaks::padded_sizes", Needs::Profiles, || some(peaks::pad_shapes)),
+    ("poplar::totals", Needs::Profiles, || some_below("poplar", poplar::compare_totals)),
+    ("poplar::genuine_cache", Needs::Profiles, || all(others::genuine_cache)),
+    ("runtime::histories", Needs::Profiles, || some(runtime::compare_histories)),
+    ("oom_texts::keys", Needs::Texts, || messages(oom_texts::keys_are_reported)),
+    ("oom_texts::wrapped", Needs::Texts, || messages(oom_texts::wrapped_texts_say_the_same)),
+    ("oom_texts::cut", Needs::Texts, || messages(oom_texts::cut_texts_do_not_contradict)),
+    ("oom_texts::printed_listings", Needs::Texts, || {
+        assert!(oom_texts::every_entry_is_listed(&oom_texts::printed_listings(&asked_for("HIGHWATER_OOM_TEXTS"))) > 0);
+    }),
+    ("window::opens_takes_keys_and_quits", Needs::Display, window::opens_takes_keys_and_quits),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let is_wanted = |comparison: &&Comparison| {
+        comparison.1.is_asked_for() && (words.is_empty() || words.iter().any(|word| comparison.0.contains(*word)))
+    };
+    let wanted: Vec<&Comparison> = COMPARISONS.iter().filter(is_wanted).collect();
+    if arguments.iter().any(|argument| argument == "--list") {
+        for (name, ..) in wanted {
+            println!("{name}: test");
+        }
+        return ExitCode::SUCCESS;
+    }
+    for needs in Needs::ALL.into_iter().filter(|needs| !needs.is_asked_for()) {
+        let count = COMPARISONS.iter().filter(|comparison| comparison.1 == needs).count();
+        println!("{count} {} left out: {} is not set", needs.what(), needs.variable());
+    }
+    println!("\nrunning {} comparisons", wanted.len());
+    let failed: Vec<&str> = wanted
+        .into_par_iter()
+        .filter_map(|(name, _, run)| {
+            let failed = catch_unwind(run).is_err();
+            println!("test {name} ... {}", if failed { "FAILED" } else { "ok" });
+            failed.then_some(*name)
+        })
+        .collect();
+    println!("\n{} failed {failed:?}", failed.len());
+    if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}

@@ -1,0 +1,78 @@
+//! Tables and checks for files of the shared collection alone.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::common::Files;
+use crate::pairs::{Allowed, Pair, pair};
+use crate::peaks::Golden;
+use crate::{advisor, forms, pairs, peaks, poplar};
+
+/// Rule, and a program in which it must fire.
+const FIRES: &[(&str, &str, u64)] =
+    &[("unsharded_activations", "v5p_gpt_l_fsdp", 0), ("donation", "v5e_decode_nodonate", 0)];
+
+/// Rule, and a program in which it must be silent.
+const SILENT: &[(&str, &str)] = &[("replicated", "v5p_gpt_l_fsdp"), ("unsharded_activations", "v6e_gpt_m")];
+
+pub fn rules(files: &Files) {
+    advisor::check_rules(files, FIRES, SILENT);
+}
+
+/// Pairs of programs that differ by one change.
+const PAIRS: &[Pair] = &[
+    pair("donate_gpt_v6e", "v6e", &["donate params,opt_state"], Allowed::Share(0.03), true),
+    pair("donate_decode_v5e", "v5e", &["donate cache"], Allowed::Share(0.03), true),
+    pair("shard_cache_decode_v6e", "v6e", &["shard cache 4"], Allowed::Share(0.03), true),
+    pair("shard_state_v5e", "v5e", &["shard table,stats 4"], Allowed::Share(0.03), true),
+    pair("pad_2050_v5e", "v5e", &["dim 2050 2048"], Allowed::Share(0.03), true),
+    pair("batch_scan_gpt_v5e", "v5e", &["batch 0.5"], Allowed::ShareOrVmem(0.10), true),
+    pair("batch_resnet_v5e", "v5e", &["batch 0.5"], Allowed::ShareOrVmem(0.10), true),
+    pair("remat_gpt_v5p", "v5p", &["remat layer_*"], Allowed::Share(0.15), true),
+];
+
+pub fn predictions(files: &Files) {
+    pairs::compare_predictions(files, PAIRS);
+}
+
+/// Peaks worked out by other means.
+const GOLDEN: &[Golden] = &[
+    ("v5e_gpt_s", 2548, 413723136, 204548096, 396374016, (396378624, 627), (396375552, 627)),
+    ("v5e_gpt_s_remat", 1809, 301197824, 204548096, 273285120, (273324544, 972), (263324160, 640)),
+    ("v5e_resnet18", 1831, 1065217024, 138783232, 1053714432, (1053721088, 702), (1053720064, 702)),
+    ("v5e_gpt_offload_opt", 4064, 1815486976, 435232768, 1576083968, (1576097792, 3418), (1500597248, 3418)),
+    ("v6e_gpt_m", 4394, 9195430304, 1492263328, 9111982496, (9112048288, 1158), (9112044800, 1158)),
+];
+
+pub fn known_peaks(files: &Files) {
+    peaks::compare_peaks(files, GOLDEN);
+}
+
+/// The modules of a trace that another program wrapped, `SYNTHETIC_3_tpu_modules.xplane.pb`, are dumps byte for byte.
+pub fn wrapped_trace(files: &Files) {
+    let trace = files.ending("SYNTHETIC_3_tpu_modules.xplane.pb");
+    let profile = forms::alone(&trace);
+    let read = |path: &PathBuf| fs::read(path).expect("readable");
+    let dumps: Vec<Vec<u8>> = files.programs().iter().map(read).collect();
+    let bytes = fs::read(&trace).expect("readable");
+    assert_eq!(profile.modules.len(), 3);
+    for module in &profile.modules {
+        let mut same = dumps.iter().filter(|dump| dump.len() as u64 == module.bytes);
+        let found = same.any(|dump| memchr::memmem::find(&bytes, dump).is_some());
+        assert!(found, "{}: no dump of {} bytes", module.name, module.bytes);
+    }
+}
+
+/// The genuine `profile.pop_cache`, which is not ours to copy.
+pub fn genuine_cache(files: &Files) {
+    let facts = poplar::facts_of(&files.ending("profile.pop_cache"));
+    for (key, value) in [
+        ("change counter of profile.pop", "1201"),
+        ("OnTileExecute", "1986 blocks"),
+        ("IPUs", "2"),
+        ("last cycle", "2540750"),
+        ("steps", "5396"),
+    ] {
+        assert_eq!(facts.get(key).map(String::as_str), Some(value), "{key}");
+    }
+}
