@@ -76,10 +76,11 @@ fn main() {
     }
 }
 
-/// The largest HLO proto of the samples, or of the collection beside the checkout.
+/// The largest HLO proto of the samples, or of the collection that `HIGHWATER_PROFILES` names.
 fn largest() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut folders = vec![root.join("sample_profiles"), root.join("../shared/profiles")];
+    let mut folders = vec![root.join("sample_profiles")];
+    folders.extend(std::env::var_os("HIGHWATER_PROFILES").map(PathBuf::from));
     let mut best = (0, None);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {

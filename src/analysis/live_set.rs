@@ -11,7 +11,7 @@ pub struct Group {
     pub key: String,
     /// Bytes.
     pub bytes: Bytes,
-    /// How many.
+    /// Arrays or allocations.
     pub count: u64,
 }
 
@@ -47,7 +47,7 @@ impl GroupBy {
 /// Sums over a live set.
 #[derive(Debug, Clone, Default)]
 pub struct LiveAnalysis {
-    /// Everything.
+    /// Bytes of all entries together.
     pub total: Bytes,
     /// By kind, largest first.
     pub kinds: Vec<Group>,
@@ -133,11 +133,11 @@ pub fn is_library(file: &str) -> bool {
 pub struct HeapAnalysis {
     /// Bytes in chunks.
     pub total: Bytes,
-    /// In use.
+    /// Bytes of the chunks in use.
     pub in_use: Bytes,
     /// Asked for by what is in use; less than in use by the rounding.
     pub requested: Bytes,
-    /// Free.
+    /// Bytes of the free chunks.
     pub free: Bytes,
     /// Largest free chunk.
     pub largest_free: Bytes,

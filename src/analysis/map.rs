@@ -35,13 +35,13 @@ impl TimeAxis {
 pub struct MapBox {
     /// The buffer.
     pub buffer: BufferId,
-    /// First point.
+    /// First program point, or heap event, at which it lives.
     pub start: u32,
     /// Last point, included.
     pub end: u32,
     /// Address on the map's axis.
     pub address: u64,
-    /// Bytes.
+    /// Bytes, padding included.
     pub size: u64,
     /// Row of [`MemoryMap::regions`].
     pub region: u32,
@@ -54,11 +54,11 @@ pub struct Region {
     pub allocation: AllocationId,
     /// Where it begins.
     pub base: u64,
-    /// Bytes.
+    /// Bytes of the allocation.
     pub size: u64,
     /// Taken for the whole program.
     pub always_live: bool,
-    /// What for.
+    /// Category of the allocation.
     pub category: Category,
     /// Its largest buffer.
     pub largest: Option<BufferId>,

@@ -42,9 +42,9 @@ pub enum Verdict {
 /// One memory space of a program.
 #[derive(Debug)]
 pub struct SpaceAnalysis {
-    /// Colour.
+    /// Which one it is.
     pub color: MemorySpace,
-    /// Name.
+    /// Its name on the device: `HBM`.
     pub name: String,
     /// How much there is.
     pub capacity: Option<Capacity>,

@@ -8,9 +8,9 @@ use crate::model::Bytes;
 /// Statistics of the points `from..=to`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeStats {
-    /// First point.
+    /// First point of the range, included.
     pub from: u32,
-    /// Last point.
+    /// Last point of the range, included.
     pub to: u32,
     /// Sizes of the buffers that come after the first point, up to the last one.
     pub allocated: Bytes,

@@ -35,7 +35,7 @@ pub struct LiveAllocation {
 /// The lowest use of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Floor {
-    /// Step.
+    /// Training step, as the trace numbers it.
     pub step: i64,
     /// Lowest use in it.
     pub bytes: i64,
@@ -44,7 +44,7 @@ pub struct Floor {
 /// Everything computed about one allocator.
 #[derive(Debug, Clone, Default)]
 pub struct AllocatorAnalysis {
-    /// Its name.
+    /// Name of the allocator, as the trace gives it.
     pub name: String,
     /// What the times of the events are.
     pub clock: Clock,
@@ -279,9 +279,9 @@ impl AllocatorAnalysis {
 /// Use of an allocator between two times, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RangeStats {
-    /// Highest use.
+    /// Highest bytes in use in the range.
     pub highest: i64,
-    /// Lowest use.
+    /// Lowest bytes in use in the range.
     pub lowest: i64,
     /// Use over time, on average.
     pub mean: i64,

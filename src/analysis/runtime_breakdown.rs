@@ -20,7 +20,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// In words.
+    /// As the table and the report write it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Origin {
 pub struct BreakdownRow {
     /// What was allocated.
     pub allocation: LiveAllocation,
-    /// Since when.
+    /// Since when it has been there: this step, an earlier one, before the trace.
     pub origin: Origin,
 }
 

@@ -12,7 +12,7 @@ use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::shape_groups::{ShapeGroup, rank, shape_groups};
 use super::stacked_curves::{Grouping, StackedCurves};
 use super::table::BufferTable;
-use super::what_if::{Depth, Edit, Memory, Outcome};
+use super::what_if::{Depth, Edit, Memory, Outcome, WhatIfResult};
 use crate::model::{BufferId, Bytes, Device, Program};
 
 /// What is worked out about a memory space, each part when it is first asked for.
@@ -158,6 +158,12 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn what_if(self, edits: &[Edit]) -> Outcome {
         self.memory().evaluate(self.program, edits, Depth::Packed)
+    }
+
+    /// The same with everything that a view draws of it, on memory that [`Self::memory_against`] gave.
+    #[must_use]
+    pub fn what_if_result(self, memory: Arc<Memory>, edits: &[Edit]) -> WhatIfResult {
+        WhatIfResult::new(self.program, self.analysis, memory, edits)
     }
 
     /// How the compiler's packing is reproduced; `None` without a heap trace. Computed anew at each call.

@@ -16,7 +16,7 @@ pub struct ShapeGroup {
     pub shape: String,
     /// Layout with tiles: `{1,0:T(8,128)}`.
     pub layout: String,
-    /// The buffers.
+    /// Buffers of this shape among those that were asked for.
     pub buffers: Vec<BufferId>,
     /// Bytes of one.
     pub each: Bytes,

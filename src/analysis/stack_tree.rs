@@ -34,7 +34,7 @@ pub struct StackNode {
 /// Stacks put together from the outermost frame in; node 0 is the root.
 #[derive(Debug, Clone, Default)]
 pub struct StackTree {
-    /// Nodes.
+    /// Nodes; the first is the root, children come after their parents.
     pub nodes: Vec<StackNode>,
 }
 

@@ -84,7 +84,7 @@ pub struct TreeNode {
     pub name: String,
     /// Bytes of all buffers below.
     pub bytes: Bytes,
-    /// Their padding.
+    /// Bytes of padding of all buffers below.
     pub padding: Bytes,
     /// The class that most of the bytes below have.
     pub class: Class,
@@ -103,7 +103,7 @@ pub struct TreeNode {
 /// A tree of buffers; node 0 is the root.
 #[derive(Debug, Clone, Default)]
 pub struct Tree {
-    /// Nodes.
+    /// Nodes; the first is the root, children come after their parents.
     pub nodes: Vec<TreeNode>,
     /// Bytes that count for a buffer where they are not its size.
     bytes_of: HashMap<BufferId, Bytes>,
@@ -319,7 +319,7 @@ fn sharding(program: &Program, buffer: BufferId) -> String {
     let own = || program.buffers.instruction_of(buffer).and_then(|i| program.text.sharding(i));
     match argument.cloned().or_else(own) {
         Some(sharding) => sharding.in_words(),
-        None => "not said".to_owned(),
+        None => "unknown".to_owned(),
     }
 }
 

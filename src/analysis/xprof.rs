@@ -8,7 +8,7 @@ use crate::model::{AllocationId, BufferId, Bytes, EventKind, MemorySpace, NO_ROW
 /// Results for one memory space.
 #[derive(Debug, Clone, Default)]
 pub struct XprofSpace {
-    /// Colour.
+    /// The memory space.
     pub color: MemorySpace,
     /// The trace that was replayed.
     pub trace: Option<usize>,

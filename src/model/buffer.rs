@@ -1,102 +1,102 @@
-//! Logical buffers, the allocations they lie in, and the heap simulator's traces of them.
+//! Logical buffers, buffer allocations and heap simulator traces.
 
 use super::ids::{AllocationId, BufferId, InstructionId, NO_ROW};
 use super::profile::MemorySpace;
 use super::units::Bytes;
 
-/// Logical buffers as columns; a row is a [`BufferId`]. All columns have the same length.
+/// Columns of logical buffers, indexed by [`BufferId`]. All columns have the same length.
 #[derive(Debug, Clone, Default)]
 pub struct Buffers {
-    /// The number the format gives the buffer (`LogicalBufferProto.id`).
+    /// Id of the buffer in the file (`LogicalBufferProto.id`).
     pub number: Vec<i64>,
-    /// Bytes in memory, padding included.
+    /// Size in bytes, including padding.
     pub size: Vec<Bytes>,
-    /// Row of the defining instruction, [`NO_ROW`] where the file does not have it.
+    /// Row of the defining instruction; [`NO_ROW`] if it is not in the file.
     pub instruction: Vec<u32>,
-    /// Which value of that instruction, as a pre-order number in its shape ([`NO_ROW`]: the index leads nowhere).
+    /// Pre-order position in the instruction's shape; [`NO_ROW`] if the shape index is invalid.
     pub node: Vec<u32>,
     /// Number ("colour") of the memory space.
     pub color: Vec<MemorySpace>,
-    /// Row of the allocation, [`NO_ROW`] for a buffer that was never assigned.
+    /// Row of the allocation; [`NO_ROW`] if the buffer is not assigned.
     pub allocation: Vec<u32>,
-    /// Offset in the allocation.
+    /// Offset in the allocation in bytes.
     pub offset: Vec<u64>,
-    /// Nested or dangling shape indices as the file has them, sorted by row; every other buffer's index is the path
-    /// of its node.
+    /// Nested or invalid shape indices as stored in the file, sorted by row. The index of any other buffer is the path to
+    /// its node.
     pub odd_index: Vec<(u32, Vec<i64>)>,
 }
 
 impl Buffers {
-    /// How many rows there are.
+    /// Number of buffers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.number.len()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no buffers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.number.is_empty()
     }
 
-    /// The defining instruction.
+    /// The defining instruction; `None` if it is not in the file.
     #[must_use]
     pub fn instruction_of(&self, buffer: BufferId) -> Option<InstructionId> {
         self.instruction.get(buffer.index()).filter(|&&row| row != NO_ROW).map(|&row| InstructionId(row))
     }
 
-    /// The allocation a buffer lies in.
+    /// The allocation that contains a buffer; `None` if it is not assigned.
     #[must_use]
     pub fn allocation_of(&self, buffer: BufferId) -> Option<AllocationId> {
         self.allocation.get(buffer.index()).filter(|&&row| row != NO_ROW).map(|&row| AllocationId(row))
     }
 
-    /// Bytes of a buffer; nothing for a row that is not there.
+    /// Size of a buffer; zero if there is no such buffer.
     #[must_use]
     pub fn size_of(&self, buffer: BufferId) -> Bytes {
         self.size.get(buffer.index()).copied().unwrap_or_default()
     }
 }
 
-/// What an allocation is for (`BufferAllocationProto`).
+/// A buffer allocation (`BufferAllocationProto`).
 #[derive(Debug, Clone, Default)]
 pub struct Allocation {
-    /// Its number in the file.
+    /// Index in the file; negative if unknown.
     pub index: i64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: Bytes,
     /// Number ("colour") of the memory space.
     pub color: MemorySpace,
-    /// Lives only inside a called computation.
+    /// Local to a called computation.
     pub is_thread_local: bool,
-    /// Holds a tuple's index table (libtpu sets it on the combined heap too).
+    /// Holds a tuple's index table. libtpu also sets this on the combined heap.
     pub is_tuple: bool,
-    /// An argument of the program.
+    /// An entry parameter.
     pub is_parameter: bool,
-    /// A constant.
+    /// Holds a constant.
     pub is_constant: bool,
-    /// May hold a result of the program.
+    /// May hold a program result.
     pub maybe_live_out: bool,
-    /// An argument whose memory a result takes over.
+    /// Holds a parameter whose memory a result reuses.
     pub is_parameter_aliased: bool,
-    /// Number of the argument.
+    /// Parameter number.
     pub parameter_number: i64,
-    /// Which part of the argument.
+    /// Shape index within the parameter.
     pub parameter_shape_index: Vec<i64>,
-    /// First row of the buffers in it, in [`Assigned`] rows.
+    /// First row of its buffers in the [`Assigned`] rows.
     pub assigned_start: u32,
-    /// One past the last row.
+    /// One past the last of those rows.
     pub assigned_end: u32,
 }
 
 impl Allocation {
-    /// Whether the memory is taken for the whole program: an argument, a constant or a possible result.
+    /// Whether it is live for the whole program: a parameter, a constant or a possible result.
     #[must_use]
     pub const fn is_indefinite(&self) -> bool {
         self.is_parameter || self.is_constant || self.maybe_live_out
     }
 
-    /// XProf's group name.
+    /// The category XProf assigns it to.
     #[must_use]
     pub const fn category(&self) -> Category {
         if self.is_parameter {
@@ -113,23 +113,23 @@ impl Allocation {
     }
 }
 
-/// What a buffer is for, as XProf groups them.
+/// XProf's categories of allocations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Category {
-    /// An argument of the program.
+    /// An entry parameter.
     Parameter,
-    /// A result of the program.
+    /// A program result.
     Output,
-    /// Memory of a called computation.
+    /// Local to a called computation.
     ThreadLocal,
     /// A constant.
     Constant,
-    /// Everything else.
+    /// Any other allocation.
     Temporary,
 }
 
 impl Category {
-    /// All of them, in XProf's order.
+    /// All categories, in XProf's order.
     pub const ALL: [Self; 5] = [Self::Parameter, Self::Output, Self::ThreadLocal, Self::Constant, Self::Temporary];
 
     /// XProf's name.
@@ -144,51 +144,51 @@ impl Category {
         }
     }
 
-    /// By XProf's name.
+    /// The category with one of XProf's names; `None` if there is none.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|category| category.name().eq_ignore_ascii_case(name))
     }
 }
 
-/// A buffer's place in an allocation. `size` is what the allocation says; the buffer's own size is what counts.
+/// The assignment of a buffer to an offset in an allocation.
 #[derive(Debug, Clone, Copy)]
 pub struct Assigned {
     /// The buffer.
     pub buffer: BufferId,
-    /// Its offset in the allocation.
+    /// Offset in the allocation in bytes.
     pub offset: u64,
 }
 
-/// What happens to a buffer in the heap simulator.
+/// Kind of a heap simulator event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// The buffer is placed.
+    /// The buffer is allocated.
     Alloc,
-    /// The buffer is given back.
+    /// The buffer is freed.
     Free,
-    /// The buffer takes over the memory of the canonical one.
+    /// The buffer shares the memory of its canonical buffer.
     ShareWith,
-    /// A kind this program does not know.
+    /// An unknown kind.
     Other,
 }
 
-/// One step of a [`HeapTrace`].
+/// One event of a [`HeapTrace`].
 #[derive(Debug, Clone, Copy)]
 pub struct HeapEvent {
-    /// What happens.
+    /// Kind of event.
     pub kind: EventKind,
-    /// Row of the buffer, [`NO_ROW`] where the file does not have it.
+    /// Row of the buffer; [`NO_ROW`] if it is not in the file.
     pub buffer: u32,
-    /// Row of the buffer it shares with, [`NO_ROW`] where there is none or it is not known.
+    /// Row of the canonical buffer it shares memory with; [`NO_ROW`] if none or unknown.
     pub canonical: u32,
 }
 
-/// What the heap simulator did, in order (`HeapSimulatorTrace`).
+/// The heap simulator's events (`HeapSimulatorTrace`).
 #[derive(Debug, Clone, Default)]
 pub struct HeapTrace {
-    /// Events in order.
+    /// Events in simulation order.
     pub events: Vec<HeapEvent>,
-    /// Whether the whole module was simulated (heap memory), or pieces of it (VMEM, CMEM).
+    /// Whether the whole module was simulated at once (HBM) or in parts (VMEM, CMEM).
     pub whole_module: bool,
 }

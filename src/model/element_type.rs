@@ -1,11 +1,10 @@
-//! XLA's element types: number on the wire, printed name, bits in storage (`PrimitiveType` of xla_data.proto).
+//! XLA's element types: wire number, printed name and storage size (`PrimitiveType` in xla_data.proto).
 
-/// An element type by its wire number; unknown numbers are kept and printed as `type<N>`.
+/// An element type, identified by its wire number. Unknown numbers are kept and named `invalid`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct ElementType(pub u8);
 
-/// Number, printed name, bits one element takes in memory when the layout does not say otherwise
-/// (types below a byte take a whole one).
+/// (wire number, printed name, storage bits per element unless the layout overrides them; sub-byte types take 8)
 const TABLE: &[(u8, &str, u32)] = &[
     (1, "pred", 8),
     (30, "s1", 8),
@@ -48,9 +47,9 @@ const TABLE: &[(u8, &str, u32)] = &[
 impl ElementType {
     /// A tuple of shapes.
     pub const TUPLE: Self = Self(13);
-    /// Something without known contents.
+    /// An opaque value.
     pub const OPAQUE: Self = Self(14);
-    /// An ordering token; takes no memory.
+    /// An ordering token; occupies no memory.
     pub const TOKEN: Self = Self(17);
     /// 32-bit float.
     pub const F32: Self = Self(11);
@@ -65,37 +64,37 @@ impl ElementType {
         TABLE.iter().find(|row| row.0 == self.0)
     }
 
-    /// The lower-case name XLA prints.
+    /// The lower-case name XLA prints; `invalid` for an unknown type.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.row().map_or("invalid", |row| row.1)
     }
 
-    /// By printed name.
+    /// The type with a printed name; `None` if unknown.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         TABLE.iter().find(|row| row.1 == name).map(|row| Self(row.0))
     }
 
-    /// Bits of one element in storage; 0 for tuples, tokens and types nobody knows.
+    /// Storage bits per element; 0 for tuples, tokens and unknown types.
     #[must_use]
     pub fn storage_bits(self) -> u32 {
         self.row().map_or(0, |row| row.2)
     }
 
-    /// Whether a value of this type is an array (with dimensions, tiles and padding).
+    /// Whether values of this type are arrays.
     #[must_use]
     pub fn is_array(self) -> bool {
         !matches!(self, Self::TUPLE | Self::OPAQUE | Self::TOKEN | Self(34)) && self.row().is_some()
     }
 
-    /// Whether it is of whole numbers that count or point: 32 or 64 bits, or booleans.
+    /// Whether it is boolean or a 32-bit or 64-bit integer, as used for indices and counts.
     #[must_use]
     pub const fn is_index(self) -> bool {
         matches!(self, Self(1 | 4 | 5 | 8 | 9))
     }
 
-    /// Whether it is a floating-point type of more than 16 bits.
+    /// Whether it is a floating-point type wider than 16 bits.
     #[must_use]
     pub const fn is_wide_float(self) -> bool {
         matches!(self, Self(11 | 12))

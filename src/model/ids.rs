@@ -1,4 +1,4 @@
-//! Newtype ids: row numbers of the columns of a profile, never the numbers a format uses on the wire.
+//! Newtype row numbers of a profile's columns. They are not the ids used in files.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ macro_rules! id {
         pub struct $name(pub u32);
 
         impl $name {
-            /// The row as an index.
+            /// The row number as an index.
             #[must_use]
             pub const fn index(self) -> usize {
                 self.0 as usize
             }
 
-            /// From an index; rows beyond `u32::MAX` do not exist (decoders refuse such inputs).
+            /// The id of a row. Indices saturate at `u32::MAX`; decoders reject inputs with that many rows.
             #[must_use]
             pub fn from_index(index: usize) -> Self {
                 Self(u32::try_from(index).unwrap_or(u32::MAX))
@@ -31,19 +31,19 @@ macro_rules! id {
 }
 
 id!(
-    /// A row of [`Buffers`](super::Buffers): one logical buffer.
+    /// A logical buffer: a row of [`Buffers`](super::Buffers).
     BufferId
 );
 id!(
-    /// A row of the allocations of a program.
+    /// A buffer allocation: a row of [`Program::allocations`](super::Program::allocations).
     AllocationId
 );
 id!(
-    /// A row of [`Instructions`](super::Instructions).
+    /// An instruction: a row of [`Instructions`](super::Instructions).
     InstructionId
 );
 id!(
-    /// A row of the computations of a program.
+    /// A computation: a row of [`Program::computations`](super::Program::computations).
     ComputationId
 );
 id!(
@@ -55,10 +55,10 @@ id!(
     StringId
 );
 id!(
-    /// A program point: the position of an instruction in the flattened schedule; the value after the last
-    /// instruction is the end of the program.
+    /// A program point: the position of an instruction in the flattened schedule. The position after the last instruction
+    /// is the end of the program.
     Point
 );
 
-/// Marks a row that is not there in columns of plain `u32`.
+/// Marks a missing row in `u32` columns.
 pub const NO_ROW: u32 = u32::MAX;

@@ -1,4 +1,4 @@
-//! Programs that are listed without being decoded.
+//! Programs that are listed but decoded only on demand.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -7,44 +7,44 @@ use super::profile::{MemorySpace, Note};
 use super::program::Program;
 use super::units::Bytes;
 
-/// A program that is decoded when somebody looks at it, and forgotten again by whoever asked.
+/// A program that is decoded on demand; the result is not cached.
 #[derive(Debug, Clone)]
 pub struct LazyProgram {
-    /// Name of the module.
+    /// Module name.
     pub name: String,
-    /// The number under which a trace knows it.
+    /// Program id in the trace.
     pub id: Option<String>,
-    /// Bytes of its encoded form.
+    /// Encoded size in bytes.
     pub bytes: u64,
-    /// Where it comes from.
+    /// Decodes the program.
     pub source: Arc<dyn ProgramSource>,
 }
 
-/// Something that can decode a program again and again.
+/// Decodes a program on request.
 pub trait ProgramSource: Send + Sync + Debug {
-    /// Decodes the program, with what could not be read.
+    /// Decodes the program; returns it with notes on anything that could not be read.
     ///
     /// # Errors
-    /// A sentence that says why there is no program.
+    /// A sentence that says why the program could not be decoded.
     fn load(&self) -> Result<(Program, Vec<Note>), String>;
 
-    /// How much memory the program needs, without decoding it.
+    /// Reads the program's memory totals without decoding it.
     fn glance(&self) -> Glance;
 }
 
-/// What can be said of a program at a glance.
+/// Memory totals of a program that was not decoded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Glance {
-    /// Name of the module, where the bytes say.
+    /// Module name, if the file states it.
     pub name: Option<String>,
-    /// Σ of all allocations that are not thread-local, by memory space, ascending.
+    /// Total of all allocations that are not thread-local, by memory space in ascending order.
     pub allocated: Vec<(MemorySpace, Bytes)>,
-    /// Whether there is a buffer assignment.
+    /// Whether the program has a buffer assignment.
     pub has_buffer_assignment: bool,
 }
 
 impl Glance {
-    /// Bytes allocated in a memory space.
+    /// Bytes allocated in a memory space; `None` if unknown.
     #[must_use]
     pub fn allocated_in(&self, color: MemorySpace) -> Option<Bytes> {
         self.allocated.iter().find(|row| row.0 == color).map(|row| row.1)

@@ -1,107 +1,107 @@
-//! What is alive at one moment, without time: arrays with the stacks that made them, and the chunks of an allocator.
+//! Snapshots of live memory at one moment: arrays with their allocation stacks, and the chunks of an allocator.
 
 use super::ids::StringId;
 use super::program::SourceLine;
 use super::strings::Strings;
 use super::units::Bytes;
 
-/// Everything alive at the moment the file was written.
+/// Everything live when the file was written.
 #[derive(Debug, Clone, Default)]
 pub struct LiveSet {
-    /// Arrays, executables, chunks in use.
+    /// Live arrays, executables and chunks.
     pub entries: Vec<LiveEntry>,
-    /// Frames the stacks refer to.
+    /// Stack frames, indexed by [`LiveEntry::stack`].
     pub frames: Vec<SourceLine>,
-    /// Texts the entries refer to.
+    /// Interned strings of the entries.
     pub strings: Strings,
-    /// The allocator's address space, where the file has it.
+    /// The allocator's address space, if the file has it.
     pub heap: Option<HeapMap>,
 }
 
 impl LiveSet {
-    /// The frames of an entry, innermost first.
+    /// Stack frames of an entry, innermost first.
     pub fn stack(&self, entry: &LiveEntry) -> impl Iterator<Item = &SourceLine> {
         entry.stack.iter().filter_map(|&frame| self.frames.get(frame as usize))
     }
 }
 
-/// Equal things that are alive.
+/// Live objects with the same kind, device and stack.
 #[derive(Debug, Clone, Default)]
 pub struct LiveEntry {
-    /// Bytes of all of them together.
+    /// Total bytes.
     pub bytes: Bytes,
-    /// How many there are.
+    /// Number of objects.
     pub count: u64,
-    /// `buffer`, `executable`, or the operation that asked for a chunk.
+    /// `buffer`, `executable`, or the op that requested a chunk.
     pub kind: StringId,
-    /// Device or allocator; the empty string where it is not known.
+    /// Device or allocator; empty if unknown.
     pub device: StringId,
     /// Rows of [`LiveSet::frames`], innermost first.
     pub stack: Vec<u32>,
 }
 
-/// The address space of an allocator with bins (TensorFlow's BFC allocator).
+/// Address space of a binned allocator (TensorFlow's BFC allocator).
 #[derive(Debug, Clone, Default)]
 pub struct HeapMap {
-    /// The allocator's name.
+    /// Allocator name.
     pub allocator: String,
-    /// Chunks in the file's order: by address within a region.
+    /// Chunks in file order: by address within a region.
     pub chunks: Vec<Chunk>,
     /// Bins.
     pub bins: Vec<Bin>,
-    /// (actions so far, bytes in use) of the allocator's past.
+    /// History of the allocator: (number of actions, bytes in use).
     pub history: Vec<(u64, Bytes)>,
-    /// The allocator's own counters.
+    /// The allocator's counters.
     pub stats: Option<HeapStats>,
-    /// Bytes whose request failed, where the file or a text beside it says.
+    /// Size of the failed request in bytes; `None` if unknown.
     pub failed_request: Option<Bytes>,
 }
 
-/// A piece of an allocator's memory.
+/// A contiguous piece of an allocator's memory.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Chunk {
-    /// First address.
+    /// Start address.
     pub address: u64,
     /// Bytes.
     pub size: Bytes,
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub requested: Bytes,
-    /// Bin of a free chunk; -1 in use.
+    /// Bin of a free chunk; -1 if in use.
     pub bin: i32,
-    /// Operation that asked for it.
+    /// Op that requested it.
     pub op: StringId,
     /// Whether it is in use.
     pub in_use: bool,
-    /// Step in which it was taken.
+    /// Step in which it was allocated.
     pub step: u64,
 }
 
-/// Chunks of similar size.
+/// A size class of chunks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bin {
-    /// Its number: it holds chunks of 256·2^number bytes and more.
+    /// Bin number `n`: chunks of at least 256·2^n bytes.
     pub number: i32,
     /// Bytes in use.
     pub bytes_in_use: Bytes,
     /// Bytes.
     pub bytes: Bytes,
-    /// Chunks in use.
+    /// Number of chunks in use.
     pub chunks_in_use: i64,
-    /// Chunks.
+    /// Number of chunks.
     pub chunks: i64,
 }
 
-/// Counters of an allocator.
+/// Allocator counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct HeapStats {
-    /// Allocations so far.
+    /// Number of allocations.
     pub allocations: i64,
     /// Bytes in use.
     pub bytes_in_use: Bytes,
-    /// Highest number of bytes in use.
+    /// Peak bytes in use.
     pub peak_bytes: Bytes,
-    /// Largest allocation.
+    /// Largest allocation in bytes.
     pub largest_allocation: Bytes,
-    /// The allocator's own measure of fragmentation, 0..=1.
+    /// Fragmentation as computed by the allocator, 0..=1.
     pub fragmentation: f32,
 }

@@ -1,4 +1,4 @@
-//! The normalised profile: plain data, no reading and no drawing. A format fills in what it knows.
+//! The profile in a format-independent form: plain data without I/O or drawing. Decoders fill in what their format has.
 
 mod buffer;
 mod element_type;

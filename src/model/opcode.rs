@@ -1,6 +1,6 @@
-//! Opcodes of HLO instructions: those with a meaning here as constants, every other one by its interned name.
+//! Opcodes of HLO instructions: constants for those with special treatment, interned names for the rest.
 
-/// An opcode: a row of an [`OpcodeTable`], whose first rows are the same in every table.
+/// An opcode: a row of an [`OpcodeTable`]. The first rows are the same in every table.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Opcode(pub u8);
 
@@ -50,7 +50,7 @@ opcodes! {
     OPT_BARRIER = 33 "opt-barrier",
 }
 
-/// Names of the opcodes of one program; at most 255 are told apart, the rest share the last row.
+/// Opcode names of one program. Row 255 is shared by all opcodes beyond the first 255.
 #[derive(Debug, Clone)]
 pub struct OpcodeTable {
     names: Vec<String>,
@@ -63,7 +63,7 @@ impl Default for OpcodeTable {
 }
 
 impl OpcodeTable {
-    /// The opcode with a name, added where it is new.
+    /// The opcode with a name, added if new.
     pub fn intern(&mut self, name: &str) -> Opcode {
         if let Some(i) = self.names.iter().position(|known| known == name) {
             return Opcode(i as u8);
@@ -78,7 +78,7 @@ impl OpcodeTable {
         Opcode((self.names.len() - 1) as u8)
     }
 
-    /// Name of an opcode.
+    /// Name of an opcode; empty if it is not in the table.
     #[must_use]
     pub fn name(&self, opcode: Opcode) -> &str {
         self.names.get(usize::from(opcode.0)).map_or("", String::as_str)

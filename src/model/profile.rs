@@ -1,4 +1,4 @@
-//! A profile: everything known about one run or one program, with where each piece comes from.
+//! A profile: everything known about one run or program, with its sources.
 
 use std::fmt;
 
@@ -10,110 +10,110 @@ use super::runtime::{AllocatorTrace, Execution};
 use super::tiles::TileMemory;
 use super::units::Bytes;
 
-/// A bag of evidence; a format fills in what it knows.
+/// Everything read about one run or program. Decoders fill in what their format has; the rest stays empty.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
-    /// What to call it: the file's or the case's name.
+    /// Display name.
     pub name: String,
-    /// Files it was read from, the one that was asked for first.
+    /// Files it was read from, the one the user opened first.
     pub sources: Vec<SourceInfo>,
-    /// The device.
+    /// Device the programs were compiled for.
     pub device: Device,
-    /// Programs with their memory.
+    /// Decoded programs.
     pub programs: Vec<Program>,
-    /// Programs that are there but not decoded yet; a trace may have hundreds.
+    /// Programs not decoded yet; a trace may have hundreds.
     pub modules: Vec<LazyProgram>,
     /// Allocator histories.
     pub runtime: Vec<AllocatorTrace>,
-    /// Runs of programs on devices, on the time axis of [`Self::runtime`].
+    /// Program executions on devices, on the time axis of [`Self::runtime`].
     pub executions: Vec<Execution>,
-    /// What was alive when the file was written.
+    /// What was live when the file was written.
     pub live: Option<LiveSet>,
-    /// XLA's own live ranges of the first program, where a text report beside the dump gives them.
+    /// XLA's live ranges of the first program, from a text report beside the dump.
     pub live_ranges: Option<LiveRangeTable>,
-    /// Out-of-memory messages, in the order of the text.
+    /// Out-of-memory messages, in text order.
     pub failures: Vec<Failure>,
-    /// Memory of an IPU by tile.
+    /// IPU memory by tile.
     pub tiles: Option<TileMemory>,
-    /// Other things the files say, for reading: versions, command line, settings.
+    /// Display-only facts from the files: versions, command line, settings.
     pub facts: Vec<Fact>,
-    /// What could not be read, or does not fit together.
+    /// What could not be read or is inconsistent.
     pub notes: Vec<Note>,
 }
 
-/// Something a file says that is only shown.
+/// A fact from a file that is only displayed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
-    /// Which file or part it is from: `framework`.
+    /// File or section it is from, such as `framework`.
     pub group: String,
-    /// What it is, as a path of keys.
+    /// Path of keys.
     pub key: String,
-    /// Its value as text.
+    /// Value as text.
     pub value: String,
 }
 
-/// One file that was read.
+/// A file that was read.
 #[derive(Debug, Clone, Default)]
 pub struct SourceInfo {
-    /// Path, or what stands for it.
+    /// Path, or a label for an input in memory.
     pub path: String,
-    /// What it is: `XLA HLO proto`.
+    /// Format, such as `XLA HLO proto`.
     pub format: String,
-    /// Its size, unpacked.
+    /// Size in bytes, decompressed if known.
     pub bytes: u64,
-    /// What is worth knowing about it.
+    /// Notes on the file.
     pub notes: Vec<String>,
-    /// Why it could not be read.
+    /// Why it could not be read; `None` if it was.
     pub error: Option<String>,
 }
 
 /// The accelerator a program was compiled for.
 #[derive(Debug, Clone, Default)]
 pub struct Device {
-    /// `TPU v5e`; `None` where nothing says.
+    /// Such as `TPU v5e`; `None` if unknown.
     pub name: Option<String>,
-    /// What kind it is.
+    /// Kind of device; `None` if unknown.
     pub kind: Option<DeviceKind>,
-    /// How it is known.
+    /// Evidence for this, in words.
     pub evidence: Option<String>,
-    /// Memory spaces whose capacity is known, by colour.
+    /// Known capacities, at most one per memory space.
     pub capacities: Vec<Capacity>,
 }
 
 impl Device {
-    /// Capacity of a memory space.
+    /// Capacity of a memory space; `None` if unknown.
     #[must_use]
     pub fn capacity(&self, color: MemorySpace) -> Option<&Capacity> {
         self.capacities.iter().find(|capacity| capacity.color == color)
     }
 }
 
-/// How much of a memory space a program may use.
+/// Capacity of a memory space.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capacity {
     /// Memory space.
     pub color: MemorySpace,
-    /// Bytes a program may use.
+    /// Bytes available to a program.
     pub bytes: Bytes,
-    /// How it is known.
+    /// Evidence for this, in words.
     pub evidence: String,
 }
 
-/// Kinds of devices.
+/// Kind of device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceKind {
     /// Google's TPU.
     Tpu,
-    /// A graphics processor.
+    /// A GPU.
     Gpu,
     /// Graphcore's IPU.
     Ipu,
-    /// The host's processor.
+    /// The host CPU.
     Cpu,
 }
 
 impl DeviceKind {
-    /// Lower-case name, as the report writes it.
+    /// Lower-case name used in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -125,28 +125,28 @@ impl DeviceKind {
     }
 }
 
-/// A memory space of a device, by the number that XLA calls its colour.
+/// A memory space of a device, identified by what XLA calls its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct MemorySpace(pub i64);
 
 impl fmt::Display for MemorySpace {
-    /// The number; [`Self::name`] has the name.
+    /// Writes the number; see [`Self::name`] for the name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
 }
 
 impl MemorySpace {
-    /// The main memory of every device: HBM of a TPU or GPU, RAM of a CPU.
+    /// Main memory: HBM on a TPU or GPU, RAM on a CPU.
     pub const HBM: Self = Self(0);
-    /// A TPU core's vector memory.
+    /// Vector memory of a TPU core.
     pub const VMEM: Self = Self(1);
-    /// The common memory of some TPU generations' cores.
+    /// Common memory of the cores in some TPU generations.
     pub const CMEM: Self = Self(3);
-    /// A TPU core's scalar memory.
+    /// Scalar memory of a TPU core.
     pub const SMEM: Self = Self(4);
 
-    /// Name on a kind of device: XProf's for the colours it knows, with what real dumps show for the rest.
+    /// Name on a kind of device: XProf's name where it has one, otherwise inferred from real dumps.
     #[must_use]
     pub fn name(self, kind: Option<DeviceKind>) -> String {
         let name = match (self.0, kind) {
@@ -165,7 +165,7 @@ impl MemorySpace {
         name.to_owned()
     }
 
-    /// Whether `text` names the space: its name, XProf's name, or its number.
+    /// Whether `text` is the space's name, XProf's name for it, or its number. Case-insensitive.
     #[must_use]
     pub fn is_named(self, text: &str, kind: Option<DeviceKind>) -> bool {
         text.eq_ignore_ascii_case(&self.name(kind))
@@ -175,44 +175,44 @@ impl MemorySpace {
     }
 }
 
-/// How grave a [`Note`] is.
+/// Severity of a [`Note`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteLevel {
-    /// Worth knowing.
+    /// Useful background.
     Info,
-    /// Something is missing or inconsistent; the rest holds.
+    /// Something is missing or inconsistent; the rest is valid.
     Warning,
     /// A file could not be read.
     Error,
 }
 
-/// What a [`Note`] is about, where the program acts on it.
+/// Machine-readable subject of a [`Note`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NoteCode {
-    /// For people only.
+    /// Only for display.
     #[default]
     Other,
-    /// A Poplar file that has no bytes by tile; another file of the same report may have them.
+    /// A Poplar file lacks bytes by tile; another file of the same report may have them.
     NoTileBytes,
-    /// A text was searched for out-of-memory messages and has none.
+    /// A text contains no out-of-memory messages.
     NoFailureFound,
 }
 
-/// Something a person should know about what was read.
+/// A remark for the user about what was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// What it is about.
+    /// Subject.
     pub code: NoteCode,
-    /// How grave it is.
+    /// Severity.
     pub level: NoteLevel,
-    /// One sentence, without a full stop.
+    /// One sentence without a full stop.
     pub text: String,
-    /// Byte offset in the file, where there is one.
+    /// Byte offset in the file, if it applies to one.
     pub offset: Option<u64>,
 }
 
 impl Note {
-    /// A note about the file as a whole.
+    /// A display-only note on the file as a whole.
     #[must_use]
     pub fn new(level: NoteLevel, text: impl Into<String>) -> Self {
         Self { code: NoteCode::Other, level, text: text.into(), offset: None }
@@ -229,15 +229,15 @@ impl fmt::Display for Note {
     }
 }
 
-/// The rows of a `*-live-range.txt`: XLA's own live ranges.
+/// XLA's live ranges from a `*-live-range.txt`.
 #[derive(Debug, Clone, Default)]
 pub struct LiveRangeTable {
-    /// File it comes from.
+    /// Path of the file.
     pub path: String,
     /// `max N`.
     pub max: u32,
-    /// Instruction names in order.
+    /// Instruction names in schedule order.
     pub sequence: Vec<String>,
-    /// Value (`name{index}`), first and last point, in the file's order.
+    /// (value as `name{index}`, first point, last point), in file order.
     pub rows: Vec<(String, u32, u32)>,
 }

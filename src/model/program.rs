@@ -1,5 +1,5 @@
-//! A compiled program (an HLO module): computations, instructions and their schedule as columns, and what a single
-//! row says in words, which is read from the file's bytes only when it is looked at.
+//! A compiled program (an HLO module): computations, instructions and their schedule as columns. Names and metadata of
+//! single rows are read from the file's bytes on demand.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use super::profile::MemorySpace;
 use super::reported::{ReportedRanges, ReportedSpace, ReportedUse};
 use super::shape::{Shape, ShapeNode};
 
-/// A program and its memory. Formats that know less leave columns empty.
+/// A program and its memory. Columns that a format does not have are empty.
 #[derive(Debug, Clone, Default)]
 pub struct Program {
     /// Name of the module.
     pub name: String,
-    /// The number under which a trace knows it.
+    /// Program id in the trace.
     pub id: Option<String>,
-    /// Interned shapes; a row is a [`ShapeId`].
+    /// Interned shapes, indexed by [`ShapeId`].
     pub shapes: Vec<Shape>,
     /// Names of the opcodes.
     pub opcodes: OpcodeTable,
@@ -31,77 +31,77 @@ pub struct Program {
     pub buffers: Buffers,
     /// Allocations.
     pub allocations: Vec<Allocation>,
-    /// Buffers by allocation; [`Allocation::assigned_start`] and `assigned_end` are its rows.
+    /// Buffers grouped by allocation; [`Allocation::assigned_start`] and `assigned_end` are row bounds.
     pub assigned: Vec<Assigned>,
-    /// Heap traces, in the file's order.
+    /// Heap simulator traces, in file order.
     pub traces: Vec<HeapTrace>,
-    /// XLA's own list of the buffers at the peak, by allocation number.
+    /// XLA's list of the buffers at the peak, by allocation index.
     pub peak_buffers: Vec<(i64, Vec<BufferId>)>,
-    /// Results that take over the memory of an argument.
+    /// Results that reuse the memory of a parameter.
     pub aliases: Vec<InputOutputAlias>,
-    /// Arguments that were donated but found no result to pair with.
+    /// Donated parameters without a matching result.
     pub donors: Vec<BufferDonor>,
-    /// How the arguments are divided over devices, by argument number; empty where the file does not say.
+    /// Shardings of the parameters, by parameter number; empty if not in the file.
     pub parameter_shardings: Vec<Sharding>,
-    /// How the result is divided.
+    /// Sharding of the result.
     pub output_sharding: Option<Sharding>,
-    /// Copies of the program that run side by side on the same data split, and parts it is split into.
+    /// Number of replicas (data parallelism).
     pub replicas: u32,
-    /// Parts the program is divided into.
+    /// Number of partitions (model parallelism by SPMD).
     pub partitions: u32,
-    /// Attributes of the module that JAX and others put there.
+    /// Frontend attributes of the module.
     pub attributes: Vec<(String, String)>,
-    /// What single rows say in words.
+    /// Names and metadata of single rows.
     pub text: ProgramTextHandle,
-    /// What another tool's report says of its memory spaces; empty for a program that is decoded from its own bytes.
+    /// Totals by memory space from another tool's report; empty for a program decoded from an HLO proto.
     pub reported: Vec<ReportedSpace>,
-    /// Live ranges of a report, for a program without instructions of its own.
+    /// Live ranges from a report, for a program without instructions.
     pub reported_ranges: Option<ReportedRanges>,
-    /// Readers of buffers as a report prints them, by buffer.
+    /// Uses of buffers listed in a report, sorted by buffer.
     pub reported_uses: Vec<ReportedUse>,
-    /// Whether the file carries a buffer assignment; without it there are shapes but no memory.
+    /// Whether the file has a buffer assignment; without one, memory use is unknown.
     pub has_buffer_assignment: bool,
-    /// Whether it is only a list of the largest buffers, out of a message: neither times nor places are known.
+    /// Whether it is only a list of the largest buffers from a message, without live ranges or offsets.
     pub is_listing: bool,
 }
 
-/// Instructions as columns; a row is an [`InstructionId`], in the file's order.
+/// Columns of instructions in file order, indexed by [`InstructionId`].
 #[derive(Debug, Clone, Default)]
 pub struct Instructions {
     /// Opcode.
     pub opcode: Vec<Opcode>,
     /// Shape.
     pub shape: Vec<ShapeId>,
-    /// `parameter_number` of a parameter, `tuple_index` of a get-tuple-element, else 0.
+    /// `parameter_number` of a parameter, `tuple_index` of a get-tuple-element, otherwise 0.
     pub argument: Vec<u32>,
-    /// Operands in chunks.
+    /// Operands.
     pub operands: Operands,
     /// Called computations, sorted by instruction.
     pub called: SparseLists<ComputationId>,
-    /// Results that share memory with an operand, sorted by instruction.
+    /// Outputs that alias an operand, sorted by instruction.
     pub output_aliases: SparseLists<OutputOperandAlias>,
 }
 
 impl Instructions {
-    /// How many rows there are.
+    /// Number of instructions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.opcode.len()
     }
 
-    /// Whether there is no row.
+    /// Whether there are no instructions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.opcode.is_empty()
     }
 
-    /// Rows of the operands, [`NO_ROW`] for one that is not in the computation.
+    /// Rows of the operands; [`NO_ROW`] for an operand that is not in the computation.
     #[must_use]
     pub fn operands_of(&self, instruction: InstructionId) -> &[u32] {
         self.operands.of(instruction.index())
     }
 
-    /// Computations an instruction calls.
+    /// Computations called by an instruction.
     #[must_use]
     pub fn called_by(&self, instruction: InstructionId) -> &[ComputationId] {
         self.called.of(instruction.0)
@@ -118,7 +118,7 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// The operands of a row.
+    /// Operands of an instruction; empty if there is no such row.
     #[must_use]
     #[inline]
     pub fn of(&self, row: usize) -> &[u32] {
@@ -126,7 +126,7 @@ impl Operands {
         self.items.get(self.start(row)..end as usize).unwrap_or(&[])
     }
 
-    /// The operands of rows `first..end`, to change.
+    /// Mutable operands of rows `first..end`.
     pub fn range_mut(&mut self, first: usize, end: usize) -> &mut [u32] {
         let start = self.start(first);
         let end = if end > first { self.ends.get(end - 1).map_or(start, |&end| end as usize) } else { start };
@@ -138,10 +138,10 @@ impl Operands {
     }
 }
 
-/// Lists for few rows of many.
+/// Lists for a small subset of rows.
 #[derive(Debug, Clone)]
 pub struct SparseLists<T> {
-    /// (row, first item), ascending by row.
+    /// (row, index of its first item), ascending by row.
     pub rows: Vec<(u32, u32)>,
     /// Items of all rows.
     pub items: Vec<T>,
@@ -154,7 +154,7 @@ impl<T> Default for SparseLists<T> {
 }
 
 impl<T> SparseLists<T> {
-    /// The items of a row.
+    /// Items of a row; empty if it has none.
     #[must_use]
     pub fn of(&self, row: u32) -> &[T] {
         let Ok(i) = self.rows.binary_search_by_key(&row, |&(row, _)| row) else { return &[] };
@@ -163,7 +163,7 @@ impl<T> SparseLists<T> {
         self.items.get(start..end).unwrap_or(&[])
     }
 
-    /// Begins a row; rows come in ascending order.
+    /// Starts a row. Rows must be added in ascending order.
     pub fn begin(&mut self, row: u32) {
         if self.rows.last().is_none_or(|&(last, _)| last != row) {
             self.rows.push((row, u32::try_from(self.items.len()).unwrap_or(u32::MAX)));
@@ -174,81 +174,81 @@ impl<T> SparseLists<T> {
 /// A computation.
 #[derive(Debug, Clone, Default)]
 pub struct Computation {
-    /// Its number in the file.
+    /// Id in the file.
     pub number: i64,
     /// First row of its instructions.
     pub start: u32,
     /// One past the last row.
     pub end: u32,
-    /// Row of the root, [`NO_ROW`] where it is not known.
+    /// Row of the root instruction; [`NO_ROW`] if unknown.
     pub root: u32,
-    /// Rows in the order of the schedule; empty where it is not scheduled.
+    /// Rows in schedule order; empty if not scheduled.
     pub schedule: Vec<u32>,
-    /// Whether the file gives it a schedule.
+    /// Whether the file has a schedule for it.
     pub is_scheduled: bool,
 }
 
-/// A result that takes over an argument's memory (`HloInputOutputAliasProto`).
+/// A result that reuses a parameter's memory (`HloInputOutputAliasProto`).
 #[derive(Debug, Clone, Default)]
 pub struct InputOutputAlias {
-    /// Place in the result.
+    /// Shape index in the result.
     pub output_index: Vec<i64>,
-    /// Argument.
+    /// Parameter number.
     pub parameter: i64,
-    /// Place in the argument.
+    /// Shape index in the parameter.
     pub parameter_index: Vec<i64>,
-    /// Whether the compiler must (not only may) alias them.
+    /// Whether aliasing is mandatory rather than permitted.
     pub must: bool,
 }
 
-/// A donated argument without partner (`HloBufferDonorProto`).
+/// A donated parameter without a matching result (`HloBufferDonorProto`).
 #[derive(Debug, Clone, Default)]
 pub struct BufferDonor {
-    /// Argument.
+    /// Parameter number.
     pub parameter: i64,
-    /// Place in it.
+    /// Shape index in the parameter.
     pub parameter_index: Vec<i64>,
 }
 
-/// A result of an instruction that lies where an operand lay.
+/// An instruction's output that aliases an operand.
 #[derive(Debug, Clone, Default)]
 pub struct OutputOperandAlias {
-    /// Place in the result.
+    /// Shape index in the result.
     pub output_index: Vec<i64>,
     /// Operand number.
     pub operand: i64,
-    /// Place in the operand.
+    /// Shape index in the operand.
     pub operand_index: Vec<i64>,
 }
 
-/// How one value is divided over devices (`OpSharding`).
+/// The sharding of a value over devices (`OpSharding`).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sharding {
-    /// Kind of division.
+    /// Kind of sharding.
     pub kind: ShardingKind,
-    /// Into how many parts each dimension is divided; a last number beyond the rank counts copies.
+    /// Number of shards along each dimension; a last value beyond the rank is the number of replicas.
     pub tiles: Vec<i64>,
-    /// Whether the last number of `tiles` counts copies.
+    /// Whether the last value of `tiles` is the number of replicas.
     pub replicate_on_last: bool,
-    /// Shardings of a tuple's elements.
+    /// Shardings of the elements of a tuple.
     pub elements: Vec<Self>,
 }
 
 /// Kinds of [`Sharding`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ShardingKind {
-    /// Whole on every device.
+    /// A full copy on every device.
     #[default]
     Replicated,
-    /// Whole on one device.
+    /// On a single device.
     Maximal,
-    /// A tuple.
+    /// A tuple with a sharding for each element.
     Tuple,
-    /// Divided.
+    /// Split into shards.
     Tiled,
-    /// By hand.
+    /// Manually partitioned.
     Manual,
-    /// Anything else.
+    /// Any other kind.
     Unknown,
 }
 
@@ -258,10 +258,10 @@ impl Sharding {
     pub fn in_words(&self) -> String {
         match self.kind {
             ShardingKind::Replicated => "replicated".to_owned(),
-            ShardingKind::Maximal => "whole on one device".to_owned(),
-            ShardingKind::Tuple => "by element".to_owned(),
-            ShardingKind::Manual => "by hand".to_owned(),
-            ShardingKind::Unknown => "not said".to_owned(),
+            ShardingKind::Maximal => "on one device".to_owned(),
+            ShardingKind::Tuple => "per element".to_owned(),
+            ShardingKind::Manual => "manual".to_owned(),
+            ShardingKind::Unknown => "unknown".to_owned(),
             ShardingKind::Tiled if self.parts() <= 1 => "replicated".to_owned(),
             ShardingKind::Tiled => {
                 let copies = if self.replicate_on_last { self.tiles.split_last() } else { None };
@@ -273,7 +273,7 @@ impl Sharding {
         }
     }
 
-    /// Into how many different parts the data is divided: 1 for replicated.
+    /// Number of distinct shards; 1 if replicated.
     #[must_use]
     pub fn parts(&self) -> i64 {
         if self.kind != ShardingKind::Tiled {
@@ -285,12 +285,12 @@ impl Sharding {
     }
 }
 
-/// What an instruction says about where it comes from.
+/// Source information of an instruction.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Metadata {
-    /// Framework's name of the operation: `jit(step)/jvp(layer_3)/attn/dot_general`, or an argument's path.
+    /// Framework op name such as `jit(step)/jvp(layer_3)/attn/dot_general`, or the path of a parameter.
     pub op_name: String,
-    /// Framework's kind of operation.
+    /// Framework op type.
     pub op_type: String,
     /// Innermost source line.
     pub source: Option<SourceLine>,
@@ -298,51 +298,51 @@ pub struct Metadata {
     pub stack: Vec<SourceLine>,
 }
 
-/// A place in a source file.
+/// A location in a source file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceLine {
-    /// File.
+    /// Path of the file.
     pub file: String,
-    /// Function, empty where it is not known.
+    /// Function; empty if unknown.
     pub function: String,
-    /// Line, 0 where it is not known.
+    /// Line; 0 if unknown.
     pub line: i32,
-    /// Column, 0 where it is not known.
+    /// Column; 0 if unknown.
     pub column: i32,
 }
 
-/// Scratch an instruction reserves, from its backend configuration.
+/// Scratch memory that an instruction reserves, from its backend configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScopedMemory {
     /// Memory space.
     pub color: MemorySpace,
     /// Bytes.
     pub size: super::units::Bytes,
-    /// Whether it is what the instruction uses (else: what it may use).
+    /// Whether `bytes` is what the instruction uses rather than its limit.
     pub used: bool,
 }
 
-/// What single rows say in words. Implementations read it from the file's bytes at each call.
+/// Names and metadata of single rows. Implementations read them from the file's bytes on each call.
 pub trait ProgramText: Send + Sync + std::fmt::Debug {
     /// Name of an instruction.
     fn instruction_name(&self, instruction: InstructionId) -> String;
     /// Name of a computation.
     fn computation_name(&self, computation: ComputationId) -> String;
-    /// Where an instruction comes from.
+    /// Source information of an instruction.
     fn metadata(&self, instruction: InstructionId) -> Metadata;
-    /// Only the framework's name of the operation: cheaper than [`Self::metadata`].
+    /// Only the framework op name; cheaper than [`Self::metadata`].
     fn op_name(&self, instruction: InstructionId) -> String {
         self.metadata(instruction).op_name
     }
-    /// `custom_call_target`; empty where there is none.
+    /// `custom_call_target`; empty if there is none.
     fn custom_call_target(&self, instruction: InstructionId) -> String;
-    /// Scratch memory of an instruction.
+    /// Scratch memory that an instruction reserves.
     fn scoped_memory(&self, instruction: InstructionId) -> Vec<ScopedMemory>;
-    /// How an instruction's value is divided over devices, where the instruction itself says.
+    /// Sharding attribute of an instruction; `None` if it has none.
     fn sharding(&self, instruction: InstructionId) -> Option<Sharding>;
 }
 
-/// A [`ProgramText`] to share; the default knows nothing.
+/// A shared [`ProgramText`]; the default returns empty text.
 #[derive(Debug, Clone)]
 pub struct ProgramTextHandle(pub Arc<dyn ProgramText>);
 
@@ -384,26 +384,26 @@ impl ProgramText for NoText {
 }
 
 impl Program {
-    /// The computation an instruction belongs to.
+    /// The computation that contains an instruction.
     #[must_use]
     pub fn computation_of(&self, instruction: InstructionId) -> Option<ComputationId> {
         let i = self.computations.partition_point(|computation| computation.end <= instruction.0);
         self.computations.get(i).filter(|c| c.start <= instruction.0).map(|_| ComputationId(i as u32))
     }
 
-    /// Shape of an instruction.
+    /// Shape of an instruction's value.
     #[must_use]
     pub fn shape_of(&self, instruction: InstructionId) -> Option<&Shape> {
         self.instructions.shape.get(instruction.index()).and_then(|id| self.shapes.get(id.index()))
     }
 
-    /// Name of the opcode of an instruction.
+    /// Opcode name of an instruction; empty if unknown.
     #[must_use]
     pub fn opcode_name(&self, instruction: InstructionId) -> &str {
         self.instructions.opcode.get(instruction.index()).map_or("", |&opcode| self.opcodes.name(opcode))
     }
 
-    /// The shape of a buffer: the defining instruction's, and the node in it.
+    /// Shape of the defining instruction and the buffer's node in it; `None` if unknown.
     #[must_use]
     pub fn buffer_shape(&self, buffer: BufferId) -> Option<(&Shape, u32)> {
         let shape = self.shape_of(self.buffers.instruction_of(buffer)?)?;
@@ -411,14 +411,14 @@ impl Program {
         (node != NO_ROW).then_some((shape, node))
     }
 
-    /// The array or tuple a buffer holds.
+    /// The array or tuple that a buffer holds; `None` if unknown.
     #[must_use]
     pub fn buffer_node(&self, buffer: BufferId) -> Option<&ShapeNode> {
         let (shape, node) = self.buffer_shape(buffer)?;
         shape.nodes.get(node as usize)
     }
 
-    /// The place of a buffer in its instruction's value.
+    /// Shape index of a buffer in its instruction's value.
     #[must_use]
     pub fn buffer_index(&self, buffer: BufferId) -> Vec<i64> {
         if let Ok(i) = self.buffers.odd_index.binary_search_by_key(&buffer.0, |&(row, _)| row) {
@@ -427,7 +427,7 @@ impl Program {
         self.buffer_shape(buffer).map_or_else(Vec::new, |(shape, node)| shape.index_of(node))
     }
 
-    /// `instruction` or `instruction{i,j}`, as XProf writes a buffer.
+    /// XProf's notation for a buffer: `instruction` or `instruction{i,j}`.
     #[must_use]
     pub fn buffer_name(&self, buffer: BufferId) -> String {
         let Some(instruction) = self.buffers.instruction_of(buffer) else {
@@ -442,13 +442,13 @@ impl Program {
         format!("{name}{{{}}}", index.join(","))
     }
 
-    /// The buffers assigned to an allocation.
+    /// Buffers assigned to an allocation.
     #[must_use]
     pub fn assigned_to(&self, allocation: &Allocation) -> &[Assigned] {
         self.assigned.get(allocation.assigned_start as usize..allocation.assigned_end as usize).unwrap_or(&[])
     }
 
-    /// Parts the program is divided into over devices, at least 1.
+    /// Number of devices the program is partitioned over, at least 1.
     #[must_use]
     pub fn devices(&self) -> u32 {
         self.replicas.max(1).saturating_mul(self.partitions.max(1))

@@ -1,65 +1,65 @@
-//! What another tool's report says of a program, where the file holds its results and not what they came from.
+//! Results read from another tool's report, for files that lack the data to recompute them.
 
 use super::ids::BufferId;
 use super::profile::MemorySpace;
 use super::units::Bytes;
 
-/// Numbers of one memory space as a report prints them. What the report leaves out is `None`.
+/// Totals of one memory space as printed in a report; `None` if not printed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedSpace {
     /// Memory space.
     pub color: MemorySpace,
-    /// Σ of all allocations that are not thread-local.
+    /// Total of all allocations that are not thread-local.
     pub allocated: Option<Bytes>,
-    /// Σ of those that live throughout.
+    /// Total of always-live allocations.
     pub always_live: Option<Bytes>,
-    /// Σ of the arguments.
+    /// Total of the parameters.
     pub parameters: Option<Bytes>,
-    /// Σ of possible results.
+    /// Total of possible results.
     pub live_out: Option<Bytes>,
-    /// Σ of thread-local and tuple allocations.
+    /// Total of thread-local and tuple allocations.
     pub non_reusable: Option<Bytes>,
-    /// The peak.
+    /// Peak.
     pub peak: Option<ReportedPeak>,
 }
 
-/// A peak that a report prints.
+/// A peak as printed in a report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedPeak {
     /// Bytes.
     pub bytes: Bytes,
-    /// Bytes without padding, in that tool's way of counting.
+    /// Bytes without padding, as counted by that tool.
     pub unpadded: Bytes,
-    /// The heap event that reaches it.
+    /// Heap event at which it is reached.
     pub event: u32,
-    /// Buffers that live throughout, in the tool's order.
+    /// Always-live buffers, in the tool's order.
     pub always_live: Vec<BufferId>,
-    /// Buffers of the heap, in the tool's order.
+    /// Heap buffers, in the tool's order.
     pub heap: Vec<BufferId>,
-    /// (bytes, unpadded bytes) before each event and after the last.
+    /// (live bytes, live unpadded bytes) before each event and after the last.
     pub curve: Vec<(u64, u64)>,
-    /// First and last event of a buffer.
+    /// (buffer, first event, last event)
     pub spans: Vec<(BufferId, u32, u32)>,
-    /// Buffers at the peak that the tool folded into one row, in bytes.
+    /// Total bytes of buffers at the peak that the tool folded into one row.
     pub folded: Bytes,
 }
 
-/// Live ranges as a report prints them, for a program whose instructions the file does not have.
+/// Live ranges from a report, for a program without instructions.
 #[derive(Debug, Clone, Default)]
 pub struct ReportedRanges {
     /// Number of program points.
     pub points: u32,
-    /// Instruction rows in the order they run.
+    /// Instruction rows in schedule order.
     pub sequence: Vec<u32>,
-    /// First and last point by buffer row; `None` for one without a range.
+    /// (first point, last point) by buffer row; `None` for a buffer without a range.
     pub ranges: Vec<Option<(u32, u32)>>,
 }
 
-/// A place that reads a buffer, as a report prints it.
+/// A use of a buffer, from a report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReportedUse {
     /// The buffer.
     pub buffer: BufferId,
-    /// Instruction, operand and index: `fusion.5, operand 2 {0}`.
+    /// Instruction, operand and shape index, such as `fusion.5, operand 2 {0}`.
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! What an allocator did over time, as a trace recorded it, and when programs ran meanwhile.
+//! Allocator events and program executions over time, as recorded in a trace.
 
 use super::ids::StringId;
 use super::strings::Strings;
@@ -6,29 +6,29 @@ use super::strings::Strings;
 /// The history of one allocator.
 #[derive(Debug, Clone, Default)]
 pub struct AllocatorTrace {
-    /// The allocator's name, or the number of its device.
+    /// Allocator name or device number.
     pub name: String,
-    /// What happened, in the order of the file (not of time).
+    /// Events in file order, which may differ from time order.
     pub events: Vec<AllocatorEvent>,
-    /// Texts the events refer to.
+    /// Interned strings of the events.
     pub strings: Strings,
-    /// What the times of the events are.
+    /// Unit of the event times.
     pub clock: Clock,
-    /// What another tool computed from all events, where the file holds only a sample of them.
+    /// Another tool's result from all events, if the file has only a sample of them.
     pub given: Option<GivenPeak>,
 }
 
-/// What the times of events are.
+/// Unit of event times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Clock {
-    /// Picoseconds since the trace began.
+    /// Picoseconds since the start of the trace.
     #[default]
     Picoseconds,
-    /// The file has no times: the number of the event in it.
+    /// Event numbers, because the file has no times.
     Order,
 }
 
-/// Numbers of an allocator at one moment, in bytes.
+/// State of an allocator at one moment, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AllocatorStats {
     /// Reserved for the stack (`bytes_reserved`).
@@ -37,34 +37,34 @@ pub struct AllocatorStats {
     pub heap: i64,
     /// Free (`bytes_available`).
     pub free: i64,
-    /// Free memory outside the largest free chunk, over free memory: 0..=1. Not a number when the pool is full.
+    /// Fraction of free memory outside the largest free chunk, 0..=1; NaN if nothing is free.
     pub fragmentation: f64,
-    /// Highest use since the allocator was made.
+    /// Peak use since the allocator was created.
     pub lifetime_peak: i64,
 }
 
 impl AllocatorStats {
-    /// Stack and heap together.
+    /// Bytes in use on the stack and the heap.
     #[must_use]
     pub const fn in_use(&self) -> i64 {
         self.stack.saturating_add(self.heap)
     }
 
-    /// Everything the allocator may hand out.
+    /// Total bytes managed by the allocator.
     #[must_use]
     pub const fn capacity(&self) -> i64 {
         self.in_use().saturating_add(self.free)
     }
 }
 
-/// What an event did.
+/// Kind of allocator event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AllocatorActivity {
-    /// Memory was taken.
+    /// Memory was allocated.
     Allocation,
-    /// Memory was given back.
+    /// Memory was freed.
     Deallocation,
-    /// Anything else a file may name.
+    /// Any other kind.
     #[default]
     Other,
 }
@@ -72,57 +72,57 @@ pub enum AllocatorActivity {
 /// One allocation or deallocation.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct AllocatorEvent {
-    /// When, by [`AllocatorTrace::clock`]: in picoseconds from the begin of the trace.
+    /// Time in the unit of [`AllocatorTrace::clock`].
     pub time_ps: i64,
-    /// What.
+    /// Kind of event.
     pub activity: AllocatorActivity,
-    /// The allocator after it.
+    /// State after the event.
     pub stats: AllocatorStats,
-    /// Bytes that were asked for.
+    /// Requested bytes.
     pub requested: i64,
-    /// Bytes of the chunk.
+    /// Bytes allocated for the request.
     pub allocated: i64,
-    /// Where.
+    /// Address.
     pub address: u64,
-    /// Framework's name of the operation.
+    /// Framework op name.
     pub op: StringId,
-    /// `output`, `temp`, `persist/dynamic`, …
+    /// Region type: `output`, `temp`, `persist/dynamic`, …
     pub region: StringId,
     /// Element type.
     pub data_type: StringId,
-    /// Shape: `[512,1024]`.
+    /// Shape, such as `[512,1024]`.
     pub shape: StringId,
-    /// Step of the training it belongs to, -1 where it is not known.
+    /// Training step; -1 if unknown.
     pub step: i64,
 }
 
-/// What stood at the peak, as a tool that saw every event says.
+/// Live allocations at the peak, from a tool that saw every event.
 #[derive(Debug, Clone, Default)]
 pub struct GivenPeak {
-    /// The allocator at the peak.
+    /// State at the peak.
     pub stats: AllocatorStats,
-    /// When, in picoseconds.
+    /// Time in picoseconds.
     pub time_ps: i64,
-    /// Highest use in the allocator's life.
+    /// Peak use over the allocator's lifetime, in bytes.
     pub lifetime_peak: i64,
-    /// Everything it may hand out.
+    /// Total bytes managed by the allocator.
     pub capacity: i64,
-    /// What was alive.
+    /// Live allocations.
     pub rows: Vec<GivenRow>,
 }
 
-/// Equal allocations at the peak.
+/// Identical allocations live at the peak.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GivenRow {
-    /// Framework's name of the operation.
+    /// Framework op name.
     pub op: String,
     /// Bytes of each.
     pub bytes: i64,
-    /// Bytes that were asked for, of each.
+    /// Requested bytes of each.
     pub requested: i64,
-    /// How many there are.
+    /// Number of allocations.
     pub count: i64,
-    /// Region.
+    /// Region type.
     pub region: String,
     /// Element type.
     pub data_type: String,
@@ -130,15 +130,15 @@ pub struct GivenRow {
     pub shape: String,
 }
 
-/// One run of a program on a device.
+/// One execution of a program on a device.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Execution {
-    /// Name of the module, as the trace writes it.
+    /// Module name as written in the trace.
     pub name: String,
-    /// Begin, in picoseconds.
+    /// Start time in picoseconds.
     pub start_ps: i64,
-    /// End, in picoseconds.
+    /// End time in picoseconds.
     pub end_ps: i64,
-    /// The device: `TPU:0`.
+    /// Device, such as `TPU:0`.
     pub device: String,
 }

@@ -1,50 +1,50 @@
-//! Shapes: element type, dimensions, layout and tiles of an array, or a tuple of shapes; how many bytes they take.
+//! Shapes: arrays with element type, dimensions, layout and tiles, or tuples of shapes; and their sizes in bytes.
 
 use super::element_type::ElementType;
 use super::units::Bytes;
 
-/// Dimension of a tile that is merged with the next more minor one; printed `*`.
+/// Marks a tile dimension that is combined with the next more minor one; printed as `*`.
 pub const COMBINE: i64 = i64::MIN;
 
-/// How the elements of an array lie in memory (`LayoutProto`).
+/// Memory layout of an array (`LayoutProto`).
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Layout {
-    /// Dimension numbers, the fastest varying first.
+    /// Dimension numbers, most minor first.
     pub minor_to_major: Vec<u32>,
-    /// Tiles, the first one pads; each with its dimensions from major to minor.
+    /// Tiles, each with dimensions from major to minor. Only the first tile pads.
     pub tiles: Vec<Vec<i64>>,
-    /// Bits of one element; 0 for the natural size of the type.
+    /// Bits per element; 0 means the natural size of the type.
     pub element_size_in_bits: u32,
     /// Number ("colour") of the memory space.
     pub memory_space: i64,
-    /// The element count is rounded up to this multiple; 0 means 1.
+    /// The element count is rounded up to a multiple of this; 0 means 1.
     pub tail_padding_alignment: i64,
-    /// Bytes in front of the data that hold dynamic sizes.
+    /// Bytes before the data that hold the dynamic sizes.
     pub dynamic_prefix_bytes: i64,
-    /// (dimension, indices at which it is split).
+    /// (dimension, indices at which it is split)
     pub splits: Vec<(i64, Vec<i64>)>,
 }
 
-/// One shape of a tree of shapes.
+/// A node in a tree of shapes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct ShapeNode {
     /// Element type; [`ElementType::TUPLE`] for a tuple.
     pub element_type: ElementType,
-    /// Dimensions; where dynamic, the bound.
+    /// Dimension sizes; upper bounds of dynamic dimensions.
     pub dimensions: Vec<i64>,
-    /// Which dimensions are dynamic; empty when none is.
+    /// Which dimensions are dynamic; empty if none is.
     pub dynamic: Vec<bool>,
-    /// Layout, where there is one.
+    /// Layout, if given.
     pub layout: Option<Box<Layout>>,
-    /// Pre-order numbers of the elements of a tuple.
+    /// Pre-order numbers of a tuple's elements.
     pub children: Vec<u32>,
     /// Pre-order number of the enclosing tuple; 0 for the root itself.
     pub parent: u32,
-    /// Nodes in the sub-tree, this one included.
+    /// Number of nodes in the subtree, including this one.
     pub subtree_len: u32,
 }
 
-/// A shape: its sub-shapes in pre-order, the shape itself first.
+/// A shape and its subshapes in pre-order.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Shape {
     /// Nodes in pre-order; never empty.
@@ -57,21 +57,21 @@ impl Default for Shape {
     }
 }
 
-/// One dimension of an array as its tile pads it.
+/// The padding of one dimension of an array.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DimensionPadding {
-    /// Number of the dimension in the shape.
+    /// Dimension number.
     pub dimension: u32,
-    /// Its size.
+    /// Size in elements.
     pub size: u64,
-    /// Its size in memory.
+    /// Padded size in elements.
     pub padded: u64,
-    /// Extent of the tile along it; 1 where it is not tiled.
+    /// Size of the tile along it; 1 if not tiled.
     pub tile: u64,
 }
 
 impl DimensionPadding {
-    /// Padded over unpadded size, 1.0 where nothing is wasted.
+    /// Padded over unpadded size; 1.0 without padding.
     #[must_use]
     pub fn factor(&self) -> f64 {
         if self.size == 0 { 1.0 } else { self.padded as f64 / self.size as f64 }
@@ -87,7 +87,7 @@ fn extent(dimension: i64) -> u64 {
 }
 
 impl ShapeNode {
-    /// An array without layout.
+    /// An array without a layout.
     #[must_use]
     pub fn array(element_type: ElementType, dimensions: Vec<i64>) -> Self {
         Self { element_type, dimensions, subtree_len: 1, ..Self::default() }
@@ -105,7 +105,7 @@ impl ShapeNode {
         self.dimensions.iter().fold(1u64, |n, &d| n.saturating_mul(extent(d)))
     }
 
-    /// Bits of one element: the layout's, or those of the type.
+    /// Bits per element, from the layout or else the type.
     #[must_use]
     pub fn element_bits(&self) -> u32 {
         match &self.layout {
@@ -114,8 +114,7 @@ impl ShapeNode {
         }
     }
 
-    /// Bytes without any padding, as XProf counts them: a tuple is its table of 8-byte pointers, a token nothing.
-    /// Formula: formats' 2.1.1.
+    /// Bytes without padding, as counted by XProf: a tuple is a table of 8-byte pointers, a token is empty.
     #[must_use]
     pub fn unpadded_size(&self) -> Bytes {
         if self.is_tuple() {
@@ -128,15 +127,15 @@ impl ShapeNode {
         }
     }
 
-    /// The most major to most minor dimensions of the first tile; empty when the array is not tiled.
+    /// Dimensions of the first tile, from major to minor; empty if the array is not tiled.
     #[must_use]
     pub fn first_tile(&self) -> &[i64] {
         self.layout.as_ref().and_then(|layout| layout.tiles.first()).map_or(&[], Vec::as_slice)
     }
 
-    /// Bytes in memory: every dimension the first tile covers is rounded up to it. `None` for what is no array.
+    /// Bytes with padding: every dimension covered by the first tile is rounded up to it. `None` if not an array.
     ///
-    /// Formula: XLA's `ShapeUtil::ArraySize`, checked against some 80,000 buffers of real dumps.
+    /// Follows XLA's `ShapeUtil::ArraySize`; verified against some 80,000 buffers in real dumps.
     #[must_use]
     pub fn padded_size(&self) -> Option<Bytes> {
         if !self.element_type.is_array() {
@@ -158,7 +157,7 @@ impl ShapeNode {
         Some(bits_to_bytes(round_up(count, extent(alignment)), self.element_bits()))
     }
 
-    /// The dimension that is the `k`-th fastest varying.
+    /// The number of the `k`-th most minor dimension; `None` if there are not that many.
     #[must_use]
     pub fn minor(&self, k: usize) -> Option<usize> {
         let rank = self.dimensions.len();
@@ -173,7 +172,7 @@ impl ShapeNode {
         }
     }
 
-    /// A dimension, or its largest piece where the layout splits it.
+    /// Size of a dimension, or of its largest piece if the layout splits it.
     fn split_extent(&self, dimension: usize) -> u64 {
         let size = self.dimensions.get(dimension).copied().map_or(1, extent);
         let Some(layout) = &self.layout else { return size };
@@ -192,7 +191,7 @@ impl ShapeNode {
         largest
     }
 
-    /// Every dimension with its size in memory, the fastest varying first. Empty for what is no array.
+    /// The padding of every dimension, most minor first. Empty if not an array.
     #[must_use]
     pub fn padding_by_dimension(&self) -> Vec<DimensionPadding> {
         if !self.element_type.is_array() {
@@ -215,7 +214,7 @@ impl ShapeNode {
     }
 }
 
-/// Extent of a tile along the `k`-th most minor dimension; 1 where the tile does not reach, or merges dimensions.
+/// Size of a tile along the `k`-th most minor dimension; 1 if the tile does not cover it or combines dimensions.
 fn tile_extent(tile: &[i64], k: usize) -> u64 {
     tile.len()
         .checked_sub(k + 1)
@@ -229,14 +228,14 @@ fn bits_to_bytes(count: u64, bits: u32) -> Bytes {
 }
 
 impl Shape {
-    /// A shape of one array.
+    /// A shape that is a single array.
     #[must_use]
     pub fn from_array(mut node: ShapeNode) -> Self {
         node.subtree_len = 1;
         Self { nodes: vec![node] }
     }
 
-    /// A tuple of shapes.
+    /// A tuple of `elements`.
     #[must_use]
     pub fn tuple(elements: &[Self]) -> Self {
         let mut nodes = vec![ShapeNode { element_type: ElementType::TUPLE, ..ShapeNode::default() }];
@@ -257,13 +256,13 @@ impl Shape {
         Self { nodes }
     }
 
-    /// The shape itself.
+    /// The root node.
     #[must_use]
     pub fn root(&self) -> &ShapeNode {
         &self.nodes[0]
     }
 
-    /// The pre-order number of the sub-shape at `index`; `None` where the index leads nowhere.
+    /// The pre-order number of the subshape at `index`; `None` if the index is invalid.
     #[must_use]
     pub fn find(&self, index: &[i64]) -> Option<u32> {
         let mut node = 0u32;
@@ -273,7 +272,7 @@ impl Shape {
         Some(node)
     }
 
-    /// The index path of a node: the inverse of [`Self::find`].
+    /// The shape index of a node; the inverse of [`Self::find`].
     #[must_use]
     pub fn index_of(&self, mut node: u32) -> Vec<i64> {
         let mut path = Vec::new();
@@ -287,7 +286,7 @@ impl Shape {
         path
     }
 
-    /// The sub-shape at a node, as a shape of its own.
+    /// A copy of the subshape at a node.
     #[must_use]
     pub fn subshape(&self, node: u32) -> Self {
         let start = node as usize;
@@ -307,7 +306,7 @@ impl Shape {
         Self { nodes }
     }
 
-    /// Whether two shapes have the same structure, types and dimensions; layouts are ignored.
+    /// Whether two subshapes have the same structure, types and dimensions, ignoring layouts.
     #[must_use]
     pub fn compatible(&self, a: u32, other: &Self, b: u32) -> bool {
         let (Some(x), Some(y)) = (self.nodes.get(a as usize), other.nodes.get(b as usize)) else { return false };
@@ -322,8 +321,8 @@ impl Shape {
         })
     }
 
-    /// The sub-shape XProf takes for a buffer: the top-level element named by the *last* number of the index, even
-    /// when the index is nested. Needed to reproduce its unpadded sizes.
+    /// The subshape XProf uses for a buffer: the top-level element given by the *last* number of the index, even if the
+    /// index is nested. Needed to reproduce XProf's unpadded sizes.
     #[must_use]
     pub fn xprof_node(&self, index: &[i64]) -> u32 {
         let Some(&last) = index.last() else { return 0 };
@@ -348,7 +347,7 @@ mod tests {
 
     #[test]
     fn the_first_tile_pads() {
-        // Sizes from public threads: 1 GiB of data takes 32, then 128, then 4 times its size.
+        // Sizes from public bug reports: 1 GiB of data is padded to 32, 128 and 4 times its size.
         let points = tiled(ElementType::S32, &[8_388_608, 8, 4], &[2, 1, 0], &[&[8, 128]]);
         assert_eq!(points.unpadded_size(), Bytes(1 << 30));
         assert_eq!(points.padded_size(), Some(Bytes(32 << 30)));
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn tuples_are_walked_by_index() {
+    fn find_follows_tuple_indices() {
         let leaf = |n| Shape::from_array(ShapeNode::array(ElementType::F32, vec![n]));
         let inner = Shape::tuple(&[leaf(1), leaf(2)]);
         let outer = Shape::tuple(&[leaf(7), inner.clone(), leaf(9)]);
@@ -400,7 +399,7 @@ mod tests {
         assert_eq!(outer.find(&[3]), None);
         assert_eq!(outer.subshape(2), inner);
         assert!(outer.compatible(2, &inner, 0));
-        // XProf reads a nested index by its last number alone.
+        // XProf uses only the last number of a nested index.
         assert_eq!(outer.xprof_node(&[1, 0]), 1);
     }
 }

@@ -1,23 +1,23 @@
-//! Reads shapes as XLA prints them, with or without layout: the inverse of `shape_text`.
+//! Parses shapes as XLA prints them, with or without layout; the inverse of `shape_text`.
 
 use super::element_type::ElementType;
 use super::shape::{COMBINE, Layout, Shape, ShapeNode};
 
-/// Tuples nested deeper than this are not read.
+/// Maximum nesting depth of tuples.
 const MAX_DEPTH: u32 = 32;
 
-/// Numbers in one list beyond this come from damaged text.
+/// Maximum length of a list of numbers; longer ones are taken for damaged text.
 const MAX_NUMBERS: usize = 4096;
 
 impl Shape {
-    /// The shape that a text spells in full; `None` where it is no shape or something follows.
+    /// Parses a shape; `None` if `text` is not exactly one shape.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (shape, rest) = Self::parse_prefix(text.trim())?;
         rest.is_empty().then_some(shape)
     }
 
-    /// The shape at the beginning of a text, and what follows it.
+    /// Parses a shape at the start of `text` and returns it with the rest; `None` if there is none.
     #[must_use]
     pub fn parse_prefix(text: &str) -> Option<(Self, &str)> {
         let mut parser = Parser { rest: text };
@@ -41,7 +41,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Spaces and `/*index=5*/`.
+    /// Skips spaces and comments such as `/*index=5*/`.
     fn skip_blank(&mut self) {
         loop {
             self.rest = self.rest.trim_start();
@@ -64,7 +64,7 @@ impl<'a> Parser<'a> {
         digits.parse().ok()
     }
 
-    /// Numbers between commas up to `end`; `*` and `?` stand for special ones.
+    /// Comma-separated numbers up to `end`; `*` and `?` are read as `i64::MIN`.
     fn numbers(&mut self, end: &str) -> Option<Vec<i64>> {
         let mut numbers = Vec::new();
         if self.eat(end) {
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         Some(Shape::from_array(node))
     }
 
-    /// From behind the brace up to the closing one.
+    /// The layout after the opening brace, including the closing one.
     fn layout(&mut self) -> Option<Layout> {
         let mut layout = Layout::default();
         if self.eat("}") {
@@ -175,7 +175,7 @@ impl<'a> Parser<'a> {
         } else if self.eat("M(") {
             layout.dynamic_prefix_bytes = *self.numbers(")")?.first()?;
         } else {
-            // D(..), #(..), *(..), P(..): nothing here depends on them.
+            // D(..), #(..), *(..) and P(..) do not affect sizes.
             let open = self.rest.find('(')?;
             let mut depth = 0u32;
             for (at, c) in self.rest.char_indices().skip(open) {
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_printed_is_read_back() {
+    fn printed_shapes_round_trip() {
         for text in [
             "f32[]",
             "f32[]{:T(128)}",
@@ -213,7 +213,7 @@ mod tests {
             "()",
             "((f32[4,2]{1,0}), u32[]{:S(2)}, pred[7]{0}, s8[1]{0}, f32[], /*index=5*/f32[2]{0})",
         ] {
-            let shape = Shape::parse(text).unwrap_or_else(|| panic!("{text} is not read"));
+            let shape = Shape::parse(text).unwrap_or_else(|| panic!("{text} is not parsed"));
             assert_eq!(shape.to_string(), text);
         }
         let (shape, rest) = Shape::parse_prefix("f32[2,3]{1,0} fusion(%a)").expect("a shape");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shape_is_refused() {
+    fn invalid_shapes_are_rejected() {
         for text in ["", "f32", "f32[", "f32[1", "q7[1]", "f32[1]{0:T(8}", "(f32[1]", "f32[1]x", "tuple[1]"] {
             assert!(Shape::parse(text).is_none(), "{text}");
         }

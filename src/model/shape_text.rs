@@ -1,11 +1,11 @@
-//! Shapes as XLA prints them, with layout: `bf16[1025,1024]{1,0:T(8,128)(2,1)S(1)}`.
+//! Prints shapes as XLA does, with layout: `bf16[1025,1024]{1,0:T(8,128)(2,1)S(1)}`.
 
 use std::fmt::{self, Write as _};
 
 use super::shape::{COMBINE, Layout, Shape, ShapeNode};
 
 impl Shape {
-    /// XLA's `HumanStringWithLayout` of the sub-shape at a node.
+    /// The subshape at a node, like XLA's `HumanStringWithLayout`.
     #[must_use]
     pub fn text_of(&self, node: u32) -> String {
         let mut out = String::new();
@@ -13,7 +13,7 @@ impl Shape {
         out
     }
 
-    /// The same without layouts: `bf16[1025,1024]`.
+    /// The subshape at a node without layouts: `bf16[1025,1024]`.
     #[must_use]
     pub fn short_text_of(&self, node: u32) -> String {
         let mut out = String::new();
@@ -73,7 +73,7 @@ impl ShapeNode {
 }
 
 impl Layout {
-    /// `{minor to major:tiles and the rest}` of an array of the given rank; nothing for a plain scalar.
+    /// Writes `{minor_to_major:properties}` for an array of the given rank; nothing for a scalar without properties.
     fn write(&self, out: &mut String, rank: usize) {
         let mut tail = String::new();
         if !self.tiles.is_empty() {
@@ -126,7 +126,7 @@ impl Layout {
         out.push('}');
     }
 
-    /// The layout alone, as printed behind a shape: `{1,0:T(8,128)}`.
+    /// The layout as printed after the shape of an array of the given rank: `{1,0:T(8,128)}`.
     #[must_use]
     pub fn text(&self, rank: usize) -> String {
         let mut out = String::new();

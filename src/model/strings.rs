@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::ids::StringId;
 
-/// Strings, each kept once. Id 0 is the empty string.
+/// A string interner. Id 0 is the empty string.
 #[derive(Debug, Clone)]
 pub struct Strings {
     texts: Vec<Arc<str>>,
@@ -21,7 +21,7 @@ impl Default for Strings {
 }
 
 impl Strings {
-    /// The id of a text; the same text gives the same id.
+    /// The id of a string, added if new.
     pub fn intern(&mut self, text: &str) -> StringId {
         if let Some(&id) = self.ids.get(text) {
             return id;
@@ -33,13 +33,13 @@ impl Strings {
         id
     }
 
-    /// The text of an id; empty for an id that is not there.
+    /// The string with an id; empty if there is none.
     #[must_use]
     pub fn get(&self, id: StringId) -> &str {
         self.texts.get(id.index()).map_or("", |text| text)
     }
 
-    /// Other texts under the same ids.
+    /// A copy with every string replaced, keeping the ids.
     #[must_use]
     pub fn map(&self, other: impl Fn(&str) -> String) -> Self {
         let texts: Vec<Arc<str>> =
@@ -48,13 +48,13 @@ impl Strings {
         Self { texts, ids }
     }
 
-    /// How many different strings there are.
+    /// Number of distinct strings, including the empty one.
     #[must_use]
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether only the empty string is there.
+    /// Whether it has only the empty string.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.texts.len() <= 1

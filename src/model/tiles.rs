@@ -1,153 +1,153 @@
-//! Memory of an IPU by tile: bytes by tile, category and region, and liveness by program step.
+//! IPU memory by tile, category and region, and liveness by program step.
 //!
 //! Every per-tile column has one value for each tile of the target, indexed by software tile: IPU × tiles per IPU +
-//! tile. Evidence and grades of certainty of the formats: `formats/poplar.md` of the specification.
+//! tile.
 
 use super::ids::StringId;
 use super::strings::Strings;
 
-/// Rows kept for each tile of a [`TileRows`] whose cells are too many to keep.
+/// Number of largest rows kept for each tile in [`TileRows`].
 pub const LARGEST_ROWS: usize = 8;
 
-/// The memory of a Poplar program, tile by tile. A format fills in what it knows.
+/// The memory of a Poplar program by tile. Columns that a format does not have are empty.
 #[derive(Debug, Clone, Default)]
 pub struct TileMemory {
-    /// The machine it was compiled for.
+    /// Target machine.
     pub target: TileTarget,
-    /// Bytes used, without gaps.
+    /// Bytes used by tile, excluding gaps.
     pub total: Option<Vec<u64>>,
-    /// Bytes up to the last one used: what must fit into the tile.
+    /// Bytes up to the last one used, by tile: what must fit in the tile.
     pub including_gaps: Option<Vec<u64>>,
-    /// Bytes by memory region (`interleaved`, `nonInterleaved`, `overflowed`), without gaps.
+    /// Bytes by memory region (`interleaved`, `nonInterleaved`, `overflowed`), excluding gaps.
     pub regions: Vec<TileColumn>,
-    /// The same with gaps.
+    /// Bytes by memory region, including gaps.
     pub regions_including_gaps: Vec<TileColumn>,
-    /// Bytes by storage category, in the file's order.
+    /// Bytes by storage category, in file order.
     pub categories: Vec<TileCategory>,
-    /// Bytes that are live throughout.
+    /// Always-live bytes by tile.
     pub always_live: Option<Vec<u64>>,
-    /// The most that is live only at times. Tiles peak at different steps, so the sum is above the peak.
+    /// Peak not-always-live bytes by tile. Tiles peak at different steps, so the sum exceeds the overall peak.
     pub not_always_live_max: Option<Vec<u64>>,
     /// Liveness by program step.
     pub liveness: Liveness,
-    /// Programs by id.
+    /// Programs, indexed by id.
     pub programs: Vec<TileProgram>,
-    /// Code and state by vertex type.
+    /// Vertex code and state by vertex type.
     pub vertex_types: TileRows,
-    /// State in bytes of one vertex of each type, where known.
+    /// Bytes of state per vertex, by vertex type, if known.
     pub vertex_sizes: Vec<u64>,
-    /// Code by exchange.
+    /// Exchange code by exchange.
     pub exchanges: TileRows,
-    /// What compute sets need, where the file says.
+    /// Memory of compute sets, if in the file.
     pub compute_sets: TileRows,
-    /// Variables after lowering.
+    /// Lowered variables.
     pub variables: TileVariables,
-    /// Software tile to physical tile id, where the profile carries it.
+    /// Physical tile id by software tile, if in the file.
     pub physical: Option<Vec<u32>>,
-    /// What the program was measured to do, joined by program.
+    /// Execution profile, matched by program.
     pub execution: Option<ExecutionProfile>,
-    /// Whether per-category bytes tell apart what shares addresses; `profile.pop` cannot.
+    /// Whether bytes by category distinguish overlapping from non-overlapping data; `profile.pop` does not.
     pub overlap_known: bool,
 }
 
-/// The machine.
+/// The target machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TileTarget {
     /// `IPU`, `IPU_MODEL`, `CPU`.
     pub kind: Option<String>,
-    /// IPUs; at least 1.
+    /// Number of IPUs, at least 1.
     pub ipus: u32,
-    /// Tiles of one IPU.
+    /// Tiles per IPU.
     pub tiles_per_ipu: u32,
-    /// Memory of a tile.
+    /// Memory of a tile in bytes.
     pub bytes_per_tile: Option<u64>,
-    /// How `bytes_per_tile` is known.
+    /// Evidence for `bytes_per_tile`, in words.
     pub evidence: Option<String>,
-    /// Cycles per second.
+    /// Clock frequency in Hz.
     pub clock_hz: Option<f64>,
-    /// Offset in a tile at which interleaved memory begins.
+    /// Offset of interleaved memory in a tile, in bytes.
     pub interleaved_start: Option<u64>,
 }
 
-/// One value for each tile, with a name.
+/// A named column with one value per tile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TileColumn {
-    /// As the file calls it.
+    /// Name in the file.
     pub name: String,
     /// Bytes by tile.
     pub bytes: Vec<u64>,
 }
 
-/// A storage category: what has its addresses alone, and what shares them.
+/// Bytes of a storage category by tile, split into non-overlapping and overlapping.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TileCategory {
-    /// As the file calls it: `variable`, `internalExchangeCode`.
+    /// Name in the file, such as `variable` or `internalExchangeCode`.
     pub name: String,
-    /// Bytes by tile that overlap nothing (all bytes, where the file does not tell).
+    /// Non-overlapping bytes by tile; all bytes if the file does not distinguish them.
     pub bytes: Vec<u64>,
-    /// Bytes by tile that share addresses with others at other times. Never to be added to `bytes`.
+    /// Overlapping bytes by tile: addresses reused at other times. Must not be added to `bytes`.
     pub overlapped: Vec<u64>,
-    /// The part of `bytes` that lies in interleaved memory.
+    /// The part of `bytes` in interleaved memory.
     pub interleaved: Vec<u64>,
-    /// The part of `bytes` that found no place.
+    /// The part of `bytes` that does not fit in the tile.
     pub overflowed: Vec<u64>,
 }
 
-/// Bytes at the steps of a program.
+/// Live bytes by program step.
 #[derive(Debug, Clone, Default)]
 pub struct Liveness {
-    /// The forest of program visits, parents before children.
+    /// Forest of program visits in pre-order.
     pub nodes: Vec<LiveNode>,
-    /// Nodes that are steps (they have no children, or bytes of their own), in order of execution.
+    /// Nodes that are steps (leaves, and nodes with bytes of their own), in execution order.
     pub steps: Vec<u32>,
-    /// Whether names of steps are matched with the programs by their order, which is a guess.
+    /// Whether step names were guessed by matching programs in order.
     pub names_are_guessed: bool,
-    /// Names of steps and variables.
+    /// Interned names of steps and variables.
     pub strings: Strings,
-    /// Variables that are live throughout: name and bytes.
+    /// Always-live variables: (name, bytes).
     pub always_live_variables: Vec<(StringId, u64)>,
-    /// Variables at a node of the forest: node, name, bytes; sorted by node.
+    /// Variables live at a node: (node, name, bytes), sorted by node.
     pub variables: Vec<(u32, StringId, u64)>,
 }
 
 /// A visit of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveNode {
-    /// Bytes over all tiles that are live only at times.
+    /// Not-always-live bytes summed over all tiles.
     pub bytes: u64,
     /// Depth in the forest.
     pub depth: u32,
-    /// Number of nodes below, which follow this one.
+    /// Number of descendants, which directly follow this node.
     pub below: u32,
-    /// Name of the program; 0 where unknown.
+    /// Name of the program; 0 if unknown.
     pub name: StringId,
-    /// Id of the program, or [`NO_ROW`](super::NO_ROW).
+    /// Id of the program; [`NO_ROW`](super::NO_ROW) if unknown.
     pub program: u32,
 }
 
 /// A program: a control-flow node or a lowered step.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TileProgram {
-    /// `OnTileExecute`, `DoExchange`, `Sequence`; empty where the file says none.
+    /// Kind: `OnTileExecute`, `DoExchange`, `Sequence`, …; empty if not in the file.
     pub kind: String,
     /// Its name; may be empty.
     pub name: String,
-    /// Ids of the programs below.
+    /// Ids of child programs.
     pub children: Vec<u32>,
-    /// Exchange, compute set, count or callee: key as in the file, and value.
+    /// (key in the file, value) of the exchange, compute set, count or callee.
     pub payload: Option<(String, u64)>,
-    /// How often it ran, where an execution profile says.
+    /// Number of executions, from an execution profile.
     pub runs: Option<u64>,
 }
 
-/// Rows (vertex types, exchanges, compute sets) by tiles, folded into what is shown.
+/// Bytes of rows (vertex types, exchanges or compute sets) by tile, reduced to totals and the largest.
 #[derive(Debug, Clone, Default)]
 pub struct TileRows {
-    /// One for each row.
+    /// Rows.
     pub rows: Vec<TileRow>,
-    /// Bytes of all rows by tile.
+    /// Total bytes of all rows by tile.
     pub by_tile: Vec<u64>,
-    /// For each tile, up to [`LARGEST_ROWS`] rows with the most bytes, largest first.
+    /// By tile, up to [`LARGEST_ROWS`] rows with the most bytes, largest first.
     pub largest: Vec<Vec<(u32, u64)>>,
 }
 
@@ -156,20 +156,20 @@ pub struct TileRows {
 pub struct TileRow {
     /// Its name; may be empty.
     pub name: String,
-    /// Bytes on all tiles.
+    /// Bytes summed over all tiles.
     pub bytes: u64,
-    /// The tile with the most, and its bytes.
+    /// (tile with the most bytes, its bytes)
     pub max: (u32, u64),
-    /// Bytes by kind: `codeBytes`, `bytesSent`; index into the names that the file gave.
+    /// (key in the file such as `codeBytes`, bytes)
     pub parts: Vec<(&'static str, u64)>,
-    /// Number of tiles that have any.
+    /// Number of tiles with any bytes.
     pub tiles: u32,
 }
 
-/// Lowered variables, as columns.
+/// Columns of lowered variables.
 #[derive(Debug, Clone, Default)]
 pub struct TileVariables {
-    /// Id in the file.
+    /// Ids in the file.
     pub id: Vec<u32>,
     /// Tile.
     pub tile: Vec<u32>,
@@ -179,57 +179,57 @@ pub struct TileVariables {
     pub category: Vec<StringId>,
     /// Bytes.
     pub bytes: Vec<u64>,
-    /// Offset in the tile; `u64::MAX` where unknown.
+    /// Offset in the tile in bytes; `u64::MAX` if unknown.
     pub offset: Vec<u64>,
-    /// [`TileVariables::ALLOCATED`] and the others.
+    /// Flags: [`TileVariables::ALLOCATED`] and the other constants.
     pub flags: Vec<u8>,
-    /// Names and categories.
+    /// Interned names and categories.
     pub strings: Strings,
-    /// Starts of the memory elements of a tile.
+    /// Start offsets of a tile's memory elements in bytes.
     pub memory_elements: Vec<u64>,
-    /// Variables of the file that are not kept.
+    /// Number of variables in the file that were not kept.
     pub left_out: u64,
 }
 
 impl TileVariables {
-    /// It found a place.
+    /// Has an address.
     pub const ALLOCATED: u8 = 1;
-    /// It lives throughout.
+    /// Always live.
     pub const ALWAYS_LIVE: u8 = 2;
-    /// It is constant.
+    /// Constant.
     pub const CONSTANT: u8 = 4;
-    /// It must lie in interleaved memory.
+    /// Requires interleaved memory.
     pub const INTERLEAVED: u8 = 8;
-    /// It is code.
+    /// Executable code.
     pub const EXECUTABLE: u8 = 16;
 
-    /// How many there are.
+    /// Number of variables.
     #[must_use]
     pub fn len(&self) -> usize {
         self.id.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no variables.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.id.is_empty()
     }
 }
 
-/// What an execution profile says.
+/// An execution profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExecutionProfile {
     /// `NONE`, `COMPUTE_SETS`, …
     pub mode: Option<String>,
-    /// Programs run, in all executions.
+    /// Number of program runs in all executions.
     pub runs: u64,
-    /// Executions.
+    /// Number of executions.
     pub executions: u32,
-    /// Cycles of the simulation.
+    /// Simulated cycles.
     pub cycles: Option<u64>,
-    /// Cycles by kind: `compute`, `doExchange`, …
+    /// Cycles by kind such as `compute` and `doExchange`.
     pub tile_cycles: Vec<(String, u64)>,
-    /// Steps of the simulation.
+    /// Number of simulated steps.
     pub steps: u64,
 }
 
@@ -240,7 +240,7 @@ impl TileMemory {
         self.target.ipus as usize * self.target.tiles_per_ipu as usize
     }
 
-    /// What must fit into a tile: including gaps where known.
+    /// Bytes by tile that must fit in the tile, including gaps if known; `None` if there are no bytes by tile.
     #[must_use]
     pub fn must_fit(&self) -> Option<&[u64]> {
         self.including_gaps.as_deref().or(self.total.as_deref())
@@ -252,7 +252,7 @@ impl TileMemory {
         tile / (self.target.tiles_per_ipu as usize).max(1)
     }
 
-    /// Name of a step of the liveness curve: the program's, or its kind.
+    /// Name of a step in the liveness curve: the program's name or else its kind.
     #[must_use]
     pub fn step_name(&self, step: usize) -> &str {
         let Some(node) = self.liveness.steps.get(step).and_then(|&node| self.liveness.nodes.get(node as usize)) else {

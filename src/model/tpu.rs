@@ -1,35 +1,35 @@
-//! What a program may use on each TPU generation, per JAX device.
+//! Memory capacities of TPU generations, per JAX device.
 //!
-//! "Available" HBM is what the compiler prints for a forced out-of-memory (libtpu 0.0.51, ahead of time); VMEM and
-//! CMEM are JAX 0.10.2's `pallas/mosaic/tpu_info.py`.
+//! Available HBM is the capacity the compiler prints in a forced out-of-memory error (libtpu 0.0.51, ahead-of-time
+//! compilation); VMEM and CMEM are from `pallas/mosaic/tpu_info.py` in JAX 0.10.2.
 
 use super::profile::MemorySpace;
 use super::units::Bytes;
 
-/// One TPU generation, in one of its configurations.
+/// One configuration of a TPU generation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TpuGeneration {
-    /// Short name: `v5e`.
+    /// Short name, such as `v5e`.
     pub name: &'static str,
-    /// JAX's `device_kind`, in every spelling seen.
+    /// Known spellings of JAX's `device_kind`.
     pub device_kinds: &'static [&'static str],
-    /// `TPU_VERSION_…` of a `target_arguments.txt`.
+    /// `TPU_VERSION_…` in a `target_arguments.txt`, without the prefix.
     pub version: &'static str,
-    /// `variant` of a `target_arguments.txt`; empty for none.
+    /// `variant` in a `target_arguments.txt`; empty if none.
     pub variant: &'static str,
-    /// Available HBM in hundredths of a GiB, as the compiler prints it; 0 where nobody measured it.
+    /// Available HBM in hundredths of a GiB, as printed by the compiler; 0 if not measured.
     pub available_hbm_gib_100: u64,
-    /// HBM the maker names, in GiB.
+    /// Nominal HBM in GiB.
     pub nominal_hbm_gib: u64,
-    /// VMEM of a core in MiB.
+    /// VMEM per core in MiB.
     pub vmem_mib: u64,
-    /// CMEM in MiB; 0 for none.
+    /// CMEM in MiB; 0 if none.
     pub cmem_mib: u64,
-    /// JAX devices on a chip.
+    /// JAX devices per chip.
     pub devices_per_chip: u32,
 }
 
-/// Every generation, oldest first. v4 stands twice: split (two devices on a chip) and megacore (one).
+/// Every generation, oldest first. v4 is listed twice: with two devices per chip and as one megacore device.
 pub const TPU_GENERATIONS: &[TpuGeneration] = &[
     row("v2", &["TPU v2"], "JELLYFISH", "", 748, 8, (16, 0), 2),
     row("v3", &["TPU v3"], "DRAGONFISH", "", 1548, 16, (16, 0), 2),
@@ -68,19 +68,19 @@ const fn row(
 }
 
 impl TpuGeneration {
-    /// HBM a program may use; `None` where nobody measured it.
+    /// HBM available to a program; `None` if not measured.
     #[must_use]
     pub fn available_hbm(&self) -> Option<Bytes> {
         (self.available_hbm_gib_100 > 0).then(|| Bytes((self.available_hbm_gib_100 * (1 << 30) + 50) / 100))
     }
 
-    /// HBM the maker names.
+    /// Nominal HBM.
     #[must_use]
     pub const fn nominal_hbm(&self) -> Bytes {
         Bytes(self.nominal_hbm_gib << 30)
     }
 
-    /// Bytes of HBM, VMEM or CMEM; `None` for the other memory spaces.
+    /// Available HBM, VMEM or CMEM; `None` if unknown and for other memory spaces.
     #[must_use]
     pub fn capacity(&self, color: MemorySpace) -> Option<Bytes> {
         match color {
@@ -91,26 +91,26 @@ impl TpuGeneration {
         }
     }
 
-    /// `TPU v5e`.
+    /// Display name, such as `TPU v5e`.
     #[must_use]
     pub fn display_name(&self) -> String {
         format!("TPU {}", self.name)
     }
 
-    /// By JAX's device kind, told apart by devices on a chip where a kind stands twice.
+    /// Finds a generation by JAX's device kind; `devices_per_chip` disambiguates v4.
     #[must_use]
     pub fn by_device_kind(kind: &str, devices_per_chip: Option<u32>) -> Option<&'static Self> {
         Self::pick(|row| row.device_kinds.contains(&kind), devices_per_chip)
     }
 
-    /// By version and variant of a `target_arguments.txt`.
+    /// Finds a generation by version and variant in a `target_arguments.txt`; `devices_per_chip` disambiguates v4.
     #[must_use]
     pub fn by_version(version: &str, variant: &str, devices_per_chip: Option<u32>) -> Option<&'static Self> {
         let version = version.strip_prefix("TPU_VERSION_").unwrap_or(version);
         Self::pick(|row| !row.version.is_empty() && row.version == version && row.variant == variant, devices_per_chip)
     }
 
-    /// By short name: `v5e`, `TPU v5e`, `v7x`.
+    /// Finds a generation by short name, such as `v5e` or `TPU v5e`.
     #[must_use]
     pub fn by_name(name: &str) -> Option<&'static Self> {
         let name = name.trim().trim_start_matches("TPU").trim();

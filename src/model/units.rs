@@ -1,15 +1,15 @@
-//! Byte counts and how they are written: three significant digits in running text, exact bytes beside them.
+//! Byte counts and their notation: three significant digits in text, and exact bytes.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A number of bytes. Arithmetic saturates: a hostile file must not wrap a total round to something small.
+/// A number of bytes. Arithmetic saturates, so that totals from a hostile file cannot wrap around.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize)]
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
-/// Which units sizes are written in.
+/// Units for sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub enum UnitSystem {
     /// KiB, MiB, GiB: powers of 1024.
@@ -25,7 +25,7 @@ impl UnitSystem {
     const DECIMAL: [(u64, &'static str); 5] =
         [(1, "B"), (1_000, "kB"), (1_000_000, "MB"), (1_000_000_000, "GB"), (1_000_000_000_000, "TB")];
 
-    /// The units of the system, ascending: bytes in one, and its name.
+    /// (bytes, name) of the system's units, ascending.
     #[must_use]
     pub const fn units(self) -> &'static [(u64, &'static str); 5] {
         match self {
@@ -34,13 +34,13 @@ impl UnitSystem {
         }
     }
 
-    /// The unit a size is written in: the largest that does not exceed it.
+    /// The unit for a size: the largest that does not exceed it.
     #[must_use]
     pub fn unit_for(self, bytes: Bytes) -> (u64, &'static str) {
         let units = self.units();
         let mut best = units[0];
         for &unit in units {
-            // 1023.6 KiB rounds to "1,024 KiB": the next unit takes over a little early.
+            // Switch units slightly early: 1023.6 KiB would round to "1,024 KiB".
             if bytes.0 as f64 >= unit.0 as f64 * 0.9995 {
                 best = unit;
             }
@@ -48,7 +48,7 @@ impl UnitSystem {
         best
     }
 
-    /// Number and unit apart, three significant digits: (`"25.9"`, `"GiB"`).
+    /// Number with three significant digits, and unit: (`"25.9"`, `"GiB"`).
     #[must_use]
     pub fn split(self, bytes: Bytes) -> (String, &'static str) {
         let (size, name) = self.unit_for(bytes);
@@ -62,7 +62,7 @@ impl UnitSystem {
         format!("{number} {unit}")
     }
 
-    /// As its maker writes a capacity: up to two decimals, without trailing zeros (`15.75 GiB`, `16 GiB`).
+    /// A capacity with up to two decimals and no trailing zeros: `15.75 GiB`, `16 GiB`.
     #[must_use]
     pub fn capacity(self, bytes: Bytes) -> String {
         let (size, name) = self.unit_for(bytes);
@@ -71,7 +71,7 @@ impl UnitSystem {
         format!("{text} {name}")
     }
 
-    /// The bytes in one unit of the given column head, one decimal, with thousands separators: `16,896.0`.
+    /// The size in multiples of `unit` bytes, with one decimal and thousands separators: `16,896.0`.
     #[must_use]
     pub fn in_unit(bytes: Bytes, unit: u64) -> String {
         let tenths = (bytes.0 as f64 / unit as f64 * 10.0).round() as u64;
@@ -81,7 +81,7 @@ impl UnitSystem {
         format!("{}.{}", thousands(tenths / 10), tenths % 10)
     }
 
-    /// A signed change with a true minus: `−13.9 GiB`, `+2.00 MiB`, `0 B`.
+    /// A signed change with a minus sign (U+2212): `−13.9 GiB`, `+2.00 MiB`, `0 B`.
     #[must_use]
     pub fn signed(self, change: i128) -> String {
         let size = Bytes(u64::try_from(change.unsigned_abs()).unwrap_or(u64::MAX));
@@ -93,7 +93,7 @@ impl UnitSystem {
     }
 }
 
-/// Three significant digits, trailing zeros kept (`1.03`, `33.5`, `282`); whole numbers of bytes stay whole.
+/// Three significant digits with trailing zeros (`1.03`, `33.5`, `282`); no decimals if `whole`.
 fn three_digits(value: f64, whole: bool) -> String {
     if whole {
         return format!("{value:.0}");
@@ -123,7 +123,7 @@ pub fn thousands(value: u64) -> String {
     out
 }
 
-/// A share of a whole with one decimal and a thin space, never "0.0 %" for something that is there.
+/// A percentage with one decimal and a thin space. Nonzero shares never round to 0; an en dash if `whole` is 0.
 #[must_use]
 pub fn percent(part: u64, whole: u64) -> String {
     if whole == 0 {
@@ -148,7 +148,7 @@ pub fn factor(value: f64) -> String {
 }
 
 impl Bytes {
-    /// No bytes.
+    /// Zero bytes.
     pub const ZERO: Self = Self(0);
 
     /// Three significant digits in binary units: `25.9 GiB`.
@@ -157,19 +157,19 @@ impl Bytes {
         UnitSystem::Binary.short(self)
     }
 
-    /// Every byte, with separators and unit: `1,610,612,736 B`.
+    /// The exact number of bytes with separators: `1,610,612,736 B`.
     #[must_use]
     pub fn exact(self) -> String {
         format!("{} B", thousands(self.0))
     }
 
-    /// `self - other`, or nothing where `other` is larger.
+    /// `self - other`, or zero if `other` is larger.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// From a signed wire value: what is negative counts as nothing.
+    /// From a signed wire value; negative values become zero.
     #[must_use]
     pub fn from_wire(value: i64) -> Self {
         Self(u64::try_from(value).unwrap_or(0))
@@ -208,22 +208,22 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A size as a person types it: `15.75GiB`, `16G`, `900 MiB`, `1024`. All units are binary.
+/// Parses a size as typed by a user: `15.75GiB`, `16G`, `900 MiB`, `1024`. All units are binary.
 ///
 /// # Errors
-/// A sentence that says what is wrong with the text.
+/// A sentence that says what is wrong with `text`.
 pub fn parse_size(text: &str) -> Result<Bytes, String> {
     let text = text.trim();
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let number: f64 = number.replace('_', "").parse().map_err(|_| format!("'{text}' does not begin with a number"))?;
+    let number: f64 = number.replace('_', "").parse().map_err(|_| format!("'{text}' does not start with a number"))?;
     let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
         "" | "b" => 1,
         "k" | "kib" | "kb" => 1 << 10,
         "m" | "mib" | "mb" => 1 << 20,
         "g" | "gib" | "gb" => 1 << 30,
         "t" | "tib" | "tb" => 1 << 40,
-        other => return Err(format!("'{other}' is no unit of size; use B, KiB, MiB, GiB or TiB")),
+        other => return Err(format!("'{other}' is not a unit of size; use B, KiB, MiB, GiB or TiB")),
     };
     let bytes = (number * factor as f64).round();
     if bytes.is_finite() && bytes < 18e18 { Ok(Bytes(bytes as u64)) } else { Err(format!("'{text}' is too large")) }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_as_typed() {
+    fn typed_sizes_are_parsed() {
         assert_eq!(parse_size("15.75GiB"), Ok(Bytes(16_911_433_728)));
         assert_eq!(parse_size(" 16 g "), Ok(Bytes(1 << 34)));
         assert_eq!(parse_size("12"), Ok(Bytes(12)));

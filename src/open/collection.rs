@@ -1,5 +1,5 @@
-//! A folder or an archive as a list of programs: what belongs to one module is put together, nothing is decoded before
-//! it is looked at, and nothing stays decoded here.
+//! A folder, archive or trace as a list of programs. The files of one module form one entry; programs are decoded on
+//! demand and not cached here.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -13,34 +13,34 @@ use crate::decode::{Context, DECODERS, DecodeError, Reporter, poplar, xspace};
 use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo};
 use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_about_the_run};
 
-/// Files of no known name that are examined; a folder with more of them is not one of profiles.
+/// At most this many files without an XLA dump name are examined.
 const MAX_UNNAMED: usize = 4096;
 
 /// A folder, an archive, or a trace with many programs.
 #[derive(Debug, Default)]
 pub struct Collection {
-    /// What it is called.
+    /// Display name.
     pub name: String,
-    /// Programs and whatever else there is to look at.
+    /// Programs, and the remaining contents of traces.
     pub entries: Vec<Entry>,
-    /// Files that could not be read, and why.
+    /// Files that could not be read, with the error.
     pub unread: Vec<SourceInfo>,
-    /// What was left out.
+    /// What was skipped and why, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// One line of the list.
+/// One item of a collection.
 #[derive(Debug)]
 pub struct Entry {
-    /// The module's name, or the file's.
+    /// Module name; otherwise the file name.
     pub name: String,
-    /// Folder below the root, or the host of a trace; empty for the root itself.
+    /// Folder relative to the root, or the host of a trace; empty for the root itself.
     pub group: String,
-    /// What it is read from.
+    /// Path of the file it is read from, relative to the root.
     pub file: String,
-    /// Bytes of that.
+    /// Size of the file, or of the program in a trace, in bytes.
     pub bytes: u64,
-    /// Other stages and reports of the same module, by name.
+    /// Stage suffixes of the module's other dump files.
     pub others: Vec<String>,
     pub(super) content: Content,
     pub(super) glance: OnceLock<Glance>,
@@ -49,29 +49,29 @@ pub struct Entry {
 
 #[derive(Debug)]
 pub(super) enum Content {
-    /// A file and those that belong to it.
+    /// A file and the files joined to it.
     Files { primary: Member, companions: Vec<Member> },
-    /// A program inside a trace.
+    /// A program in a trace.
     Module { program: LazyProgram, device: Box<Device>, source: Box<SourceInfo> },
-    /// What a trace holds besides its programs.
+    /// A trace without its programs.
     Trace(Box<Profile>),
 }
 
 impl Collection {
-    /// Whether a path is one that holds a collection: a folder or an archive.
+    /// Whether a path is a folder (other than a Poplar report) or an archive.
     #[must_use]
     pub fn is_collection(path: &Path) -> bool {
         if path.is_dir() {
-            // A Poplar report is one profile in many files.
+            // A Poplar report is one profile in several files.
             return poplar::report_files(path).is_empty();
         }
         Input::open(path).is_ok_and(|input| ArchiveKind::of(&input).is_some())
     }
 
-    /// Lists a folder or an archive. Traces in it are read for the names of their programs.
+    /// Lists a folder or an archive. Traces are decoded to find their programs.
     ///
     /// # Errors
-    /// When it cannot be read, holds no profile, or it was cancelled.
+    /// If it cannot be read, contains no profile, or `progress` was cancelled.
     pub fn open(path: &Path, progress: &Progress) -> Result<Self, DecodeError> {
         let tree = if path.is_dir() {
             Tree::folder(path, progress)?
@@ -89,7 +89,7 @@ impl Collection {
     /// Lists the files of a tree.
     ///
     /// # Errors
-    /// When there is no profile in it, or it was cancelled.
+    /// If it contains no profile, or `progress` was cancelled.
     pub fn of(name: String, tree: Tree, progress: &Progress) -> Result<Self, DecodeError> {
         progress.begin(Stage::Listing, tree.members.len() as u64);
         let mut collection = Self { name, notes: tree.notes, ..Self::default() };
@@ -135,20 +135,20 @@ impl Collection {
         if collection.entries.is_empty() {
             let what = collection.unread.first().and_then(|source| source.error.clone()).unwrap_or_default();
             return Err(DecodeError::NotAProfile(if what.is_empty() {
-                "no profile in it".to_owned()
+                "it contains no profile".to_owned()
             } else {
-                format!("no profile in it could be read: {what}")
+                format!("none of its profiles could be read: {what}")
             }));
         }
         Ok(collection)
     }
 
-    /// A file that is not named as XLA names its dumps: by its content.
+    /// Adds a file without an XLA dump name if its contents are in a known format.
     fn add_unnamed(&mut self, member: Member, progress: &Progress) -> Result<(), DecodeError> {
-        // Other files lie beside profiles all the time; only what somebody can decode is listed.
+        // Unrelated files are common beside profiles and are skipped silently.
         let Ok(input) = member.open() else { return Ok(()) };
         if ArchiveKind::of(&input).is_some() {
-            self.notes.push(format!("{} is an archive inside; open it by itself", member.path));
+            self.notes.push(format!("{} is a nested archive; open it separately", member.path));
             return Ok(());
         }
         let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else {
@@ -200,10 +200,10 @@ impl Collection {
         self.add_programs(&group, member.folder(), profile);
     }
 
-    /// The programs of a trace that somebody opened by itself.
+    /// The programs of a trace that was opened directly.
     ///
     /// # Errors
-    /// The profile itself, where it has no several programs that wait to be decoded.
+    /// The unchanged profile, unless it has at least two programs and none is decoded.
     pub fn of_trace(profile: Profile) -> Result<Self, Box<Profile>> {
         if profile.modules.len() < 2 || !profile.programs.is_empty() {
             return Err(Box::new(profile));
@@ -213,7 +213,7 @@ impl Collection {
         Ok(collection)
     }
 
-    /// One entry for each program that a profile names, and one for what else is in it.
+    /// Adds one entry for each undecoded program and one for the rest of the trace.
     fn add_programs(&mut self, group: &str, folder: &str, mut profile: Profile) {
         let source = profile.sources.first().cloned().unwrap_or_default();
         let device = profile.device.clone();
@@ -247,7 +247,7 @@ impl Collection {
         }
     }
 
-    /// XProf copies each module of a trace into a file of its own beside it; the trace's are enough.
+    /// Drops the copies of a trace's modules that XProf writes beside the trace.
     fn drop_copies(&mut self) {
         let in_traces: HashSet<(String, String)> = self
             .entries
@@ -269,20 +269,20 @@ impl Collection {
         });
     }
 
-    /// Puts what is over its capacity by most first, then what needs most. Looks at every program, at a glance only.
+    /// Sorts the entries as [`Self::worst_first`] does.
     pub fn sort_worst_first(&mut self) {
         let Ok(order) = self.worst_first(&Progress::default()) else { return };
         let mut entries: Vec<Option<Entry>> = std::mem::take(&mut self.entries).into_iter().map(Some).collect();
         self.entries = order.into_iter().filter_map(|row| entries.get_mut(row)?.take()).collect();
     }
 
-    /// Rows of the entries: what is over its capacity by most first, then what needs most. Looks at every program, at
-    /// a glance only.
+    /// Entry indices by how far HBM is over capacity, then by HBM needed, both descending. Computes every entry's
+    /// [`Glance`] in parallel.
     ///
     /// # Errors
-    /// When it was cancelled.
+    /// If `progress` was cancelled.
     pub fn worst_first(&self, progress: &Progress) -> Result<Vec<usize>, Cancelled> {
-        progress.begin(Stage::Looking, self.entries.len() as u64);
+        progress.begin(Stage::Scanning, self.entries.len() as u64);
         self.entries.par_iter().try_for_each(|entry| {
             entry.glance();
             entry.device();
@@ -300,7 +300,7 @@ impl Collection {
 }
 
 impl Entry {
-    /// What can be said of the program without decoding it; read once.
+    /// The program's memory totals, read without decoding it and cached.
     pub fn glance(&self) -> &Glance {
         self.glance.get_or_init(|| match &self.content {
             Content::Files { primary, .. } => glance_member(primary),
@@ -309,7 +309,7 @@ impl Entry {
         })
     }
 
-    /// What it needs and how much there is, where it was looked at already: for a list that must not wait.
+    /// (HBM needed, HBM capacity), if [`Self::glance`] has been computed. Does not block.
     #[must_use]
     pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
         let glance = self.glance.get()?;
@@ -318,13 +318,13 @@ impl Entry {
         glance.allocated_in(MemorySpace::HBM).map(|needs| (needs, capacity))
     }
 
-    /// The device, where it was looked at already.
+    /// The device, if [`Self::device`] has been computed. Does not block.
     #[must_use]
     pub fn known_device(&self) -> Option<&Device> {
         self.device.get()
     }
 
-    /// The device, from the small files beside the program; read once.
+    /// The device, read from the files joined to the program and cached.
     pub fn device(&self) -> &Device {
         self.device.get_or_init(|| match &self.content {
             Content::Files { companions, .. } => device_of(companions),
@@ -333,7 +333,7 @@ impl Entry {
         })
     }
 
-    /// Files that are read together with the program's own.
+    /// Files joined to the program when it is opened.
     #[must_use]
     pub fn companions(&self) -> &[Member] {
         match &self.content {
@@ -342,22 +342,22 @@ impl Entry {
         }
     }
 
-    /// Bytes the program takes of the device's main memory.
+    /// HBM the program needs; 0 if unknown.
     #[must_use]
     pub fn needs(&self) -> Bytes {
         self.glance().allocated_in(MemorySpace::HBM).unwrap_or_default()
     }
 
-    /// How much of it there is, where known.
+    /// HBM capacity of the device; `None` if unknown.
     #[must_use]
     pub fn capacity(&self) -> Option<Bytes> {
         self.device().capacity(MemorySpace::HBM).map(|capacity| capacity.bytes)
     }
 
-    /// Decodes it. The caller keeps the result; the list does not.
+    /// Decodes the entry. The result is not cached.
     ///
     /// # Errors
-    /// When it cannot be read, or it was cancelled.
+    /// If it cannot be read, or `progress` was cancelled.
     pub fn open(&self, progress: &Progress) -> Result<Profile, DecodeError> {
         progress.check()?;
         match &self.content {

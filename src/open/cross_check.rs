@@ -1,13 +1,13 @@
-//! A report beside the HLO proto of the same module: what it adds, and where the two disagree.
+//! Joins a report to the HLO proto of the same module and compares the two.
 
 use std::collections::HashMap;
 
 use crate::model::{BufferId, Program};
 
-/// Disagreements beyond this number are only counted.
+/// At most this many disagreements are named; the rest are counted.
 const MAX_NAMED: usize = 3;
 
-/// Adds to `program` what a report of the same module knows beyond it; returns where they disagree, in sentences.
+/// Adds the uses listed in a report of the same module to `program`; returns their disagreements, one sentence each.
 pub fn join_report(program: &mut Program, report: &Program, path: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if report.has_buffer_assignment && program.has_buffer_assignment {
@@ -31,7 +31,7 @@ pub fn join_report(program: &mut Program, report: &Program, path: &str) -> Vec<S
     notes
 }
 
-fn sentence(path: &str, what: &str, different: &[String], of: usize) -> Option<String> {
+fn disagreement(path: &str, what: &str, different: &[String], of: usize) -> Option<String> {
     if different.is_empty() {
         return None;
     }
@@ -39,9 +39,9 @@ fn sentence(path: &str, what: &str, different: &[String], of: usize) -> Option<S
     Some(format!("{path} disagrees with the HLO proto in {} of {of} {what}: {named}", different.len()))
 }
 
-/// Allocations by number: size and what they are for. Sizes that were rounded when printed are not compared.
+/// Compares sizes and memory spaces of allocations by index. Rounded sizes are not compared.
 fn allocations(program: &Program, report: &Program, path: &str) -> Option<String> {
-    let exact = !rounded(report);
+    let exact = !has_rounded_sizes(report);
     let ours: HashMap<i64, usize> =
         program.allocations.iter().enumerate().map(|(row, allocation)| (allocation.index, row)).collect();
     let mut different = Vec::new();
@@ -63,18 +63,18 @@ fn allocations(program: &Program, report: &Program, path: &str) -> Option<String
             different.push(format!("allocation {} is in memory space {}", theirs.index, theirs.color));
         }
     }
-    sentence(path, "allocations", &different, compared)
+    disagreement(path, "allocations", &different, compared)
 }
 
-/// Whether the report prints the sizes of allocations with three digits.
-fn rounded(report: &Program) -> bool {
+/// Whether the report prints rounded allocation sizes.
+fn has_rounded_sizes(report: &Program) -> bool {
     report.reported.iter().all(|space| space.allocated.is_none())
         && report.buffers.number.iter().enumerate().all(|(row, &number)| row as i64 == number)
 }
 
-/// Buffers by number: size and offset, where the report numbers them as the proto does.
+/// Compares sizes and offsets of logical buffers by id, if the report uses the proto's ids.
 fn buffers(program: &Program, report: &Program, path: &str) -> Option<String> {
-    if rounded(report) || report.reported.iter().any(|space| space.allocated.is_some()) {
+    if has_rounded_sizes(report) || report.reported.iter().any(|space| space.allocated.is_some()) {
         return None;
     }
     let ours: HashMap<i64, u32> =
@@ -92,10 +92,10 @@ fn buffers(program: &Program, report: &Program, path: &str) -> Option<String> {
             different.push(format!("buffer {number} ({})", program.buffer_name(own)));
         }
     }
-    sentence(path, "buffers", &different, report.buffers.len())
+    disagreement(path, "buffers", &different, report.buffers.len())
 }
 
-/// Totals of memory spaces. XLA's usage reports count thread-local allocations too, XProf's numbers do not.
+/// Compares totals of memory spaces. XLA's usage reports include thread-local allocations; XProf's totals do not.
 fn totals(program: &Program, report: &Program, path: &str) -> Option<String> {
     let mut different = Vec::new();
     let mut compared = 0;
@@ -114,5 +114,5 @@ fn totals(program: &Program, report: &Program, path: &str) -> Option<String> {
             ));
         }
     }
-    sentence(path, "totals", &different, compared)
+    disagreement(path, "totals", &different, compared)
 }

@@ -1,4 +1,4 @@
-//! Opens one file together with the files beside it that belong to the same module.
+//! Opens one file and joins the files of the same module found beside it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,17 +11,17 @@ use crate::model::{
 };
 use crate::source::{DumpName, Input, Member, Progress, siblings_of};
 
-/// Companions larger than this are not read for their evidence.
+/// Companions with more bytes than this are skipped.
 const MAX_COMPANION: u64 = 256 << 20;
 
-/// Opens a file.
+/// Opens a file, or the Poplar report it belongs to, and joins its siblings.
 ///
 /// # Errors
-/// When nothing could be read from it.
+/// If the file cannot be read or decoded, or `progress` was cancelled.
 pub fn open_path(path: &Path, progress: &Progress) -> Result<Profile, DecodeError> {
-    // A Poplar report is a folder of files with fixed names, whichever of them is asked for.
+    // A Poplar report is a folder of files with fixed names; any of them opens the whole report.
     let report = poplar::report_files(path);
-    if !report.is_empty() && (path.is_dir() || !is_named_module(path)) {
+    if !report.is_empty() && (path.is_dir() || !has_dump_name(path)) {
         return open_poplar_report(path, &report, progress);
     }
     let input = Input::open(path)?;
@@ -32,35 +32,35 @@ pub fn open_path(path: &Path, progress: &Progress) -> Result<Profile, DecodeErro
     Ok(profile)
 }
 
-/// Opens an input together with files that belong to it.
+/// Opens an input and joins `companions`. A companion that cannot be read is skipped.
 ///
 /// # Errors
-/// When nothing could be read from the input.
+/// If the input cannot be read or decoded, or `progress` was cancelled.
 pub fn open_with(input: &Input, companions: &[Member], progress: &Progress) -> Result<Profile, DecodeError> {
     let mut profile = open_input(input, progress)?;
     for companion in companions {
         progress.check()?;
         join_companion(&mut profile, companion, progress);
     }
-    // A report without live ranges of its own takes those of the live-range report.
+    // A report without live ranges gets them from the live-range report.
     if let (Some(table), [program]) = (&profile.live_ranges, profile.programs.as_mut_slice())
         && !program.reported.is_empty()
         && program.reported_ranges.is_none()
         && program.has_buffer_assignment
         && program.reported.iter().all(|space| space.peak.is_none())
     {
-        take_ranges(program, table);
+        assign_ranges(program, table);
     }
     Ok(profile)
 }
 
-/// Whether a path has one of XLA's dump names.
-fn is_named_module(path: &Path) -> bool {
+/// Whether a file name follows XLA's naming scheme for dumps.
+fn has_dump_name(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).and_then(DumpName::parse).is_some()
 }
 
-/// Opens the files of a Poplar report as one profile. The file that was asked for must be readable; of a folder, one
-/// of them.
+/// Opens the files of a Poplar report as one profile. If `path` is a file, it must be readable; if a folder, at least
+/// one file in it.
 fn open_poplar_report(path: &Path, files: &[PathBuf], progress: &Progress) -> Result<Profile, DecodeError> {
     let mut opened: Option<Profile> = None;
     let mut failed: Vec<SourceInfo> = Vec::new();
@@ -86,25 +86,25 @@ fn open_poplar_report(path: &Path, files: &[PathBuf], progress: &Progress) -> Re
         }
     }
     let Some(mut profile) = opened else {
-        return Err(first_error.unwrap_or_else(|| DecodeError::Empty("an empty folder".to_owned())));
+        return Err(first_error.unwrap_or_else(|| DecodeError::Empty("the folder is empty".to_owned())));
     };
-    // A file beside the one asked for that is not Poplar's was never asked for; in a folder it is said.
+    // Unreadable siblings of a file the user named are not reported; those in a folder the user named are.
     if path.is_dir() {
         profile.sources.extend(failed);
     }
     if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
         let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
         let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str());
-        let said =
+        let report_name =
             if path.is_dir() { None } else { folder.filter(|_| matches!(stem, "profile" | "graph" | "execution")) };
-        profile.name = said.unwrap_or(if path.is_dir() { name } else { stem }).to_owned();
+        profile.name = report_name.unwrap_or(if path.is_dir() { name } else { stem }).to_owned();
     }
     poplar::check_cache(&mut profile);
     Ok(profile)
 }
 
-/// Puts the rows of a live-range report to the buffers of the same names.
-fn take_ranges(program: &mut Program, table: &LiveRangeTable) {
+/// Assigns the live ranges of a report to the buffers of the same names.
+fn assign_ranges(program: &mut Program, table: &LiveRangeTable) {
     let rows: HashMap<&str, (u32, u32)> =
         table.rows.iter().map(|(name, start, end)| (name.strip_suffix("{}").unwrap_or(name), (*start, *end))).collect();
     let mut instructions: HashMap<String, u32> = HashMap::new();
@@ -121,10 +121,10 @@ fn take_ranges(program: &mut Program, table: &LiveRangeTable) {
     program.reported_ranges = Some(ReportedRanges { points: table.max, sequence, ranges });
 }
 
-/// Opens an input that stands alone: standard input, dropped bytes.
+/// Opens an input without companions, such as standard input or dropped bytes.
 ///
 /// # Errors
-/// When nothing could be read from it.
+/// If it cannot be read or decoded, or `progress` was cancelled.
 pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeError> {
     let reporter = Reporter::default();
     let mut profile = decode::decode(input, Context { progress, reporter: &reporter })?;
@@ -140,12 +140,11 @@ pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeE
         profile.device.kind = Some(kind);
         profile.device.evidence = Some(format!("from the name of {}", input.file_name()));
     }
-    say_what_is_missing(&mut profile, input);
+    note_missing_assignment(&mut profile, input);
     Ok(profile)
 }
 
-/// The kind of device that a dump was compiled for: only XLA's compilers for the CPU and for GPUs say it in the names
-/// of the files, a TPU's are plain.
+/// The kind of device a dump was compiled for, from its file name. XLA marks CPU and GPU dumps; TPU dumps are unmarked.
 fn kind_by_name(file_name: &str) -> Option<DeviceKind> {
     if file_name.contains(".cpu_after_optimizations") {
         Some(DeviceKind::Cpu)
@@ -156,8 +155,8 @@ fn kind_by_name(file_name: &str) -> Option<DeviceKind> {
     }
 }
 
-/// A module without buffer assignment says which file of the same dump has it.
-fn say_what_is_missing(profile: &mut Profile, input: &Input) {
+/// Adds a note to a module without buffer assignment that names the dump file that has one.
+fn note_missing_assignment(profile: &mut Profile, input: &Input) {
     let Some(program) = profile.programs.first() else { return };
     if program.has_buffer_assignment || is_report(program) {
         return;
@@ -166,21 +165,21 @@ fn say_what_is_missing(profile: &mut Profile, input: &Input) {
     let better = input.path().map(siblings_of).into_iter().flatten().find(|path| {
         path.file_name().and_then(|n| n.to_str()).and_then(DumpName::parse).is_some_and(|name| name.has_assignment())
     });
-    let place = match (better.as_deref().and_then(Path::file_name), DumpName::parse(name)) {
-        (Some(better), _) => format!("{} beside it has them", better.to_string_lossy()),
-        (None, Some(own)) => format!("{}.after_optimizations.hlo.pb of the same dump would have them", own.stem),
-        (None, None) => "the dump's *after_optimizations.hlo.pb would have them".to_owned(),
+    let remedy = match (better.as_deref().and_then(Path::file_name), DumpName::parse(name)) {
+        (Some(better), _) => format!("open {} beside it instead", better.to_string_lossy()),
+        (None, Some(own)) => format!("open {}.after_optimizations.hlo.pb of the same dump instead", own.stem),
+        (None, None) => "open the dump's *after_optimizations.hlo.pb instead".to_owned(),
     };
-    let text = format!("This program has no buffer assignment, so there are shapes but no memory; {place}");
+    let text = format!("This program has no buffer assignment, so only shapes are known, not memory use; {remedy}");
     if let Some(source) = profile.sources.first_mut() {
         source.notes.push(text.clone());
     }
     profile.notes.push(Note::new(NoteLevel::Warning, text));
 }
 
-/// Adds what a file beside the dump knows. A companion that cannot be read is no error: nobody asked for it.
+/// Joins a file found beside the dump. The user did not name it, so failing to read it is not an error.
 fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress) {
-    // Programs and JSON of the same module are other views of what is open; only small evidence is joined.
+    // HLO protos and Memory Viewer JSON of the same module would only repeat the open program.
     let name = companion.file_name();
     let is_program = name.trim_end_matches(".gz").trim_end_matches(".zst").ends_with(".hlo.pb");
     if is_program || name.contains(".memory_viewer") || companion.bytes > MAX_COMPANION {
@@ -189,12 +188,12 @@ fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress
     let Ok(input) = companion.open() else { return };
     let reporter = Reporter::default();
     let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(&input)) else { return };
-    // XLA's own reports on a module are texts too, but hold no messages.
+    // XLA's other text reports on a module contain no out-of-memory messages.
     if decoder.is_fallback() && DumpName::parse(input.file_name()).is_some() {
         return;
     }
     let Ok(other) = decoder.decode(&input, Context { progress, reporter: &reporter }) else { return };
-    // What a report says of itself alone does not matter beside the program.
+    // Informational notes about the report itself are irrelevant next to the program.
     let mut notes: Vec<String> =
         reporter.finish().iter().filter(|note| note.level > NoteLevel::Info).map(ToString::to_string).collect();
     let mut joined = false;
@@ -218,22 +217,22 @@ fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress
     }
 }
 
-/// Whether a program is what a report says of it, not decoded from its own bytes.
+/// Whether a program was read from another tool's report rather than from an HLO proto.
 fn is_report(program: &Program) -> bool {
     !program.reported.is_empty() || !program.reported_uses.is_empty()
 }
 
-/// Adds the messages of a text to the profile of the program that they name.
+/// Adds the out-of-memory messages of `text` to the profile of the program they name.
 pub fn join_messages(profile: &mut Profile, text: Profile) {
     profile.sources.extend(text.sources.iter().cloned());
     join(profile, text);
 }
 
-/// Joins two profiles of the same thing; returns whether the second knew anything new.
+/// Merges `other` into a profile of the same module; returns whether it added anything.
 fn join(profile: &mut Profile, mut other: Profile) -> bool {
     let mut joined = false;
     if !other.failures.is_empty() {
-        // What the compiler itself printed for this program is better evidence than any table.
+        // Capacities printed by the compiler for this program override those from tables.
         for capacity in std::mem::take(&mut other.device.capacities) {
             profile.device.capacities.retain(|known| known.color != capacity.color);
             profile.device.capacities.push(capacity);
@@ -249,7 +248,7 @@ fn join(profile: &mut Profile, mut other: Profile) -> bool {
     joined
 }
 
-/// Adds what is not known yet.
+/// Fills in unknown properties of `device` from `other`; returns whether anything was added.
 pub fn join_device(device: &mut Device, other: Device) -> bool {
     let mut joined = false;
     if device.name.is_none() && other.name.is_some() {
@@ -270,15 +269,16 @@ pub fn join_device(device: &mut Device, other: Device) -> bool {
     joined
 }
 
-/// Names of folders that say nothing about what is in them.
-const PLAIN_FOLDERS: &[&str] = &["dump", "dumps", "xla_dump", "xla-dump", "hlo", "tmp", "out", "output", "profile"];
+/// Folder names too generic to serve as a profile's name.
+const GENERIC_FOLDERS: &[&str] = &["dump", "dumps", "xla_dump", "xla-dump", "hlo", "tmp", "out", "output", "profile"];
 
-/// What a person calls the dump: the name of its folder for one of XLA's long file names, else the file's own.
+/// Display name of a profile: the folder's name for an XLA dump, otherwise the file's name without extensions. `None`
+/// for a dump in a folder with a generic name.
 fn case_name(path: &Path) -> Option<String> {
     let file = path.file_name()?.to_str()?;
     if DumpName::parse(file).is_none() {
         return Some(file.trim_end_matches(".gz").trim_end_matches(".pb").trim_end_matches(".hlo").to_owned());
     }
     let folder = path.parent()?.file_name()?.to_str()?;
-    (!PLAIN_FOLDERS.contains(&folder)).then(|| folder.to_owned())
+    (!GENERIC_FOLDERS.contains(&folder)).then(|| folder.to_owned())
 }

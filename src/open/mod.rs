@@ -1,5 +1,5 @@
-//! The one way in, for the window and the command alike: what a person names is recognised, listed where it is a
-//! folder, an archive or a trace with many programs, decoded on demand, and joined with the files that belong to it.
+//! Opens files, folders, archives and traces for both the window and the command: detects the format, lists programs,
+//! decodes them on demand and joins the files that belong together.
 
 mod collection;
 mod cross_check;

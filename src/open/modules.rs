@@ -1,4 +1,4 @@
-//! Which files of a folder belong to one module, what a file says at a glance, and which texts name a module.
+//! Groups dump files by module and reads totals, devices and module names without decoding programs.
 
 use std::sync::OnceLock;
 
@@ -9,9 +9,10 @@ use crate::decode::{Context, DECODERS, Reporter, hlo};
 use crate::model::{AllocatorTrace, Bytes, Device, Glance, MemorySpace, Profile};
 use crate::source::{DumpName, Member, Progress};
 
-/// Texts about the run longer than this are not searched for the names of modules.
+/// Logs and statistics with more bytes than this are skipped.
 const MAX_TEXT: u64 = 16 << 20;
 
+/// Memory totals of a dump file, read without decoding it; empty if it is not an HLO proto.
 pub fn glance_member(member: &Member) -> Glance {
     let name = member.file_name().to_ascii_lowercase();
     let ends = |end: &str| name.strip_suffix(end).is_some();
@@ -27,7 +28,7 @@ pub fn glance_member(member: &Member) -> Glance {
     bytes.map(|bytes| hlo::glance(&bytes)).unwrap_or_default()
 }
 
-/// What a trace says without its programs: the most that one allocator had in use.
+/// Memory totals of a trace: the highest use of any one allocator.
 pub fn glance_trace(profile: &Profile) -> Glance {
     let highest = |trace: &AllocatorTrace| {
         let events = trace.events.iter().map(|event| event.stats.in_use()).max().unwrap_or(0);
@@ -40,7 +41,7 @@ pub fn glance_trace(profile: &Profile) -> Glance {
     }
 }
 
-/// What the companions that name a device say.
+/// The device described by `*.stats.json` and `target_arguments` companions.
 pub fn device_of(companions: &[Member]) -> Device {
     let mut device = Device::default();
     for member in companions {
@@ -58,7 +59,7 @@ pub fn device_of(companions: &[Member]) -> Device {
     device
 }
 
-/// Whether a text about the run names the module of a dump.
+/// Whether a log mentions the module of a dump.
 pub fn names(member: &Member, stem: &str) -> bool {
     if member.bytes > MAX_TEXT {
         return false;
@@ -71,13 +72,13 @@ pub fn names(member: &Member, stem: &str) -> bool {
     let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.'));
     memchr::memmem::find_iter(&bytes, module.as_bytes()).any(|at| {
         let before = at.checked_sub(1).and_then(|at| bytes.get(at));
-        // A sentence may end behind the name.
+        // The name may end a sentence.
         let after = bytes.get(at + module.len()).filter(|&&b| b != b'.');
         !is_word(before) && !is_word(after)
     })
 }
 
-/// How much a file of a module tells about its memory; smaller is more.
+/// How much a dump file tells about memory: lower is more, `u32::MAX` is nothing.
 fn rank(name: &DumpName) -> u32 {
     let stage = name.stage.as_str();
     if name.has_assignment() {
@@ -103,7 +104,8 @@ fn rank(name: &DumpName) -> u32 {
     }
 }
 
-/// The files of one module: the one that tells most, and those that go with it. `None` where none is a profile.
+/// The entry of one module: its most informative file, with the others of that stage as companions. `None` if none of
+/// the files can be opened as a profile.
 pub fn dump_entry(
     folder: String,
     stem: &str,
@@ -117,7 +119,7 @@ pub fn dump_entry(
     let (first, primary) = files.remove(0);
     let others = files.iter().map(|(name, _)| name.stage.clone()).collect();
     let stage = first.stage.split(['.', '-']).next().unwrap_or_default();
-    // Reports of the same stage only: those of an earlier one describe another program.
+    // Reports of an earlier stage describe a different program.
     let mut companions: Vec<Member> = files
         .into_iter()
         .filter(|(name, _)| name.stage.starts_with(stage) || name.stage.starts_with("target_arguments"))

@@ -1,4 +1,4 @@
-//! What a person names to open, and what is behind it: one profile, or a collection of them.
+//! What the user asked to open, resolved to one profile or a collection of them.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -11,42 +11,42 @@ use crate::decode::DecodeError;
 use crate::model::{Profile, SourceInfo};
 use crate::source::{Input, Progress};
 
-/// What to open.
+/// Something to open.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// A file, a folder or an archive.
     Path(PathBuf),
-    /// Bytes that stand alone, with a name for them.
+    /// A display name and bytes in memory.
     Bytes(String, Arc<[u8]>),
-    /// A program of a collection: the collection, where it was read from, and the row of the program.
+    /// A collection, the path it was read from, and the index of the entry to open.
     Entry(Arc<Collection>, Option<PathBuf>, usize),
 }
 
-/// What is behind a target.
+/// The result of opening a target.
 #[derive(Debug)]
 pub enum Opened {
-    /// One profile; of a trace with several programs none is decoded yet.
+    /// One profile. The programs of a trace are not decoded yet.
     Profile(Box<Profile>),
-    /// Several, of which none is decoded yet.
+    /// Several programs, none of them decoded yet.
     Collection(Collection),
 }
 
-/// What comes up while everything behind a target is read.
+/// An item reported by [`Target::read_all`].
 #[derive(Debug)]
 pub enum Found {
     /// A profile.
     Profile(Box<Profile>),
-    /// Something that could not be read, with its error.
+    /// A file that could not be read, with the error.
     Unread(SourceInfo),
-    /// A remark about a folder or an archive as a whole.
+    /// A note on a folder or archive as a whole.
     Note(String),
 }
 
 impl Target {
-    /// What a word of the command line names: a path, or standard input for `-`, which is read to its end.
+    /// Resolves a command-line argument: a path, or `-`, which reads standard input to its end.
     ///
     /// # Errors
-    /// When standard input cannot be read.
+    /// If standard input cannot be read.
     pub fn named(path: &Path) -> io::Result<Self> {
         if path.as_os_str() != "-" {
             return Ok(Self::Path(path.to_owned()));
@@ -56,7 +56,7 @@ impl Target {
         Ok(Self::Bytes("standard input".to_owned(), bytes.into()))
     }
 
-    /// What to call it.
+    /// Display name: file name, label of the bytes, or name of the entry.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -70,7 +70,7 @@ impl Target {
         }
     }
 
-    /// The path, where it is one of its own.
+    /// The path; `None` for bytes and for entries of a collection.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -79,7 +79,7 @@ impl Target {
         }
     }
 
-    /// The path to name to come back here.
+    /// The path to reopen: that of the file or of the collection; `None` for bytes.
     #[must_use]
     pub fn origin(&self) -> Option<&Path> {
         match self {
@@ -89,10 +89,10 @@ impl Target {
         }
     }
 
-    /// Lists a folder or an archive, decodes everything else.
+    /// Lists a folder or archive; decodes anything else.
     ///
     /// # Errors
-    /// When nothing could be read, or it was cancelled.
+    /// If nothing could be read, or `progress` was cancelled.
     pub fn open(&self, progress: &Progress) -> Result<Opened, DecodeError> {
         let profile = match self {
             Self::Path(path) if Collection::is_collection(path) => {
@@ -108,7 +108,7 @@ impl Target {
         Ok(Opened::Profile(Box::new(profile)))
     }
 
-    /// Reads everything behind the target, one profile at a time and the worst first, and hands over what it finds.
+    /// Decodes every profile of the target, one at a time and worst first, and passes each to `found`.
     pub fn read_all(&self, progress: &Progress, found: &mut dyn FnMut(Found)) {
         let name = self.path().map_or_else(|| "-".to_owned(), |path| path.display().to_string());
         let mut collection = match self.open(progress) {
@@ -133,11 +133,11 @@ impl Target {
 }
 
 impl Opened {
-    /// As it is shown in a list: a trace with several programs is a collection, each decoded when it is looked at; of
-    /// any other profile the program that needs most is decoded, and `messages` that name it are joined to it.
+    /// Prepares the result for the list of open programs. A trace with several programs becomes a collection. In any other
+    /// profile the program that needs the most memory is decoded and `messages` are joined to it.
     ///
     /// # Errors
-    /// When the program cannot be decoded, or it was cancelled.
+    /// If the program cannot be decoded, or `progress` was cancelled.
     pub fn listed(self, messages: &[Arc<Profile>], progress: &Progress) -> Result<Self, DecodeError> {
         let Self::Profile(profile) = self else { return Ok(self) };
         let mut profile = match Collection::of_trace(*profile) {

@@ -1,4 +1,4 @@
-//! Of several programs, the one that needs most.
+//! Picks the program that needs the most memory.
 
 use std::path::Path;
 
@@ -8,18 +8,18 @@ use crate::decode::DecodeError;
 use crate::model::{LazyProgram, MemorySpace, Note, NoteLevel, Profile};
 use crate::source::Progress;
 
-/// Opens what a person names as one profile: of a folder, an archive or a trace with many programs the one that needs
-/// most, with a note that names the others.
+/// Opens a path as one profile. Of a folder, archive or trace with several programs, opens the one that needs the most
+/// memory, with a note that names the others.
 ///
 /// # Errors
-/// When nothing could be read.
+/// If nothing could be read, or `progress` was cancelled.
 pub fn open_worst(path: &Path, progress: &Progress) -> Result<Profile, DecodeError> {
     if Collection::is_collection(path) {
         let mut collection = Collection::open(path, progress)?;
         collection.sort_worst_first();
         progress.check()?;
         let Some(first) = collection.entries.first() else {
-            return Err(DecodeError::NotAProfile("no profile in it".to_owned()));
+            return Err(DecodeError::NotAProfile("it contains no profile".to_owned()));
         };
         let mut profile = first.open(progress)?;
         let others = collection.entries.iter().skip(1).map(|entry| entry.name.as_str());
@@ -32,11 +32,11 @@ pub fn open_worst(path: &Path, progress: &Progress) -> Result<Profile, DecodeErr
     Ok(profile)
 }
 
-/// Decodes the program that needs most, of a profile that names programs of which none is decoded; a note names the
-/// others.
+/// If none of the profile's programs is decoded, decodes the one that needs the most memory and adds a note that names
+/// the others.
 ///
 /// # Errors
-/// When it cannot be decoded, or it was cancelled.
+/// If it cannot be decoded, or `progress` was cancelled.
 pub fn load_worst(profile: &mut Profile, progress: &Progress) -> Result<(), DecodeError> {
     if !profile.programs.is_empty() || profile.modules.is_empty() {
         return Ok(());
@@ -53,7 +53,7 @@ pub fn load_worst(profile: &mut Profile, progress: &Progress) -> Result<(), Deco
     Ok(())
 }
 
-/// Names beyond this number are only counted.
+/// At most this many names are listed; the rest are counted.
 const MAX_NAMED: usize = 8;
 
 fn others_note<'a>(names: impl Iterator<Item = &'a str>) -> Option<Note> {
@@ -63,7 +63,7 @@ fn others_note<'a>(names: impl Iterator<Item = &'a str>) -> Option<Note> {
     }
     let more = if names.len() > MAX_NAMED { format!(" and {} more", names.len() - MAX_NAMED) } else { String::new() };
     let named = names.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
-    Some(info(format!("The program that needs most is shown; also here: {named}{more}")))
+    Some(info(format!("Showing the program that needs the most memory; also here: {named}{more}")))
 }
 
 fn info(text: String) -> Note {

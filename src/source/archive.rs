@@ -1,7 +1,7 @@
-//! Archives (zip, tar, tar.gz, tar.zst): their members by name, unpacked one at a time, within limits.
+//! Lists zip and tar archives (also tar.gz and tar.zst) and unpacks one member at a time, within size limits.
 //!
-//! Nothing is ever written to disk, so a hostile path can lead nowhere; entries with such paths, links and everything
-//! that is no plain file are left out with a note all the same.
+//! Nothing is written to disk, so a hostile path does no harm. Entries with unsafe paths, links and anything that is not
+//! a regular file are skipped, with a note.
 
 use std::cell::Cell;
 use std::fmt;
@@ -15,35 +15,35 @@ use super::error::SourceError;
 use super::input::{Input, MAX_IN_MEMORY, Packing, unpacked_limit};
 use super::progress::Progress;
 
-/// Entries of an archive beyond this number make it one that is refused.
+/// Archives with more entries than this are rejected.
 pub const MAX_MEMBERS: usize = 100_000;
 
-/// What all members of a compressed tar together may take unpacked; they are kept in memory.
+/// Limit on the total unpacked size of a compressed tar's members in bytes; they are held in memory.
 pub const MAX_UNPACKED: u64 = 2 << 30;
 
-/// What all members of a zip together may claim to take.
+/// Limit on the total unpacked size in bytes that a zip's directory may declare.
 pub const MAX_CLAIMED: u64 = 1 << 40;
 
-/// What a compressed tar may unpack to with its headers and everything that is left out.
+/// Limit on the unpacked length of a compressed tar in bytes, including headers and skipped entries.
 const MAX_STREAM: u64 = MAX_UNPACKED + (256 << 20);
 
-/// Bytes of a path; longer ones are left out.
+/// Longest accepted path in bytes.
 const MAX_PATH: usize = 4096;
 
-/// Bytes of an entry that only describes the next one.
-const MAX_DESCRIPTION: u64 = 64 << 10;
+/// Longest accepted GNU long-name or pax header in bytes.
+const MAX_EXTENDED_HEADER: u64 = 64 << 10;
 
-/// Kinds of archives, by their first bytes.
+/// Archive formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveKind {
-    /// zip.
+    /// Zip.
     Zip,
-    /// tar, perhaps compressed as a whole.
+    /// Tar, plain or compressed with gzip or Zstandard.
     Tar,
 }
 
 impl ArchiveKind {
-    /// The kind of an input, `None` for what is no archive. Looks at the first bytes, unpacked.
+    /// Detects the format from the input's first bytes, decompressed; `None` if it is not an archive.
     #[must_use]
     pub fn of(input: &Input) -> Option<Self> {
         let head = input.head();
@@ -59,9 +59,9 @@ impl<T: Read + Seek + Send> ReadSeek for T {}
 
 enum Store {
     Zip(Mutex<zip::ZipArchive<Box<dyn ReadSeek>>>),
-    /// A tar on disk: members are read where they lie.
+    /// An uncompressed tar on disk; members are read by seeking.
     TarFile(Mutex<File>),
-    /// Members of a compressed tar, unpacked.
+    /// The unpacked members of a compressed tar, concatenated.
     Memory(SharedBytes),
 }
 
@@ -75,15 +75,15 @@ impl fmt::Debug for Store {
     }
 }
 
-/// A member.
+/// A regular file in an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArchiveMember {
-    /// Path in the archive, parts divided by `/`.
+    /// Path in the archive, with `/` as the separator.
     pub path: String,
-    /// Bytes unpacked, as the archive says.
+    /// Unpacked size in bytes, as declared by the archive.
     pub bytes: u64,
-    /// Row in a zip, or the place in a tar.
-    at: u64,
+    /// Entry index in a zip; byte offset of the data in a tar.
+    position: u64,
 }
 
 /// An open archive.
@@ -91,9 +91,9 @@ pub struct ArchiveMember {
 pub struct Archive {
     name: String,
     store: Store,
-    /// Plain files, sorted by path.
+    /// Regular files, sorted by path.
     pub members: Vec<ArchiveMember>,
-    /// What was left out.
+    /// What was skipped and why, one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl Archive {
     /// Lists an archive.
     ///
     /// # Errors
-    /// When it is damaged, breaks a limit, or was cancelled.
+    /// If the archive is damaged, exceeds a limit, or `progress` was cancelled.
     pub fn open(input: &Input, kind: ArchiveKind, progress: &Progress) -> Result<Self, SourceError> {
         let mut archive = match kind {
             ArchiveKind::Zip => Self::zip(input, progress)?,
@@ -124,16 +124,16 @@ impl Archive {
                 (Box::new(Cursor::new(bytes)), size)
             }
         };
-        let mut zip = zip::ZipArchive::new(reader).map_err(|error| refused("zip", error.to_string()))?;
+        let mut zip = zip::ZipArchive::new(reader).map_err(|error| rejected("zip", error.to_string()))?;
         if zip.len() > MAX_MEMBERS {
-            return Err(refused("zip", format!("{} entries, the limit is {MAX_MEMBERS}", zip.len())));
+            return Err(rejected("zip", format!("{} entries exceed the limit of {MAX_MEMBERS}", zip.len())));
         }
-        let (mut members, mut left_out) = (Vec::new(), LeftOut::default());
+        let (mut members, mut skipped) = (Vec::new(), Skipped::default());
         let (mut packed, mut unpacked) = (0u64, 0u64);
         for row in 0..zip.len() {
             progress.check()?;
             let Ok(entry) = zip.by_index_raw(row) else {
-                left_out.damaged += 1;
+                skipped.damaged += 1;
                 continue;
             };
             packed = packed.saturating_add(entry.compressed_size());
@@ -142,83 +142,83 @@ impl Archive {
                 continue;
             }
             if entry.is_symlink() {
-                left_out.links += 1;
+                skipped.links += 1;
             } else if entry.encrypted() {
-                left_out.encrypted += 1;
+                skipped.encrypted += 1;
             } else {
                 match entry.name().ok().and_then(|name| clean_path(&name)) {
-                    Some(path) => members.push(ArchiveMember { path, bytes: entry.size(), at: row as u64 }),
-                    None => left_out.paths += 1,
+                    Some(path) => members.push(ArchiveMember { path, bytes: entry.size(), position: row as u64 }),
+                    None => skipped.paths += 1,
                 }
             }
         }
-        // Entries that share their bytes are the way to a small file that unpacks without end.
+        // Zip bombs let many entries share the same compressed bytes.
         if packed > size {
-            return Err(refused("zip", "its entries overlap".to_owned()));
+            return Err(rejected("zip", "entries overlap".to_owned()));
         }
         if unpacked > MAX_CLAIMED {
-            return Err(refused("zip", format!("it claims to unpack to {unpacked} bytes, the limit is {MAX_CLAIMED}")));
+            return Err(rejected("zip", format!("it declares {unpacked} unpacked bytes; the limit is {MAX_CLAIMED}")));
         }
         let name = input.name().to_owned();
-        Ok(Self { name, store: Store::Zip(Mutex::new(zip)), members, notes: left_out.notes() })
+        Ok(Self { name, store: Store::Zip(Mutex::new(zip)), members, notes: skipped.notes() })
     }
 
     fn tar(input: &Input, progress: &Progress) -> Result<Self, SourceError> {
         let plain_file = input.path().filter(|_| input.packing() == Packing::None);
-        let (mut members, mut left_out) = (Vec::new(), LeftOut::default());
+        let (mut members, mut skipped) = (Vec::new(), Skipped::default());
         let mut kept = Vec::new();
         let store = if let Some(path) = plain_file {
             let mut tar = tar::Archive::new(File::open(path)?);
-            let entries = tar.entries_with_seek().map_err(|error| refused("tar", error.to_string()))?;
-            walk(entries, progress, &mut left_out, |entry, path| {
-                members.push(ArchiveMember { path, bytes: entry.size(), at: entry.raw_file_position() });
+            let entries = tar.entries_with_seek().map_err(|error| rejected("tar", error.to_string()))?;
+            walk(entries, progress, &mut skipped, |entry, path| {
+                members.push(ArchiveMember { path, bytes: entry.size(), position: entry.raw_file_position() });
                 Ok(true)
             })?;
             Store::TarFile(Mutex::new(File::open(path)?))
         } else {
-            let is_over = Cell::new(false);
-            let reader = Limited { inner: input.reader()?, left: MAX_STREAM, is_over: &is_over, progress };
+            let exhausted = Cell::new(false);
+            let reader = Limited { inner: input.reader()?, left: MAX_STREAM, exhausted: &exhausted, progress };
             let mut tar = tar::Archive::new(reader);
-            let entries = tar.entries().map_err(|error| refused("tar", error.to_string()))?;
-            walk(entries, progress, &mut left_out, |entry, path| {
-                let at = kept.len() as u64;
-                let left = MAX_UNPACKED.saturating_sub(at);
+            let entries = tar.entries().map_err(|error| rejected("tar", error.to_string()))?;
+            walk(entries, progress, &mut skipped, |entry, path| {
+                let position = kept.len() as u64;
+                let left = MAX_UNPACKED.saturating_sub(position);
                 if entry.size() > left {
-                    return Err(refused(
+                    return Err(rejected(
                         "tar",
                         format!("it unpacks to more than {MAX_UNPACKED} bytes; unpack it and open the folder"),
                     ));
                 }
-                // What is there decides, not what the header says.
+                // The header may declare more bytes than the stream holds.
                 let expected = entry.size();
                 let read = entry.take(left).read_to_end(&mut kept);
                 if !read.is_ok_and(|count| count as u64 == expected) {
-                    kept.truncate(usize::try_from(at).unwrap_or(0));
+                    kept.truncate(usize::try_from(position).unwrap_or(0));
                     return Ok(false);
                 }
-                members.push(ArchiveMember { path, bytes: expected, at });
+                members.push(ArchiveMember { path, bytes: expected, position });
                 Ok(true)
             })?;
-            if is_over.get() {
-                left_out.damaged = left_out.damaged.saturating_sub(1);
-                left_out.rest = true;
+            if exhausted.get() {
+                skipped.damaged = skipped.damaged.saturating_sub(1);
+                skipped.is_truncated = true;
             }
             Store::Memory(kept.into())
         };
-        Ok(Self { name: input.name().to_owned(), store, members, notes: left_out.notes() })
+        Ok(Self { name: input.name().to_owned(), store, members, notes: skipped.notes() })
     }
 
-    /// A member as an input of its own.
+    /// Unpacks a member by its index in [`Self::members`].
     ///
     /// # Errors
-    /// When it cannot be unpacked within the limits.
+    /// [`SourceError::Empty`] if there is no such member or it is empty; otherwise if it is damaged or exceeds a limit.
     pub fn member(&self, row: usize) -> Result<Input, SourceError> {
         let Some(member) = self.members.get(row) else { return Err(SourceError::Empty) };
         let bytes = match &self.store {
             Store::Zip(zip) => {
                 let mut zip = zip.lock().unwrap_or_else(PoisonError::into_inner);
-                let at = usize::try_from(member.at).unwrap_or(usize::MAX);
-                let entry = zip.by_index(at).map_err(|error| refused("zip", error.to_string()))?;
+                let index = usize::try_from(member.position).unwrap_or(usize::MAX);
+                let entry = zip.by_index(index).map_err(|error| rejected("zip", error.to_string()))?;
                 let limit = unpacked_limit(entry.compressed_size());
                 read_limited(entry, limit, "zip")?
             }
@@ -227,11 +227,11 @@ impl Archive {
                 if member.bytes > MAX_IN_MEMORY {
                     return Err(SourceError::TooLarge { size: member.bytes, limit: MAX_IN_MEMORY });
                 }
-                file.seek(SeekFrom::Start(member.at))?;
+                file.seek(SeekFrom::Start(member.position))?;
                 read_limited((&mut *file).take(member.bytes), member.bytes, "tar")?
             }
             Store::Memory(bytes) => {
-                let start = member.at as usize;
+                let start = member.position as usize;
                 bytes.slice(start..start.saturating_add(member.bytes as usize))
             }
         };
@@ -239,66 +239,67 @@ impl Archive {
     }
 }
 
-/// A stream that ends with an error where it gives more than it may, or somebody cancels.
+/// A reader that fails after `left` bytes, or once `progress` is cancelled.
 struct Limited<'a, R> {
     inner: R,
     left: u64,
-    is_over: &'a Cell<bool>,
+    /// Set once `left` bytes have been read.
+    exhausted: &'a Cell<bool>,
     progress: &'a Progress,
 }
 
 impl<R: Read> Read for Limited<'_, R> {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 || self.progress.check().is_err() {
-            self.is_over.set(self.left == 0);
-            return Err(io::Error::other("it gives more than it may"));
+            self.exhausted.set(self.left == 0);
+            return Err(io::Error::other("size limit exceeded or cancelled"));
         }
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(space.len());
-        let count = self.inner.read(&mut space[..most])?;
+        let limit = usize::try_from(self.left).unwrap_or(usize::MAX).min(space.len());
+        let count = self.inner.read(&mut space[..limit])?;
         self.left -= count as u64;
         Ok(count)
     }
 }
 
-/// Each plain file of a tar, until `each` says that it ends there. A tar that is cut keeps what came before.
+/// Calls `each` with every regular file of a tar until it returns `false`. A truncated tar keeps the files before the cut.
 ///
-/// Entries that describe the next one are read here, not by the library, which takes them as long as they say they are.
+/// GNU long-name and pax headers are read here because the `tar` crate does not limit their size.
 fn walk<'a, R: Read>(
     entries: tar::Entries<'a, R>,
     progress: &Progress,
-    left_out: &mut LeftOut,
+    skipped: &mut Skipped,
     mut each: impl FnMut(&mut tar::Entry<'a, R>, String) -> Result<bool, SourceError>,
 ) -> Result<(), SourceError> {
     let mut count = 0usize;
-    // Paths of the next entry as a description before it says: GNU's long name, and pax's, which counts more.
+    // Path override from a preceding GNU long-name or pax header; pax wins.
     let (mut long, mut pax): (Option<Vec<u8>>, Option<Vec<u8>>) = (None, None);
     for entry in entries.raw(true) {
         progress.check()?;
         let mut entry = match entry {
             Ok(entry) => entry,
-            Err(error) if count == 0 => return Err(refused("tar", error.to_string())),
+            Err(error) if count == 0 => return Err(rejected("tar", error.to_string())),
             Err(_) => {
-                left_out.damaged += 1;
+                skipped.damaged += 1;
                 return Ok(());
             }
         };
         count += 1;
         if count > MAX_MEMBERS {
-            return Err(refused("tar", format!("more than {MAX_MEMBERS} entries")));
+            return Err(rejected("tar", format!("more than {MAX_MEMBERS} entries")));
         }
         let kind = entry.header().entry_type();
         if kind.is_gnu_longname() {
-            let text = description(&mut entry);
-            left_out.names += usize::from(text.is_none());
-            long = Some(text.map(until_zero).unwrap_or_default());
+            let text = extended_header(&mut entry);
+            skipped.names += usize::from(text.is_none());
+            long = Some(text.map(until_nul).unwrap_or_default());
             continue;
         }
         if kind.is_pax_local_extensions() {
-            pax = match description(&mut entry) {
+            pax = match extended_header(&mut entry) {
                 Some(text) => pax_path(&text),
-                // Nobody knows what it says; an empty path is left out.
+                // The path is unknown; an empty one skips the entry.
                 None => {
-                    left_out.names += 1;
+                    skipped.names += 1;
                     Some(Vec::new())
                 }
             };
@@ -312,11 +313,11 @@ fn walk<'a, R: Read>(
             continue;
         }
         if kind.is_symlink() || kind.is_hard_link() {
-            left_out.links += 1;
+            skipped.links += 1;
             continue;
         }
         if !kind.is_file() {
-            left_out.special += 1;
+            skipped.special += 1;
             continue;
         }
         let path = pax.or(long).unwrap_or_else(|| entry.path_bytes().into_owned());
@@ -324,43 +325,43 @@ fn walk<'a, R: Read>(
             Some(path) => {
                 if !each(&mut entry, path)? {
                     progress.check()?;
-                    left_out.damaged += 1;
+                    skipped.damaged += 1;
                     return Ok(());
                 }
             }
-            // Counted with its name.
+            // Already counted as an unreadable name.
             None if path.is_empty() => {}
-            None => left_out.paths += 1,
+            None => skipped.paths += 1,
         }
     }
     Ok(())
 }
 
-/// What an entry says that describes the next one; `None` where it is damaged or longer than any honest one.
-fn description<R: Read>(entry: &mut tar::Entry<'_, R>) -> Option<Vec<u8>> {
-    if entry.size() > MAX_DESCRIPTION {
+/// The contents of a GNU long-name or pax header; `None` if damaged or longer than [`MAX_EXTENDED_HEADER`].
+fn extended_header<R: Read>(entry: &mut tar::Entry<'_, R>) -> Option<Vec<u8>> {
+    if entry.size() > MAX_EXTENDED_HEADER {
         return None;
     }
     let mut text = Vec::new();
-    entry.take(MAX_DESCRIPTION).read_to_end(&mut text).ok()?;
+    entry.take(MAX_EXTENDED_HEADER).read_to_end(&mut text).ok()?;
     Some(text)
 }
 
-fn until_zero(mut text: Vec<u8>) -> Vec<u8> {
+fn until_nul(mut text: Vec<u8>) -> Vec<u8> {
     text.truncate(text.iter().position(|&byte| byte == 0).unwrap_or(text.len()));
     text
 }
 
-/// The path in pax's records, `LENGTH key=value` on lines; the last one counts.
+/// The path from a pax header (lines of `LENGTH key=value`); the last one wins.
 fn pax_path(text: &[u8]) -> Option<Vec<u8>> {
     let records = tar::PaxExtensions::new(text).filter_map(Result::ok);
     records.filter(|record| record.key_bytes() == b"path").last().map(|record| record.value_bytes().to_vec())
 }
 
 #[derive(Debug, Default)]
-struct LeftOut {
-    /// Whether the stream was longer than is read.
-    rest: bool,
+struct Skipped {
+    /// Whether the stream exceeds [`MAX_STREAM`].
+    is_truncated: bool,
     names: usize,
     links: usize,
     special: usize,
@@ -369,26 +370,26 @@ struct LeftOut {
     damaged: usize,
 }
 
-impl LeftOut {
+impl Skipped {
     fn notes(&self) -> Vec<String> {
-        let rest = format!("what lies beyond the first {MAX_STREAM} bytes unpacked was left out of the archive");
+        let truncated = format!("only the first {MAX_STREAM} unpacked bytes of the archive were read");
         [
             (self.links, "links"),
-            (self.special, "entries that are no plain files"),
-            (self.paths, "entries whose path leads outside of the archive"),
-            (self.names, "entries whose name is damaged or endless"),
+            (self.special, "entries that are not regular files"),
+            (self.paths, "entries with unsafe or invalid paths"),
+            (self.names, "entries with a damaged or overlong name header"),
             (self.encrypted, "encrypted entries"),
             (self.damaged, "damaged entries"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what} were left out of the archive"))
-        .chain(self.rest.then_some(rest))
+        .map(|(count, what)| format!("{count} {what} in the archive were skipped"))
+        .chain(self.is_truncated.then_some(truncated))
         .collect()
     }
 }
 
-/// A path that stays inside, its parts divided by `/`; `None` for one that does not.
+/// Normalises a relative path to `/` separators; `None` if it is absolute, overlong or leaves the archive.
 fn clean_path(path: &str) -> Option<String> {
     if path.is_empty() || path.len() > MAX_PATH || path.contains('\0') || path.starts_with(['/', '\\']) {
         return None;
@@ -418,11 +419,11 @@ fn read_limited(mut reader: impl Read, limit: u64, format: &'static str) -> Resu
     Ok(bytes.into())
 }
 
-fn refused(format: &'static str, why: impl std::fmt::Display) -> SourceError {
-    SourceError::Io(io::Error::new(io::ErrorKind::InvalidData, format!("the {format} archive is refused: {why}")))
+fn rejected(format: &'static str, why: impl std::fmt::Display) -> SourceError {
+    SourceError::Io(io::Error::new(io::ErrorKind::InvalidData, format!("{format} archive rejected: {why}")))
 }
 
-/// Whether a file may be an archive, by its name alone: for lists, before anything is opened.
+/// Whether a file has the extension of an archive. The file is not opened.
 #[must_use]
 pub fn is_archive_name(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("").to_ascii_lowercase();
@@ -434,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_stay_inside() {
+    fn unsafe_paths_are_rejected() {
         assert_eq!(clean_path("a/./b//c.pb").as_deref(), Some("a/b/c.pb"));
         assert_eq!(clean_path("a\\b.pb").as_deref(), Some("a/b.pb"));
         for path in ["", "/etc/passwd", "../x", "a/../../x", "C:/x", "\\\\server\\x", "a\0b", "."] {

@@ -1,7 +1,7 @@
-//! Bytes that many parts of a profile share and that nobody else can change.
+//! Immutable, reference-counted byte buffers shared by the parts of a profile.
 //!
-//! Files are read, not mapped: a dump that is rewritten or cut while it is open would otherwise change under us or
-//! kill the process. Large ones go to a buffer of huge pages, which costs a third of the page faults.
+//! Files are read, not memory-mapped: a dump that is rewritten while open would change under us, and one that is
+//! truncated would raise SIGBUS. Large files go into huge pages, which cuts page faults by two thirds.
 
 use std::fmt;
 use std::ops::Deref;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use memmap2::MmapMut;
 
-/// Buffers from this size on ask for huge pages.
+/// Buffers of at least this many bytes request huge pages.
 const HUGE_FROM: usize = 4 << 20;
 
 enum Buffer {
@@ -17,7 +17,7 @@ enum Buffer {
     Huge { map: MmapMut, len: usize },
 }
 
-/// Shared, unchangeable bytes: a buffer, or a part of one.
+/// A reference-counted, immutable slice of a buffer; cloning is cheap.
 #[derive(Clone)]
 pub struct SharedBytes {
     buffer: Arc<Buffer>,
@@ -40,7 +40,7 @@ impl SharedBytes {
         Self { buffer: Arc::new(buffer), start: 0, end }
     }
 
-    /// A part of the bytes, sharing the buffer. What lies outside is left out.
+    /// A sub-slice that shares the buffer; the range is clamped to the bytes available.
     #[must_use]
     pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
         let end = self.start.saturating_add(range.end).min(self.end);
@@ -80,17 +80,17 @@ impl fmt::Debug for SharedBytes {
     }
 }
 
-/// A buffer being filled: first the memory reserved for the expected size, then, if the input turns out longer, a
-/// growing vector.
+/// A buffer under construction: memory reserved for the expected size, replaced by a growing vector if the input is
+/// longer.
 pub struct Filling(Buffer);
 
 impl Filling {
-    /// Room for `expected` bytes; takes memory only as it is filled.
+    /// Reserves address space for `expected` bytes; pages are committed as they are filled.
     pub fn new(expected: usize) -> Self {
         if expected >= HUGE_FROM
             && let Ok(map) = MmapMut::map_anon(expected)
         {
-            // Without huge pages everything still works, only slower.
+            // Failure only costs speed.
             #[cfg(target_os = "linux")]
             let _ = map.advise(memmap2::Advice::HugePage);
             return Self(Buffer::Huge { map, len: 0 });
@@ -98,7 +98,7 @@ impl Filling {
         Self(Buffer::Heap(Vec::with_capacity(expected.min(HUGE_FROM))))
     }
 
-    /// Bytes so far.
+    /// Bytes filled so far.
     pub fn len(&self) -> usize {
         match &self.0 {
             Buffer::Heap(bytes) => bytes.len(),
@@ -106,13 +106,12 @@ impl Filling {
         }
     }
 
-    /// Whether the reserved room is full. More bytes still fit, at the price of moving those that are there, so who
-    /// expects none asks the input first.
+    /// Whether the reserved memory is full. Growing it copies everything, so callers first probe the input for its end.
     pub fn is_full(&self) -> bool {
         matches!(&self.0, Buffer::Huge { map, len } if *len == map.len())
     }
 
-    /// Free room to read into, at most `want` bytes and at least one.
+    /// Unfilled space to read into: 1 to `want` bytes.
     pub fn space(&mut self, want: usize) -> &mut [u8] {
         if let Buffer::Huge { map, len } = &self.0
             && *len == map.len()
@@ -133,7 +132,7 @@ impl Filling {
         }
     }
 
-    /// Says how much of the last [`Self::space`] (of length `offered`) was filled.
+    /// Records that `count` of the `offered` bytes returned by the last [`Self::space`] were filled.
     pub fn filled(&mut self, offered: usize, count: usize) {
         match &mut self.0 {
             Buffer::Heap(bytes) => bytes.truncate(bytes.len() - offered + count),
@@ -141,7 +140,7 @@ impl Filling {
         }
     }
 
-    /// All of the reserved room, to be filled from several places at once; empty for small inputs.
+    /// All reserved memory, to be filled by several threads; empty for small inputs.
     pub fn whole(&mut self) -> &mut [u8] {
         match &mut self.0 {
             Buffer::Huge { map, .. } => &mut map[..],
@@ -149,14 +148,14 @@ impl Filling {
         }
     }
 
-    /// Says that the first `count` bytes of [`Self::whole`] were filled.
+    /// Records that the first `count` bytes of [`Self::whole`] were filled.
     pub fn whole_filled(&mut self, count: usize) {
         if let Buffer::Huge { map, len } = &mut self.0 {
             *len = count.min(map.len());
         }
     }
 
-    /// The bytes, for sharing.
+    /// Freezes the buffer.
     pub fn finish(self) -> SharedBytes {
         SharedBytes::whole(self.0)
     }
@@ -167,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_never_reaches_outside() {
+    fn slices_are_clamped() {
         let bytes = SharedBytes::from(vec![0, 1, 2, 3, 4, 5]);
         let part = bytes.slice(2..5);
         assert_eq!(part[..], [2, 3, 4]);

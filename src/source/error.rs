@@ -1,4 +1,4 @@
-//! Why something could not be read: what, why, where in the file, and which file.
+//! Errors of opening and reading an input.
 
 use std::io;
 
@@ -7,31 +7,31 @@ use super::progress::Cancelled;
 /// Why an input could not be opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The system says no.
+    /// The operating system reported an error.
     #[error("cannot read: {0}")]
     Io(#[from] io::Error),
-    /// More than this program reads into memory.
-    #[error("too large: {size} bytes, the limit for this kind of file is {limit} bytes")]
+    /// Larger than is read into memory.
+    #[error("too large: {size} bytes; the limit for this kind of file is {limit} bytes")]
     TooLarge {
-        /// Its size, as far as it is known.
+        /// Bytes read or declared so far.
         size: u64,
-        /// The limit.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// A damaged or lying compressed file.
+    /// Compressed data is damaged.
     #[error("the {format} data is damaged: {why} (at byte {offset})")]
     Packed {
-        /// `gzip`.
+        /// Compression or archive format, such as `gzip`.
         format: &'static str,
-        /// What the decompressor says.
+        /// The decompressor's message.
         why: String,
-        /// Offset in the unpacked data up to which it could be read.
+        /// Number of unpacked bytes before the damage.
         offset: u64,
     },
-    /// Nothing there.
+    /// The input has no bytes.
     #[error("the file is empty")]
     Empty,
-    /// The reader does not want it any more.
+    /// The user cancelled.
     #[error("cancelled")]
     Cancelled,
 }

@@ -1,4 +1,4 @@
-//! One input: where it comes from, its first bytes for recognising it, and all of them once somebody wants them.
+//! One input: its origin, its first bytes for format detection, and its full contents, loaded on demand.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -11,32 +11,32 @@ use super::bytes::{Filling, SharedBytes};
 use super::error::SourceError;
 use super::progress::{Progress, Stage};
 
-/// Bytes at the beginning that a decoder sees when it decides whether an input is its own.
+/// Number of leading bytes a decoder sees during format detection.
 pub const HEAD_BYTES: usize = 64 << 10;
 
-/// The largest input that is read into memory as a whole; the README says it too.
+/// Largest input read into memory, in bytes. The README states the same figure.
 pub const MAX_IN_MEMORY: u64 = 4 << 30;
 
-/// A packed file may unpack to this much and to [`MAX_RATIO`] times its size; what grows further is no profile but a
-/// trap. Real dumps pack about 10 to 1, and text of equal lines 100 to 1.
-const UNPACKED_ALWAYS: u64 = 64 << 20;
+/// A compressed file may unpack to this many bytes plus [`MAX_RATIO`] times its size; beyond that it is taken for a
+/// decompression bomb. Real dumps compress about 10:1, highly repetitive text about 100:1.
+const UNPACKED_BASE: u64 = 64 << 20;
 
-/// See [`UNPACKED_ALWAYS`].
+/// See [`UNPACKED_BASE`].
 const MAX_RATIO: u64 = 200;
 
-/// From this size on a file is read by two threads.
+/// Files of at least this many bytes are read by two threads.
 #[cfg(unix)]
 const PARALLEL_FROM: usize = 8 << 20;
 
-/// How much is read between two looks at the wish to cancel.
+/// Bytes read between checks for cancellation.
 const STEP: usize = 4 << 20;
 
-/// How an input is packed.
+/// How an input is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packing {
-    /// Not at all.
+    /// Uncompressed.
     None,
-    /// gzip.
+    /// Gzip.
     Gzip,
     /// Zstandard.
     Zstd,
@@ -48,7 +48,7 @@ enum Origin {
     Memory(SharedBytes),
 }
 
-/// An input to be recognised and decoded.
+/// An input file or byte buffer.
 #[derive(Debug)]
 pub struct Input {
     name: String,
@@ -59,24 +59,24 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a file and reads its head, unpacked.
+    /// Opens a file and reads and decompresses its first [`HEAD_BYTES`].
     ///
     /// # Errors
-    /// When it cannot be read, is a folder, or is empty.
+    /// If it cannot be read, is a folder, or is empty.
     pub fn open(path: &Path) -> Result<Self, SourceError> {
         let file = File::open(path)?;
         if file.metadata()?.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a folder").into());
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a folder").into());
         }
         let mut raw = Vec::new();
         file.take(HEAD_BYTES as u64).read_to_end(&mut raw)?;
         Self::with_head(path.display().to_string(), Origin::Path(path.to_owned()), raw)
     }
 
-    /// An input that is in memory already: standard input, dropped bytes, a pasted text.
+    /// Wraps bytes already in memory: standard input, dropped bytes, pasted text.
     ///
     /// # Errors
-    /// When it is empty.
+    /// If `bytes` is empty.
     pub fn from_bytes(name: impl Into<String>, bytes: SharedBytes) -> Result<Self, SourceError> {
         let raw = bytes[..bytes.len().min(HEAD_BYTES)].to_vec();
         Self::with_head(name.into(), Origin::Memory(bytes), raw)
@@ -85,7 +85,7 @@ impl Input {
     /// Reads all of a stream into memory.
     ///
     /// # Errors
-    /// When it cannot be read, is too large, empty, or was cancelled.
+    /// If reading fails, the stream is empty or longer than [`MAX_IN_MEMORY`], or `progress` was cancelled.
     pub fn from_reader(name: impl Into<String>, reader: impl Read, progress: &Progress) -> Result<Self, SourceError> {
         progress.begin(Stage::Reading, 0);
         let bytes = read_all(reader, 0, MAX_IN_MEMORY, progress, None)?;
@@ -98,7 +98,7 @@ impl Input {
         }
         let (packing, head) = if raw.starts_with(&[0x1f, 0x8b]) {
             let mut head = Vec::new();
-            // A cut or damaged file may still begin well; reading it all will say what is wrong.
+            // A truncated or damaged file may still have a readable head; `load` reports the error.
             let _ = MultiGzDecoder::new(&raw[..]).take(HEAD_BYTES as u64).read_to_end(&mut head);
             (Packing::Gzip, head)
         } else if raw.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
@@ -109,13 +109,13 @@ impl Input {
         Ok(Self { name, origin, packing, head, all: OnceLock::new() })
     }
 
-    /// Path, or what stands for it.
+    /// The path, or a label for an input in memory.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file's path, where there is one.
+    /// The file's path; `None` for an input in memory.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match &self.origin {
@@ -124,25 +124,25 @@ impl Input {
         }
     }
 
-    /// Name without folders.
+    /// The last component of the name.
     #[must_use]
     pub fn file_name(&self) -> &str {
         self.name.rsplit(['/', '\\']).next().unwrap_or(&self.name)
     }
 
-    /// How it is packed.
+    /// How it is compressed.
     #[must_use]
     pub const fn packing(&self) -> Packing {
         self.packing
     }
 
-    /// The first bytes, unpacked.
+    /// Up to the first [`HEAD_BYTES`], decompressed.
     #[must_use]
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Its size: unpacked where that is known, else as it lies in the file.
+    /// Size in bytes: decompressed once loaded, otherwise as stored.
     #[must_use]
     pub fn size(&self) -> u64 {
         if let Some(bytes) = self.all.get() {
@@ -154,10 +154,10 @@ impl Input {
         }
     }
 
-    /// The bytes as a stream, unpacked, for formats that never need all of them at once.
+    /// A stream of the decompressed bytes, for formats that do not need all of them in memory.
     ///
     /// # Errors
-    /// When the file cannot be opened.
+    /// If the file cannot be opened.
     pub fn reader(&self) -> Result<Box<dyn Read + Send + '_>, SourceError> {
         if let Some(bytes) = self.all.get() {
             return Ok(Box::new(&bytes[..]));
@@ -172,10 +172,10 @@ impl Input {
         })
     }
 
-    /// All bytes, unpacked; read at the first call.
+    /// All bytes, decompressed; read on the first call and cached.
     ///
     /// # Errors
-    /// When it cannot be read, is too large, damaged, or was cancelled.
+    /// If reading fails, the data is damaged or too large, or `progress` was cancelled.
     pub fn load(&self, progress: &Progress) -> Result<SharedBytes, SourceError> {
         if let Some(bytes) = self.all.get() {
             return Ok(bytes.clone());
@@ -207,16 +207,17 @@ impl Input {
     }
 }
 
-/// How many bytes that many packed ones may unpack to.
+/// The most bytes that `packed` compressed bytes may unpack to.
 pub(super) fn unpacked_limit(packed: u64) -> u64 {
-    MAX_IN_MEMORY.min(packed.saturating_mul(MAX_RATIO).saturating_add(UNPACKED_ALWAYS))
+    MAX_IN_MEMORY.min(packed.saturating_mul(MAX_RATIO).saturating_add(UNPACKED_BASE))
 }
 
-/// The first bytes of a Zstandard file. A block may be longer packed than the head of the file, so the file is read.
+/// The first decompressed bytes of a Zstandard file. Its first block may be longer than [`HEAD_BYTES`] when compressed,
+/// so this reads from the origin.
 fn zstd_head(origin: &Origin) -> Vec<u8> {
     let mut head = Vec::new();
     let limit = HEAD_BYTES as u64;
-    // A cut or damaged file may still begin well; reading it all will say what is wrong.
+    // A truncated or damaged file may still have a readable head; `load` reports the error.
     let _ = match origin {
         Origin::Memory(bytes) => unzstd(&bytes[..]).and_then(|reader| reader.take(limit).read_to_end(&mut head)),
         Origin::Path(path) => File::open(path)
@@ -226,7 +227,7 @@ fn zstd_head(origin: &Origin) -> Vec<u8> {
     head
 }
 
-/// The largest window a Zstandard frame may ask for: 2^27 bytes, what its command-line tool accepts.
+/// Base-2 logarithm of the largest accepted Zstandard window in bytes; the `zstd` command has the same limit.
 const ZSTD_WINDOW_LOG: u32 = 27;
 
 fn unzstd<'a>(reader: impl io::BufRead + 'a) -> io::Result<zstd::stream::read::Decoder<'a, impl io::BufRead + 'a>> {
@@ -235,7 +236,7 @@ fn unzstd<'a>(reader: impl io::BufRead + 'a) -> io::Result<zstd::stream::read::D
     Ok(decoder)
 }
 
-/// Unpacks gzip. The size in the trailer is only a hint: it may lie, and it counts modulo 4 GiB.
+/// Decompresses gzip. The size in the trailer is only a hint: it is unverified and modulo 4 GiB.
 fn unzip(packed: &[u8], packed_len: u64, progress: &Progress) -> Result<SharedBytes, SourceError> {
     let hint = packed.last_chunk::<4>().map_or(0, |trailer| u64::from(u32::from_le_bytes(*trailer)));
     let limit = unpacked_limit(packed_len);
@@ -243,7 +244,7 @@ fn unzip(packed: &[u8], packed_len: u64, progress: &Progress) -> Result<SharedBy
     read_all(MultiGzDecoder::new(packed), hint.min(limit), limit, progress, Some("gzip"))
 }
 
-/// Reads a file; a large one its two halves at once, since most of the time goes into new memory.
+/// Reads a file. Large files are read in two halves in parallel, as most of the time goes into faulting in pages.
 fn read_file(mut file: File, size: u64, progress: &Progress) -> Result<SharedBytes, SourceError> {
     progress.begin(Stage::Reading, size);
     let mut filling = Filling::new(usize::try_from(size).unwrap_or(0));
@@ -259,7 +260,7 @@ fn read_file(mut file: File, size: u64, progress: &Progress) -> Result<SharedByt
                 (front_read, other.join().unwrap_or(Ok(0)))
             });
             let front_read = front_read?;
-            // A file that was cut meanwhile ends where the first half found its end.
+            // If the file was truncated meanwhile, it may end inside the first half.
             let count = if front_read < half { front_read } else { half + back_read? };
             filling.whole_filled(count);
             io::Seek::seek(&mut file, io::SeekFrom::Start(count as u64))?;
@@ -269,7 +270,7 @@ fn read_file(mut file: File, size: u64, progress: &Progress) -> Result<SharedByt
     Ok(filling.finish())
 }
 
-/// Fills `space` from a place of the file; returns how much there was.
+/// Fills `space` from `offset` in the file; returns the number of bytes read.
 #[cfg(unix)]
 fn read_part(file: &File, space: &mut [u8], offset: u64, progress: &Progress) -> Result<usize, SourceError> {
     use std::os::unix::fs::FileExt as _;
@@ -289,7 +290,7 @@ fn read_part(file: &File, space: &mut [u8], offset: u64, progress: &Progress) ->
     Ok(done)
 }
 
-/// Reads to the end, at most `limit` bytes; `packed` names the format whose damage an error means.
+/// Reads to the end, at most `limit` bytes. `packed` names the compression format to blame for a read error.
 fn read_all(
     reader: impl Read,
     expected: u64,
@@ -325,7 +326,7 @@ fn fill(
     loop {
         let at = filling.len();
         let count = if filling.is_full() {
-            // As long as expected: usually this is the end, and one byte shows it.
+            // Usually the end of the input; probe one byte before growing the buffer.
             let mut more = [0];
             let count = read(&mut more, at)?;
             if count == 0 {
@@ -364,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_is_unpacked_silently() {
+    fn gzip_is_decompressed_transparently() {
         let data: Vec<u8> = (0..200_000u32).flat_map(u32::to_le_bytes).collect();
         let input = Input::from_bytes("x.gz", gz(&data).into()).expect("not empty");
         assert_eq!(input.packing(), Packing::Gzip);
@@ -377,27 +378,27 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_or_lying_gzip_is_an_error_with_its_place() {
+    fn truncated_or_inconsistent_gzip_reports_the_offset() {
         let mut cut = gz(&vec![7u8; 1 << 20]);
         cut.truncate(cut.len() - 20);
         let input = Input::from_bytes("x.gz", cut.into()).expect("not empty");
         let error = input.load(&Progress::default()).expect_err("cut").to_string();
         assert!(error.contains("gzip") && error.contains("at byte"), "{error}");
-        let mut lying = gz(b"short");
-        let at = lying.len() - 4;
-        lying[at..].copy_from_slice(&u32::MAX.to_le_bytes());
-        let input = Input::from_bytes("x.gz", lying.into()).expect("not empty");
+        let mut corrupt = gz(b"short");
+        let at = corrupt.len() - 4;
+        corrupt[at..].copy_from_slice(&u32::MAX.to_le_bytes());
+        let input = Input::from_bytes("x.gz", corrupt.into()).expect("not empty");
         assert!(input.load(&Progress::default()).is_err());
     }
 
     #[test]
-    fn nothing_is_an_error() {
+    fn empty_and_missing_inputs_are_errors() {
         assert!(matches!(Input::from_bytes("x", Vec::new().into()), Err(SourceError::Empty)));
         assert!(matches!(Input::open(Path::new("/nonexistent/x")), Err(SourceError::Io(_))));
     }
 
     #[test]
-    fn cancelling_stops_the_reading() {
+    fn cancelling_stops_reading() {
         let progress = Progress::default();
         progress.cancel();
         let result = Input::from_reader("-", io::repeat(1), &progress);

@@ -1,4 +1,4 @@
-//! Bytes in: files, compressed files, folders, archives, standard input. Input files are only ever read.
+//! Input: files, compressed files, folders, archives and standard input. Nothing here writes.
 
 mod archive;
 mod bytes;

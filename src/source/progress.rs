@@ -1,29 +1,29 @@
-//! How far a long reading is, and the wish to stop it; shared between the worker and who waits for it.
+//! Progress and cancellation of a long operation, shared between the worker and its caller.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
-/// The work was cancelled.
+/// The operation was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cancelled")]
 pub struct Cancelled;
 
-/// What is being done.
+/// Stage of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Bytes are read.
+    /// Reading bytes.
     Reading,
-    /// The format is decoded.
+    /// Decoding a format.
     Decoding,
-    /// Lifetimes, curves and peaks are computed.
+    /// Computing live ranges, curves and peaks.
     Analysing,
-    /// Files of a folder are listed.
+    /// Listing a folder's files.
     Listing,
-    /// Programs of a list are looked at.
-    Looking,
+    /// Scanning listed programs for their memory requirements.
+    Scanning,
 }
 
 impl Stage {
-    /// In words, for a progress bar.
+    /// Lower-case label for a progress bar.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {
@@ -31,12 +31,12 @@ impl Stage {
             Self::Decoding => "decoding",
             Self::Analysing => "analysing",
             Self::Listing => "listing",
-            Self::Looking => "looking at each",
+            Self::Scanning => "scanning programs",
         }
     }
 }
 
-/// Shared counters.
+/// Counters shared between threads.
 #[derive(Debug, Default)]
 pub struct Progress {
     done: AtomicU64,
@@ -46,26 +46,26 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Begins a stage of `total` steps (bytes when reading).
+    /// Begins a stage of `total` steps (bytes when reading); 0 if the total is unknown.
     pub fn begin(&self, stage: Stage, total: u64) {
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
         self.stage.store(stage as u8, Ordering::Relaxed);
     }
 
-    /// Counts steps.
+    /// Adds completed steps.
     ///
     /// # Errors
-    /// [`Cancelled`] once somebody asked for it.
+    /// [`Cancelled`] once [`Self::cancel`] was called.
     pub fn advance(&self, steps: u64) -> Result<(), Cancelled> {
         self.done.fetch_add(steps, Ordering::Relaxed);
         self.check()
     }
 
-    /// Whether to go on.
+    /// Checks for cancellation.
     ///
     /// # Errors
-    /// [`Cancelled`] once somebody asked for it.
+    /// [`Cancelled`] once [`Self::cancel`] was called.
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.cancelled.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
     }
@@ -75,7 +75,7 @@ impl Progress {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// (done, total) of the current stage.
+    /// (completed, total) steps of the current stage.
     #[must_use]
     pub fn counts(&self) -> (u64, u64) {
         (self.done.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed))
@@ -88,12 +88,12 @@ impl Progress {
             0 => Stage::Reading,
             1 => Stage::Decoding,
             3 => Stage::Listing,
-            4 => Stage::Looking,
+            4 => Stage::Scanning,
             _ => Stage::Analysing,
         }
     }
 
-    /// Share of the current stage that is done, 0..=1.
+    /// Completed fraction of the current stage, 0..=1; 0 if the total is unknown.
     #[must_use]
     pub fn fraction(&self) -> f32 {
         let (done, total) = self.counts();

@@ -1,25 +1,25 @@
-//! Files that lie beside one of an XLA dump and belong to it, told by their names.
+//! Finds the files in a dump folder that belong to the same module, by name.
 //!
 //! XLA names its dumps `module_NNNN.NAME[.SUFFIX].STAGE[-REPORT].EXT`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders with more entries than this are not searched for siblings.
+/// At most this many folder entries are searched for siblings.
 const MAX_ENTRIES: usize = 20_000;
 
-/// The parts of a dump file's name.
+/// A parsed XLA dump file name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DumpName {
     /// `module_0007`.
     pub module: String,
     /// Everything up to the stage: `module_0007.jit_step.cl_1003875606`.
     pub stem: String,
-    /// From the stage on: `after_optimizations.hlo.pb`, `after_optimizations-live-range.txt`.
+    /// The stage and everything after it: `after_optimizations.hlo.pb`, `after_optimizations-live-range.txt`.
     pub stage: String,
 }
 
-/// Stages at which XLA writes a file, as the last dot-separated part before report and extension begins with them.
+/// Prefixes of the stage part of a dump file name.
 const STAGES: &[&str] = &[
     "after_optimizations",
     "before_optimizations",
@@ -36,7 +36,7 @@ const STAGES: &[&str] = &[
 ];
 
 impl DumpName {
-    /// The parts of a file name, or `None` where it is not one of XLA's dumps.
+    /// Parses a file name; `None` if it does not follow XLA's naming scheme.
     #[must_use]
     pub fn parse(file_name: &str) -> Option<Self> {
         let file_name = file_name.strip_suffix(".gz").or_else(|| file_name.strip_suffix(".zst")).unwrap_or(file_name);
@@ -47,7 +47,7 @@ impl DumpName {
         }
         let module = &file_name[.."module_".len() + digits];
         let mut at = module.len();
-        // The first part that begins with the name of a stage; the module's own name may contain dots.
+        // The stage is the first part with a known prefix; the module name may contain dots.
         while let Some(dot) = file_name[at + 1..].find('.').map(|i| i + at + 1) {
             if STAGES.iter().any(|stage| file_name[dot + 1..].starts_with(stage)) {
                 return Some(Self {
@@ -61,7 +61,7 @@ impl DumpName {
         None
     }
 
-    /// Whether the file carries (or should carry) a program with its buffer assignment.
+    /// Whether files of this stage contain the module with its buffer assignment.
     #[must_use]
     pub fn has_assignment(&self) -> bool {
         let stage = self.stage.strip_suffix(".gz").unwrap_or(&self.stage);
@@ -70,8 +70,8 @@ impl DumpName {
     }
 }
 
-/// Files beside `path` that are about the same module, or about the run as a whole (error texts, `*.stats.json`).
-/// Sorted by name; empty when the folder cannot be read.
+/// Files in the folder of `path` that belong to the same module or to the run as a whole (see [`is_about_the_run`]).
+/// Sorted by path; empty if the folder cannot be read.
 #[must_use]
 pub fn siblings_of(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|n| n.to_str())) else {
@@ -102,7 +102,7 @@ pub fn siblings_of(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Error texts, logs and the statistics of a run that lie in a dump folder.
+/// Whether a file name is that of an error text, a log or run statistics (`*.stats.json`).
 #[must_use]
 pub fn is_about_the_run(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dump_names_are_taken_apart() {
+    fn dump_names_are_parsed() {
         let name = DumpName::parse("module_0000.jit_train_step.cl_1003875606.after_optimizations-live-range.txt");
         let name = name.expect("a dump name");
         assert_eq!(name.module, "module_0000");

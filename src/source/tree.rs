@@ -1,4 +1,4 @@
-//! The files of a folder or an archive, listed without being read.
+//! Lists the files of a folder or an archive without reading them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,66 +9,67 @@ use super::error::SourceError;
 use super::input::Input;
 use super::progress::Progress;
 
-/// Folders nested deeper than this are not looked into.
+/// Folders nested deeper than this are skipped.
 const MAX_DEPTH: usize = 16;
 
-/// Where a member lies.
+/// Where a member is stored.
 #[derive(Debug, Clone)]
-enum Place {
+enum Location {
     File(PathBuf),
+    /// An archive and the index of the member in it.
     Archive(Arc<Archive>, usize),
 }
 
 /// A file of a folder or an archive.
 #[derive(Debug, Clone)]
 pub struct Member {
-    /// Path below the folder, parts divided by `/`.
+    /// Path relative to the root, with `/` as the separator.
     pub path: String,
-    /// Its size; unpacked in an archive.
+    /// Size in bytes; unpacked if in an archive.
     pub bytes: u64,
-    place: Place,
+    location: Location,
 }
 
 impl Member {
-    /// Name without folders.
+    /// The last component of the path.
     #[must_use]
     pub fn file_name(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 
-    /// Folder below the root; empty for the root itself.
+    /// The folder relative to the root; empty for the root itself.
     #[must_use]
     pub fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 
-    /// Path on disk, for a file that is not in an archive.
+    /// Path on disk; `None` for a member of an archive.
     #[must_use]
     pub fn on_disk(&self) -> Option<&Path> {
-        match &self.place {
-            Place::File(path) => Some(path),
-            Place::Archive(..) => None,
+        match &self.location {
+            Location::File(path) => Some(path),
+            Location::Archive(..) => None,
         }
     }
 
-    /// Opens it.
+    /// Opens the file, unpacking it if it is in an archive.
     ///
     /// # Errors
-    /// When it cannot be read or unpacked.
+    /// If it is empty, or cannot be read or unpacked.
     pub fn open(&self) -> Result<Input, SourceError> {
-        match &self.place {
-            Place::File(path) => Input::open(path),
-            Place::Archive(archive, row) => archive.member(*row),
+        match &self.location {
+            Location::File(path) => Input::open(path),
+            Location::Archive(archive, row) => archive.member(*row),
         }
     }
 }
 
 impl From<PathBuf> for Member {
-    /// A file that somebody named.
+    /// A single file given by path.
     fn from(path: PathBuf) -> Self {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let bytes = path.metadata().map_or(0, |metadata| metadata.len());
-        Self { path: name, bytes, place: Place::File(path) }
+        Self { path: name, bytes, location: Location::File(path) }
     }
 }
 
@@ -77,15 +78,15 @@ impl From<PathBuf> for Member {
 pub struct Tree {
     /// Files, sorted by path.
     pub members: Vec<Member>,
-    /// What was left out.
+    /// What was skipped and why, one sentence each.
     pub notes: Vec<String>,
 }
 
 impl Tree {
-    /// Lists a folder and the folders in it.
+    /// Lists a folder recursively. Subfolders that cannot be read are noted.
     ///
     /// # Errors
-    /// When the folder cannot be read, or it was cancelled. Folders inside that cannot be read are noted.
+    /// If the folder itself cannot be read, or `progress` was cancelled.
     pub fn folder(root: &Path, progress: &Progress) -> Result<Self, SourceError> {
         let mut tree = Self::default();
         let mut folders = vec![(root.to_owned(), String::new(), 0)];
@@ -111,15 +112,15 @@ impl Tree {
                     }
                     continue;
                 }
-                // A link to a file is that file; one to a folder could lead in a circle.
+                // Links to files are followed; links to folders could form a cycle.
                 let Ok(metadata) = fs::metadata(entry.path()) else { continue };
                 if metadata.is_dir() {
                     links += 1;
                 } else if metadata.is_file() {
-                    tree.members.push(Member { path, bytes: metadata.len(), place: Place::File(entry.path()) });
+                    tree.members.push(Member { path, bytes: metadata.len(), location: Location::File(entry.path()) });
                 }
                 if tree.members.len() > MAX_MEMBERS {
-                    tree.notes.push(format!("only the first {MAX_MEMBERS} files were looked at"));
+                    tree.notes.push(format!("only the first {MAX_MEMBERS} files were listed"));
                     folders.clear();
                     break;
                 }
@@ -129,7 +130,7 @@ impl Tree {
             tree.notes.push(format!("{links} links to folders were not followed"));
         }
         if deep > 0 {
-            tree.notes.push(format!("{deep} folders nested more than {MAX_DEPTH} deep were not looked into"));
+            tree.notes.push(format!("{deep} folders nested more than {MAX_DEPTH} levels deep were skipped"));
         }
         tree.members.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(tree)
@@ -138,7 +139,7 @@ impl Tree {
     /// Lists an archive.
     ///
     /// # Errors
-    /// When it is damaged, breaks a limit, or was cancelled.
+    /// If the archive is damaged, exceeds a limit, or `progress` was cancelled.
     pub fn archive(input: &Input, kind: ArchiveKind, progress: &Progress) -> Result<Self, SourceError> {
         let archive = Arc::new(Archive::open(input, kind, progress)?);
         let members = archive
@@ -148,7 +149,7 @@ impl Tree {
             .map(|(row, member)| Member {
                 path: member.path.clone(),
                 bytes: member.bytes,
-                place: Place::Archive(Arc::clone(&archive), row),
+                location: Location::Archive(Arc::clone(&archive), row),
             })
             .collect();
         Ok(Self { members, notes: archive.notes.clone() })

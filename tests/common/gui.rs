@@ -12,8 +12,9 @@ use highwater::ui::widget::soft_painter::SoftPainter;
 use highwater::ui::widget::style;
 use highwater::ui::widget::theme::{Look, Theme};
 
+/// Draws a harness as the program does without a graphics card.
 #[derive(Default)]
-struct Renderer(SoftPainter);
+pub struct Renderer(SoftPainter);
 
 impl TestRenderer for Renderer {
     fn handle_delta(&mut self, delta: &mut egui::TexturesDelta) {

@@ -258,7 +258,7 @@ fn hostile_archives_are_refused_with_a_message() {
     // An archive in an archive is named, not opened.
     let nested = zip_of(&[("inner.zip".to_owned(), zip_of(&entries)), ("good.hlo.pb".to_owned(), dump.clone())]);
     let session = open(&folder.file("nested.zip", &nested)).expect("one file is good");
-    assert!(session.notes.iter().any(|note| note.contains("archive inside")), "{:?}", session.notes);
+    assert!(session.notes.iter().any(|note| note.contains("nested archive")), "{:?}", session.notes);
 
     // Cut short.
     let mut cut = tar_of(&[("good.hlo.pb".to_owned(), dump.clone()), ("more.hlo.pb".to_owned(), dump)]);

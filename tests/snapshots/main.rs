@@ -1,11 +1,13 @@
-//! Pictures of the window, compared with the ones that were looked at.
+//! Pictures of the window, compared with the ones that were looked at. `UPDATE_SNAPSHOTS=1` writes those anew that
+//! differ.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 
 #[path = "../common/mod.rs"]
 mod common;
 #[path = "../common/gui.rs"]
 mod gui;
+#[path = "../common/picture.rs"]
+mod picture;
 
-mod chart_gallery;
-mod looks;
+mod gallery;
 mod views;

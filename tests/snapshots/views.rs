@@ -1,75 +1,85 @@
-//! Pictures of every view, drawn on the CPU, compared with the ones that were looked at.
+//! Every view once light and large, once dark and small, and presenter mode, as they were looked at.
+
+use std::path::Path;
 
 use egui_kittest::SnapshotResults;
 use egui_kittest::kittest::Queryable as _;
 use highwater::ui::app::DeepLink;
-use highwater::ui::session::ThemeChoice;
+use highwater::ui::session::{Options, ThemeChoice};
 
-use crate::common;
-use crate::gui;
+use crate::{common, gui, picture};
 
+/// Views of a program that does not fit.
 const VIEWS: &[&str] =
     &["overview", "failure", "timeline", "treemap", "heatmap", "padding", "buffers", "whatif", "advisor", "report"];
+/// Views of an IPU.
 const IPU_VIEWS: &[&str] = &["overview", "tiles", "memory", "liveness", "insights"];
+/// Views of what ran, each with its sample.
+const RUN_VIEWS: &[(&str, &str)] = &[
+    ("runtime", "made/gpu_training.xplane.pb"),
+    ("live", "made/tpu_training.prof"),
+    ("allocator", "made/gpu_0_bfc.memory_dump"),
+];
 
-fn snap(results: &mut SnapshotResults, sample: &str, view: &str, size: [f32; 2], theme: ThemeChoice) {
-    let Some(path) = common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains(sample)) else {
-        panic!("no sample named {sample}");
-    };
-    let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
-    let mut harness = gui::window(&[&path], size, theme, link);
-    let name = if theme == ThemeChoice::Dark { "dark" } else { "light" };
-    harness.snapshot(format!("{sample}_{view}_{name}_{}", size[0]));
-    results.extend(harness.take_snapshot_results());
+/// A view light at 1600 by 1000 points and dark at 1000 by 640.
+fn both(results: &mut SnapshotResults, name: &str, path: &Path, view: &str) {
+    for (theme, size, end) in
+        [(ThemeChoice::Light, [1600.0, 1000.0], "light_1600"), (ThemeChoice::Dark, [1000.0, 640.0], "dark_1000")]
+    {
+        let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+        let mut harness = gui::window(&[path], size, theme, link);
+        picture::compare(results, &mut harness, &format!("{name}_{end}"));
+    }
 }
 
 #[test]
 fn views_look_as_they_did() {
     let mut results = SnapshotResults::default();
+    let path = common::sample_program("v5e_gpt_m_oom");
     for view in VIEWS {
-        snap(&mut results, "oom", view, [1600.0, 1000.0], ThemeChoice::Light);
-        snap(&mut results, "oom", view, [1600.0, 1000.0], ThemeChoice::Dark);
-        snap(&mut results, "oom", view, [1000.0, 640.0], ThemeChoice::Light);
-        snap(&mut results, "oom", view, [1000.0, 640.0], ThemeChoice::Dark);
+        both(&mut results, &format!("oom_{view}"), &path, view);
     }
 }
 
 #[test]
 fn views_of_an_ipu_look_as_they_did() {
     let mut results = SnapshotResults::default();
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_profiles/ipu_over.cbor");
+    let path = common::samples().join("ipu_over.cbor");
     for view in IPU_VIEWS {
-        for (theme, name) in [(ThemeChoice::Light, "light"), (ThemeChoice::Dark, "dark")] {
-            for size in [[1600.0, 1000.0], [1000.0, 640.0]] {
-                let link = DeepLink { view: Some((*view).to_owned()), ..DeepLink::default() };
-                let mut harness = gui::window(&[&path], size, theme, link);
-                harness.snapshot(format!("ipu_{view}_{name}_{}", size[0]));
-                results.extend(harness.take_snapshot_results());
-            }
-        }
-    }
-}
-
-/// The other colourings of the heat map, and one memory space alone.
-#[test]
-fn the_heat_map_looks_as_it_did() {
-    let mut results = SnapshotResults::default();
-    let path = common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains("pad_cloud"));
-    let path = path.expect("the sample with padding");
-    for (metric, theme) in [("Padding", ThemeChoice::Dark), ("Age", ThemeChoice::Light)] {
-        let link = DeepLink { view: Some("heatmap".to_owned()), ..DeepLink::default() };
-        let mut harness = gui::window(&[&path], [1600.0, 1000.0], theme, link);
-        harness.get_by_role_and_label(egui::Role::RadioButton, metric).click();
-        harness.run_ok();
-        harness.get_by_label("Zoom into HBM").click();
-        harness.run_ok();
-        harness.snapshot(format!("pad_heatmap_{}", metric.to_lowercase()));
-        results.extend(harness.take_snapshot_results());
+        both(&mut results, &format!("ipu_{view}"), &path, view);
     }
 }
 
 #[test]
-fn a_tiny_profile_looks_as_it_did() {
+fn views_of_what_ran_look_as_they_did() {
     let mut results = SnapshotResults::default();
-    snap(&mut results, "cpu", "timeline", [1600.0, 1000.0], ThemeChoice::Dark);
+    for (view, sample) in RUN_VIEWS {
+        both(&mut results, &format!("run_{view}"), &common::samples().join(sample), view);
+    }
+}
+
+/// Forms of a view that are chosen by a control in it.
+#[test]
+fn other_forms_of_views_look_as_they_did() {
+    let mut results = SnapshotResults::default();
+    let path = common::sample_program("v5e_gpt_m_oom");
+    for (name, view, control) in
+        [("timeline_lifetimes", "timeline", "Lifetimes"), ("treemap_icicle", "treemap", "Icicle")]
+    {
+        let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+        let mut harness = gui::window(&[&path], [1000.0, 640.0], ThemeChoice::Light, link);
+        harness.get_by_label(control).click();
+        harness.run_ok();
+        picture::compare(&mut results, &mut harness, name);
+    }
+}
+
+#[test]
+fn presenter_mode_looks_as_it_did() {
+    let mut results = SnapshotResults::default();
+    let options = Options { theme: ThemeChoice::Dark, presenter: true, ..Options::default() };
+    let link = DeepLink { view: Some("overview".to_owned()), ..DeepLink::default() };
+    let path = common::sample_program("v5e_gpt_m_oom");
+    let mut harness = gui::window_with(&[&path], [1280.0, 720.0], options, link);
+    picture::compare(&mut results, &mut harness, "presenter_overview");
 }

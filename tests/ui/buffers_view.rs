@@ -278,24 +278,6 @@ fn the_table_says_the_same_as_the_report() {
 }
 
 #[test]
-fn the_table_looks_as_it_did() {
-    let mut results = egui_kittest::SnapshotResults::default();
-    let mut harness = open([1600.0, 1000.0], ThemeChoice::Dark);
-    harness.get_by_label("Group").click();
-    harness.run_ok();
-    harness.get_by_label("Op").click();
-    harness.run_ok();
-    let first = rows(&harness)[1].clone();
-    harness.get_by_label(&first).click();
-    harness.run_ok();
-    type_filter(&mut harness, "size>1MiB kind:");
-    harness.event(Event::PointerGone);
-    harness.run_ok();
-    harness.snapshot("buffers_grouped_dark");
-    results.extend(harness.take_snapshot_results());
-}
-
-#[test]
 fn timeline_and_padding_say_the_same_as_the_report() {
     for path in common::sample_programs() {
         let profile = open::open_path(&path, &Progress::default()).expect("a sample");

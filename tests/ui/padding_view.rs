@@ -1,8 +1,8 @@
 //! The Padding view: what a shape would save at the peak, the whole program, and the marks of size against waste.
 
 use egui::Role;
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable as _;
-use egui_kittest::{Harness, SnapshotResults};
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
@@ -56,17 +56,4 @@ fn the_whole_program_has_a_total_of_its_own() {
     harness.get_by_role_and_label(Role::RadioButton, "At the peak").click();
     harness.run_ok();
     assert!(says(&harness, "of the peak is padding"));
-}
-
-#[test]
-fn the_marks_look_as_they_did() {
-    let mut results = SnapshotResults::default();
-    for (sample, size, theme, name) in [
-        ("v5e_gpt_m_oom", [1600.0, 1000.0], ThemeChoice::Light, "padding_marks_light_1600"),
-        ("v6e_dlrm_repl_d3", [1600.0, 1000.0], ThemeChoice::Dark, "padding_marks_dark_1600"),
-    ] {
-        let mut harness = open(sample, size, theme);
-        harness.snapshot(name);
-        results.extend(harness.take_snapshot_results());
-    }
 }

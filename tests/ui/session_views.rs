@@ -380,20 +380,3 @@ fn a_request_is_held_against_the_largest_free_block() {
     let free = short(&heap["free_bytes"]);
     assert!(says(&harness, &format!("100 MiB finds no place: {free} is free")), "{:?}", words(&harness));
 }
-
-#[test]
-fn pictures_of_what_ran() {
-    let mut results = egui_kittest::SnapshotResults::default();
-    for (file, view) in
-        [("gpu_training.xplane.pb", "runtime"), ("tpu_training.prof", "live"), ("gpu_0_bfc.memory_dump", "allocator")]
-    {
-        for (size, theme, name) in
-            [([1600.0, 1000.0], ThemeChoice::Dark, "dark_1600"), ([1000.0, 640.0], ThemeChoice::Light, "light_1000")]
-        {
-            let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
-            let mut harness = gui::window(&[&made(file)], size, theme, link);
-            harness.snapshot(format!("made_{view}_{name}"));
-            results.extend(harness.take_snapshot_results());
-        }
-    }
-}

@@ -137,36 +137,3 @@ fn the_curve_can_be_divided_by_source_file() {
     harness.run_ok();
     assert!(words(&harness).iter().any(|label| label.contains("gen_tpu.py")), "{:?}", words(&harness));
 }
-
-#[test]
-fn bands_look_as_they_did() {
-    let mut results = egui_kittest::SnapshotResults::default();
-    for (theme, name) in [(ThemeChoice::Light, "light"), (ThemeChoice::Dark, "dark")] {
-        let mut harness = timeline([1600.0, 1000.0], theme);
-        harness.get_by_label("Both").click();
-        harness.run_ok();
-        let axis = axis(&harness);
-        let at = |share: f32| Pos2::new(axis.left() + axis.width() * share, axis.center().y);
-        drag(&mut harness, at(0.1), at(0.3));
-        let row = rows(&harness)[3].clone();
-        harness.get_by_label(&row).click();
-        harness.event(Event::PointerGone);
-        harness.run_ok();
-        harness.snapshot(format!("timeline_bands_{name}"));
-        results.extend(harness.take_snapshot_results());
-    }
-    let filter = Some("op:/layer_[3-5]/".to_owned());
-    let link = DeepLink { view: Some("timeline".to_owned()), filter, ..DeepLink::default() };
-    let mut harness = gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, link);
-    harness.get_by_label("Both").click();
-    harness.run_ok();
-    harness.snapshot("timeline_found_light");
-    results.extend(harness.take_snapshot_results());
-    let mut harness = timeline([1000.0, 640.0], ThemeChoice::Light);
-    harness.get_by_label("Lifetimes").click();
-    harness.run_ok();
-    harness.get_by_label("Fold layers").click();
-    harness.run_ok();
-    harness.snapshot("timeline_lifetimes_light_1000");
-    results.extend(harness.take_snapshot_results());
-}

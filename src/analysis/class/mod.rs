@@ -59,7 +59,7 @@ impl Class {
         Self::ALL.iter().position(|&class| class == self).unwrap_or(0)
     }
 
-    /// Its name.
+    /// Name in legends and reports: `Optimizer state`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

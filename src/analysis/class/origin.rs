@@ -9,7 +9,7 @@ const MAX_STEPS: usize = 32;
 /// An argument that a temporary stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
-    /// Its number.
+    /// Number of the entry argument.
     pub argument: i64,
     /// Whether it was put together from all devices on the way.
     pub is_gathered: bool,

@@ -11,7 +11,7 @@ pub enum Cause {
     Fragmentation,
     /// Enough is held back by the framework's own cache, in pieces.
     CachedInPieces,
-    /// Not said.
+    /// The message does not say.
     Unknown,
 }
 
@@ -48,7 +48,7 @@ impl Part {
 /// A row of the listing, equal rows grouped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListingGroup {
-    /// How many.
+    /// Arrays of this shape.
     pub count: usize,
     /// Bytes of one.
     pub bytes: Bytes,
@@ -65,11 +65,11 @@ pub struct ListingGroup {
 /// Everything said about a failure.
 #[derive(Debug, Clone)]
 pub struct Explanation {
-    /// One line.
+    /// What ran out and by how much, on one line.
     pub title: String,
     /// Sentences, in order.
     pub sentences: Vec<String>,
-    /// Why.
+    /// Whether it is a true shortage, and of what.
     pub cause: Cause,
     /// Memory: `HBM`, `VMEM`, `tile memory`.
     pub memory: &'static str,

@@ -82,7 +82,7 @@ impl HeatGrid {
         grid
     }
 
-    /// Columns.
+    /// Columns of the grid, each of one or several points.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.points.len()

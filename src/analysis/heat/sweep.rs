@@ -56,7 +56,7 @@ impl Sweep {
         Self { first, end, row_bytes, rows: vec![Row::default(); rows + 1], union: AddressUnion::default() }
     }
 
-    /// Something comes.
+    /// Adds a box that begins at the present point; `waste` is its padding in bytes.
     pub fn add(&mut self, item: &MapBox, waste: u64) {
         let Some((from, to)) = self.inside(item) else { return };
         let Self { first, row_bytes, rows, union, .. } = self;

@@ -3,7 +3,7 @@
 /// The part of a training step that an operation belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
-    /// Nothing says.
+    /// The name does not tell.
     Unknown,
     /// The forward pass of something that is differentiated.
     Forward,

@@ -26,7 +26,7 @@ pub const FALLBACK_SHARE: f64 = 0.83;
 pub struct Block {
     /// Bytes; a block of none takes no place.
     pub size: u64,
-    /// First time.
+    /// First time, twice the heap event.
     pub start: u32,
     /// Last time, included.
     pub end: u32,
@@ -41,7 +41,7 @@ pub struct Placement {
     pub offsets: Vec<u64>,
 }
 
-/// One of the compiler's two packers.
+/// One of the two ways in which the compiler packs a heap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packer {
     /// Best fit in program order.

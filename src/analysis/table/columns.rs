@@ -73,7 +73,7 @@ impl Column {
         Self::Allocation,
     ];
 
-    /// Its title.
+    /// Title over the column.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -124,7 +124,7 @@ impl Column {
 /// Words of a column, each kept once.
 #[derive(Debug, Clone, Default)]
 pub struct Interned {
-    /// The words.
+    /// Each different word once, in the order of first use.
     pub values: Vec<String>,
     /// Row of the word by row of the table.
     pub of: Vec<u32>,
@@ -208,7 +208,7 @@ impl NameColumn {
 pub struct BufferTable {
     /// The buffers, in the order of their ids.
     pub buffers: Vec<BufferId>,
-    /// Bytes.
+    /// Bytes with padding.
     pub size: Vec<u64>,
     /// Bytes of padding; a few tables of tuples count more without padding than with it.
     pub padding: Vec<i64>,

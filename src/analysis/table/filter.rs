@@ -23,7 +23,7 @@ enum Ready<'a> {
     Category([bool; Category::ALL.len()]),
     /// Name by name.
     Name(&'a Pattern),
-    /// Any words.
+    /// Any of these conditions holds.
     Any(Vec<Ready<'a>>),
     /// A number.
     Number(Number, super::terms::Comparison, f64),

@@ -9,7 +9,7 @@ use super::columns::{BufferTable, Column};
 /// A column to sort by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// The column.
+    /// Column to sort by.
     pub column: Column,
     /// The largest first.
     pub down: bool,
@@ -53,9 +53,9 @@ pub struct GroupRow {
 /// Lines in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// Groups.
+    /// Groups in the order of the lines; empty where nothing is grouped.
     pub groups: Vec<GroupRow>,
-    /// Lines.
+    /// Lines of the table from top to bottom: heads of groups and rows.
     pub lines: Vec<Line>,
     /// Rows, whether their group is open or not.
     pub rows: usize,

@@ -15,11 +15,11 @@ pub struct FilterError {
 /// How a number is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// Greater.
+    /// Strictly greater.
     Above,
     /// Greater or equal.
     AtLeast,
-    /// Less.
+    /// Strictly less.
     Below,
     /// Less or equal.
     AtMost,
@@ -28,7 +28,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Compares.
+    /// Whether `value` stands in this relation to `with`.
     #[must_use]
     pub fn holds(self, value: f64, with: f64) -> bool {
         match self {
@@ -126,7 +126,7 @@ fn contains_ignoring_case(text: &[u8], part: &[u8]) -> bool {
 pub struct Term {
     /// Holds where the rest does not.
     pub not: bool,
-    /// The rest.
+    /// What the row is tested for.
     pub test: Test,
 }
 

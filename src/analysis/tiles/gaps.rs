@@ -17,11 +17,11 @@ pub struct Gaps {
 /// Sums over all tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GapSums {
-    /// All gaps.
+    /// Bytes of all gaps together.
     pub bytes: u64,
     /// The part below the interleaved region.
     pub below_interleaved: Option<u64>,
-    /// The rest.
+    /// Bytes of the other gaps.
     pub fragmentation: Option<u64>,
 }
 

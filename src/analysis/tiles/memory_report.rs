@@ -3,12 +3,12 @@
 use super::gaps::{GapSums, Gaps};
 use crate::model::{TileMemory, TileRows};
 
-/// Which tiles.
+/// The tiles a report is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
     /// All of them.
     All,
-    /// These.
+    /// The tiles of these numbers.
     Tiles(Vec<u32>),
 }
 
@@ -41,13 +41,13 @@ pub struct MemoryReport {
     pub including_gaps: Option<u64>,
     /// Bytes used.
     pub excluding_gaps: Option<u64>,
-    /// Gaps.
+    /// Bytes of gaps by cause.
     pub gaps: Option<GapSums>,
     /// By region, as far as there are columns.
     pub regions: Vec<(String, u64)>,
     /// By category, in the file's order.
     pub categories: Vec<CategoryBytes>,
-    /// Live throughout.
+    /// Bytes that live throughout.
     pub always_live: Option<u64>,
     /// Sum of each tile's own maximum: above what is live at any one time, when there is more than one tile.
     pub not_always_live_max: Option<u64>,

@@ -16,7 +16,7 @@ use crate::model::{
 pub struct Base {
     /// The allocation.
     pub allocation: AllocationId,
-    /// Its bytes.
+    /// Bytes of the allocation, padding included.
     pub size: u64,
     /// The argument's or the result's own buffer.
     pub buffer: BufferId,
@@ -31,7 +31,7 @@ pub struct Base {
 pub enum Role {
     /// An argument of the program.
     Argument {
-        /// Its number.
+        /// Number among the entry computation's parameters.
         number: i64,
         /// Its JAX path: `params['embed']`; empty where the file has none.
         path: String,
@@ -65,7 +65,7 @@ pub enum Owner {
 /// One memory space of a program, ready for changes.
 #[derive(Debug, Clone)]
 pub struct Memory {
-    /// Colour.
+    /// The memory space.
     pub color: MemorySpace,
     /// What lives throughout.
     pub base: Vec<Base>,

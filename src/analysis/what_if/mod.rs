@@ -8,6 +8,7 @@ mod edit;
 mod memory;
 mod outcome;
 mod resize;
+mod result;
 mod sets;
 mod state;
 
@@ -15,5 +16,6 @@ pub use edit::{Arguments, Edit, EditError};
 pub use memory::{Base, Item, Memory, Owner, Role};
 pub use outcome::{Depth, Outcome};
 pub use resize::set_dimension;
+pub use result::{PeakGroup, WhatIfResult};
 pub use sets::{EditSet, SetsError};
 pub use state::Sizes;

@@ -13,7 +13,7 @@ pub enum Depth {
     Estimate,
     /// The peak, and what is allocated with the packer that the compiler would use.
     Verdict,
-    /// Everything.
+    /// The verdict, and every block at an offset of its own.
     Packed,
 }
 
@@ -23,7 +23,7 @@ const ROOM: u64 = 40;
 /// Memory after some changes.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// The changes.
+    /// The changes, in the order in which they were applied.
     pub edits: Vec<Edit>,
     /// What lives throughout.
     pub base: Bytes,

@@ -14,7 +14,7 @@ use crate::model::{BufferId, ElementType, EventKind, InstructionId, NO_ROW, Opco
 /// Kinds of change, each with its own band of error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Kinds {
-    /// Donation.
+    /// An argument was donated.
     pub donation: bool,
     /// A dimension.
     pub dimension: bool,
@@ -22,13 +22,13 @@ pub struct Kinds {
     pub dtype: bool,
     /// Element type of temporaries.
     pub compute: bool,
-    /// The batch.
+    /// The batch was scaled.
     pub batch: bool,
     /// Arguments divided that hold most of the memory.
     pub sharding: bool,
-    /// Temporaries divided.
+    /// Temporaries were divided over devices.
     pub constrain: bool,
-    /// Rematerialisation.
+    /// A scope was recomputed in the backward pass.
     pub remat: bool,
     /// By hand: exact as said.
     pub by_hand: bool,

@@ -35,6 +35,7 @@ patterns! {
     NEURON_REPORT = r"alloc debug info to (\S+)";
     NEURON_TOTAL = r"\btotal: (\d+(?:\.\d+)?[KMG]i?B)";
     NCCL_GPU = r":\d+:\d+\s\[(\d+)\]";
+    RAY_NODE = r"was running was <T> ?/ ?<T>";
     RAY_TASK = r"\bname=([\w.:<>-]+)";
     TOKENS = r"max seq len \((\d+)\)";
     TOKEN_LIMIT = r"stored in KV cache \((\d+)\)|estimated maximum model length is (\d+)";
@@ -151,6 +152,11 @@ fn refine(found: &mut Found, window: &str, prefix: &str, sizes: &[Told]) {
         Kind::GgmlAlloc => {
             if let Some(captures) = NEEDED_AVAILABLE.captures(window) {
                 found.bytes("requested", &captures, 1).bytes("free", &captures, 2);
+            }
+        }
+        Kind::RayOomKill => {
+            if let Some(captures) = RAY_NODE.captures(window) {
+                found.size("used", &captures, 1).size("capacity", &captures, 2);
             }
         }
         Kind::SlurmOomKill => {

@@ -17,9 +17,11 @@ pub enum Verdict {
 
 patterns! {
     /// Words of somebody who explains.
-    PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|e\.g\.|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|typically|usually|commonly|handles?|catch(?:es)?|checks? (?:if|whether)|in case of|tells? you|see the)\b";
+    PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|e\.g\.|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|typically|usually|commonly|in case of|tells? you|see the)\b";
     /// What stands directly before a message.
     INTRODUCED = r#"(?i)(?:^|[:\]>|)("'\-–»]|\b(?:failed|failure|error|exception|because|due to|with|reason|status|warn(?:ing)?|fatal|raised|got|by|was|is|has been|event\(s\)|detected|to|from|allocator|state|terminated|unit|of this|some of|the|local|cuda|hip|driver|runtime|of|for|an instance of)|[\d=,.]|=\s*\S+|(?:fail(?:ed|ure)?|unable|could not|cannot|can't)\s(?:to\s)?[\w\s]{0,40})\s*$"#;
+    /// The class of an error, anywhere before the message on its line.
+    ERROR_CLASS = r"\b(?:\w+Error|\w+Exception|Exception|ERROR|FATAL)\b";
     /// A word that reports.
     REPORTS = r"(?i)error|exception|fatal|fail|abort|panic|terminat|kill|exhausted|warn|unable|could not|cannot|out of|insufficient|not enough|oom";
     /// What is said of an attempt that is made again, or that does not matter.
@@ -51,7 +53,7 @@ pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_number
         }
     } else if is_prose
         || before.trim_end().ends_with('`')
-        || !INTRODUCED.is_match(before)
+        || !(INTRODUCED.is_match(before.trim_end_matches(is_of_name)) || ERROR_CLASS.is_match(before))
         || !REPORTS.is_match(line)
         || line.trim_end().ends_with('?')
         || QUOTED_CODE.is_match(before) && line.trim_start().starts_with(['"', '\'', '`', '|', '*', '-'])
@@ -78,6 +80,11 @@ pub fn keep(body: &str, found: &mut Found) -> bool {
         found.failure.is_error = false;
     }
     !(PROSE.is_match(before) && !REPORTS.is_match(before))
+}
+
+/// Whether a character belongs to a name, the beginning of which may stand before a phrase.
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// The words of the sentence before the message.

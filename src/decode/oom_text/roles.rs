@@ -93,7 +93,8 @@ const BEHIND: [(&str, Role); 15] = [
 ];
 
 /// Words before a size; of several the nearest counts, of two at one place the first of this list.
-const BEFORE: [(&str, Role); 15] = [
+const BEFORE: [(&str, Role); 16] = [
+    (r"too much \w+ data", Role::Requested),
     (r"largest (?:free |contiguous |available )?(?:block|chunk|region|free)", Role::LargestFree),
     (r"other allocations", Role::Other),
     (

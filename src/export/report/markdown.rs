@@ -48,7 +48,7 @@ pub fn write(report: &Report) -> String {
 }
 
 /// Keeps text from being taken for Markdown; an underscore inside a word and a bracket that is no link stay as they are.
-fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let is_link = text.contains("](");
     let mut before = ' ';
@@ -96,6 +96,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         let _ = writeln!(out, "| {what} | {} | {} |", Bytes(row.bytes).short(), Bytes(row.bytes).exact());
     }
     out.push('\n');
+    super::padding::write_markdown(out, &space.padding_by_shape);
     if let Some(what_if) = &space.what_if {
         write_what_if(out, space, "", what_if);
     }

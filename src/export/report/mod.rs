@@ -19,7 +19,7 @@ use crate::analysis::tree::TreeKind;
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::model::{Profile, SourceInfo};
 pub use build::Builder;
-pub use schema::Report;
+pub use schema::{PROFILE_FIELDS, Report, SPACE_FIELDS, Shown};
 
 /// How a report is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::markdown::{code, escape};
 use crate::analysis::Scene;
 use crate::model::Bytes;
 
@@ -78,9 +79,40 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
 /// Shapes that save less than this at the peak are left out of the text.
 const WORTH: u64 = 1 << 20;
 
+/// The shapes that are worth a line.
+fn worth(rows: &[PaddingReport]) -> impl Iterator<Item = &PaddingReport> {
+    rows.iter().filter(|row| row.saves_at_peak_bytes >= WORTH)
+}
+
+/// The shapes as a table, each with the other form that lowers the peak most.
+pub fn write_markdown(out: &mut String, rows: &[PaddingReport]) {
+    let mut rows = worth(rows).peekable();
+    if rows.peek().is_none() {
+        return;
+    }
+    let _ =
+        writeln!(out, "| padded shape at the peak | count | each | of it data | saves at the peak | best other form |");
+    let _ = writeln!(out, "|---|---:|---:|---:|---:|---|");
+    for row in rows {
+        let best = row.other_forms.iter().min_by_key(|form| form.peak_after_bytes);
+        let best = best.map_or_else(String::new, |form| format!("{}: {}", form.change, Bytes(form.each_bytes).short()));
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            code(&format!("{}{}", row.shape, row.layout)),
+            row.buffers,
+            Bytes(row.each_bytes).short(),
+            Bytes(row.useful_bytes).short(),
+            Bytes(row.saves_at_peak_bytes).short(),
+            escape(&best)
+        );
+    }
+    out.push('\n');
+}
+
 /// The shapes in words.
 pub fn write(out: &mut String, rows: &[PaddingReport]) {
-    let mut rows = rows.iter().filter(|row| row.saves_at_peak_bytes >= WORTH).peekable();
+    let mut rows = worth(rows).peekable();
     if rows.peek().is_some() {
         let _ = writeln!(out, "    padding at the peak, by shape");
     }

@@ -58,6 +58,73 @@ pub struct ProfileReport {
     pub notes: Vec<String>,
 }
 
+/// Where a field of the JSON stands in the forms for people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// In text and in Markdown.
+    Both,
+    /// In text alone, and why.
+    Text(&'static str),
+    /// In neither, and why.
+    Json(&'static str),
+}
+
+/// Fields of a profile and where they are shown.
+pub const PROFILE_FIELDS: &[(&str, Shown)] = &[
+    ("name", Shown::Both),
+    ("device", Shown::Both),
+    ("programs", Shown::Both),
+    ("runtime", Shown::Both),
+    ("live", Shown::Both),
+    ("tiles", Shown::Both),
+    ("failures", Shown::Both),
+    ("findings", Shown::Both),
+    ("plans", Shown::Both),
+    ("batches", Shown::Json("the advisor's findings name the largest batch in words")),
+    ("notes", Shown::Both),
+];
+
+/// Fields of a memory space and where they are shown.
+pub const SPACE_FIELDS: &[(&str, Shown)] = &[
+    ("colour", Shown::Json("the name stands for it")),
+    ("name", Shown::Both),
+    ("capacity_bytes", Shown::Both),
+    ("capacity_evidence", Shown::Both),
+    ("verdict", Shown::Json("the headline says it in words")),
+    ("over_by_bytes", Shown::Both),
+    ("allocated_bytes", Shown::Both),
+    ("always_live_bytes", Shown::Json("arguments and outputs are shown, which are most of it")),
+    ("peak_bytes", Shown::Json("XProf's peak, for comparison; people read the peak of all buffers")),
+    ("peak_event", Shown::Json("XProf's count of events; people read the step")),
+    ("xprof_peak_unpadded_bytes", Shown::Json("XProf's way of counting, for comparison")),
+    ("padding_at_peak_bytes", Shown::Both),
+    ("time_count", Shown::Text("a table of sizes has no room for a place in the program")),
+    ("reserved_peak_bytes", Shown::Both),
+    ("reserved_peak_time", Shown::Text("a table of sizes has no room for a place in the program")),
+    ("reserved_peak_instruction", Shown::Text("a table of sizes has no room for a place in the program")),
+    ("content_peak_bytes", Shown::Json("a second peak beside the first confuses more than it tells")),
+    ("fragmentation_bytes", Shown::Both),
+    ("parameter_bytes", Shown::Both),
+    ("output_bytes", Shown::Both),
+    ("event_count", Shown::Json("for programs that read the curve")),
+    ("buffer_count", Shown::Json("for programs that read the buffers")),
+    ("buffers_without_lifetime", Shown::Json("for programs that read the buffers")),
+    ("notes", Shown::Both),
+    ("at_peak", Shown::Both),
+    ("at_peak_count", Shown::Text("the rows that stand there are enough for an issue or a chat")),
+    ("by_category", Shown::Both),
+    ("by_class", Shown::Both),
+    ("padding_by_shape", Shown::Both),
+    ("packing", Shown::Json("how well the compiler's packing is reproduced, for tests of that")),
+    ("what_if", Shown::Both),
+    ("what_if_sets", Shown::Both),
+    ("other_chips", Shown::Json("the window shows it beside the advice")),
+    ("range", Shown::Both),
+    ("trees", Shown::Both),
+    ("curve", Shown::Json("thousands of points")),
+    ("buffers", Shown::Json("every buffer; people read those at the peak")),
+];
+
 /// The device.
 #[derive(Debug, Serialize)]
 pub struct DeviceReport {

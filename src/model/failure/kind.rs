@@ -1,6 +1,6 @@
-//! The kinds of out-of-memory messages: one row each, with the name in the report, who says it, and its numbers.
+//! Kinds of out-of-memory messages, with report name, source, title and report keys.
 
-/// Who says a message: each has its own words, its own memory and its own remedies.
+/// The software that issued a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Speaker {
     /// XLA's compiler for TPUs.
@@ -9,11 +9,11 @@ pub enum Speaker {
     TpuRuntime,
     /// XLA on GPUs and CPUs.
     Xla,
-    /// The best-fit-with-coalescing allocator that TensorFlow and XLA share.
+    /// The best-fit-with-coalescing (BFC) allocator shared by TensorFlow and XLA.
     Bfc,
-    /// AMD's driver, through XLA or TensorFlow.
+    /// AMD's ROCm driver, through XLA or TensorFlow.
     Rocm,
-    /// TensorFlow above its allocator.
+    /// TensorFlow itself, above its allocator.
     TensorFlow,
     /// PyTorch.
     Torch,
@@ -35,11 +35,11 @@ pub enum Speaker {
     Neuron,
     /// The host: its kernel, its schedulers, its languages.
     Host,
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
-/// Address of OpenXLA's page about an error code, `E1000`; `None` for a code without a page known here.
+/// URL of OpenXLA's page on an error code such as `E1000`; `None` if no page is known.
 #[must_use]
 pub fn error_page(code: &str) -> Option<&'static str> {
     match code {
@@ -55,38 +55,38 @@ pub fn error_page(code: &str) -> Option<&'static str> {
 /// Declares [`FailureKind`] and its tables.
 macro_rules! kinds {
     ($($variant:ident $name:literal $speaker:ident $title:literal [$($key:literal)*];)*) => {
-        /// A kind of message.
+        /// Kind of an out-of-memory message.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub enum FailureKind {
             $(#[doc = $title] $variant,)*
-            /// A message about memory that ran out, of no kind known here.
+            /// An out-of-memory message of an unknown kind.
             #[default]
             Unknown,
         }
 
         impl FailureKind {
-            /// Every kind.
+            /// All kinds.
             pub const ALL: &[Self] = &[$(Self::$variant,)* Self::Unknown];
 
-            /// The name in the report.
+            /// Name in reports.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* Self::Unknown => "unknown" }
             }
 
-            /// In words: who says it, and what.
+            /// Title: who issued it and what failed.
             #[must_use]
             pub const fn title(self) -> &'static str {
                 match self { $(Self::$variant => $title,)* Self::Unknown => "Out of memory" }
             }
 
-            /// Who says it.
+            /// The software that issues it.
             #[must_use]
             pub const fn speaker(self) -> Speaker {
                 match self { $(Self::$variant => Speaker::$speaker,)* Self::Unknown => Speaker::Unknown }
             }
 
-            /// Keys of the report that every failure of this kind has; `null` where the message leaves one out.
+            /// Report keys present for every failure of this kind; `null` if the message lacks the value.
             #[must_use]
             pub const fn keys(self) -> &'static [&'static str] {
                 match self { $(Self::$variant => &[$($key),*],)* Self::Unknown => &[] }
@@ -257,7 +257,7 @@ kinds! {
 }
 
 impl FailureKind {
-    /// Code of OpenXLA's page that describes this kind, whether or not a message prints it.
+    /// OpenXLA's error code for this kind, whether or not the message prints it.
     #[must_use]
     pub const fn error_code(self) -> Option<&'static str> {
         Some(match self {
@@ -275,7 +275,7 @@ impl FailureKind {
         })
     }
 
-    /// Whether the message says that one region is over its capacity by its total, not that a request failed.
+    /// Whether the message reports a total over capacity rather than a failed request.
     #[must_use]
     pub const fn is_total(self) -> bool {
         matches!(self, Self::TpuTcScHbm | Self::XlaGpuPeakBuffers)

@@ -1,6 +1,6 @@
-//! A parsed out-of-memory message: what a compiler, a runtime or an allocator said when memory ran out.
+//! Parsed out-of-memory messages of compilers, runtimes and allocators.
 //!
-//! Keys are those of the report's FAILURE; the text of a size is kept as printed, its bytes stand beside it.
+//! Keys are those of FAILURE in the report. Sizes keep the printed text next to the number of bytes.
 
 mod kind;
 
@@ -9,12 +9,12 @@ pub use kind::{FailureKind, Speaker, error_page};
 use super::shape::Shape;
 use super::units::Bytes;
 
-/// A size as printed, and in bytes.
+/// A size in bytes and as printed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PrintedSize {
-    /// As printed: `17.09G`, `14.00 GiB`; `None` where the message gives plain bytes.
+    /// As printed: `17.09G`, `14.00 GiB`; `None` if printed as plain bytes.
     pub text: Option<String>,
-    /// Bytes: binary units, rounded to the nearest byte.
+    /// Bytes, with units taken as binary and rounded to the nearest byte.
     pub bytes: Bytes,
 }
 
@@ -23,58 +23,58 @@ pub struct PrintedSize {
 pub enum FailureValue {
     /// A size.
     Size(PrintedSize),
-    /// A number that is no size: a tile, a device.
+    /// A number other than a size, such as a tile or device.
     Count(i64),
     /// A name or a sentence.
     Text(String),
-    /// Yes or no.
+    /// A flag.
     Flag(bool),
 }
 
 /// An out-of-memory message.
 #[derive(Debug, Clone, Default)]
 pub struct Failure {
-    /// Which message.
+    /// Kind of message.
     pub kind: FailureKind,
-    /// Whether it is a failure; `false` for what is only a warning.
+    /// Whether it is a failure rather than a warning.
     pub is_error: bool,
-    /// Keys with their values, in the order of the message.
+    /// (key, value), in message order.
     pub fields: Vec<(&'static str, FailureValue)>,
-    /// Numbered allocations of a listing.
+    /// Allocations listed in the message.
     pub allocations: Vec<ListedAllocation>,
-    /// Buffers at the peak, as XLA's GPU and CPU compilers list them.
+    /// Buffers at the peak, listed by XLA's GPU and CPU compilers.
     pub peak_buffers: Vec<PeakBuffer>,
     /// Bins of a BFC allocator.
     pub bins: Vec<BfcBin>,
-    /// Chunks of a BFC allocator, in the order of the message.
+    /// Chunks of a BFC allocator, in message order.
     pub chunks: Vec<BfcChunk>,
-    /// Chunks in use by size: (chunks, bytes of one).
+    /// Chunks in use by size: (number of chunks, bytes of each).
     pub chunk_sizes: Vec<(u64, Bytes)>,
-    /// The allocator's own statistics: (name, value).
+    /// Allocator statistics: (name, value).
     pub statistics: Vec<(&'static str, FailureValue)>,
-    /// Lines of the part `Program … requirement`: (what, size), `HLO temp` among them.
+    /// (label, size) lines under `Program … requirement`, such as `HLO temp`.
     pub program_parts: Vec<(String, PrintedSize)>,
-    /// Rows of TensorFlow's usage report: (bytes, operation).
+    /// Rows of TensorFlow's usage report: (bytes, op).
     pub usage_rows: Vec<(PrintedSize, String)>,
     /// Warnings of the rematerialization pass.
     pub warnings: Vec<RematWarning>,
-    /// `E1000`: printed, or the page that describes this message.
+    /// Error code such as `E1000`, printed in the message or implied by its kind.
     pub error_code: Option<String>,
     /// Whether the code was printed.
     pub error_code_printed: bool,
-    /// Files and folders the text names.
+    /// Files and folders named in the text.
     pub paths: Vec<String>,
-    /// Which process said it: `rank0`, `EngineCore_DP0 pid=4242`.
+    /// Process that printed it: `rank0`, `EngineCore_DP0 pid=4242`.
     pub process: Option<String>,
-    /// The message itself, as found: its first sentence.
+    /// First sentence of the message, verbatim.
     pub message: String,
     /// File it was found in.
     pub source: String,
     /// Byte offset of the message in the file.
     pub offset: u64,
-    /// Its line, from 1.
+    /// Line number in the file, from 1.
     pub line: u64,
-    /// Whether the text ends inside the message.
+    /// Whether the text ends in the middle of the message.
     pub truncated: bool,
     /// How often it is said beyond the first time.
     pub repeats: u64,
@@ -84,43 +84,43 @@ pub struct Failure {
     pub processes: Vec<String>,
 }
 
-/// A numbered entry of `Largest program allocations`.
+/// An entry of `Largest program allocations`.
 #[derive(Debug, Clone, Default)]
 pub struct ListedAllocation {
     /// Its number.
     pub number: u32,
-    /// Size in memory.
+    /// Size including padding.
     pub size: Option<PrintedSize>,
-    /// Without padding.
+    /// Size without padding.
     pub unpadded: Option<PrintedSize>,
-    /// Extra memory due to padding; `None` where there is none.
+    /// Extra memory due to padding; `None` if none is printed.
     pub padding: Option<PrintedSize>,
-    /// Size over unpadded size, as printed; 1 where no padding is printed; `None` where the text was cut before it.
+    /// Expansion factor due to padding as printed; 1 if no padding is printed, `None` if the text was truncated before it.
     pub expansion: Option<f64>,
     /// Shape with layout, as printed.
     pub shape_text: Option<String>,
     /// The shape.
     pub shape: Option<Shape>,
-    /// The attributes of the line `Operator`, as printed.
+    /// Attributes on the `Operator` line, as printed.
     pub operator: Option<String>,
-    /// Framework's kind of operation.
+    /// Framework op type.
     pub op_type: Option<String>,
-    /// Framework's name of the operation.
+    /// Framework op name.
     pub op_name: Option<String>,
     /// Source file and line.
     pub source: Option<(String, i32)>,
-    /// The instruction as printed.
+    /// Instruction as printed.
     pub label: Option<String>,
-    /// Name of the instruction: the label up to ` = `.
+    /// Instruction name: the label up to ` = `.
     pub label_head: Option<String>,
-    /// `HLO temp`, `global`.
+    /// Allocation type, such as `HLO temp` or `global`.
     pub allocation_type: Option<String>,
-    /// `Tag`, where there is one.
+    /// `Tag`, if printed.
     pub tag: Option<String>,
 }
 
 impl ListedAllocation {
-    /// Whether more than the size is known.
+    /// Whether anything other than the size is known.
     #[must_use]
     pub const fn is_described(&self) -> bool {
         self.shape_text.is_some() || self.unpadded.is_some() || self.label.is_some()
@@ -134,7 +134,7 @@ pub struct PeakBuffer {
     pub number: u32,
     /// Size.
     pub size: Option<PrintedSize>,
-    /// Framework's name of the operation.
+    /// Framework op name.
     pub op_name: Option<String>,
     /// Source file and line.
     pub source: Option<(String, i32)>,
@@ -144,18 +144,18 @@ pub struct PeakBuffer {
     pub shape_text: Option<String>,
     /// The shape.
     pub shape: Option<Shape>,
-    /// Whether it is (a part of) an argument.
+    /// Whether it is a parameter or part of one.
     pub entry_parameter: bool,
 }
 
-/// A bin of a BFC allocator: free chunks of about one size.
+/// A bin (size class) of a BFC allocator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BfcBin {
-    /// Smallest chunk in bytes.
+    /// Minimum chunk size in bytes.
     pub bin: u64,
-    /// Chunks.
+    /// Number of chunks.
     pub chunks: u64,
-    /// Chunks in use.
+    /// Number of chunks in use.
     pub in_use: u64,
 }
 
@@ -168,29 +168,29 @@ pub struct BfcChunk {
     pub size: Bytes,
     /// Whether it is in use.
     pub in_use: bool,
-    /// What it is for, where the allocator knows.
+    /// Purpose recorded by the allocator, if any.
     pub annotation: Option<String>,
 }
 
 /// "Can't reduce memory use below A; only reduced to B, down from C".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RematWarning {
-    /// The limit that was wanted.
+    /// Target limit.
     pub target: Bytes,
-    /// What was reached.
+    /// Memory use after rematerialization.
     pub reached: Bytes,
-    /// Where it began.
+    /// Memory use before rematerialization.
     pub from: Bytes,
 }
 
 impl Failure {
-    /// The value of a key.
+    /// The value of a key; `None` if not set.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&FailureValue> {
         self.fields.iter().find(|(name, _)| *name == key).map(|(_, value)| value)
     }
 
-    /// A size.
+    /// The value of a key; `None` if it is not a size.
     #[must_use]
     pub fn size(&self, key: &str) -> Option<&PrintedSize> {
         match self.get(key)? {
@@ -199,13 +199,13 @@ impl Failure {
         }
     }
 
-    /// The bytes of a size.
+    /// The bytes of a key's value; `None` if it is not a size.
     #[must_use]
     pub fn bytes(&self, key: &str) -> Option<Bytes> {
         self.size(key).map(|size| size.bytes)
     }
 
-    /// A text.
+    /// The value of a key; `None` if it is not text.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         match self.get(key)? {
@@ -214,7 +214,7 @@ impl Failure {
         }
     }
 
-    /// A number that is no size.
+    /// The value of a key; `None` if it is not a plain number.
     #[must_use]
     pub fn count(&self, key: &str) -> Option<i64> {
         match self.get(key)? {
@@ -223,13 +223,13 @@ impl Failure {
         }
     }
 
-    /// Whether a flag is set.
+    /// Whether a key's value is a flag that is set.
     #[must_use]
     pub fn flag(&self, key: &str) -> bool {
         matches!(self.get(key), Some(FailureValue::Flag(true)))
     }
 
-    /// Sets a key, unless it has a value already.
+    /// Sets a key unless it already has a value.
     pub fn set(&mut self, key: &'static str, value: FailureValue) {
         if self.get(key).is_none() {
             self.fields.push((key, value));

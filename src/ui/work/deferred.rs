@@ -1,5 +1,5 @@
-//! A picture that is drawn on a worker; until it is there, the last one is shown, moved and stretched to where it
-//! belongs now. The cost of a frame does not depend on what is in the picture.
+//! A picture drawn on a worker thread. Until a new one is ready, the previous one is shown, panned and scaled to the
+//! current axes, so the cost of a frame does not depend on the picture's contents.
 
 use egui::{Color32, Pos2, Rect, TextureHandle, TextureOptions};
 
@@ -7,20 +7,20 @@ use super::job::{Job, Work};
 use crate::ui::chart::{Picture, Window};
 use crate::ui::widget::raster::{self, Raster};
 
-/// What a picture is of, and how it is drawn.
+/// What a deferred picture shows and how to draw it.
 #[derive(Debug, Clone, Copy)]
 pub struct Sheet<'a> {
-    /// Where it is on the screen, and what of both axes it shows.
+    /// Screen rectangle and the ranges of both axes to show.
     pub window: Window,
-    /// Name of its texture.
+    /// Name of the texture, for debugging.
     pub name: &'a str,
-    /// Colour of what nothing is drawn on.
+    /// Background colour.
     pub ground: Color32,
-    /// It is drawn in the frame that needs it, not on a worker.
+    /// Draw on this thread in the current frame instead of on a worker.
     pub at_once: bool,
 }
 
-/// What a worker hands over.
+/// A worker's result.
 struct Drawn<T> {
     key: u64,
     window: Window,
@@ -28,14 +28,14 @@ struct Drawn<T> {
     extra: T,
 }
 
-/// The last picture, and the one under way.
+/// The last finished picture and the one being drawn.
 pub struct DeferredPicture<T> {
     texture: Option<TextureHandle>,
     shown: Option<(u64, Window, T)>,
     running: Option<(u64, Job<Drawn<T>>)>,
-    /// The canvas its texture belongs to.
+    /// Id of the canvas that owns the texture.
     canvas: u64,
-    /// The same on another canvas.
+    /// The same picture on another canvas, with that canvas's id.
     aside: Option<(u64, Box<Self>)>,
 }
 
@@ -46,7 +46,7 @@ impl<T> Default for DeferredPicture<T> {
 }
 
 impl<T: Send + 'static> DeferredPicture<T> {
-    /// Shows the picture on its ground. Returns what `draw` returned with it.
+    /// Paints the picture over its background and returns what `draw` returned for it; `None` until there is one.
     pub fn show(
         &mut self,
         ui: &egui::Ui,
@@ -67,8 +67,8 @@ impl<T: Send + 'static> DeferredPicture<T> {
         Some(extra)
     }
 
-    /// The picture, for a chart; `draw` runs on a worker (or here) when `key`, the window or the scale is another than
-    /// last time, one at a time. Beside it what `draw` returned with it.
+    /// The last finished picture and what `draw` returned for it; `None` until there is one. `draw` runs on a worker when
+    /// `key`, the window or the scale has changed, one run at a time.
     pub fn picture(
         &mut self,
         ui: &egui::Ui,
@@ -115,7 +115,7 @@ impl<T: Send + 'static> DeferredPicture<T> {
         Some((Picture { texture, window: *drawn }, extra))
     }
 
-    /// Takes what a worker has finished.
+    /// Takes a finished picture from its worker and uploads it as the texture.
     fn take_over(&mut self, ui: &egui::Ui, name: &str) {
         let Some((_, job)) = &mut self.running else { return };
         if job.poll().is_none() && !job.has_failed() {

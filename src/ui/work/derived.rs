@@ -1,4 +1,4 @@
-//! What views compute from a document, on workers, and keep: memory map, stacked curves, contributors.
+//! Results computed from a document on workers and cached for the views: memory map, stacked curves, contributors.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,18 +16,18 @@ use crate::ui::session::Document;
 use crate::ui::work::Related;
 use crate::ui::work::WhatIfResult;
 
-/// What is computed for a memory space.
+/// Results for one memory space.
 pub struct SpaceData {
     /// Buffers by address and time.
     pub map: Arc<MemoryMap>,
     /// Curves by class.
     pub by_class: Arc<StackedCurves>,
-    /// What stands at the peak, folded.
+    /// Contributors at the peak, repeated layers folded.
     pub contributors: Arc<[Contributor]>,
 }
 
 impl SpaceData {
-    /// Computes everything for a memory space; `None` where the document has no such space.
+    /// Computes everything for a memory space; `None` if the document has no such space.
     #[must_use]
     pub fn new(document: &Document, program: usize, color: MemorySpace) -> Option<Self> {
         let scene = document.scene(program, color)?;
@@ -38,42 +38,43 @@ impl SpaceData {
         })
     }
 
-    /// The place of a buffer.
+    /// The box of a buffer in the memory map; `None` if it has none.
     #[must_use]
     pub fn box_of(&self, buffer: BufferId) -> Option<&crate::analysis::map::MapBox> {
         self.map.box_of(buffer)
     }
 }
 
-/// A result that is shared with the workers that need it.
-type Kept<T> = Job<Option<Arc<T>>>;
+/// A job whose result is shared with other workers; `None` if there is nothing to compute.
+type SharedJob<T> = Job<Option<Arc<T>>>;
 
-/// What changes were result out: program, capacity, changes.
+/// (program, HBM capacity in bytes, changes)
 type WhatIfKey = (usize, Option<u64>, Vec<Edit>);
 
-/// What was looked for: program, memory space, words.
-type FoundOf = (usize, MemorySpace, String);
+/// (program, memory space, search text)
+type SearchKey = (usize, MemorySpace, String);
 
-/// Results by what they belong to.
+/// Cached results by their inputs.
 #[derive(Default)]
 pub struct Derived {
-    /// What surrounds the selected buffer and the chosen step.
+    /// Data on the selected buffer and step.
     pub related: Related,
-    finding: Option<(FoundOf, Kept<Hits>)>,
-    /// What was found last: shown until the next is there.
-    found: Option<(FoundOf, Arc<Hits>)>,
+    search: Option<(SearchKey, SharedJob<Hits>)>,
+    /// The last finished search, shown until the next one is done.
+    last_hits: Option<(SearchKey, Arc<Hits>)>,
     advice: Option<(Option<u64>, Job<Arc<Advice>>)>,
-    memories: HashMap<(usize, Option<u64>), Kept<Memory>>,
+    memories: HashMap<(usize, Option<u64>), SharedJob<Memory>>,
     what_if_job: Option<(WhatIfKey, Job<Option<Arc<WhatIfResult>>>)>,
-    /// The last outcome: shown until the next is there.
+    /// The last result, shown until the next one is done.
     what_if_result: Option<(usize, Arc<WhatIfResult>)>,
-    spaces: HashMap<(usize, MemorySpace), Kept<SpaceData>>,
-    stacked_curves: HashMap<(usize, MemorySpace, Grouping), Kept<StackedCurves>>,
-    tables: HashMap<(usize, MemorySpace), Kept<BufferTable>>,
+    spaces: HashMap<(usize, MemorySpace), SharedJob<SpaceData>>,
+    stacked_curves: HashMap<(usize, MemorySpace, Grouping), SharedJob<StackedCurves>>,
+    tables: HashMap<(usize, MemorySpace), SharedJob<BufferTable>>,
 }
 
 impl Derived {
-    /// What is found by words in a memory space; while that is looked for, what was found before in the same space.
+    /// Search results in a memory space; while a search runs, the previous results in the same space. `None` without
+    /// search text or before the first results.
     pub fn hits(
         &mut self,
         work: &Work,
@@ -84,30 +85,30 @@ impl Derived {
     ) -> Option<Arc<Hits>> {
         let words = words.trim();
         if words.is_empty() {
-            (self.finding, self.found) = (None, None);
+            (self.search, self.last_hits) = (None, None);
             return None;
         }
-        let key: FoundOf = (program, color, words.to_owned());
-        // One search at a time: while a person types, those in between are never begun.
-        let is_busy = self.finding.as_ref().is_some_and(|(_, job)| job.is_running());
-        if !is_busy && self.finding.as_ref().is_none_or(|(of, _)| *of != key) {
+        let key: SearchKey = (program, color, words.to_owned());
+        // One search at a time, so that fast typing skips intermediate texts.
+        let is_busy = self.search.as_ref().is_some_and(|(_, job)| job.is_running());
+        if !is_busy && self.search.as_ref().is_none_or(|(of, _)| *of != key) {
             let table = self.table(work, document, program, color)?;
             let document = Arc::clone(document);
             let words = words.to_owned();
             let job =
                 Job::start(work, "find", move || Hits::new(&document, program, color, &table, &words).map(Arc::new));
-            self.finding = Some((key.clone(), job));
+            self.search = Some((key.clone(), job));
         }
-        if let Some((of, job)) = &mut self.finding
+        if let Some((of, job)) = &mut self.search
             && let Some(Some(hits)) = job.poll()
         {
-            self.found = Some((of.clone(), Arc::clone(hits)));
+            self.last_hits = Some((of.clone(), Arc::clone(hits)));
         }
-        let is_here = |(of, _): &&(FoundOf, Arc<Hits>)| (of.0, of.1) == (program, color);
-        self.found.as_ref().filter(is_here).map(|(_, hits)| Arc::clone(hits))
+        let is_same_space = |(of, _): &&(SearchKey, Arc<Hits>)| (of.0, of.1) == (program, color);
+        self.last_hits.as_ref().filter(is_same_space).map(|(_, hits)| Arc::clone(hits))
     }
 
-    /// What the advisor says, once it is there; against another capacity of HBM where one is chosen.
+    /// The advisor's findings, against `capacity` bytes of HBM if given; `None` until computed.
     pub fn advice(&mut self, work: &Work, document: &Arc<Document>, capacity: Option<u64>) -> Option<Arc<Advice>> {
         if self.advice.as_ref().is_none_or(|(of, _)| *of != capacity) {
             let document = Arc::clone(document);
@@ -119,7 +120,8 @@ impl Derived {
         self.advice.as_mut()?.1.poll().cloned()
     }
 
-    /// What changes to a program's HBM come to; while they are worked out, the last outcome.
+    /// The result of applying `edits` to a program's HBM; while it is computed, the program's previous result. `capacity`
+    /// is in bytes and overrides the device's.
     pub fn what_if(
         &mut self,
         work: &Work,
@@ -139,7 +141,7 @@ impl Derived {
         if self.what_if_job.as_ref().is_none_or(|(of, _)| *of != key) {
             let (document, edits) = (Arc::clone(document), edits.to_vec());
             let job = Job::start(work, "what if", move || {
-                WhatIfResult::new(&document, program, memory, &edits).map(Arc::new)
+                Some(Arc::new(document.scene(program, MemorySpace::HBM)?.what_if_result(memory, &edits)))
             });
             self.what_if_job = Some((key, job));
         }
@@ -151,7 +153,7 @@ impl Derived {
         self.what_if_result.as_ref().filter(|(of, _)| *of == program).map(|(_, result)| Arc::clone(result))
     }
 
-    /// What is computed for a memory space, once it is there.
+    /// Results for a memory space; `None` until computed.
     pub fn space(
         &mut self,
         work: &Work,
@@ -166,7 +168,7 @@ impl Derived {
         job.poll()?.clone()
     }
 
-    /// All buffers of a memory space in columns, once they are read.
+    /// Columns of all buffers in a memory space; `None` until computed.
     pub fn table(
         &mut self,
         work: &Work,
@@ -181,7 +183,7 @@ impl Derived {
         job.poll()?.clone()
     }
 
-    /// Stacked curves by a grouping other than category, once they are there.
+    /// Curves of live bytes stacked by `grouping`; `None` until computed.
     pub fn stacked_curves(
         &mut self,
         work: &Work,

@@ -1,5 +1,4 @@
-//! Finding: which buffers of a memory space a person looks for. One search serves all views: what it finds stays lit,
-//! the rest is dimmed.
+//! Search for buffers in a memory space. All views share one search: matching buffers are highlighted, others dimmed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,22 +9,21 @@ use crate::analysis::table::{BufferTable, Filter};
 use crate::model::{BufferId, MemorySpace};
 use crate::ui::session::Document;
 
-/// What was found.
+/// Search results.
 #[derive(Debug, Default)]
 pub struct Hits {
-    /// What was looked for.
+    /// The search text.
     pub words: String,
-    /// By buffer of the program.
+    /// Whether a buffer matches, by buffer row.
     found: Vec<bool>,
-    /// What was found, the largest first.
+    /// Matching buffers, largest first.
     pub list: Vec<BufferId>,
-    /// Among how many.
+    /// Number of buffers searched.
     pub of: usize,
 }
 
 impl Hits {
-    /// Looks through the buffers of a memory space; `None` where there is no such space, or where the words are a
-    /// filter that cannot be read.
+    /// Searches the buffers of a memory space; `None` if there is no such space or `words` is not a valid filter.
     #[must_use]
     pub fn new(
         document: &Document,
@@ -48,13 +46,13 @@ impl Hits {
         Some(Self { words: words.to_owned(), found, list, of: table.len() })
     }
 
-    /// Whether a buffer was found.
+    /// Whether a buffer matches.
     #[must_use]
     pub fn has(&self, buffer: BufferId) -> bool {
         self.found.get(buffer.index()).copied().unwrap_or(false)
     }
 
-    /// The one after `from`, or before it; the first where it is not among them.
+    /// The match after `from`, or with `back` the one before, wrapping around; the first if `from` is not a match.
     #[must_use]
     pub fn next(&self, from: Option<BufferId>, back: bool) -> Option<BufferId> {
         let count = self.list.len();
@@ -69,17 +67,17 @@ impl Hits {
     }
 }
 
-/// What is lit while something is looked for or hidden, to share with workers that draw.
+/// Which buffers are highlighted given the search and the hidden buffers; cheap to clone for drawing workers.
 #[derive(Clone)]
 pub struct Lit {
-    /// What was found; `None` where nothing is looked for.
+    /// Search results; `None` if there is no search.
     pub hits: Option<Arc<Hits>>,
-    /// What was hidden.
+    /// Buffers the user has hidden.
     pub hidden: BTreeSet<BufferId>,
 }
 
 impl Lit {
-    /// Whether a buffer is lit.
+    /// Whether a buffer is neither hidden nor outside the search results.
     #[must_use]
     pub fn has(&self, buffer: BufferId) -> bool {
         !self.hidden.contains(&buffer) && self.hits.as_ref().is_none_or(|hits| hits.has(buffer))
@@ -91,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hits_go_round() {
+    fn next_wraps_around() {
         let list: Vec<BufferId> = [4, 2, 7].map(BufferId::from_index).to_vec();
         let hits = Hits { words: String::new(), found: Vec::new(), list: list.clone(), of: 9 };
         assert_eq!(hits.next(None, false), Some(list[0]));

@@ -1,22 +1,22 @@
-//! Work off the window's thread whose result a view waits for.
+//! Background jobs whose results views poll for.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-/// How work is to be done.
+/// How to run jobs.
 #[derive(Clone)]
 pub struct Work {
-    /// To wake the window when it is done.
+    /// Repainted when a job ends.
     pub ctx: egui::Context,
-    /// At once, on this thread.
+    /// Run jobs immediately on the calling thread.
     pub synchronous: bool,
-    /// How many pieces of work are under way.
+    /// Number of running jobs.
     pub running: Arc<AtomicUsize>,
 }
 
-/// One piece of work and its result.
+/// A job and its result.
 pub struct Job<T> {
     state: State<T>,
 }
@@ -28,7 +28,7 @@ enum State<T> {
 }
 
 impl<T: Send + 'static> Job<T> {
-    /// Starts the work.
+    /// Starts `run` on a thread called `name`. A panic in `run` makes the job fail.
     pub fn start(work: &Work, name: &str, run: impl FnOnce() -> T + Send + 'static) -> Self {
         if work.synchronous {
             return Self { state: State::Done(run()) };
@@ -39,7 +39,7 @@ impl<T: Send + 'static> Job<T> {
         running.fetch_add(1, Ordering::Relaxed);
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             let result = catch_unwind(AssertUnwindSafe(run)).ok();
-            // Nobody waits any more when the document was closed.
+            // The receiver is gone if the document was closed.
             let _ = sender.send(result);
             running.fetch_sub(1, Ordering::Relaxed);
             ctx.request_repaint();
@@ -51,7 +51,7 @@ impl<T: Send + 'static> Job<T> {
         Self { state: State::Running(receiver) }
     }
 
-    /// The result, once it is there.
+    /// The result; `None` while the job runs and if it failed.
     pub fn poll(&mut self) -> Option<&T> {
         if let State::Running(receiver) = &self.state {
             match receiver.try_recv() {
@@ -66,7 +66,7 @@ impl<T: Send + 'static> Job<T> {
         }
     }
 
-    /// The result, given away.
+    /// Consumes the job and returns its result; `None` while it runs and if it failed.
     pub fn take(mut self) -> Option<T> {
         self.poll();
         match self.state {
@@ -75,13 +75,13 @@ impl<T: Send + 'static> Job<T> {
         }
     }
 
-    /// Whether it is still being worked on, as far as the last [`Self::poll`] knows.
+    /// Whether the job was still running at the last [`Self::poll`].
     #[must_use]
     pub const fn is_running(&self) -> bool {
         matches!(self.state, State::Running(_))
     }
 
-    /// Whether the work ended without a result.
+    /// Whether the job panicked or could not be started, as of the last [`Self::poll`].
     #[must_use]
     pub fn has_failed(&self) -> bool {
         matches!(self.state, State::Failed)

@@ -1,4 +1,4 @@
-//! What surrounds a selected buffer or a chosen step; looked up on a worker, as it takes a walk through the program.
+//! Data on the selected buffer or step, computed on a worker because it requires a walk of the program.
 
 use std::sync::Arc;
 
@@ -9,33 +9,33 @@ use crate::analysis::map::MapBox;
 use crate::model::{BufferId, Bytes, MemorySpace};
 use crate::ui::session::Document;
 
-/// What belongs to one buffer.
+/// Data on one buffer.
 #[derive(Debug, Default)]
 pub struct RelatedToBuffer {
-    /// Where its value stands and is read.
+    /// Where its value is defined and read.
     pub uses: Uses,
-    /// Buffers that share its memory at other times, and the bytes in common.
+    /// Buffers that reuse its addresses at other times, with the number of bytes in common.
     pub sharing: Vec<(MapBox, Bytes)>,
 }
 
-/// What belongs to one step.
+/// Data on one step.
 #[derive(Debug, Default)]
 pub struct RelatedToStep {
-    /// The largest free stretch of the heap: address and bytes.
+    /// Offset and size of the largest gap in the heap.
     pub largest_hole: Option<(u64, Bytes)>,
-    /// How many buffers live.
+    /// Number of live buffers.
     pub live: usize,
-    /// The largest of them.
+    /// The largest live buffers, at most 32.
     pub largest: Vec<MapBox>,
 }
 
-/// Buffers that are kept of a step.
+/// Maximum length of [`RelatedToStep::largest`].
 const LARGEST: usize = 32;
 
 /// (program, memory space, buffer or step)
 type Key = (usize, MemorySpace, u32);
 
-/// The last ones that were asked for.
+/// The last buffer and step requested.
 #[derive(Default)]
 pub struct Related {
     buffer: Option<(Key, Job<Arc<RelatedToBuffer>>)>,
@@ -43,7 +43,7 @@ pub struct Related {
 }
 
 impl Related {
-    /// What belongs to a buffer, once it is known.
+    /// Data on a buffer; `None` until computed.
     pub fn buffer(
         &mut self,
         work: &Work,
@@ -66,7 +66,7 @@ impl Related {
         self.buffer.as_mut()?.1.poll().cloned()
     }
 
-    /// What belongs to a step, once it is known.
+    /// Data on a step; `None` until computed.
     pub fn step(
         &mut self,
         work: &Work,

@@ -1,4 +1,4 @@
-//! Variables of one tile out of a `profile.pop`, read when the tile is looked at: a file may have millions of them.
+//! Variables of one tile, read from a `profile.pop` on demand because a file may have millions of them.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use super::{Job, Work};
 use crate::decode::poplar::{TileVariable, variables_of_tile};
 use crate::ui::session::Document;
 
-/// The largest variables of a tile, or why they could not be read.
+/// The largest variables of a tile, or the error that prevented reading them.
 pub type TileVariables = Result<Vec<TileVariable>, String>;
 
-/// Begins to read the `limit` largest variables of a tile; `None` where the document has no such file beside it.
+/// Starts reading the `limit` largest variables of a tile; `None` if the document has no `profile.pop` on disk.
 #[must_use]
 pub fn read_tile_variables(work: &Work, document: &Document, tile: u32, limit: usize) -> Option<Job<TileVariables>> {
     let is_pop = |path: &&Path| path.extension().is_some_and(|extension| extension == "pop") && path.is_file();

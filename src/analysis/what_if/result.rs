@@ -1,69 +1,70 @@
-//! Changes tried out: the outcome with everything its view draws, computed on a worker.
+//! The result of a what-if evaluation with everything a view draws: curves by class, blocks, what stands at the peak.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::edit::Edit;
+use super::memory::{Memory, Role};
+use super::outcome::{Depth, Outcome};
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::names::scope;
-use crate::analysis::packing;
 use crate::analysis::span_index::SpanIndex;
-use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
+use crate::analysis::{ProgramAnalysis, packing};
 use crate::model::{BufferId, Bytes, Program};
-use crate::ui::session::Document;
 
-/// What stands at a peak, equal things of all layers as one.
+/// Buffers live at the peak with the same name, repeated layers folded into one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeakGroup {
-    /// Framework's name, numbered scopes folded.
+    /// Framework op name with numbered scopes folded.
     pub name: String,
-    /// Bytes of all.
+    /// Total bytes.
     pub bytes: Bytes,
-    /// How many.
+    /// Number of blocks.
     pub count: usize,
-    /// What they are for.
+    /// Their class.
     pub class: Class,
-    /// The largest of them.
+    /// The largest buffer.
     pub buffer: BufferId,
-    /// Its bytes.
+    /// Bytes of the largest buffer.
     largest: u64,
 }
 
-/// The outcome of some changes.
+/// The outcomes without and with a set of changes.
 pub struct WhatIfResult {
-    /// The memory they were tried on.
+    /// The memory model the changes were applied to.
     pub memory: Arc<Memory>,
-    /// Without them.
+    /// Outcome without the changes.
     pub before: Outcome,
-    /// With them.
+    /// Outcome with the changes.
     pub after: Outcome,
-    /// Live bytes without them, by heap event.
+    /// Live bytes without the changes, by heap event.
     pub curve_before: Vec<u64>,
-    /// Live bytes with them.
+    /// Live bytes with the changes, by heap event.
     pub curve_after: Vec<u64>,
-    /// The same by class, in the order of [`Class::ALL`].
+    /// `curve_after` split by class, in the order of [`Class::ALL`].
     pub classes: Vec<Vec<u64>>,
-    /// What lives throughout, with the changes, by class.
+    /// Always-live bytes with the changes, in the order of [`Class::ALL`].
     pub base_by_class: Vec<u64>,
-    /// Classes by family.
+    /// Class of each family.
     class_of: Vec<Class>,
-    /// Events above the capacity, without and with the changes.
+    /// Number of heap events over capacity, without and with the changes.
     pub over: (usize, usize),
-    /// What stands at the peak with them, most bytes first.
+    /// Groups live at the peak with the changes, largest first.
     pub at_peak: Vec<PeakGroup>,
-    /// The blocks with the changes, to look up.
+    /// Indexes of the blocks with the changes.
     pub blocks: Blocks,
 }
 
-/// Blocks by what is asked of them, so that a frame need not walk through all.
+/// Indexes of blocks, so that no frame has to scan them all.
 #[derive(Default)]
 pub struct Blocks {
-    /// By time.
+    /// Index by time.
     pub spans: SpanIndex,
-    /// The largest first.
+    /// Block indices, largest block first, without empty blocks.
     pub by_size: Vec<u32>,
-    /// (largest buffer of the block's family, block), ascending.
+    /// (root buffer of the block's family, block index), ascending.
     by_root: Vec<(BufferId, u32)>,
-    /// Highest value of each class's curve.
+    /// Maximum of each class's curve in bytes.
     pub highest: Vec<u64>,
 }
 
@@ -85,7 +86,7 @@ impl Blocks {
         }
     }
 
-    /// Blocks of a buffer's family.
+    /// Indices of the blocks in the family whose root is `buffer`.
     pub fn of(&self, buffer: BufferId) -> impl Iterator<Item = usize> + '_ {
         let first = self.by_root.partition_point(|&(root, _)| root < buffer);
         self.by_root[first..].iter().take_while(move |(root, _)| *root == buffer).map(|&(_, block)| block as usize)
@@ -93,10 +94,9 @@ impl Blocks {
 }
 
 impl WhatIfResult {
-    /// Tries changes out; `None` where the document has no such program.
+    /// Evaluates changes on the memory of a program.
     #[must_use]
-    pub fn new(document: &Document, program: usize, memory: Arc<Memory>, edits: &[Edit]) -> Option<Self> {
-        let (model, analysis) = document.program(program)?;
+    pub fn new(model: &Program, analysis: &ProgramAnalysis, memory: Arc<Memory>, edits: &[Edit]) -> Self {
         let before = memory.evaluate(model, &[], Depth::Verdict);
         let after = memory.evaluate(model, edits, Depth::Packed);
         let curve_before = memory.curve(&before);
@@ -125,7 +125,7 @@ impl WhatIfResult {
         let over = (count(&curve_before), count(&curve_after));
         let at_peak = groups_at_peak(model, known, &memory, &after);
         let blocks = Blocks::new(&memory, &after, &classes);
-        Some(Self {
+        Self {
             memory,
             before,
             after,
@@ -137,22 +137,23 @@ impl WhatIfResult {
             over,
             at_peak,
             blocks,
-        })
+        }
     }
 
-    /// What a family is for.
+    /// Class of a family.
     #[must_use]
     pub fn class_of(&self, family: usize) -> Class {
         self.class_of.get(family).copied().unwrap_or_default()
     }
 
-    /// Bytes by which the peak changes.
+    /// Change of the peak in bytes.
     #[must_use]
     pub fn change(&self) -> i128 {
         i128::from(self.after.peak.0) - i128::from(self.before.peak.0)
     }
 
-    /// What is left of the capacity, or how much is missing.
+    /// (true, bytes to spare) if the program fits, otherwise (false, bytes over capacity); `None` if the capacity is
+    /// unknown.
     #[must_use]
     pub fn spare(&self) -> Option<(bool, Bytes)> {
         let capacity = self.memory.capacity?;
@@ -160,7 +161,7 @@ impl WhatIfResult {
         Some(if needs > capacity { (false, Bytes(needs - capacity)) } else { (true, Bytes(capacity - needs)) })
     }
 
-    /// Everything in words, for the clipboard.
+    /// Plain text for the clipboard.
     #[must_use]
     pub fn text(&self, name: &str) -> String {
         use std::fmt::Write as _;
@@ -178,14 +179,14 @@ impl WhatIfResult {
             let _ = writeln!(out, "  prediction: {band}");
         }
         for warning in &self.after.warnings {
-            let _ = writeln!(out, "  careful: {warning}");
+            let _ = writeln!(out, "  caution: {warning}");
         }
         let _ = writeln!(out, "  highwater report FILE {}", edits.join(" "));
         out
     }
 }
 
-/// What stands at the peak of an outcome.
+/// Groups live at the peak of an outcome, largest first.
 fn groups_at_peak(program: &Program, known: &Classes, memory: &Memory, outcome: &Outcome) -> Vec<PeakGroup> {
     let mut rows: HashMap<String, PeakGroup> = HashMap::new();
     let mut add = |name: String, bytes: u64, class: Class, buffer: BufferId| {
@@ -206,16 +207,16 @@ fn groups_at_peak(program: &Program, known: &Classes, memory: &Memory, outcome: 
             (row.largest, row.buffer) = (bytes, buffer);
         }
     };
-    let called = |op_name: &str, buffer: BufferId| {
+    let display_name = |op_name: &str, buffer: BufferId| {
         let folded = scope::folded(op_name);
         if folded.is_empty() { program.buffer_name(buffer) } else { folded }
     };
     for (base, &bytes) in memory.base.iter().zip(&outcome.sizes.base) {
         let op_name = || program.buffers.instruction_of(base.buffer).map(|i| program.text.op_name(i));
         let name = match &base.role {
-            Role::Argument { path, .. } => called(path, base.buffer),
+            Role::Argument { path, .. } => display_name(path, base.buffer),
             Role::Result(_) => "results".to_owned(),
-            Role::Other => called(&op_name().unwrap_or_default(), base.buffer),
+            Role::Other => display_name(&op_name().unwrap_or_default(), base.buffer),
         };
         add(name, bytes, known.of(base.buffer), base.buffer);
     }
@@ -224,7 +225,7 @@ fn groups_at_peak(program: &Program, known: &Classes, memory: &Memory, outcome: 
         if block.start <= at && at <= block.end {
             let Some(family_row) = memory.families.list.get(family as usize) else { continue };
             let name = memory.family_name(family as usize);
-            add(called(name, family_row.root), block.size, known.of(family_row.root), family_row.root);
+            add(display_name(name, family_row.root), block.size, known.of(family_row.root), family_row.root);
         }
     }
     let mut rows: Vec<PeakGroup> = rows.into_values().collect();
