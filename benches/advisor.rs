@@ -1,7 +1,7 @@
-//! The advisor and the packers on the largest profile at hand.
+//! Benchmark of the advisor and the packers.
 //!
-//! `cargo bench --bench advisor -- FILE.hlo.pb…`; without a file, what `HIGHWATER_BENCH` names (several with `:`), else
-//! the largest HLO proto of the samples and the collection.
+//! `cargo bench --bench advisor -- FILE.hlo.pb…`. Without a file it runs on the `:`-separated paths in `HIGHWATER_BENCH`,
+//! or else on the largest HLO proto in the samples and in `HIGHWATER_PROFILES`.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 use highwater::model::MemorySpace;
@@ -48,7 +48,7 @@ fn bench(path: &Path) {
         print("packed by size", fastest(|| drop(std::hint::black_box(fallback(&blocks, Order::Size)))));
         print("packed by span", fastest(|| drop(std::hint::black_box(fallback(&blocks, Order::Span)))));
         print(
-            "made ready for changes",
+            "what-if setup",
             fastest(|| drop(std::hint::black_box(Memory::new(program, own, space, &profile.device)))),
         );
         let memory = Memory::new(program, own, space, &profile.device);
@@ -76,7 +76,7 @@ fn main() {
     }
 }
 
-/// The largest HLO proto of the samples, or of the collection that `HIGHWATER_PROFILES` names.
+/// The largest HLO proto in the samples and in the collection named by `HIGHWATER_PROFILES`.
 fn largest() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![root.join("sample_profiles")];

@@ -1,6 +1,6 @@
-//! Processor time of a frame of a view, layout and tessellation together, while the pointer moves and the wheel turns:
-//! `cargo bench --bench frame -- FILE VIEW...`. FILE may be a number of buffers (1000000): then a made program of that
-//! size is shown.
+//! CPU time per frame of a view, including layout and tessellation, while the pointer moves and the wheel scrolls:
+//! `cargo bench --bench frame -- FILE VIEW...`. FILE may also be a number of buffers such as 1000000, which shows a
+//! synthetic program of that size.
 
 #[path = "synthetic/mod.rs"]
 mod synthetic;
@@ -19,7 +19,7 @@ const FRAMES: usize = 400;
 fn main() {
     let mut words = std::env::args().skip(1).filter(|word| !word.starts_with("--"));
     let Some(file) = words.next() else {
-        println!("no file and view named: skipped");
+        println!("skipped: no file and view given");
         return;
     };
     let source = match file.parse::<usize>() {
@@ -41,7 +41,7 @@ fn main() {
     }
 }
 
-/// One frame; returns its time in ms and its vertices.
+/// Runs one frame; returns its CPU time in milliseconds and its number of vertices.
 fn frame(ctx: &egui::Context, app: &mut App, time: f64, events: Vec<Event>) -> (f64, usize) {
     let input = RawInput {
         screen_rect: Some(Rect::from_min_size(Pos2::ZERO, SIZE)),
@@ -97,7 +97,7 @@ fn measure(ctx: &egui::Context, app: &mut App, view: &str) {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
     println!(
-        "{view}: ready after {ready:.2} s, then median {:.2} ms, 99 % {:.2} ms, largest {:.2} ms, up to {vertices} vertices",
+        "{view}: ready after {ready:.2} s, then median {:.2} ms, p99 {:.2} ms, max {:.2} ms, up to {vertices} vertices",
         at(0.5),
         at(0.99),
         at(1.0)

@@ -1,8 +1,8 @@
-//! From bytes to finished analysis: time, processor time and memory, each run in a fresh process.
+//! Benchmark of reading, decoding and analysing a file: wall time, CPU time and peak memory, each run in a new process.
 //!
-//! `cargo bench --bench open -- FILE.hlo.pb…` (default: the largest HLO proto of the samples and the collection).
-//! Beside it, where they are installed, the same file merely parsed by Google's protobuf (a Python with
-//! `tensorflow`, named by `PYTHON_PROTOBUF`) and converted by XProf (a Python with `xprof`, named by `PYTHON_XPROF`).
+//! `cargo bench --bench open -- FILE.hlo.pb…` (default: the largest HLO proto in the samples and in `HIGHWATER_PROFILES`).
+//! For comparison, `PYTHON_PROTOBUF` may name a Python with `tensorflow`, which parses the file with Google's protobuf,
+//! and `PYTHON_XPROF` a Python with `xprof`, which converts it.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 use std::path::{Path, PathBuf};
@@ -21,14 +21,14 @@ fn processor_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Peak resident set in KiB, from the kernel's own account.
+/// Peak resident set size in KiB, from `/proc`; 0 if unavailable.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:"));
     line.and_then(|line| line.split_whitespace().nth(1)).and_then(|n| n.parse().ok()).unwrap_or(0)
 }
 
-/// One run, its figures on standard output: microseconds read, decoded, analysed, processor time; KiB.
+/// One run. Prints microseconds of reading, decoding, analysis and CPU time, and peak memory in KiB.
 fn once(path: &Path) {
     let start = Instant::now();
     let progress = Progress::default();
@@ -48,7 +48,7 @@ fn once(path: &Path) {
         processor_time().as_micros(),
         peak_memory()
     );
-    // What remains is freeing memory, which a window never does while it shows the profile.
+    // Exclude freeing memory, which the window never does while it shows a profile.
     std::process::exit(0);
 }
 
@@ -96,7 +96,7 @@ fn bench(path: &Path) {
     }
     let (_, memory, _) = column(4);
     println!(
-        "  peak memory     {:.1} MiB, the file and {:.1} MiB",
+        "  peak memory     {:.1} MiB: the file plus {:.1} MiB",
         memory as f64 / 1024.0,
         memory as f64 / 1024.0 - size as f64 / 1048576.0
     );
@@ -104,17 +104,17 @@ fn bench(path: &Path) {
     let processor = column(3).0 as f64 / 1e3;
     if let Some(parse) = yardstick("PYTHON_PROTOBUF", PROTOBUF, path) {
         println!(
-            "  protobuf parses {parse:.1} ms: {:.3} of it in time, {:.3} in processor time",
+            "  protobuf parses {parse:.1} ms: ours takes {:.3} of that in wall time, {:.3} in CPU time",
             wall / parse,
             processor / parse
         );
     }
     if let Some(convert) = yardstick("PYTHON_XPROF", XPROF, path) {
-        println!("  XProf converts  {convert:.1} ms: {:.0} times ours", convert / wall);
+        println!("  XProf converts  {convert:.1} ms: {:.0} times our wall time", convert / wall);
     }
 }
 
-/// Parses the file seven times, prints the fastest in milliseconds.
+/// Parses the file seven times and prints the fastest time in milliseconds.
 const PROTOBUF: &str = "
 import sys, time
 from tensorflow.compiler.xla.service import hlo_pb2
@@ -125,7 +125,7 @@ for _ in range(7):
 print(min(best) * 1e3)
 ";
 
-/// Wraps the file in an `XSpace` and lets XProf make the memory viewer's JSON, once; prints milliseconds.
+/// Wraps the file in an `XSpace`, converts it to Memory Viewer JSON with XProf once, and prints milliseconds.
 const XPROF: &str = "
 import sys, time, os, tempfile
 def varint(n):
@@ -157,12 +157,12 @@ fn yardstick(variable: &str, script: &str, path: &Path) -> Option<f64> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let number = text.lines().last().and_then(|line| line.trim().parse().ok());
     if number.is_none() {
-        println!("  {variable}: {}", String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or("no answer"));
+        println!("  {variable}: {}", String::from_utf8_lossy(&output.stderr).lines().last().unwrap_or("no output"));
     }
     number
 }
 
-/// The largest HLO proto of the samples, or of the collection that `HIGHWATER_PROFILES` names.
+/// The largest HLO proto in the samples and in the collection named by `HIGHWATER_PROFILES`.
 fn largest() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut folders = vec![root.join("sample_profiles")];

@@ -1,5 +1,5 @@
-//! Opening a very large Poplar profile: time and peak memory. `cargo bench --bench poplar -- FILE`; the file is made
-//! by `cargo run --release --example generate_poplar json FILE huge`.
+//! Benchmark of opening a very large Poplar profile: time and peak memory. `cargo bench --bench poplar -- FILE`; create
+//! the file with `cargo run --release --example generate_poplar json FILE huge`.
 
 use std::path::Path;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use highwater::analysis::ProfileAnalysis;
 use highwater::source::Progress;
 
-/// Peak of the process's resident memory in KiB, where the system tells.
+/// Peak resident set size in KiB, from `/proc`; 0 if unavailable.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -16,7 +16,7 @@ fn peak_kib() -> u64 {
 
 fn main() {
     let Some(path) = std::env::args().skip(1).find(|argument| !argument.starts_with("--")) else {
-        println!("no file named: skipped");
+        println!("skipped: no file given");
         return;
     };
     let begin = Instant::now();

@@ -1,7 +1,8 @@
-//! A log of 500 MB with one message in the middle: time, MB/s and peak memory, each run in a fresh process.
+//! Benchmark of scanning a 500 MB log with one message in the middle: time, MB/s and peak memory, each run in a new
+//! process.
 //!
-//! `cargo bench --bench scan [-- MEGABYTES]`. The log is written to the temporary folder and read once before, so that
-//! it comes from the system's cache.
+//! `cargo bench --bench scan [-- MEGABYTES]`. The log is written to the temporary folder and read once beforehand to warm
+//! the page cache.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 use std::fs::File;
@@ -78,7 +79,7 @@ fn main() {
         })
         .collect();
     let _ = std::fs::remove_file(&path);
-    // The first run fills the cache.
+    // The first run warms the page cache.
     runs.remove(0);
     runs.sort();
     for (i, what) in ["time", "processor time"].iter().enumerate() {

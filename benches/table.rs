@@ -1,4 +1,5 @@
-//! Reading, sorting, filtering and grouping all buffers of a made program: `cargo bench --bench table -- 1000000`.
+//! Benchmark of the buffer table of a synthetic program: reading, sorting, filtering and grouping.
+//! `cargo bench --bench table -- 1000000`.
 
 #[path = "synthetic/mod.rs"]
 mod synthetic;
@@ -13,7 +14,7 @@ use highwater::source::{Input, Progress};
 
 fn main() {
     let Some(buffers) = std::env::args().skip(1).find_map(|word| word.parse().ok()) else {
-        println!("no number of buffers named: skipped");
+        println!("skipped: no number of buffers given");
         return;
     };
     let Ok(input) = Input::from_bytes("made", synthetic::program(buffers).into()) else { return };
@@ -31,10 +32,10 @@ fn main() {
     timed("memory map", begin);
     let begin = Instant::now();
     let table = BufferTable::new(program, own, space, &map);
-    timed("columns of the table", begin);
+    timed("table columns", begin);
     let begin = Instant::now();
     table.name.rank();
-    timed("names put in order, once", begin);
+    timed("names sorted, once", begin);
     let all: Vec<u32> = (0..table.len() as u32).collect();
     for column in Column::ALL {
         let order = Order { keys: vec![Key { column, down: true }], ..Order::default() };

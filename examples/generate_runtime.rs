@@ -1,5 +1,5 @@
-//! Writes made-up profiles of what ran: `generate_runtime xspace|bfc|pprof FILE [NUMBER]`. NUMBER is how many steps, chunks
-//! or layers; the samples in `sample_profiles/made/` come from it, and the large histories of the frame measurements.
+//! Writes synthetic runtime profiles: `generate_runtime xspace|long|bfc|pprof FILE [NUMBER]`, where NUMBER is the number
+//! of steps, chunks or layers. It generates `sample_profiles/made/` and the long histories of the frame benchmark.
 
 use std::error::Error;
 
@@ -11,7 +11,7 @@ use xla_made::History;
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [form, file, rest @ ..] = arguments.as_slice() else {
-        return Err("generate_runtime xspace|bfc|pprof FILE [NUMBER]".into());
+        return Err("usage: generate_runtime xspace|long|bfc|pprof FILE [NUMBER]".into());
     };
     let number: Option<u64> = rest.first().map(|text| text.parse()).transpose()?;
     let bytes = match form.as_str() {
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "long" => xla_made::xspace(&History { steps: number.unwrap_or(10_000), arrays: 50, leak: 0, devices: 2 }),
         "bfc" => xla_made::bfc(number.unwrap_or(240)),
         "pprof" => xla_made::pprof(number.unwrap_or(24), 4),
-        other => return Err(format!("'{other}' is none of xspace, long, bfc, pprof").into()),
+        other => return Err(format!("'{other}' is not one of xspace, long, bfc, pprof").into()),
     };
     std::fs::write(file, bytes)?;
     Ok(())

@@ -1,4 +1,4 @@
-//! Generates Rust types from the `.proto` files beside this one.
+//! Generates Rust types from the `.proto` files in this folder.
 
 use std::error::Error;
 

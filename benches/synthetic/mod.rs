@@ -1,5 +1,5 @@
-//! A made program of any size for measurements: a training step, forward and backward, whose buffers are packed by best
-//! fit as they come, with shapes that need padding, name scopes, source lines and a heap trace of two events a buffer.
+//! A synthetic program of any size for benchmarks: a training step with forward and backward pass, packed online by best
+//! fit, with padded shapes, name scopes, source lines and a heap trace of two events per buffer.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -11,12 +11,12 @@ use highwater::decode::hlo::proto::{
 };
 use prost::Message as _;
 
-/// Float32.
+/// `F32` in `PrimitiveType`.
 const F32: i32 = 11;
-/// One activation of so many waits for the backward pass.
+/// One in this many activations is kept for the backward pass.
 const KEPT: usize = 12;
 
-/// (dimensions, elements with padding to tiles of 8 by 128)
+/// (dimensions, elements including padding to 8×128 tiles)
 const SHAPES: &[([i64; 2], i64)] = &[
     ([128, 1024], 128 * 1024),
     ([1000, 129], 1000 * 256),
@@ -35,7 +35,7 @@ const OPS: &[(&str, &str)] = &[
     ("reduce", "norm/reduce_sum"),
 ];
 
-/// Free stretches by address and by length.
+/// Free gaps, indexed by address and by size.
 #[derive(Default)]
 struct Heap {
     by_address: BTreeMap<i64, i64>,
@@ -44,7 +44,7 @@ struct Heap {
 }
 
 impl Heap {
-    fn take(&mut self, size: i64) -> i64 {
+    fn allocate(&mut self, size: i64) -> i64 {
         let Some(&(length, at)) = self.by_length.range((size, 0)..).next() else {
             self.top += size;
             return self.top - size;
@@ -56,7 +56,7 @@ impl Heap {
         at
     }
 
-    fn give(&mut self, mut at: i64, mut size: i64) {
+    fn free(&mut self, mut at: i64, mut size: i64) {
         if let Some((&before, &length)) = self.by_address.range(..at).next_back().filter(|(b, l)| **b + **l == at) {
             self.remove(before, length);
             (at, size) = (before, size + length);
@@ -80,7 +80,7 @@ impl Heap {
 }
 
 fn shape(row: usize) -> (ShapeProto, i64) {
-    // Every prime-th is other, so that neighbours differ.
+    // Shift the cycle of shapes every 97 rows, so that the pattern varies.
     let (dimensions, elements) = SHAPES[(row * 7 + row / 97) % SHAPES.len()];
     let layout = LayoutProto {
         minor_to_major: vec![1, 0],
@@ -96,7 +96,7 @@ fn shape(row: usize) -> (ShapeProto, i64) {
     (shape, elements * 4)
 }
 
-/// An HLO proto with about `buffers` buffers, as bytes.
+/// An encoded HLO proto with about `buffers` buffers.
 #[must_use]
 pub fn program(buffers: usize) -> Vec<u8> {
     let parameters = (buffers / 500).max(1);
@@ -131,7 +131,7 @@ pub fn program(buffers: usize) -> Vec<u8> {
             ..BufferAllocationProto::default()
         });
     }
-    // Who uses what: the step before, a parameter, and in the backward pass what was kept on the way forward.
+    // Operands: the previous step, a parameter, and in the backward pass an activation kept by the forward pass.
     let mut operands: Vec<Vec<usize>> = Vec::with_capacity(steps);
     let mut last_use: Vec<usize> = (0..steps).collect();
     for step in 0..steps {
@@ -182,11 +182,11 @@ pub fn program(buffers: usize) -> Vec<u8> {
             ..HloInstructionProto::default()
         });
         buffer_rows.push(logical(id, bytes));
-        (places[step], sizes[step]) = (heap.take(bytes), bytes);
+        (places[step], sizes[step]) = (heap.allocate(bytes), bytes);
         assigned.push(Assigned { logical_buffer_id: id, offset: places[step], size: bytes });
         events.push(Event { kind: 0, buffer_id: id, share_with_canonical_id: 0 });
         for &row in dying.get(&step).map_or(&[][..], Vec::as_slice) {
-            heap.give(places[row], sizes[row]);
+            heap.free(places[row], sizes[row]);
             let buffer_id = (parameters + row) as i64 + 1;
             events.push(Event { kind: 1, buffer_id, share_with_canonical_id: 0 });
         }

@@ -1,4 +1,4 @@
-//! Any bytes as an archive: listing it, and unpacking its members.
+//! Lists arbitrary bytes as an archive and unpacks its members.
 #![no_main]
 
 use highwater::source::{ArchiveKind, Input, Progress, Tree};

@@ -1,4 +1,4 @@
-//! Any bytes as an allocator dump, through everything the program does with one.
+//! Decodes arbitrary bytes as a BFC allocator dump, then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::bfc;

@@ -1,4 +1,4 @@
-//! Any bytes as a buffer table, through everything the program does with one.
+//! Decodes arbitrary bytes as a buffer table, then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::xla_report;

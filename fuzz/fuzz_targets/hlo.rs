@@ -1,4 +1,4 @@
-//! Any bytes as an HLO proto, through everything the program does with one: decoding, analysis, report.
+//! Decodes arbitrary bytes as an HLO proto, then analyses and reports the result.
 #![no_main]
 
 use highwater::analysis::ProfileAnalysis;
@@ -11,7 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(input) = Input::from_bytes("fuzz.hlo.pb", bytes.to_vec().into()) else { return };
-    // The head decides; what is recognised as something else has a target of its own.
+    // Inputs detected as other formats have their own targets.
     if !decode::hlo::recognises(input.head()) {
         return;
     }

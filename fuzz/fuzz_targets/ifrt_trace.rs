@@ -1,4 +1,4 @@
-//! Any bytes as IFRT's memory trace of a program, through everything the program does with one.
+//! Decodes arbitrary bytes as an IFRT memory trace, then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::ifrt_trace;

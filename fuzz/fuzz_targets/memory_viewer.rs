@@ -1,4 +1,4 @@
-//! Any bytes as XProf's memory viewer as JSON, through everything the program does with one.
+//! Decodes arbitrary bytes as XProf Memory Viewer JSON, then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::xprof_json;

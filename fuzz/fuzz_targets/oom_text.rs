@@ -1,4 +1,4 @@
-//! Any bytes as a log with out-of-memory messages, through everything the program does with one.
+//! Decodes arbitrary bytes as a log with out-of-memory messages, then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::oom_text;

@@ -1,4 +1,4 @@
-//! Any bytes as a Poplar tree (JSON or CBOR), through everything the program does with one.
+//! Decodes arbitrary bytes as a Poplar tree (JSON or CBOR), then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::poplar;

@@ -1,4 +1,4 @@
-//! Any bytes as a pprof file, through everything the program does with one.
+//! Decodes arbitrary bytes as a pprof profile, then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::pprof;

@@ -1,11 +1,11 @@
-//! What every target does with a decoded profile: analysis and report.
+//! Shared body of the targets: decoding, analysis and report.
 
 use highwater::analysis::ProfileAnalysis;
 use highwater::decode::{Context, Decoder, Reporter};
 use highwater::export::report::{self, Format, Options};
 use highwater::source::{Input, Progress};
 
-/// Decodes the bytes with one decoder, analyses what came out, and writes it in every form.
+/// Decodes bytes with one decoder, analyses the profile and writes the report in every format.
 pub fn through(decoder: &dyn Decoder, bytes: &[u8]) {
     let Ok(input) = Input::from_bytes("fuzz", bytes.to_vec().into()) else { return };
     let (progress, reporter) = (Progress::default(), Reporter::default());

@@ -1,4 +1,4 @@
-//! Any bytes as a memory-usage report (protobuf), through everything the program does with one.
+//! Decodes arbitrary bytes as a memory-usage report (protobuf), then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::xla_report;

@@ -1,4 +1,4 @@
-//! Any bytes as a report of values and uses, through everything the program does with one.
+//! Decodes arbitrary bytes as a report of values and uses, then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::xla_report;

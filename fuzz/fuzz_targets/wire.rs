@@ -1,4 +1,4 @@
-//! Any bytes as a protobuf message: what prost accepts, our walker accepts, and both see the same end.
+//! Compares the wire-format walker with prost on arbitrary bytes: it must accept whatever prost accepts.
 #![no_main]
 
 use highwater::decode::wire::Reader;
@@ -11,7 +11,7 @@ fn walk(bytes: &[u8]) -> bool {
         match reader.tag() {
             Ok(None) => return reader.position() == bytes.len(),
             Ok(Some(tag)) => {
-                // A field as numbers and as a message must not do more than fail.
+                // Reading any field as numbers or as a message may fail but must not panic.
                 let _ = reader.clone().numbers(tag, |_| {});
                 let _ = reader.clone().message().map(|mut inner| while let Ok(Some(tag)) = inner.tag() {
                     if inner.skip(tag).is_err() {
@@ -28,8 +28,8 @@ fn walk(bytes: &[u8]) -> bool {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    // A message without fields skips everything.
+    // A message type without fields skips every field.
     let theirs = <()>::decode(bytes).is_ok();
     let ours = walk(bytes);
-    assert!(ours || !theirs, "prost accepts what we refuse");
+    assert!(ours || !theirs, "the walker rejects a message that prost accepts");
 });

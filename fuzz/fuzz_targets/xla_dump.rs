@@ -1,4 +1,4 @@
-//! Any bytes as one of the small files of a dump folder, through everything the program does with them.
+//! Decodes arbitrary bytes as one of the small files in an XLA dump, then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::xla_dump;

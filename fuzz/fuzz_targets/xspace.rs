@@ -1,4 +1,4 @@
-//! Any bytes as an XSpace trace, through everything the program does with one.
+//! Decodes arbitrary bytes as an XSpace trace, then analyses and reports the result.
 #![no_main]
 
 use highwater::decode::xspace;

@@ -8,10 +8,10 @@ use std::sync::OnceLock;
 use rayon::prelude::*;
 
 use super::file::open_with;
-use super::modules::{device_of, dump_entry, glance_member, glance_trace, names};
+use super::modules::{device_of, dump_entry, glance_member, glance_trace, mentions_module};
 use crate::decode::{Context, DECODERS, DecodeError, Reporter, poplar, xspace};
 use crate::model::{Bytes, Device, Glance, LazyProgram, MemorySpace, Profile, SourceInfo};
-use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_about_the_run};
+use crate::source::{ArchiveKind, Cancelled, DumpName, Input, Member, Progress, Stage, Tree, is_run_file};
 
 /// At most this many files without an XLA dump name are examined.
 const MAX_UNNAMED: usize = 4096;
@@ -94,34 +94,37 @@ impl Collection {
         progress.begin(Stage::Listing, tree.members.len() as u64);
         let mut collection = Self { name, notes: tree.notes, ..Self::default() };
         let mut dumps: BTreeMap<(String, String), Vec<(DumpName, Member)>> = BTreeMap::new();
-        let mut about_runs: Vec<Member> = Vec::new();
+        let mut run_files: Vec<Member> = Vec::new();
         let mut unnamed = Vec::new();
         for member in tree.members {
             if let Some(name) = DumpName::parse(member.file_name()) {
                 dumps.entry((member.folder().to_owned(), name.stem.clone())).or_default().push((name, member));
-            } else if is_about_the_run(member.file_name()) {
-                about_runs.push(member);
+            } else if is_run_file(member.file_name()) {
+                run_files.push(member);
             } else {
                 unnamed.push(member);
             }
         }
+        unnamed.retain(|member| !put_to_module(&mut dumps, member));
         let mut claimed = HashSet::new();
-        let alone: BTreeMap<String, usize> = dumps.keys().fold(BTreeMap::new(), |mut counts, (folder, _)| {
+        let module_count: BTreeMap<String, usize> = dumps.keys().fold(BTreeMap::new(), |mut counts, (folder, _)| {
             *counts.entry(folder.clone()).or_default() += 1;
             counts
         });
         for ((folder, stem), files) in dumps {
             progress.check()?;
-            let only = alone.get(&folder).copied().unwrap_or(0) == 1;
-            let beside = about_runs.iter().filter(|member| member.folder() == folder);
-            let companions: Vec<Member> = beside
-                .filter(|member| only || member.file_name().ends_with(".stats.json") || names(member, &stem))
+            let is_only_module = module_count.get(&folder).copied().unwrap_or(0) == 1;
+            let same_folder = run_files.iter().filter(|member| member.folder() == folder);
+            let companions: Vec<Member> = same_folder
+                .filter(|member| {
+                    is_only_module || member.file_name().ends_with(".stats.json") || mentions_module(member, &stem)
+                })
                 .cloned()
                 .collect();
             claimed.extend(companions.iter().map(|member| member.path.clone()));
             collection.entries.extend(dump_entry(folder, &stem, files, companions));
         }
-        let unclaimed = about_runs.into_iter().filter(|member| !claimed.contains(&member.path));
+        let unclaimed = run_files.into_iter().filter(|member| !claimed.contains(&member.path));
         unnamed.extend(unclaimed.filter(|member| !member.file_name().ends_with(".stats.json")));
         if unnamed.len() > MAX_UNNAMED {
             collection.notes.push(format!("{} further files were not examined", unnamed.len() - MAX_UNNAMED));
@@ -297,6 +300,25 @@ impl Collection {
         });
         Ok(order)
     }
+}
+
+/// Puts a file to the module it belongs to: by the beginning of its name, or by the name of its folder.
+fn put_to_module(dumps: &mut BTreeMap<(String, String), Vec<(DumpName, Member)>>, member: &Member) -> bool {
+    let (parent, own) = member.folder().rsplit_once('/').unwrap_or(("", member.folder()));
+    if !own.starts_with("module_") && !member.file_name().starts_with("module_") {
+        return false;
+    }
+    for folder in [member.folder(), parent] {
+        let range = (folder.to_owned(), String::new())..;
+        for ((_, stem), files) in dumps.range_mut(range).take_while(|entry| entry.0.0 == folder) {
+            let own = if folder == parent { own } else { "" };
+            if let Some(name) = DumpName::of_module(stem, own, member.file_name()) {
+                files.push((name, member.clone()));
+                return true;
+            }
+        }
+    }
+    false
 }
 
 impl Entry {

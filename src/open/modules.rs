@@ -60,7 +60,7 @@ pub fn device_of(companions: &[Member]) -> Device {
 }
 
 /// Whether a log mentions the module of a dump.
-pub fn names(member: &Member, stem: &str) -> bool {
+pub fn mentions_module(member: &Member, stem: &str) -> bool {
     if member.bytes > MAX_TEXT {
         return false;
     }
@@ -110,7 +110,7 @@ pub fn dump_entry(
     folder: String,
     stem: &str,
     mut files: Vec<(DumpName, Member)>,
-    about_run: Vec<Member>,
+    run_files: Vec<Member>,
 ) -> Option<Entry> {
     files.sort_by_key(|(name, member)| (rank(name), member.path.clone()));
     if rank(&files.first()?.0) == u32::MAX {
@@ -126,7 +126,7 @@ pub fn dump_entry(
         .filter(|(name, _)| !name.stage.ends_with(".hlo.pb") && !name.stage.contains(".memory_viewer"))
         .map(|(_, member)| member)
         .collect();
-    companions.extend(about_run);
+    companions.extend(run_files);
     let module = module_name(primary.file_name());
     Some(Entry {
         name: if module.is_empty() { stem.to_owned() } else { module },

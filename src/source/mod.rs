@@ -13,5 +13,5 @@ pub use bytes::SharedBytes;
 pub use error::SourceError;
 pub use input::{HEAD_BYTES, Input, MAX_IN_MEMORY, Packing};
 pub use progress::{Cancelled, Progress, Stage};
-pub use siblings::{DumpName, is_about_the_run, siblings_of};
+pub use siblings::{DumpName, is_run_file, siblings_of};
 pub use tree::{Member, Tree};

@@ -30,6 +30,9 @@ const STAGES: &[&str] = &[
     "target_arguments",
     "debug_options",
     "execution_options",
+    "flagfile",
+    "hlo_module_config",
+    "tpu_comp_env",
     "ir-",
     "thunk_sequence",
     "sm_",
@@ -61,6 +64,15 @@ impl DumpName {
         None
     }
 
+    /// The parts of the name of any other file that belongs to the module `stem`: what its name begins with, or the
+    /// name of the folder it lies in (`module_0007.jit_step.cl_1003875606/module.mlir`).
+    #[must_use]
+    pub fn of_module(stem: &str, folder_name: &str, file_name: &str) -> Option<Self> {
+        let stage = if folder_name == stem { file_name } else { file_name.strip_prefix(stem)?.strip_prefix('.')? };
+        let module = stem.split('.').next().unwrap_or(stem).to_owned();
+        Some(Self { module, stem: stem.to_owned(), stage: stage.to_owned() })
+    }
+
     /// Whether files of this stage contain the module with its buffer assignment.
     #[must_use]
     pub fn has_assignment(&self) -> bool {
@@ -70,7 +82,7 @@ impl DumpName {
     }
 }
 
-/// Files in the folder of `path` that belong to the same module or to the run as a whole (see [`is_about_the_run`]).
+/// Files in the folder of `path` that belong to the same module or to the run as a whole (see [`is_run_file`]).
 /// Sorted by path; empty if the folder cannot be read.
 #[must_use]
 pub fn siblings_of(path: &Path) -> Vec<PathBuf> {
@@ -91,7 +103,7 @@ pub fn siblings_of(path: &Path) -> Vec<PathBuf> {
             }
             match (&own, DumpName::parse(other)) {
                 (Some(own), Some(other)) => own.stem == other.stem || own.module == other.module,
-                (Some(_), None) => is_about_the_run(other),
+                (Some(_), None) => is_run_file(other),
                 (None, _) => false,
             }
         })
@@ -104,7 +116,7 @@ pub fn siblings_of(path: &Path) -> Vec<PathBuf> {
 
 /// Whether a file name is that of an error text, a log or run statistics (`*.stats.json`).
 #[must_use]
-pub fn is_about_the_run(name: &str) -> bool {
+pub fn is_run_file(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     [".err.txt", ".err", ".log", ".stderr", ".stats.json"].iter().any(|end| name.ends_with(end))
         || name == "error.txt"
@@ -131,5 +143,15 @@ mod tests {
         assert!(!dotted.has_assignment());
         assert_eq!(DumpName::parse("module_1.x.after_optimizations.hlo.pb"), None);
         assert_eq!(DumpName::parse("notes.txt"), None);
+    }
+
+    #[test]
+    fn what_lies_beside_a_module_belongs_to_it() {
+        let stem = "module_0000.jit_step.cl_1003875606";
+        let stage = |folder, file: &str| DumpName::of_module(stem, folder, file).map(|name| name.stage);
+        assert_eq!(stage("dumps", "module_0000.jit_step.cl_1003875606.flagfile").as_deref(), Some("flagfile"));
+        assert_eq!(stage(stem, "module.mlir").as_deref(), Some("module.mlir"));
+        assert_eq!(stage("dumps", "module_0000.jit_step.cl_10038756060.flagfile"), None);
+        assert_eq!(stage("dumps", "module.mlir"), None);
     }
 }

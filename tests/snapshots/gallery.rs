@@ -71,7 +71,7 @@ fn show_legends(ui: &mut Ui, theme: &Theme) {
     let lines = [("0 to 624 KiB".to_owned(), theme.text2)];
     let heat = HeatLegend {
         end: 0.8,
-        most: 1.0,
+        over_end: 1.0,
         reversed: false,
         floor: 0.0,
         limit: Some((0.8, "limit".to_owned())),

@@ -1,10 +1,10 @@
-//! `always_live`: what lives throughout fills most of the tiles.
+//! `always_live`: always-live variables fill most of the tiles.
 
 use super::{Finding, Subject, finding, severity, tiles};
 use crate::advisor::ChangesResults;
 use crate::model::{Bytes, percent};
 
-/// Looks at the tiles of a profile.
+/// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((memory, tiles)) = tiles(subject) else { return };
     let (Some(always), Some(limit)) = (tiles.always_live, tiles.limit) else { return };

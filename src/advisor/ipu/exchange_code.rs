@@ -3,7 +3,7 @@
 use super::{Finding, Subject, finding, severity, share, tiles};
 use crate::model::{Bytes, percent};
 
-/// Looks at the tiles of a profile.
+/// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((memory, tiles)) = tiles(subject) else { return };
     let code = tiles.category("internalExchangeCode");

@@ -1,10 +1,10 @@
-//! `instrumentation`: cycle counters that exist only because of profiling.
+//! `instrumentation`: memory taken by cycle counters for profiling.
 
 use super::{Finding, Subject, finding, severity, tiles};
 use crate::advisor::Severity;
 use crate::model::Bytes;
 
-/// Looks at the tiles of a profile.
+/// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((_, tiles)) = tiles(subject) else { return };
     let bytes = tiles.category("instrumentationResults");

@@ -1,5 +1,4 @@
-//! Rules about IPU profiles: tiles, gaps, exchange code, liveness. They say what the columns show; the thresholds are
-//! ours.
+//! Rules for IPU profiles: tiles, gaps, exchange code and liveness. The thresholds are this application's own.
 
 mod always_live;
 mod exchange_code;
@@ -14,10 +13,10 @@ use super::{Finding, Rule, Severity, Subject};
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::TileMemory;
 
-/// The guide that the advice comes from.
+/// Source of the advice.
 const GUIDE: &str = "Memory and Performance Optimisation on the IPU, docs.graphcore.ai";
 
-/// The rules, in the order they run.
+/// The rules in execution order.
 pub const RULES: &[Rule] = &[
     Rule { name: "tile_over", run: tile_over::run },
     Rule { name: "tile_imbalance", run: tile_imbalance::run },
@@ -29,13 +28,13 @@ pub const RULES: &[Rule] = &[
     Rule { name: "instrumentation", run: instrumentation::run },
 ];
 
-/// The tiles of a profile, where it has any.
+/// The tiles of a profile; `None` if it has none.
 fn tiles<'a>(subject: &Subject<'a>) -> Option<(&'a TileMemory, &'a TileAnalysis)> {
     subject.profile.tiles.as_ref().zip(subject.analysis.tiles.as_ref())
 }
 
-/// How grave something is that fills all tiles alike: a cause of their not fitting where many are over, a warning
-/// where a few are or the fullest is nearly full.
+/// Severity of a finding that affects all tiles alike: a cause if many tiles are over, a warning if a few are or the
+/// fullest is nearly full.
 fn severity(tiles: &TileAnalysis) -> Severity {
     let count: usize = tiles.gaps.as_ref().map_or(0, |gaps| gaps.bytes.len());
     if !tiles.over.is_empty() {
@@ -47,17 +46,17 @@ fn severity(tiles: &TileAnalysis) -> Severity {
     }
 }
 
-/// How grave something is that is about the fullest tiles.
+/// Severity of a finding on the fullest tiles.
 fn severity_of_fullest(tiles: &TileAnalysis) -> Severity {
     if tiles.over.is_empty() { severity(tiles) } else { Severity::Critical }
 }
 
-/// A share of all bytes, 0..=1.
+/// `part` as a fraction of all bytes, 0..=1.
 fn share(part: u64, tiles: &TileAnalysis) -> f64 {
     tiles.bytes().filter(|&all| all > 0).map_or(0.0, |all| part as f64 / all as f64)
 }
 
-/// A finding with the guide as its reference.
+/// A finding that cites [`GUIDE`].
 fn finding(rule: &'static str, severity: Severity) -> Finding {
     Finding { severity, reference: GUIDE, ..Finding::new(rule) }
 }
@@ -68,7 +67,7 @@ mod tests {
     use crate::analysis::ProfileAnalysis;
     use crate::model::{Profile, TileCategory, TileTarget};
 
-    /// Rules that fire on four tiles of 1000 bytes with the given columns.
+    /// Names of the rules that fire on four tiles of 1000 bytes with the given columns.
     fn fired(total: [u64; 4], including: [u64; 4], categories: &[(&str, u64)]) -> Vec<&'static str> {
         let tiles = TileMemory {
             target: TileTarget {

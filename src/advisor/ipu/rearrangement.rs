@@ -1,9 +1,9 @@
-//! `rearrangement`: copies that only change a layout.
+//! `rearrangement`: copies that only change the layout.
 
 use super::{Finding, Subject, finding, severity, share, tiles};
 use crate::model::{Bytes, percent};
 
-/// Looks at the tiles of a profile.
+/// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((_, tiles)) = tiles(subject) else { return };
     let bytes = tiles.category("rearrangement");

@@ -5,7 +5,7 @@ use crate::advisor::ChangesResults;
 use crate::analysis::tiles::step_bytes;
 use crate::model::Bytes;
 
-/// Looks at the tiles of a profile.
+/// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((memory, tiles)) = tiles(subject) else { return };
     let Some(peak) = tiles.peak.filter(|peak| peak.bytes > 0) else { return };

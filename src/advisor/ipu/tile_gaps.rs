@@ -1,15 +1,15 @@
-//! `tile_gaps`: addresses counted for a tile although nothing lies there.
+//! `tile_gaps`: memory lost to gaps between variables.
 
 use super::{Finding, Subject, finding, severity, share, tiles};
 use crate::model::Bytes;
 
-/// Looks at the tiles of a profile.
+/// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((_, tiles)) = tiles(subject) else { return };
     let Some(gaps) = &tiles.gaps else { return };
     let sums = gaps.sums();
     let fragmentation = sums.fragmentation.unwrap_or(sums.bytes);
-    // What lies unused below interleaved variables is no fragmentation and costs nothing until the tile is full.
+    // The gap below interleaved memory is not fragmentation and costs nothing until the tile is full.
     if share(fragmentation, tiles) < 0.05 {
         return;
     }

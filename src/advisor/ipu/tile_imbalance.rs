@@ -4,7 +4,7 @@ use super::{Finding, Subject, finding, severity_of_fullest, tiles};
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::Bytes;
 
-/// Looks at the tiles of a profile.
+/// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((memory, tiles)) = tiles(subject) else { return };
     let (Some(imbalance), Some((worst, bytes))) = (tiles.imbalance(), tiles.max) else { return };

@@ -1,10 +1,10 @@
-//! `tile_over`: tiles that hold more than they have.
+//! `tile_over`: tiles that need more memory than they have.
 
 use super::{Finding, Subject, finding, severity_of_fullest, tiles};
 use crate::analysis::tiles::{MemoryReport, Selection};
 use crate::model::{Bytes, UnitSystem, thousands};
 
-/// Looks at the tiles of a profile.
+/// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((memory, tiles)) = tiles(subject) else { return };
     let (Some((worst, bytes)), Some(limit)) = (tiles.max, tiles.limit) else { return };

@@ -179,7 +179,7 @@ impl WhatIfResult {
             let _ = writeln!(out, "  prediction: {band}");
         }
         for warning in &self.after.warnings {
-            let _ = writeln!(out, "  caution: {warning}");
+            let _ = writeln!(out, "  careful: {warning}");
         }
         let _ = writeln!(out, "  highwater report FILE {}", edits.join(" "));
         out

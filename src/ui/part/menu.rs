@@ -173,7 +173,7 @@ fn open(ui: &Ui, context: &mut ViewContext<'_>, rect: Rect, under: Option<What>,
         *context.locals.get::<Target>() = Target { what: under, ..Target::default() };
         return true;
     }
-    let Some((what, place)) = by_key.filter(|_| keys::is_menu_asked(ui.ctx())) else { return false };
+    let Some((what, place)) = by_key.filter(|_| keys::take_menu_request(ui.ctx())) else { return false };
     let at = place.intersect(rect);
     let at = if at.is_positive() { at.center() } else { rect.center() };
     let back = ui.memory(egui::Memory::focused);
@@ -243,8 +243,7 @@ fn rows(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let name = scene.program.buffer_name(buffer);
-    let instruction = scene.program.buffers.instruction_of(buffer);
-    let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
+    let op = scene.analysis.labels(scene.program).op_name(scene.program, buffer);
     controls::cut_label(ui, &name, Weight::MonoMedium.at(size::SMALL), theme.text2, 260.0);
     if row(ui, context, "Copy name", "") {
         context.actions.push(Action::Copy(name.clone()));

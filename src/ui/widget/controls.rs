@@ -1,4 +1,4 @@
-//! Small controls in the program's look: links, buttons, marks, bars, swatches.
+//! Small controls: links, buttons, marks, gauges and swatches.
 
 use egui::{
     Align2, Color32, CursorIcon, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
@@ -8,24 +8,24 @@ pub use super::cut::{cut_label, paint_cut};
 use super::fonts::Weight;
 use super::theme::{Look, Slot, Theme, size, space};
 
-/// What a program's need is against what there is.
+/// Whether a program fits in its memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
-    /// Needs more: a filled red triangle.
+    /// Over capacity: a filled red triangle.
     Over,
     /// Fits: a green ring.
     Fits,
-    /// Not known: a grey ring.
+    /// Unknown: a grey ring.
     Unknown,
 }
 
-/// The ring around what has the focus.
+/// Stroke of the focus ring.
 #[must_use]
 pub fn focus(theme: &Theme) -> Stroke {
     Stroke::new(theme.outline + 1.0, theme.accent)
 }
 
-/// Paints a verdict mark of about 10 points.
+/// Paints a verdict mark about 10 points wide.
 pub fn paint_mark(painter: &egui::Painter, center: Pos2, mark: Mark, theme: &Theme) {
     match mark {
         Mark::Over => {
@@ -42,7 +42,7 @@ pub fn paint_mark(painter: &egui::Painter, center: Pos2, mark: Mark, theme: &The
     }
 }
 
-/// The number of a pin on a disc of ink, with a halo.
+/// Paints a pin: its number on an ink-coloured disc with a halo.
 pub fn paint_pin(painter: &egui::Painter, center: Pos2, number: usize, theme: &Theme) {
     painter.circle_filled(center, 10.0, theme.halo);
     painter.circle_filled(center, 9.0, theme.ink);
@@ -50,7 +50,7 @@ pub fn paint_pin(painter: &egui::Painter, center: Pos2, number: usize, theme: &T
     painter.text(center, Align2::CENTER_CENTER, number.to_string(), font, theme.halo);
 }
 
-/// The program's sign: the peak's triangle over three short lines.
+/// Paints the application's logo: the peak triangle over three short lines.
 pub fn paint_sign(painter: &egui::Painter, rect: Rect, theme: &Theme) {
     let w = rect.width();
     let top = rect.top();
@@ -64,32 +64,32 @@ pub fn paint_sign(painter: &egui::Painter, rect: Rect, theme: &Theme) {
     }
 }
 
-/// A hairline across a rectangle's bottom.
+/// Paints a hairline along the bottom of a rectangle.
 pub fn hairline(ui: &Ui, rect: Rect, color: Color32) {
     let pixel = Look::of(ui.ctx()).hairline() / ui.ctx().pixels_per_point();
     let y = rect.bottom() - pixel;
     ui.painter().rect_filled(Rect::from_min_max(Pos2::new(rect.left(), y), rect.right_bottom()), 0.0, color);
 }
 
-/// A vertical hairline at `x`.
+/// Paints a vertical hairline at `x`.
 pub fn vline(ui: &Ui, x: f32, top: f32, bottom: f32, color: Color32) {
     let pixel = Look::of(ui.ctx()).hairline() / ui.ctx().pixels_per_point();
     ui.painter().rect_filled(Rect::from_min_max(Pos2::new(x, top), Pos2::new(x + pixel, bottom)), 0.0, color);
 }
 
-/// A horizontal hairline that takes a line of its own.
+/// Adds a full-width horizontal separator.
 pub fn rule(ui: &mut Ui, theme: &Theme) {
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 9.0), Sense::hover());
     let middle = Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.center().y));
     hairline(ui, middle, theme.line);
 }
 
-/// Words that can be clicked.
+/// Adds a text link.
 pub fn link(ui: &mut Ui, words: &str, theme: &Theme) -> Response {
     link_sized(ui, words, size::SMALL, theme)
 }
 
-/// As [`link`], in a size.
+/// Adds a text link with a font size in points.
 pub fn link_sized(ui: &mut Ui, words: &str, points: f32, theme: &Theme) -> Response {
     let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::Medium.at(points), theme.accent);
     let (rect, response) = ui.allocate_exact_size(galley.size(), Sense::click());
@@ -101,7 +101,7 @@ pub fn link_sized(ui: &mut Ui, words: &str, points: f32, theme: &Theme) -> Respo
     response.on_hover_cursor(CursorIcon::PointingHand)
 }
 
-/// A button of the small height, optionally lit, with its key beside it.
+/// Adds a small button with a shortcut shown beside its label; `lit` marks it as active.
 pub fn button(ui: &mut Ui, words: &str, key: &str, lit: bool, theme: &Theme) -> Response {
     let text = if lit { theme.accent } else { theme.text };
     let label = ui.painter().layout_no_wrap(words.to_owned(), Weight::Medium.at(size::SMALL), text);
@@ -126,7 +126,7 @@ pub fn button(ui: &mut Ui, words: &str, key: &str, lit: bool, theme: &Theme) -> 
     response
 }
 
-/// A switch; returns whether it was clicked.
+/// Adds a switch; returns whether it was clicked.
 pub fn toggle(ui: &mut Ui, on: bool, words: &str, theme: &Theme) -> bool {
     let (rect, response) = ui.allocate_exact_size(Vec2::new(30.0, 18.0), Sense::click());
     let (fill, edge, knob) =
@@ -138,7 +138,7 @@ pub fn toggle(ui: &mut Ui, on: bool, words: &str, theme: &Theme) -> bool {
     response.clicked()
 }
 
-/// Buttons of which one is lit; returns the one that was clicked.
+/// Adds a segmented control; returns the index of the segment that was clicked.
 pub fn segmented(ui: &mut Ui, words: &[&str], chosen: usize, theme: &Theme) -> Option<usize> {
     let galleys: Vec<_> = words
         .iter()
@@ -178,7 +178,7 @@ pub fn segmented(ui: &mut Ui, words: &[&str], chosen: usize, theme: &Theme) -> O
     clicked
 }
 
-/// A square of a category's colour.
+/// Paints a colour swatch.
 pub fn paint_swatch(painter: &egui::Painter, rect: Rect, slot: Slot, theme: &Theme) {
     painter.rect_filled(rect, 1.0, slot.color());
     if slot.is_faint(theme) {
@@ -186,7 +186,7 @@ pub fn paint_swatch(painter: &egui::Painter, rect: Rect, slot: Slot, theme: &The
     }
 }
 
-/// A legend entry: swatch and words.
+/// Adds a legend entry: a swatch and a label.
 pub fn legend(ui: &mut Ui, slot: Slot, words: &str, theme: &Theme) -> Response {
     let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
     let (rect, response) = ui.allocate_exact_size(Vec2::new(galley.size().x + 16.0, 18.0), Sense::hover());
@@ -197,7 +197,7 @@ pub fn legend(ui: &mut Ui, slot: Slot, words: &str, theme: &Theme) -> Response {
     response
 }
 
-/// The word "guess" on a dotted line; pointed at, it says by what.
+/// Adds a "guess" label with a dotted underline; its tooltip gives the basis of the guess.
 pub fn guess(ui: &mut Ui, why: &str, theme: &Theme) -> Response {
     let galley = ui.painter().layout_no_wrap("guess".to_owned(), Weight::Regular.at(size::SMALL), theme.text3);
     let (rect, response) = ui.allocate_exact_size(Vec2::new(galley.size().x, 18.0), Sense::hover());
@@ -210,8 +210,8 @@ pub fn guess(ui: &mut Ui, why: &str, theme: &Theme) -> Response {
     response.on_hover_text(why)
 }
 
-/// A thin bar on a track: how much of the limit is used. The limit stands at 60 % of the track, so that bars of
-/// different files compare.
+/// Paints a thin gauge of the share of `limit` that is used. The limit is always at 60 % of the track, which makes gauges
+/// of different files comparable.
 pub fn paint_gauge(painter: &egui::Painter, rect: Rect, used: f64, limit: Option<f64>, theme: &Theme) {
     painter.rect_filled(rect, 0.0, theme.inset);
     let Some(limit) = limit.filter(|limit| *limit > 0.0) else {
@@ -233,7 +233,7 @@ pub fn paint_gauge(painter: &egui::Painter, rect: Rect, used: f64, limit: Option
     painter.rect_filled(mark, 0.0, theme.ink);
 }
 
-/// A row of a menu: words, whether it is on, the keys that do the same.
+/// Adds a menu item with a label, its shortcut, and a check mark if `on`.
 pub fn menu_row(ui: &mut Ui, words: &str, keys: &str, on: bool, theme: &Theme) -> Response {
     let key_label = ui.painter().layout_no_wrap(keys.to_owned(), Weight::Mono.at(size::SMALL), theme.text3);
     let label = ui.painter().layout_no_wrap(words.to_owned(), Weight::Regular.at(size::BODY), theme.text);

@@ -1,5 +1,4 @@
-//! Text cut to the room there is: the only place that leaves words out. What is cut shows itself whole while the pointer
-//! is over it, whoever painted it.
+//! Truncated text: the only place that shortens text with an ellipsis. Hovering over truncated text shows it in full.
 
 use std::sync::Arc;
 
@@ -13,10 +12,10 @@ use super::controls::hairline;
 use super::fonts::{Weight, text};
 use super::theme::{Theme, size};
 
-/// Least room for a text, in points.
-const LEAST: f32 = 8.0;
+/// Minimum width of a text in points.
+const MIN_WIDTH: f32 = 8.0;
 
-/// A text laid out in the room there is.
+/// A text laid out in one line of limited width.
 pub struct Cut<'a> {
     words: &'a str,
     color: Color32,
@@ -24,34 +23,34 @@ pub struct Cut<'a> {
 }
 
 impl<'a> Cut<'a> {
-    /// Lays words out in a width; what does not fit is left out.
+    /// Lays text out in `width` points, truncated with an ellipsis if it does not fit.
     #[must_use]
     pub fn new(painter: &Painter, words: &'a str, font: FontId, color: Color32, width: f32) -> Self {
         let mut job = LayoutJob::simple_singleline(words.to_owned(), font, color);
-        job.wrap = TextWrapping::truncate_at_width(width.max(LEAST));
+        job.wrap = TextWrapping::truncate_at_width(width.max(MIN_WIDTH));
         Self { words, color, galley: painter.layout_job(job) }
     }
 
-    /// Its size, in points.
+    /// Size in points.
     #[must_use]
     pub fn size(&self) -> Vec2 {
         self.galley.size()
     }
 
-    /// Paints it at its upper left corner; returns whether something is left out.
-    #[expect(clippy::must_use_candidate, reason = "painting is the point; whether it is cut is a bonus")]
+    /// Paints it with its upper left corner at `at`; returns whether it is truncated.
+    #[expect(clippy::must_use_candidate, reason = "most callers only need the painting")]
     pub fn paint(self, painter: &Painter, at: Pos2) -> bool {
         let cut = self.galley.elided;
         if cut {
-            note(painter, Rect::from_min_size(at, self.size()), self.words);
+            record(painter, Rect::from_min_size(at, self.size()), self.words);
         }
         painter.galley(at, self.galley, self.color);
         cut
     }
 }
 
-/// Paints text cut to a width with an ellipsis; returns where it stands and whether something was cut.
-#[expect(clippy::must_use_candidate, reason = "painting is the point; where it stands is a bonus")]
+/// Paints text truncated to `width` points; returns its rectangle and whether it is truncated.
+#[expect(clippy::must_use_candidate, reason = "most callers only need the painting")]
 pub fn paint_cut(
     painter: &Painter,
     at: Pos2,
@@ -66,7 +65,7 @@ pub fn paint_cut(
     (rect, cut.paint(painter, rect.min))
 }
 
-/// A label whose text is cut to the width there is.
+/// Adds a label truncated to `width` points.
 pub fn cut_label(ui: &mut Ui, words: &str, font: FontId, color: Color32, width: f32) -> Response {
     let height = ui.fonts_mut(|fonts| fonts.row_height(&font));
     let cut = Cut::new(ui.painter(), words, font, color, width);
@@ -76,7 +75,7 @@ pub fn cut_label(ui: &mut Ui, words: &str, font: FontId, color: Color32, width: 
     response
 }
 
-/// Words that can be clicked, cut to the width there is.
+/// Adds a text link truncated to `width` points.
 pub fn cut_link(ui: &mut Ui, words: &str, font: FontId, width: f32, theme: &Theme) -> Response {
     let cut = Cut::new(ui.painter(), words, font, theme.accent, width);
     let (rect, response) = ui.allocate_exact_size(cut.size(), Sense::click());
@@ -88,40 +87,40 @@ pub fn cut_link(ui: &mut Ui, words: &str, font: FontId, width: f32, theme: &Them
     response.on_hover_cursor(CursorIcon::PointingHand)
 }
 
-/// The cut text under the pointer.
+/// The truncated text under the pointer.
 #[derive(Clone)]
-struct Under {
+struct Hovered {
     pass: u64,
     layer: LayerId,
     place: Rect,
     words: String,
 }
 
-const UNDER: &str = "cut text under the pointer";
+const HOVERED: &str = "truncated text under the pointer";
 
-/// Notes a text that is cut, where the pointer is over it.
-fn note(painter: &Painter, place: Rect, words: &str) {
+/// Records a truncated text if the pointer is over it.
+fn record(painter: &Painter, place: Rect, words: &str) {
     let (ctx, layer) = (painter.ctx(), painter.layer_id());
     let place = place.intersect(painter.clip_rect());
     if layer.order == Order::Tooltip || !ctx.rect_contains_pointer(layer, place) {
         return;
     }
-    let under = Under { pass: ctx.cumulative_pass_nr(), layer, place, words: words.to_owned() };
-    ctx.data_mut(|data| data.insert_temp(Id::unique(UNDER), under));
+    let hovered = Hovered { pass: ctx.cumulative_pass_nr(), layer, place, words: words.to_owned() };
+    ctx.data_mut(|data| data.insert_temp(Id::unique(HOVERED), hovered));
 }
 
-/// Shows the cut text under the pointer whole, unless something else is said there. Call it once, after everything else.
+/// Shows the truncated text under the pointer in full, unless another tooltip is open. Call once, at the end of a frame.
 pub fn show(ctx: &Context, theme: &Theme) {
     let pass = ctx.cumulative_pass_nr();
-    let under = ctx.data(|data| data.get_temp::<Under>(Id::unique(UNDER)));
-    let Some(under) = under.filter(|under| under.pass == pass) else { return };
-    let own = Tooltip::tooltip_id(Id::unique(UNDER), 0);
+    let hovered = ctx.data(|data| data.get_temp::<Hovered>(Id::unique(HOVERED)));
+    let Some(hovered) = hovered.filter(|hovered| hovered.pass == pass) else { return };
+    let own = Tooltip::tooltip_id(Id::unique(HOVERED), 0);
     let is_other = |layer: &LayerId| layer.order == Order::Tooltip && layer.id != own;
     let others = ctx.memory(|memory| memory.areas().visible_layer_ids().iter().any(is_other));
     if others || ctx.input(|input| input.pointer.any_down()) {
         return;
     }
-    Tooltip::always_open(ctx.clone(), under.layer, Id::unique(UNDER), under.place).gap(6.0).show(|ui| {
-        ui.label(text(&under.words, size::SMALL, Weight::Regular, theme.text));
+    Tooltip::always_open(ctx.clone(), hovered.layer, Id::unique(HOVERED), hovered.place).gap(6.0).show(|ui| {
+        ui.label(text(&hovered.words, size::SMALL, Weight::Regular, theme.text));
     });
 }

@@ -1,17 +1,17 @@
-//! Fonts: Inter with tabular digits and JetBrains Mono, each weight a family of its own.
+//! Fonts: Inter with tabular digits and JetBrains Mono, with one font family per weight.
 
 use std::sync::Arc;
 
 use egui::{Color32, FontData, FontDefinitions, FontFamily, FontId, RichText};
 
-/// Weight of the interface's font.
+/// Typeface and weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Weight {
-    /// 400.
+    /// Inter 400.
     Regular,
-    /// 500.
+    /// Inter 500.
     Medium,
-    /// 600.
+    /// Inter 600.
     SemiBold,
     /// JetBrains Mono 400.
     Mono,
@@ -30,20 +30,20 @@ impl Weight {
         }
     }
 
-    /// The font at a size.
+    /// The font at a size in points.
     #[must_use]
     pub fn at(self, size: f32) -> FontId {
         FontId::new(size, self.family())
     }
 }
 
-/// Text of a size, weight and colour.
+/// Text with a size in points, a weight and a colour.
 #[must_use]
 pub fn text(words: impl Into<String>, size: f32, weight: Weight, color: Color32) -> RichText {
     RichText::new(words).font(weight.at(size)).color(color)
 }
 
-/// Registers the fonts.
+/// Registers the fonts with a context.
 pub fn install(ctx: &egui::Context) {
     let mut fonts = FontDefinitions::empty();
     let files: [(&str, &'static [u8]); 5] = [
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_have_one_width() {
+    fn digits_are_tabular() {
         let ctx = egui::Context::default();
         install(&ctx);
         let mut widths = Vec::new();

@@ -1,35 +1,35 @@
-//! The colour scale of a heat map with the limit in it, and above it how many cells have how much.
+//! Legend of a heat map: the colour scale with the limit, and a histogram of cells above it.
 
 use egui::{Align2, Color32, Pos2, Rect, Stroke, Ui};
 
 use super::fonts::Weight;
 use super::theme::{Theme, heat, size};
 
-/// Room that a legend takes.
+/// Height of a legend in points.
 pub const HEIGHT: f32 = 62.0;
 
-/// What a legend shows. Places are shares of the scale's width, 0 to 1.
+/// Contents of a legend. Positions are fractions of the scale's width, 0 to 1.
 pub struct HeatLegend<'a> {
-    /// Where the colours end; beyond is what is over the limit.
+    /// End of the colour scale; values beyond it are over the limit.
     pub end: f32,
-    /// Where what is over ends; `end` where nothing is.
-    pub most: f32,
-    /// More is paler.
+    /// End of the range over the limit; equal to `end` if nothing is over.
+    pub over_end: f32,
+    /// Whether higher values are paler.
     pub reversed: bool,
-    /// Where on the theme's scale the colours begin, 0 to 1: above 0 where nothing at all must look different from 0.
+    /// Start on the theme's colour scale, 0 to 1; above 0 if an empty cell must look different from the value 0.
     pub floor: f32,
-    /// The limit, with its words.
+    /// Position and label of the limit.
     pub limit: Option<(f32, String)>,
-    /// Numbers under the scale.
+    /// (position, label) of the ticks under the scale.
     pub ticks: Vec<(f32, String)>,
-    /// Bars: from, to, how many, and whether they are over.
+    /// Histogram bars: (start, end, count, whether over the limit).
     pub bars: Vec<(f32, f32, u32, bool)>,
-    /// Words on the right.
+    /// Lines of text to the right of the scale.
     pub lines: &'a [(String, Color32)],
 }
 
 impl HeatLegend<'_> {
-    /// Draws it.
+    /// Draws the legend in `rect`.
     pub fn show(&self, ui: &Ui, theme: &Theme, rect: Rect) {
         let scale = Rect::from_min_max(
             Pos2::new(rect.left(), rect.top() + 34.0),
@@ -47,9 +47,9 @@ impl HeatLegend<'_> {
             let share = if self.reversed { 1.0 - share } else { share };
             painter.rect_filled(part, 0.0, heat(theme, share.mul_add(1.0 - self.floor, self.floor)));
         }
-        if self.most > self.end {
+        if self.over_end > self.end {
             let part =
-                Rect::from_min_max(Pos2::new(at(self.end), scale.top()), Pos2::new(at(self.most), scale.bottom()));
+                Rect::from_min_max(Pos2::new(at(self.end), scale.top()), Pos2::new(at(self.over_end), scale.bottom()));
             painter.rect_filled(part, 0.0, theme.over);
         }
         let highest = self.bars.iter().map(|bar| bar.2).max().unwrap_or(1).max(1);

@@ -1,5 +1,5 @@
-//! What heat maps have in common, whether of tiles or of addresses over time: panels side by side, cells with a gap
-//! between them, and the marks of what is over the limit.
+//! Shared parts of heat maps of tiles and of addresses over time: a grid of panels, gaps between cells, and marks on
+//! cells over the limit.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -8,11 +8,11 @@ use super::fonts::Weight;
 use super::raster::Raster;
 use super::theme::{Theme, size};
 
-/// Room between panels, in points.
+/// Gap between panels in points.
 pub const GAP: f32 = 10.0;
 
-/// Places for `count` panels in a room, each with room for a title above it: as many in a row as make `goodness` of
-/// their size the largest.
+/// Arranges `count` panels in a grid in `room`, each below a title of `title` points. The number of columns maximises
+/// `goodness` of the panel size.
 #[must_use]
 pub fn panels(room: Rect, count: usize, title: f32, goodness: impl Fn(Vec2) -> f32) -> Vec<Rect> {
     let size_of = |columns: usize| {
@@ -34,7 +34,7 @@ pub fn panels(room: Rect, count: usize, title: f32, goodness: impl Fn(Vec2) -> f
         .collect()
 }
 
-/// The name of a panel above it, which can be clicked. `does` is what a click does.
+/// Adds a clickable title above a panel. `does` is a verb for the accessible name.
 #[must_use]
 pub fn panel_title(ui: &Ui, theme: &Theme, panel: Rect, words: &str, does: &str) -> egui::Response {
     let at = Pos2::new(panel.left(), panel.top() - 1.0);
@@ -45,16 +45,16 @@ pub fn panel_title(ui: &Ui, theme: &Theme, panel: Rect, words: &str, does: &str)
     response.on_hover_text(does)
 }
 
-/// Pixels of a cell: left, top, right, bottom.
+/// Pixel bounds of a cell: (left, top, right, bottom).
 pub type Pixels = (i64, i64, i64, i64);
 
-/// Pixels left free between cells, where they are large enough for it.
+/// Gap between cells in pixels; 0 for small cells.
 #[must_use]
 pub fn gap(cell_pixels: Vec2) -> i64 {
     i64::from(cell_pixels.x >= 4.0 && cell_pixels.y >= 4.0)
 }
 
-/// What is over is larger, has a ring, and a cross where there is room.
+/// Marks cells over the limit: enlarged, with a ring, and with a cross if large enough.
 pub fn paint_over(raster: &mut Raster, theme: &Theme, cells: &[Pixels]) {
     for &(x0, y0, x1, y1) in cells {
         let grow = (3 - (x1 - x0)).max(0) / 2;
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn panels_lie_in_the_room_and_apart() {
+    fn panels_are_inside_and_do_not_overlap() {
         let room = Rect::from_min_size(Pos2::new(5.0, 7.0), Vec2::new(900.0, 500.0));
         for count in 1..20 {
             let rects = panels(room, count, 16.0, |size| size.x.min(size.y * 2.0));

@@ -1,5 +1,5 @@
-//! An icicle: a tree as rows of boxes, each as wide as its bytes and below the box that encloses it. The cost of a frame
-//! depends on the pixels: what is too narrow is put together, and the picture is drawn anew only when it changes.
+//! An icicle chart: a tree as rows of boxes, each with a width proportional to its bytes and placed below its parent. The
+//! cost of a frame depends on the pixels: narrow boxes are merged, and the picture is redrawn only when it changes.
 
 use egui::{Align2, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
@@ -9,36 +9,36 @@ use super::keys;
 use super::raster::{CachedRaster, Hatch};
 use super::theme::{Slot, Theme, dimmed, size};
 
-/// Height of a row.
+/// Height of a row in points.
 pub const ROW: f32 = 22.0;
-/// Boxes narrower than this are put together, in points.
-const LEAST: f64 = 1.5;
-/// Boxes wider than this have words.
-const WORDS: f32 = 44.0;
-/// Rows that are placed at most; deeper ones are reached by going in.
+/// Boxes narrower than this many points are merged.
+const MIN_WIDTH: f64 = 1.5;
+/// Minimum width in points of a box with a label.
+const MIN_LABEL_WIDTH: f32 = 44.0;
+/// Maximum number of rows laid out; deeper ones are reached by zooming in.
 const MAX_ROWS: u32 = 400;
-/// Boxes that are placed at most.
+/// Maximum number of boxes laid out.
 const MAX_PLACED: usize = 20_000;
 
 /// A tree of bytes: node 0 is the root and its own parent.
 pub trait IcicleTree {
-    /// The enclosing node.
+    /// The parent of a node.
     fn parent(&self, node: usize) -> usize;
-    /// Nodes below, largest first.
+    /// Children of a node, largest first.
     fn children(&self, node: usize) -> &[usize];
-    /// Bytes of a node with all below it.
+    /// Bytes of a node including its descendants.
     fn bytes(&self, node: usize) -> u64;
-    /// What it is called.
+    /// Label of a node.
     fn name(&self, node: usize) -> &str;
-    /// What part of it is padding, 0 to 1: drawn hatched.
+    /// Fraction of its bytes that is padding, 0 to 1; drawn hatched.
     fn padding_share(&self, _node: usize) -> f64 {
         0.0
     }
-    /// Its colour.
+    /// Colour of a node.
     fn slot(&self, node: usize) -> Slot;
 }
 
-/// Nodes from the root down to one, both included.
+/// The path from the root to `node`, both included.
 #[must_use]
 pub fn trail(tree: &dyn IcicleTree, node: usize) -> Vec<usize> {
     let mut trail = vec![node];
@@ -51,25 +51,25 @@ pub fn trail(tree: &dyn IcicleTree, node: usize) -> Vec<usize> {
     trail
 }
 
-/// A box where it stands.
+/// A laid-out box.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Placed {
     node: usize,
-    /// How many nodes too narrow to be shown are put together here; 0 for a node of its own.
+    /// Number of narrow nodes merged into this box; 0 if it is a single node.
     rest: u32,
     left: f32,
     right: f32,
     row: u32,
 }
 
-/// What an icicle remembers.
+/// State of an icicle between frames.
 #[derive(Default)]
 pub struct IcicleState {
-    /// The node that fills the width.
+    /// The node zoomed to.
     pub root: usize,
-    /// First visible row, in points from the top.
+    /// Scroll offset in points.
     top: f32,
-    /// The node that the arrows are at.
+    /// The node selected by keyboard.
     at: Option<usize>,
     placed: Vec<Placed>,
     rows: u32,
@@ -78,43 +78,43 @@ pub struct IcicleState {
 }
 
 impl IcicleState {
-    /// Goes to a node: it fills the width.
+    /// Zooms to a node.
     pub fn go(&mut self, node: usize) {
         self.root = node;
         self.top = 0.0;
     }
 }
 
-/// How to show an icicle.
+/// An icicle to show.
 pub struct Icicle<'a> {
     /// The tree.
     pub tree: &'a dyn IcicleTree,
-    /// Another number for another tree.
+    /// Changes whenever the tree does.
     pub version: u64,
-    /// Which nodes are lit, with a number that changes with the answer; the rest is dimmed.
+    /// Which nodes are highlighted, with a number that changes whenever the answer does; the others are dimmed.
     pub lit: Option<(&'a dyn Fn(usize) -> bool, u64)>,
-    /// Bytes in words.
+    /// Formats bytes.
     pub words: &'a dyn Fn(u64) -> String,
-    /// What it is called for those who do not see it.
+    /// Accessible name.
     pub name: &'a str,
 }
 
-/// What is under the pointer of an icicle.
+/// Result of showing an icicle.
 pub struct IcicleResponse {
-    /// The node; of nodes put together, the one that encloses them.
+    /// The node under the pointer; for merged nodes, their parent.
     pub hovered: Option<usize>,
-    /// How many nodes are put together under the pointer.
+    /// Number of nodes merged in the box under the pointer.
     pub rest: u32,
-    /// A click or a key went to another node.
+    /// Whether the user zoomed to another node.
     pub went: bool,
-    /// The node that the keyboard is at, and where it stands: for its menu.
+    /// The node selected by keyboard and its rectangle, for its context menu.
     pub focused: Option<(usize, Rect)>,
-    /// What the pointer is over: for a tooltip.
+    /// Response of the box under the pointer, for a tooltip.
     pub response: Response,
 }
 
 impl Icicle<'_> {
-    /// Shows the icicle: a click or Enter goes in, Backspace out, the wheel scrolls where rows are below.
+    /// Shows the icicle. A click or Enter zooms in, Backspace zooms out, the wheel scrolls.
     pub fn show(&self, ui: &Ui, state: &mut IcicleState, rect: Rect) -> IcicleResponse {
         let theme = Theme::of(ui.ctx());
         let ground = ui.interact(rect, ui.scope_id().with((self.name, "icicle")), Sense::click());
@@ -147,7 +147,7 @@ impl Icicle<'_> {
             }
             let seen = place.intersect(rect);
             let under = pointer.is_some_and(|at| seen.contains(at));
-            if place.width() >= WORDS && placed.rest == 0 {
+            if place.width() >= MIN_LABEL_WIDTH && placed.rest == 0 {
                 self.caption(&painter, placed, place);
                 let id = ui.scope_id().with((self.name, i));
                 let response = ui.interact(seen, id, Sense::CLICK);
@@ -193,7 +193,7 @@ impl Icicle<'_> {
         out
     }
 
-    /// The arrows go from box to box; the one they come to is scrolled into view.
+    /// Moves the keyboard selection from box to box and scrolls it into view.
     fn move_by(&self, state: &mut IcicleState, pressed: &keys::Pressed, height: f32) {
         if !pressed.has_focus || (state.at.is_some() && !pressed.moves()) {
             return;
@@ -218,7 +218,7 @@ impl Icicle<'_> {
         }
     }
 
-    /// Height of all rows below what fills the width.
+    /// Height of all rows below [`IcicleState::root`] in points.
     pub fn height(&self, state: &mut IcicleState, width: f32) -> f32 {
         self.place(state, width);
         state.rows as f32 * ROW
@@ -229,7 +229,7 @@ impl Icicle<'_> {
         Rect::from_min_max(Pos2::new(rect.left() + placed.left, top), Pos2::new(rect.left() + placed.right, top + ROW))
     }
 
-    /// Places what is below the root, where the tree, the root or the width is another than last time.
+    /// Lays out the boxes below the root if the tree, the root or the width has changed.
     fn place(&self, state: &mut IcicleState, width: f32) {
         let key = (self.version, state.root, width.to_bits());
         if state.key == Some(key) {
@@ -258,8 +258,8 @@ impl Icicle<'_> {
             let mut x = left;
             for (i, &child) in children.iter().enumerate() {
                 let share = self.tree.bytes(child) as f64 * scale;
-                if share < LEAST {
-                    // The rest is smaller still.
+                if share < MIN_WIDTH {
+                    // Children are sorted by size, so the rest is narrower.
                     let rest: u64 =
                         children[i..].iter().map(|&child| self.tree.bytes(child)).fold(0, u64::saturating_add);
                     let end = (x + (rest as f64 * scale).max(1.0)).min(right);
@@ -294,7 +294,7 @@ impl Icicle<'_> {
                     continue;
                 }
                 let (x0, x1, y0, y1) = (pixel(placed.left), pixel(placed.right), pixel(y), pixel(y + ROW) - 1);
-                // What is there is never drawn as nothing.
+                // Every box is at least one pixel wide.
                 let x1 = (x1 - i64::from(x1 - x0 > 3)).max(x0 + 1);
                 let slot = if placed.rest > 0 { Slot::Temporary } else { self.tree.slot(placed.node) };
                 let lit = self.lit.is_none_or(|(lit, _)| placed.rest == 0 && lit(placed.node));
@@ -326,7 +326,7 @@ impl Icicle<'_> {
         }
     }
 
-    /// How far it is scrolled, where rows are below.
+    /// Paints the scroll bar.
     fn bar(painter: &egui::Painter, state: &IcicleState, rect: Rect, below: f32, theme: &Theme) {
         let length = (rect.height() * rect.height() / (below + rect.height())).max(24.0);
         let top = rect.top() + (rect.height() - length) * state.top / below;
@@ -335,7 +335,7 @@ impl Icicle<'_> {
     }
 }
 
-/// Where one is in the tree; each part leads back there. Long trails leave out the middle.
+/// Adds breadcrumbs for the path to the zoomed node; clicking one zooms out to it. The middle of long paths is elided.
 pub fn crumbs(ui: &mut Ui, tree: &dyn IcicleTree, state: &mut IcicleState, theme: &Theme) {
     const ENDS: usize = 3;
     let trail = trail(tree, state.root);
@@ -365,7 +365,7 @@ pub fn crumbs(ui: &mut Ui, tree: &dyn IcicleTree, state: &mut IcicleState, theme
 mod tests {
     use super::*;
 
-    /// A root with `widths`, the first of which has a chain of `depth` below it.
+    /// A root with children of `widths` bytes, the first of which has a chain of `depth` descendants.
     struct Fan {
         children: Vec<Vec<usize>>,
         parents: Vec<usize>,
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn widths_are_bytes_and_narrow_ones_are_put_together() {
+    fn widths_are_proportional_and_narrow_boxes_are_merged() {
         let tree = Fan::new(&[50, 30, 1, 1, 1], 0);
         let all = placed(&tree, 83.0);
         let of = |node: usize| all.iter().find(|p| p.node == node && p.rest == 0).map(|p| (p.left, p.right));
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_million_narrow_boxes_and_a_deep_chain_place_few() {
+    fn large_trees_lay_out_few_boxes() {
         let many = Fan::new(&vec![1; 100_000], 0);
         assert!(placed(&many, 1000.0).len() <= 2);
         let deep = Fan::new(&[7], 100_000);

@@ -1,21 +1,21 @@
-//! The keyboard in pictures and tables: who has it, which way it goes, and the ring around what has the focus.
+//! Keyboard navigation in charts and tables: focus, movement and the focus ring.
 
 use egui::{Context, EventFilter, Id, Key, Modifiers, Popup, Response, Stroke, StrokeKind, Ui, Vec2};
 
 use super::controls;
 use super::theme::{Theme, space};
 
-/// Keys of every picture and table, for the sheet.
+/// Shortcuts of every chart and table, for the shortcut sheet.
 pub const KEYS: &[(&str, &str)] = &[
-    ("Tab", "Next control; Enter uses it"),
-    ("arrows, Home, End", "In a picture or table: the next box, cell or row"),
-    ("Enter, Backspace", "In a picture or table: go in, select or open; go out"),
+    ("Tab", "Next control; Enter activates it"),
+    ("arrows, Home, End", "In a chart or table: next box, cell or row"),
+    ("Enter, Backspace", "In a chart or table: zoom in, select or open; zoom out"),
 ];
 
-/// Pictures and tables that can have the focus, in the order in which they are drawn.
+/// Focusable charts and tables in drawing order.
 #[derive(Clone, Default)]
 struct Fields {
-    /// The pass in which `now` was noted.
+    /// The pass in which `now` was collected.
     pass: u64,
     now: Vec<Id>,
     before: Vec<Id>,
@@ -24,7 +24,7 @@ struct Fields {
 fn fields<R>(ctx: &Context, with: impl FnOnce(&mut Fields) -> R) -> R {
     let pass = ctx.cumulative_pass_nr();
     ctx.data_mut(|data| {
-        let fields = data.get_temp_mut_or_default::<Fields>(Id::unique("fields for keys"));
+        let fields = data.get_temp_mut_or_default::<Fields>(Id::unique("focusable fields"));
         if fields.pass != pass {
             fields.pass = pass;
             fields.before = std::mem::take(&mut fields.now);
@@ -33,48 +33,48 @@ fn fields<R>(ctx: &Context, with: impl FnOnce(&mut Fields) -> R) -> R {
     })
 }
 
-/// Whether keys without modifiers belong to the view: nothing is being typed, no menu is open.
+/// Whether the view receives keys without modifiers: no text field has the focus and no menu is open.
 #[must_use]
 pub fn are_free(ctx: &Context) -> bool {
     !ctx.text_edit_focused() && !Popup::is_any_open(ctx)
 }
 
-/// Whether arrows, Home and End belong to the view: nothing has the focus, or something that leaves them to it.
+/// Whether the view receives the arrow keys, Home and End: additionally, no widget has the focus.
 #[must_use]
 pub fn arrows_are_free(ctx: &Context) -> bool {
     are_free(ctx) && ctx.memory(egui::Memory::focused).is_none()
 }
 
-/// What was pressed in a picture or table that has the focus.
+/// Keys pressed in a focused chart or table.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Pressed {
-    /// Whether it has the focus at all.
+    /// Whether it has the focus.
     pub has_focus: bool,
-    /// By the arrows, in cells to the right and down.
+    /// Movement by the arrow keys, in cells to the right and down.
     pub by: Vec2,
-    /// By Page Up and Page Down, in pages down.
+    /// Movement by Page Up and Page Down, in pages down.
     pub pages: f32,
-    /// Home.
+    /// Home was pressed.
     pub first: bool,
-    /// End.
+    /// End was pressed.
     pub last: bool,
-    /// Enter.
+    /// Enter was pressed.
     pub enter: bool,
-    /// Shift or Ctrl was held with it: what is chosen is added.
+    /// Shift or Ctrl was held: extend the selection.
     pub adds: bool,
-    /// Backspace.
+    /// Backspace was pressed.
     pub back: bool,
 }
 
 impl Pressed {
-    /// Whether something is to move.
+    /// Whether any movement key was pressed.
     #[must_use]
     pub fn moves(&self) -> bool {
         self.by != Vec2::ZERO || self.pages != 0.0 || self.first || self.last
     }
 }
 
-/// Makes a picture or table one that can have the focus and then takes the arrows, Home, End, Enter and Backspace.
+/// Registers a chart or table as focusable and returns the navigation keys pressed while it has the focus.
 #[must_use]
 pub fn field(ui: &Ui, response: &Response) -> Pressed {
     fields(ui.ctx(), |fields| fields.now.push(response.id));
@@ -96,14 +96,14 @@ pub fn field(ui: &Ui, response: &Response) -> Pressed {
     })
 }
 
-/// Whether a picture or table has the focus.
+/// Whether a chart or table has the focus.
 #[must_use]
 pub fn is_in_field(ctx: &Context) -> bool {
     let focused = ctx.memory(egui::Memory::focused);
     focused.is_some_and(|focused| fields(ctx, |all| all.now.contains(&focused) || all.before.contains(&focused)))
 }
 
-/// Gives the focus to the next picture or table of the view; after the last one to nothing.
+/// Moves the focus to the next chart or table of the view; clears it after the last one.
 pub fn next_field(ctx: &Context) {
     let list = fields(ctx, |fields| if fields.now.is_empty() { fields.before.clone() } else { fields.now.clone() });
     let focused = ctx.memory(egui::Memory::focused);
@@ -116,24 +116,24 @@ pub fn next_field(ctx: &Context) {
     });
 }
 
-/// Asks for the menu of what is selected: the view that is drawn next opens it.
-pub fn ask_for_menu(ctx: &Context) {
+/// Requests the context menu of the selection; the next view drawn opens it.
+pub fn request_menu(ctx: &Context) {
     let pass = ctx.cumulative_pass_nr();
-    ctx.data_mut(|data| data.insert_temp(Id::unique("menu is asked for"), Some(pass)));
+    ctx.data_mut(|data| data.insert_temp(Id::unique("menu requested"), Some(pass)));
     ctx.request_repaint();
 }
 
-/// Whether the menu of what is selected is asked for; it is so only once.
+/// Takes the request for the selection's context menu; returns whether there was one.
 #[must_use]
-pub fn is_menu_asked(ctx: &Context) -> bool {
+pub fn take_menu_request(ctx: &Context) -> bool {
     let pass = ctx.cumulative_pass_nr();
-    let asked =
-        ctx.data_mut(|data| data.get_temp_mut_or_default::<Option<u64>>(Id::unique("menu is asked for")).take());
-    asked.is_some_and(|asked| pass <= asked + 1)
+    let requested =
+        ctx.data_mut(|data| data.get_temp_mut_or_default::<Option<u64>>(Id::unique("menu requested")).take());
+    requested.is_some_and(|requested| pass <= requested + 1)
 }
 
-/// An area that scrolls: what gets the focus by key is brought into view, and Page Up, Page Down, Home, End and the
-/// arrows scroll while nothing has the focus and `takes_keys`.
+/// Shows a scroll area that scrolls the focused widget into view. With `takes_keys`, Page Up, Page Down, Home, End and
+/// the arrow keys scroll it while nothing has the focus.
 pub fn scrolled<R>(area: egui::ScrollArea, ui: &mut Ui, takes_keys: bool, show: impl FnOnce(&mut Ui) -> R) -> R {
     let shown = area.show(ui, |ui| {
         let result = show(ui);
@@ -171,7 +171,7 @@ fn scroll(ui: &Ui, takes_keys: bool) {
     }
 }
 
-/// By how many steps Shift and the arrows move the chosen step.
+/// Number of steps by which Shift and the arrow keys move the selected step.
 #[must_use]
 pub fn steps(ui: &Ui) -> i64 {
     if !are_free(ui.ctx()) {
@@ -183,7 +183,7 @@ pub fn steps(ui: &Ui) -> i64 {
     })
 }
 
-/// The nearest of some places in a direction from one of them: first what lies straight ahead, the nearest of it.
+/// Index of the nearest place in direction `by` from place `from`, preferring those straight ahead.
 #[must_use]
 pub fn neighbour(places: &[egui::Rect], from: usize, by: Vec2) -> Option<usize> {
     let own = places.get(from)?;
@@ -206,7 +206,7 @@ pub fn neighbour(places: &[egui::Rect], from: usize, by: Vec2) -> Option<usize> 
     least.map(|(i, _)| i)
 }
 
-/// Draws a ring around what has the focus, whatever it is; a field that is typed in has a cursor instead.
+/// Draws a ring around the focused widget unless it is a text field, which has a cursor.
 pub fn ring(ui: &Ui, theme: &Theme) {
     let ctx = ui.ctx();
     let Some(focused) = ctx.memory(egui::Memory::focused).filter(|_| !ctx.text_edit_focused()) else { return };
@@ -221,7 +221,7 @@ pub fn ring(ui: &Ui, theme: &Theme) {
     painter.rect_stroke(place, space::RADIUS, controls::focus(theme), kind);
 }
 
-/// Draws the ring around the box or cell of a picture that the arrows are at.
+/// Draws the focus ring around the box or cell selected by keyboard.
 pub fn ring_at(painter: &egui::Painter, place: egui::Rect, theme: &Theme) {
     let stroke = controls::focus(theme);
     painter.rect_stroke(place, 0.0, Stroke::new(stroke.width + 2.0, theme.halo), StrokeKind::Inside);
@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_neighbour_lies_straight_ahead_and_is_the_nearest() {
+    fn the_neighbour_is_the_nearest_straight_ahead() {
         let at = |x: f32, y: f32, w: f32, h: f32| Rect::from_min_size(Pos2::new(x, y), Vec2::new(w, h));
         let places =
             [at(0.0, 0.0, 10.0, 20.0), at(10.0, 0.0, 10.0, 10.0), at(10.0, 10.0, 5.0, 10.0), at(15.0, 10.0, 5.0, 10.0)];

@@ -1,4 +1,4 @@
-//! Building blocks of views that know nothing of memory profiles: theme, axis, table, raster.
+//! Generic widgets, independent of memory profiles: theme, controls, tables, heat maps, icicles and rasters.
 
 pub mod controls;
 pub mod cut;

@@ -1,11 +1,11 @@
-//! A picture of many rectangles, drawn on the CPU at physical pixels and shown as one texture: the cost of a frame
-//! depends on the pixels, not on how much is in them.
+//! Rectangles rasterised on the CPU at physical pixels and shown as one texture, so the cost of a frame does not depend
+//! on their number.
 
 use egui::{Color32, ColorImage, Rect, TextureHandle, TextureId, TextureOptions};
 
 use super::theme::blend;
 
-/// An image under construction. Coordinates are physical pixels.
+/// An image being drawn. Coordinates are physical pixels.
 pub struct Raster {
     /// The pixels.
     pub image: ColorImage,
@@ -13,7 +13,7 @@ pub struct Raster {
 }
 
 impl Raster {
-    /// An image of one colour for a rectangle on the screen.
+    /// An image filled with `ground`, covering a screen rectangle in points.
     #[must_use]
     pub fn new(rect: Rect, pixels_per_point: f32, ground: Color32) -> Self {
         let size = [rect.width(), rect.height()].map(|v| ((v * pixels_per_point).round() as usize).clamp(1, 16_384));
@@ -32,13 +32,13 @@ impl Raster {
         self.image.size[1]
     }
 
-    /// Pixels in a point.
+    /// Pixels per point.
     #[must_use]
     pub const fn scale(&self) -> f32 {
         self.scale
     }
 
-    /// Fills pixels `x0..x1`, `y0..y1`, cut to the image.
+    /// Fills pixels `x0..x1`, `y0..y1`, clipped to the image.
     pub fn fill(&mut self, x0: i64, y0: i64, x1: i64, y1: i64, color: Color32) {
         let (width, height) = (self.width() as i64, self.height() as i64);
         let (x0, x1) = (x0.clamp(0, width) as usize, x1.clamp(0, width) as usize);
@@ -51,7 +51,7 @@ impl Raster {
         }
     }
 
-    /// 45° lines over pixels `x0..x1`, `y0..y1`; fixed to the screen, so that they stand still while the data moves.
+    /// Hatches pixels `x0..x1`, `y0..y1` at 45°. The lines are fixed to the screen and do not move with the data.
     pub fn hatch(&mut self, x0: i64, y0: i64, x1: i64, y1: i64, hatch: Hatch) {
         let (width, height) = (self.width() as i64, self.height() as i64);
         let period = (f64::from(hatch.period * self.scale) * std::f64::consts::SQRT_2).max(2.0);
@@ -67,10 +67,10 @@ impl Raster {
     }
 }
 
-/// How a hatch is drawn; lengths in points.
+/// Style of a hatch; lengths in points.
 #[derive(Debug, Clone, Copy)]
 pub struct Hatch {
-    /// Distance of the lines.
+    /// Distance between lines.
     pub period: f32,
     /// Thickness of a line.
     pub width: f32,
@@ -79,49 +79,49 @@ pub struct Hatch {
 }
 
 impl Hatch {
-    /// Padding over a fill.
+    /// Style of padding over a fill.
     #[must_use]
     pub const fn padding(color: Color32) -> Self {
         Self { period: 6.0, width: 1.6, color }
     }
 
-    /// Beyond the limit, under a curve.
+    /// Style of the area over the limit under a curve.
     #[must_use]
     pub fn beyond(color: Color32) -> Self {
         Self { period: 8.0, width: 2.0, color: color.gamma_multiply(0.35) }
     }
 
-    /// Beyond the limit, over a memory map.
+    /// Style of the area over the limit in a memory map.
     #[must_use]
     pub fn beyond_map(color: Color32) -> Self {
         Self { period: 12.0, width: 1.6, color: color.gamma_multiply(0.3) }
     }
 }
 
-/// A texture that is drawn anew only when what it depends on has changed.
+/// A texture that is redrawn only when its inputs change.
 #[derive(Default)]
 pub struct CachedRaster {
     key: u64,
-    /// The canvas its texture belongs to.
+    /// Id of the canvas that owns the texture.
     canvas: u64,
-    /// The same on another canvas.
+    /// The same picture on another canvas, with that canvas's id.
     aside: Option<(u64, Box<Self>)>,
     texture: Option<TextureHandle>,
 }
 
-/// Says that a context draws on a canvas of its own, beside the window: textures of one are unknown to the other.
+/// Makes a context draw on an offscreen canvas, which does not share textures with the window.
 pub fn use_canvas(ctx: &egui::Context, canvas: u64) {
     ctx.data_mut(|data| data.insert_temp(egui::Id::unique("canvas"), canvas));
 }
 
-/// The canvas a context draws on; 0 is the window.
+/// Id of the canvas a context draws on; 0 is the window.
 #[must_use]
 pub fn canvas_of(ctx: &egui::Context) -> u64 {
     ctx.data(|data| data.get_temp(egui::Id::unique("canvas"))).unwrap_or(0)
 }
 
 impl CachedRaster {
-    /// Shows the picture in `rect`; `draw` runs when `key`, the size or the theme is another than last time.
+    /// Shows the picture in `rect`. `draw` runs when `key`, the size or the theme has changed.
     pub fn show(
         &mut self,
         ui: &egui::Ui,
@@ -137,7 +137,7 @@ impl CachedRaster {
         }
     }
 
-    /// The picture as a texture, drawn anew where that is needed; `None` where there is no room for it.
+    /// The picture as a texture, redrawn if needed; `None` if `rect` is smaller than a point.
     pub fn texture(
         &mut self,
         ui: &egui::Ui,
@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fills_are_cut_to_the_image() {
+    fn fills_are_clipped_to_the_image() {
         let rect = Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(10.0, 10.0));
         let mut raster = Raster::new(rect, 1.0, Color32::BLACK);
         raster.fill(-5, -5, 3, 2, Color32::WHITE);

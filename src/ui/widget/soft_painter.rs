@@ -1,11 +1,11 @@
-//! Draws what egui tessellated on the CPU: pictures without a display or a graphics driver.
+//! A software renderer for egui's meshes, for screenshots without a display or graphics driver.
 
 use std::collections::HashMap;
 
 use egui::epaint::{ImageData, ImageDelta, Mesh, Primitive, Vertex};
 use egui::{Color32, ColorImage, FullOutput, Rect, TextureFilter, TextureId, TextureOptions, TexturesDelta};
 
-/// A painter into an image. Blends premultiplied colours in gamma space, as egui's own painters do.
+/// Renders into an image. Blends premultiplied colours in gamma space, like egui's GPU backends.
 #[derive(Default)]
 pub struct SoftPainter {
     textures: HashMap<TextureId, Texture>,
@@ -17,7 +17,7 @@ struct Texture {
 }
 
 impl SoftPainter {
-    /// Takes over new and changed textures.
+    /// Applies new and changed textures.
     pub fn update(&mut self, delta: &mut TexturesDelta) {
         let set: Vec<_> = std::mem::take(&mut delta.set).into_iter().collect();
         for (id, changes) in set {
@@ -46,7 +46,7 @@ impl SoftPainter {
         }
     }
 
-    /// Draws a frame; the size is in physical pixels.
+    /// Renders a frame; `size` is in physical pixels.
     #[must_use]
     pub fn draw(&self, ctx: &egui::Context, output: &FullOutput, size: [usize; 2], ground: Color32) -> ColorImage {
         let scale = output.pixels_per_point;
@@ -92,7 +92,7 @@ fn triangle(image: &mut ColorImage, texture: &Texture, mut v: [Vertex; 3], clip:
     let max = |i: usize| p[0][i].max(p[1][i]).max(p[2][i]).ceil().max(0.0) as usize;
     let (left, right) = (min(0).max(clip[0]), max(0).min(clip[2]));
     let (top, bottom) = (min(1).max(clip[1]), max(1).min(clip[3]));
-    // A pixel on a shared edge belongs to one of the two triangles: the one it is a top or left edge of.
+    // Top-left rule: a pixel on a shared edge belongs to the triangle for which it is a top or left edge.
     let owns = |a: [f64; 2], b: [f64; 2]| (a[1] == b[1] && b[0] > a[0]) || b[1] < a[1];
     let edges = [owns(p[1], p[2]), owns(p[2], p[0]), owns(p[0], p[1])];
     let flat = v[0].color == v[1].color && v[0].color == v[2].color;
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn neighbouring_rectangles_leave_no_seam_and_do_not_overlap() {
+    fn adjacent_rectangles_neither_overlap_nor_leave_a_seam() {
         let ctx = egui::Context::default();
         let input = egui::RawInput {
             screen_rect: Some(Rect::from_min_size(egui::Pos2::ZERO, egui::vec2(32.0, 32.0))),

@@ -1,4 +1,4 @@
-//! Puts the theme into egui's own style, so that its widgets speak the same language.
+//! Applies the theme to egui's style.
 
 use egui::style::{Selection, WidgetVisuals};
 use egui::{CornerRadius, Margin, Shadow, Stroke, TextStyle, Vec2, Visuals};
@@ -6,10 +6,10 @@ use egui::{CornerRadius, Margin, Shadow, Stroke, TextStyle, Vec2, Visuals};
 use super::fonts::{self, Weight};
 use super::theme::{Look, Theme, size, space};
 
-/// Fonts and both themes, for a new context.
+/// Sets up a new context with the fonts and both themes.
 pub fn install(ctx: &egui::Context) {
     fonts::install(ctx);
-    // The program has commands of its own for the zoom, which it keeps between runs.
+    // The application has its own zoom commands and persists the zoom factor.
     ctx.options_mut(|options| options.zoom_with_keyboard = false);
     apply(ctx, Look::default());
     for which in [egui::Theme::Light, egui::Theme::Dark] {
@@ -36,7 +36,7 @@ pub fn install(ctx: &egui::Context) {
     }
 }
 
-/// Makes a look the context's.
+/// Applies a look to a context.
 pub fn apply(ctx: &egui::Context, look: Look) {
     look.set(ctx);
     let themes =

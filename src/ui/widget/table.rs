@@ -1,4 +1,4 @@
-//! A table of any number of rows, of which only the visible ones are laid out.
+//! A table that lays out only its visible rows.
 
 use egui::{Align2, Key, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
@@ -10,15 +10,15 @@ use super::theme::{Slot, Theme, size, space};
 /// A column.
 #[derive(Debug, Clone)]
 pub struct Column {
-    /// Words in the head.
+    /// Header text.
     pub title: String,
     /// Width in points.
     pub width: f32,
-    /// Takes the width that is left, in this proportion.
+    /// Share of the remaining width, relative to the other columns.
     pub grow: f32,
-    /// Numbers stand at the right.
+    /// Right-aligned.
     pub right: bool,
-    /// A click on the head sorts.
+    /// Whether clicking the header sorts.
     pub sortable: bool,
 }
 
@@ -35,7 +35,7 @@ impl Column {
         Self { title: title.to_owned(), width, grow: 0.0, right: true, sortable: true }
     }
 
-    /// A click on the head does nothing.
+    /// Disables sorting by this column.
     #[must_use]
     pub fn fixed(mut self) -> Self {
         self.sortable = false;
@@ -43,58 +43,58 @@ impl Column {
     }
 }
 
-/// What stands in a cell.
+/// Contents of a cell.
 #[derive(Debug, Clone, Default)]
 pub struct Cell {
-    /// The words.
+    /// Text.
     pub text: String,
-    /// In the mono font.
+    /// Whether to use the monospaced font.
     pub mono: bool,
-    /// In the third rank's colour.
+    /// Whether to use the tertiary text colour.
     pub quiet: bool,
-    /// Heavier.
+    /// Whether to use the semi-bold weight.
     pub strong: bool,
-    /// A swatch in front.
+    /// Colour swatch before the text.
     pub swatch: Option<Slot>,
-    /// A bar beside the number, 0 to 1.
+    /// Length, 0 to 1, and colour of a bar beside the number.
     pub bar: Option<(f32, Slot)>,
 }
 
 impl Cell {
-    /// Words.
+    /// A cell with text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// Words in the mono font.
+    /// A cell with monospaced text.
     #[must_use]
     pub fn mono(text: impl Into<String>) -> Self {
         Self { text: text.into(), mono: true, ..Self::default() }
     }
 
-    /// Quieter.
+    /// Uses the tertiary text colour.
     #[must_use]
     pub fn quiet(mut self) -> Self {
         self.quiet = true;
         self
     }
 
-    /// Heavier.
+    /// Uses the semi-bold weight.
     #[must_use]
     pub fn strong(mut self) -> Self {
         self.strong = true;
         self
     }
 
-    /// With a swatch in front.
+    /// Adds a colour swatch before the text.
     #[must_use]
     pub fn swatch(mut self, slot: Slot) -> Self {
         self.swatch = Some(slot);
         self
     }
 
-    /// With a bar.
+    /// Adds a bar of length `share`, 0 to 1.
     #[must_use]
     pub fn bar(mut self, share: f32, slot: Slot) -> Self {
         self.bar = Some((share, slot));
@@ -102,64 +102,64 @@ impl Cell {
     }
 }
 
-/// Where a table is scrolled to.
+/// State of a table between frames.
 #[derive(Debug, Clone, Default)]
 pub struct TableState {
-    /// First visible row, with its fraction.
+    /// First visible row; the fraction is the part scrolled out of view.
     pub top: f64,
-    /// The row that must be visible in the next frame.
+    /// A row to scroll into view in the next frame.
     pub reveal: Option<usize>,
-    /// The row that the arrows are at: the chosen one, or one that cannot be chosen.
+    /// The keyboard's row: the selected row, or one that cannot be selected.
     at: Option<usize>,
-    /// What was chosen in the last frame.
-    was: Option<usize>,
+    /// The selected row in the previous frame.
+    previous: Option<usize>,
 }
 
-/// What happened in a table.
+/// Result of showing a table.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct TableResponse {
-    /// The row that was clicked, or reached by key.
+    /// The row selected by click or key.
     pub chosen: Option<usize>,
-    /// It was reached by an arrow on the way to another: what folds must not fold.
+    /// Whether `chosen` was selected by an arrow key, which must not toggle foldable rows.
     pub passed: bool,
     /// The row under the pointer.
     pub hovered: Option<usize>,
-    /// The row that the keyboard is at, and where it stands: for its menu.
+    /// The keyboard's row and its rectangle, for its context menu.
     pub focused: Option<(usize, Rect)>,
-    /// The row that was clicked twice, or on which Enter was pressed.
+    /// The row opened by double click or Enter.
     pub opened: Option<usize>,
-    /// The column whose head was clicked.
+    /// The column whose header was clicked.
     pub sorted: Option<usize>,
-    /// The column whose head was dragged, and its new place.
+    /// The column whose header was dragged, and its new position.
     pub moved: Option<(usize, usize)>,
 }
 
-/// How to show a table.
+/// A table to show.
 pub struct Table<'a> {
     /// Columns.
     pub columns: &'a [Column],
     /// Number of rows.
     pub rows: usize,
-    /// The chosen row.
+    /// The selected row.
     pub selected: Option<usize>,
-    /// The lit row.
+    /// The highlighted row.
     pub lit: Option<usize>,
-    /// The column it is sorted by, and whether the largest comes first.
+    /// The column it is sorted by, and whether descending.
     pub sort: Option<(usize, bool)>,
-    /// What a row is called for those who do not see it.
+    /// Plural noun for the rows, for the accessible name.
     pub name: &'a str,
-    /// Whether arrow keys move the choice.
+    /// Whether arrow keys move the selection.
     pub keys: bool,
 }
 
 const HEAD: f32 = 26.0;
 const BAR: f32 = 10.0;
 const PAD: f32 = 8.0;
-/// Least width of a cell that has a bar beside its number.
-const LEAST_WITH_BAR: f32 = 112.0;
+/// Minimum width in points of a cell with a bar.
+const MIN_WIDTH_WITH_BAR: f32 = 112.0;
 
 impl Table<'_> {
-    /// Shows the table in what room there is; `cell` gives the words of a row and column.
+    /// Shows the table in the available space; `cell` returns the contents for a row and column.
     pub fn show(
         &self,
         ui: &mut Ui,
@@ -195,7 +195,7 @@ impl Table<'_> {
             if sensed.height() < 1.0 {
                 continue;
             }
-            // The arrows go from row to row: none of them is a stop of its own.
+            // Rows are reached by arrow keys, so they are not Tab stops.
             let click = ui.interact(sensed, ui.scope_id().with((self.name, row)), Sense::CLICK);
             let selected = self.selected == Some(row);
             click.widget_info(|| WidgetInfo::selected(Role::Row, true, selected, label(row)));
@@ -279,7 +279,7 @@ impl Table<'_> {
         hairline(ui, head, theme.line2);
     }
 
-    /// A head that is dragged goes where the line shows.
+    /// Shows a line where a dragged header will be dropped.
     fn drag_head(
         ui: &Ui,
         theme: &Theme,
@@ -330,8 +330,8 @@ impl Table<'_> {
                     + self.rows as i64 * (pressed(Key::End) - pressed(Key::Home))
             });
         }
-        if self.selected != state.was {
-            (state.was, state.at) = (self.selected, self.selected);
+        if self.selected != state.previous {
+            (state.previous, state.at) = (self.selected, self.selected);
         }
         let now = state.at.filter(|row| *row < self.rows);
         if by != 0 && self.rows > 0 {
@@ -394,8 +394,8 @@ fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Colum
         left += 18.0;
     }
     let mut right = area.right() - PAD;
-    // Where there is little room the number stands alone: it must never be cut.
-    if let Some((share, slot)) = cell.bar.filter(|_| area.width() >= LEAST_WITH_BAR) {
+    // In a narrow column the bar is dropped, so that the number is never truncated.
+    if let Some((share, slot)) = cell.bar.filter(|_| area.width() >= MIN_WIDTH_WITH_BAR) {
         let width = ((area.width() - PAD) * 0.42).min(90.0);
         let track = Rect::from_min_size(Pos2::new(left, y - 3.0), Vec2::new(width, 6.0));
         painter.rect_filled(track, 0.0, theme.inset);

@@ -1,84 +1,84 @@
-//! Colours, type sizes and spacing: declared here and nowhere else.
+//! Colours, type sizes and spacing. Nothing else declares any.
 
 use egui::Color32;
 
 /// Colour tokens of one theme.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Theme {
-    /// Whether text is light on dark.
+    /// Whether this is a dark theme.
     pub dark: bool,
-    /// Plots and tables.
+    /// Background of plots and tables.
     pub canvas: Color32,
-    /// Side panel, cards.
+    /// Background of the side panel and cards.
     pub panel: Color32,
-    /// Bars and the session list.
+    /// Background of bars and the program list.
     pub chrome: Color32,
-    /// Tracks, ground of segmented buttons.
+    /// Background of tracks and segmented controls.
     pub inset: Color32,
-    /// Row under the pointer.
+    /// Background of a hovered row.
     pub hover: Color32,
-    /// Hairline.
+    /// Hairlines.
     pub line: Color32,
-    /// Edge of a control.
+    /// Outline of controls.
     pub line2: Color32,
-    /// Text of the first rank.
+    /// Primary text.
     pub text: Color32,
-    /// Text of the second rank.
+    /// Secondary text.
     pub text2: Color32,
-    /// Text of the third rank.
+    /// Tertiary text.
     pub text3: Color32,
-    /// Links, active tab, primary button.
+    /// Accent: links, active tab, primary button.
     pub accent: Color32,
     /// Text on the accent.
     pub on_accent: Color32,
-    /// Chosen row, chip.
+    /// Background of selected rows and chips.
     pub accent_bg: Color32,
-    /// Words about being over.
+    /// Text on exceeded limits.
     pub danger: Color32,
-    /// Ground under such words.
+    /// Background of such text.
     pub danger_bg: Color32,
-    /// Limit line and what is beyond it.
+    /// Limit line and the area over it.
     pub over: Color32,
-    /// Caution.
+    /// Text of warnings.
     pub warn: Color32,
-    /// Ground of a caution.
+    /// Background of warnings.
     pub warn_bg: Color32,
-    /// Fits, saves.
+    /// Text on what fits or saves memory.
     pub ok: Color32,
-    /// Ground of what fits.
+    /// Background of such text.
     pub ok_bg: Color32,
     /// Cursor, selection, peak.
     pub ink: Color32,
-    /// The ring around ink.
+    /// Halo around ink.
     pub halo: Color32,
-    /// Hatch over a fill.
+    /// Hatching over a fill.
     pub hatch: Color32,
-    /// Width in points of the outline of controls, and of what is chosen or has the focus.
+    /// Width in points of outlines of controls, selections and the focus.
     pub outline: f32,
 }
 
-/// What is laid over a theme for some screens and some eyes.
+/// Modifiers of a theme for accessibility and presentations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Look {
-    /// High contrast: pure ground, one rank of text, strong outlines.
+    /// High contrast: pure backgrounds, a single text colour, strong outlines.
     pub contrast: bool,
-    /// For a screen that is shared: hairlines of two pixels.
+    /// Presenter mode: hairlines of two pixels for shared screens.
     pub presenter: bool,
 }
 
 impl Look {
-    /// The look a context draws in.
+    /// The look of a context.
     #[must_use]
     pub fn of(ctx: &egui::Context) -> Self {
         ctx.data(|data| data.get_temp(Self::id())).unwrap_or_default()
     }
 
-    /// Makes it the look of a context.
+    /// Stores the look in a context.
     pub fn set(self, ctx: &egui::Context) {
         ctx.data_mut(|data| data.insert_temp(Self::id(), self));
     }
 
-    /// Physical pixels of a hairline.
+    /// Width of a hairline in physical pixels.
     #[must_use]
     pub const fn hairline(self) -> f32 {
         if self.presenter || self.contrast { 2.0 } else { 1.0 }
@@ -152,7 +152,7 @@ impl Theme {
         outline: 1.0,
     };
 
-    /// High contrast, dark on white.
+    /// High contrast, dark text on white.
     pub const CONTRAST_LIGHT: Self = Self {
         canvas: rgb(0xFFFFFF),
         text2: Self::LIGHT.text,
@@ -163,7 +163,7 @@ impl Theme {
         ..Self::LIGHT
     };
 
-    /// High contrast, light on black.
+    /// High contrast, light text on black.
     pub const CONTRAST_DARK: Self = Self {
         canvas: rgb(0x000000),
         text2: Self::DARK.text,
@@ -174,10 +174,10 @@ impl Theme {
         ..Self::DARK
     };
 
-    /// Every theme there is.
+    /// All themes.
     pub const ALL: [Self; 4] = [Self::LIGHT, Self::DARK, Self::CONTRAST_LIGHT, Self::CONTRAST_DARK];
 
-    /// The theme a context draws in.
+    /// The theme of a context.
     #[must_use]
     pub fn of(ctx: &egui::Context) -> Self {
         match (ctx.theme() == egui::Theme::Dark, Look::of(ctx).contrast) {
@@ -189,10 +189,10 @@ impl Theme {
     }
 }
 
-/// Fill of a kind of data; the same in both themes, so that a colour means the same in every picture.
+/// Fill colour for a kind of data; the same in all themes and charts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Slot {
-    /// Arguments, weights, vertex code.
+    /// Parameters, weights, vertex code.
     Weight,
     /// Optimizer state, vertex state.
     Optimizer,
@@ -202,18 +202,18 @@ pub enum Slot {
     Activation,
     /// Gradients, control.
     Gradient,
-    /// Temporaries, messages, everything else.
+    /// Temporaries, messages, anything else.
     Temporary,
     /// Constants.
     Constant,
-    /// Memory of called computations, stack.
+    /// Thread-local memory, stack.
     Thread,
     /// Inputs, headers.
     Input,
 }
 
 impl Slot {
-    /// All of them, in the order in which groups take them.
+    /// All slots, in the order in which they are assigned to groups.
     pub const ALL: [Self; 9] = [
         Self::Weight,
         Self::Optimizer,
@@ -226,7 +226,7 @@ impl Slot {
         Self::Input,
     ];
 
-    /// Its colour.
+    /// The colour.
     #[must_use]
     pub const fn color(self) -> Color32 {
         match self {
@@ -242,21 +242,21 @@ impl Slot {
         }
     }
 
-    /// Black or white, whichever is easier to read on the fill.
+    /// Text colour on the fill: black or white, whichever has more contrast.
     #[must_use]
     pub fn text(self) -> Color32 {
         let color = self.color();
         if contrast(color, Color32::BLACK) >= contrast(color, Color32::WHITE) { Color32::BLACK } else { Color32::WHITE }
     }
 
-    /// Whether the fill stands out so little from the canvas that swatches need an outline.
+    /// Whether the fill has so little contrast with the canvas that swatches need an outline.
     #[must_use]
     pub fn is_faint(self, theme: &Theme) -> bool {
         contrast(self.color(), theme.canvas) < 3.0
     }
 }
 
-/// The colour scale of heat maps, from nothing to the limit; more memory is further from the canvas.
+/// Colour scale of heat maps from 0 to the limit (`share` 0 to 1); higher values differ more from the canvas.
 #[must_use]
 pub fn heat(theme: &Theme, share: f32) -> Color32 {
     const LIGHT: [u32; 9] = [0xEEF3F7, 0xC5DDE8, 0x96C5D6, 0x65ABC3, 0x4091B2, 0x2C79A1, 0x24618D, 0x214874, 0x1B2F57];
@@ -267,10 +267,10 @@ pub fn heat(theme: &Theme, share: f32) -> Color32 {
     mix(rgb(stops[i]), rgb(stops[i + 1]), at - i as f32)
 }
 
-/// How far the fill of what is not found is mixed into the canvas.
+/// Share of the canvas colour in the fill of boxes that do not match a search.
 pub const NO_MATCH: f32 = 0.62;
 
-/// Colour of a box that plays no part.
+/// Fill of a box that does not match a search.
 #[must_use]
 pub fn dimmed(color: Color32, theme: &Theme) -> Color32 {
     mix(color, theme.canvas, NO_MATCH)
@@ -283,7 +283,7 @@ pub fn mix(a: Color32, b: Color32, share: f32) -> Color32 {
     Color32::from_rgb(channel(a.r(), b.r()), channel(a.g(), b.g()), channel(a.b(), b.b()))
 }
 
-/// A premultiplied colour over another one.
+/// Blends a premultiplied colour over another.
 #[must_use]
 pub fn blend(below: Color32, above: Color32) -> Color32 {
     let keep = 255 - u32::from(above.a());
@@ -292,7 +292,7 @@ pub fn blend(below: Color32, above: Color32) -> Color32 {
     Color32::from_rgba_premultiplied(r, g, b, a)
 }
 
-/// WCAG contrast of two opaque colours, 1 to 21.
+/// WCAG contrast ratio of two opaque colours, 1 to 21.
 #[must_use]
 pub fn contrast(a: Color32, b: Color32) -> f32 {
     let (a, b) = (luminance(a), luminance(b));
@@ -309,17 +309,17 @@ fn luminance(color: Color32) -> f32 {
 
 /// Type sizes in points.
 pub mod size {
-    /// The verdict.
+    /// Verdict.
     pub const VERDICT: f32 = 30.0;
-    /// The verdict in side panels.
+    /// Verdict in side panels.
     pub const VERDICT_SMALL: f32 = 26.0;
     /// Readouts.
     pub const READOUT: f32 = 22.0;
     /// Headline of a view.
     pub const HEADLINE: f32 = 20.0;
-    /// Lead sentence, panel titles.
+    /// Lead sentences, panel titles.
     pub const LEAD: f32 = 15.0;
-    /// Body, names.
+    /// Body text, names.
     pub const BODY: f32 = 13.0;
     /// Tables, axes, notes.
     pub const SMALL: f32 = 12.0;
@@ -327,25 +327,25 @@ pub mod size {
 
 /// Lengths in points.
 pub mod space {
-    /// Top bar.
+    /// Height of the top bar.
     pub const TOP_BAR: f32 = 44.0;
-    /// List of open files.
+    /// Width of the program list.
     pub const PROGRAM_LIST: f32 = 236.0;
-    /// The same, folded.
+    /// Width when collapsed.
     pub const PROGRAM_RAIL: f32 = 44.0;
-    /// Tabs.
+    /// Height of the tab bar.
     pub const TABS: f32 = 36.0;
-    /// Panel on the right.
+    /// Width of the side panel.
     pub const SIDE_PANEL: f32 = 336.0;
-    /// The same, folded.
+    /// Width when collapsed.
     pub const SIDE_RAIL: f32 = 40.0;
-    /// Status bar.
+    /// Height of the status bar.
     pub const STATUS: f32 = 28.0;
-    /// Row of a table.
+    /// Height of a table row.
     pub const ROW: f32 = 24.0;
-    /// Row of controls.
+    /// Height of a control.
     pub const CONTROL: f32 = 26.0;
-    /// Margin of a view.
+    /// Margin around a view.
     pub const MARGIN: f32 = 24.0;
     /// Corner radius.
     pub const RADIUS: u8 = 4;
@@ -356,7 +356,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_text_token_reads_on_every_ground() {
+    fn text_is_legible_on_every_background() {
         for theme in Theme::ALL {
             for ground in [theme.canvas, theme.panel, theme.chrome, theme.inset, theme.hover, theme.accent_bg] {
                 for text in [theme.text, theme.text2, theme.text3, theme.accent] {

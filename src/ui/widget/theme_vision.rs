@@ -1,11 +1,11 @@
-//! How different the colours are for eyes that see fewer of them: CIEDE2000 distances (Sharma, Wu, Dalal 2005) under
-//! dichromacy simulated after Machado, Oliveira, Fernandes 2009 at full severity, in linear light.
+//! Tests that colours are distinguishable with colour blindness: CIEDE2000 differences (Sharma, Wu, Dalal 2005) under
+//! dichromacy simulated in linear light at full severity (Machado, Oliveira, Fernandes 2009).
 
 use egui::Color32;
 
 use super::theme::{Slot, Theme};
 
-/// Vision that is simulated.
+/// Simulated colour vision.
 #[derive(Debug, Clone, Copy)]
 enum Vision {
     Normal,
@@ -17,7 +17,7 @@ enum Vision {
 const ALL: [Vision; 4] = [Vision::Normal, Vision::Protan, Vision::Deutan, Vision::Tritan];
 
 impl Vision {
-    /// Matrices of severity 1.0 of the paper's table.
+    /// The paper's matrix for severity 1.0.
     const fn matrix(self) -> [[f64; 3]; 3] {
         match self {
             Self::Normal => [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
@@ -34,7 +34,7 @@ impl Vision {
     }
 }
 
-/// CIE L*a*b* (D65) of a colour as it is seen.
+/// CIE L*a*b* (D65) of a colour as seen with the given vision.
 fn lab(color: Color32, vision: Vision) -> [f64; 3] {
     let linear = [color.r(), color.g(), color.b()].map(|c| {
         let c = f64::from(c) / 255.0;
@@ -88,15 +88,15 @@ fn seen_difference(a: Color32, b: Color32, vision: Vision) -> f64 {
     difference(lab(a, vision), lab(b, vision))
 }
 
-/// Smallest distance over all pairs.
+/// Smallest difference over all pairs.
 fn closest(colors: &[Color32], vision: Vision) -> f64 {
     let pairs = colors.iter().enumerate().flat_map(|(i, a)| colors[i + 1..].iter().map(move |b| (*a, *b)));
     pairs.map(|(a, b)| seen_difference(a, b, vision)).fold(f64::INFINITY, f64::min)
 }
 
 #[test]
-fn the_difference_is_that_of_the_published_test_data() {
-    // Sharma, Wu, Dalal: pairs 1, 7, 9, 17, 24 of their table 1.
+fn differences_match_published_test_data() {
+    // Sharma, Wu, Dalal: pairs 1, 7, 9, 17 and 24 of table 1.
     for (a, b, wanted) in [
         ([50.0, 2.6772, -79.7751], [50.0, 0.0, -82.7485], 2.0425),
         ([50.0, 0.0, 0.0], [50.0, -1.0, 2.0], 2.3669),
@@ -109,7 +109,7 @@ fn the_difference_is_that_of_the_published_test_data() {
 }
 
 #[test]
-fn categories_are_told_apart_by_all_eyes() {
+fn category_colours_are_distinguishable() {
     let xla = [Slot::Weight, Slot::Output, Slot::Temporary, Slot::Constant, Slot::Thread];
     for theme in Theme::ALL {
         for vision in ALL {
@@ -125,8 +125,8 @@ fn categories_are_told_apart_by_all_eyes() {
 }
 
 #[test]
-fn the_palette_is_as_far_apart_as_the_design_says() {
-    // VISUAL.md: all nine and `over`: 14.3, 11.6, 11.5, 12.2.
+fn palette_differences_match_the_design() {
+    // Specified minimum differences among all nine slots and `over`: 14.3, 11.6, 11.5, 12.2.
     let mut colors: Vec<Color32> = Slot::ALL.iter().map(|slot| slot.color()).collect();
     colors.push(Theme::LIGHT.over);
     for (vision, wanted) in ALL.into_iter().zip([14.3, 11.6, 11.5, 12.2]) {
@@ -136,14 +136,14 @@ fn the_palette_is_as_far_apart_as_the_design_says() {
 }
 
 #[test]
-fn the_scale_of_heat_maps_is_even_and_stays_away_from_over() {
+fn the_heat_scale_is_even_and_distinct_from_over() {
     for (theme, far) in [(Theme::LIGHT, 40.0), (Theme::DARK, 21.0)] {
         let samples: Vec<Color32> = (0..33).map(|i| super::theme::heat(&theme, i as f32 / 32.0)).collect();
         for pair in samples.windows(2) {
             let step = seen_difference(pair[0], pair[1], Vision::Normal);
             assert!((1.8..=3.1).contains(&step), "dark {}: a step of {step}", theme.dark);
             let rises = lab(pair[1], Vision::Normal)[0] > lab(pair[0], Vision::Normal)[0];
-            assert_eq!(rises, theme.dark, "lightness goes one way");
+            assert_eq!(rises, theme.dark, "lightness is monotonic");
         }
         for vision in ALL {
             let least = samples.iter().map(|&c| seen_difference(c, theme.over, vision)).fold(f64::INFINITY, f64::min);

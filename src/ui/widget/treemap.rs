@@ -1,8 +1,8 @@
-//! Squarified treemap: areas in proportion, as square as they can be (Bruls, Huizing, van Wijk 2000).
+//! Squarified treemap layout: proportional areas with aspect ratios close to 1 (Bruls, Huizing, van Wijk 2000).
 
 use egui::{Pos2, Rect, Vec2};
 
-/// Divides a rectangle among values, largest first; zero values get nothing.
+/// Divides a rectangle in proportion to `values`, which must be sorted largest first. Zero values get empty rectangles.
 #[must_use]
 pub fn squarify(values: &[f64], rect: Rect) -> Vec<Rect> {
     let total: f64 = values.iter().filter(|v| **v > 0.0).sum();
@@ -52,7 +52,7 @@ fn area(x: f64, y: f64, width: f64, height: f64) -> Rect {
     Rect::from_min_size(Pos2::new(x as f32, y as f32), Vec2::new(width as f32, height as f32))
 }
 
-/// Worst ratio of the sides in a row of areas between `small` and `large` that sum to `sum`.
+/// Worst aspect ratio in a row of areas between `small` and `large` with total `sum` along a side of length `side`.
 fn worst_ratio(sum: f64, large: f64, small: f64, side: f64) -> f64 {
     let (side, sum) = (side * side, sum * sum);
     (side * large / sum).max(sum / (side * small.max(1e-12)))
@@ -66,7 +66,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn areas_are_in_proportion_and_inside(mut values in proptest::collection::vec(0.5f64..100.0, 1..40)) {
+        fn areas_are_proportional_and_inside(mut values in proptest::collection::vec(0.5f64..100.0, 1..40)) {
             values.sort_by(|a, b| b.total_cmp(a));
             let rect = Rect::from_min_size(Pos2::new(10.0, 20.0), Vec2::new(400.0, 250.0));
             let total: f64 = values.iter().sum();

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::finding::Hits;
 use super::job::{Job, Work};
+use super::search::Hits;
 use crate::advisor::{Advice, advise_against};
 use crate::analysis::contributors::Contributor;
 use crate::analysis::map::MemoryMap;

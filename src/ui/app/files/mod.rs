@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::model::{Bytes, Profile, Program};
 use crate::open::{Collection, Entry, Target, join_messages};
-use crate::source::{Member, is_about_the_run};
+use crate::source::{Member, is_run_file};
 use crate::ui::app::files::loading::{Loading, Outcome};
 use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::work::{Derived, Job, Work};
@@ -478,7 +478,7 @@ impl FileEntry {
     fn has_message(&self) -> bool {
         let is_text = |member: &Member| {
             let name = member.file_name();
-            is_about_the_run(name) && !name.ends_with(".stats.json")
+            is_run_file(name) && !name.ends_with(".stats.json")
         };
         let beside = || self.listed().is_some_and(|entry| entry.companions().iter().any(is_text));
         !self.messages.is_empty() || beside()

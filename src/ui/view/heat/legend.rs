@@ -86,7 +86,7 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, metric: Metric, totals: &Totals,
     };
     let legend = HeatLegend {
         end,
-        most: if has_end { 1.0 } else { end },
+        over_end: if has_end { 1.0 } else { end },
         reversed: false,
         floor: metric.floor(),
         limit: words.map(|words| (end, words)),

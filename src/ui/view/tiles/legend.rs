@@ -38,7 +38,7 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, tiles: &TileAnalysis, state: &St
     ];
     let legend = HeatLegend {
         end: at(end),
-        most: at(most),
+        over_end: at(most),
         reversed: state.metric == Metric::Headroom,
         floor: 0.0,
         limit: limit.map(|limit| (at(end), format!("limit {}", context.options.units.capacity(Bytes(limit))))),
