@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 
 use super::case::{AtPeak, Case, Total};
 use super::finding::{ChangesResults, Finding};
+use super::library::Library;
+use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::jvp_scope;
-use crate::analysis::what_if::Edit;
+use crate::analysis::what_if::kept::Kept;
+use crate::analysis::what_if::{Edit, SCAN};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -14,50 +17,34 @@ pub const NAME: &str = "activations";
 /// Share of what is allocated from which activations are a cause.
 const SHARE: f64 = 0.30;
 
+/// Share of what is allocated that activations without a rule of their own have at least.
+const OWN_SHARE: f64 = 0.10;
+
 /// Looks for temporaries of the forward pass at the peak.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
-    let held: Vec<&AtPeak> = case.peak.iter().filter(|t| is_activation(case.name(t.family))).collect();
+    let kept = &case.memory.kept;
+    let is_stack = |t: &&AtPeak| kept.is_stack(t.family);
+    // Logits and attention scores are activations as well, with rules of their own.
+    let held: Vec<&AtPeak> = case
+        .peak
+        .iter()
+        .filter(|t| is_stack(t) || is_activation(case.name(t.family)))
+        .filter(|t| !kept.has_own_remedy(t.family))
+        .collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
-    if !case.is_share(bytes, SHARE) {
+    let all = case.peak.iter().filter(|t| is_stack(t) || is_activation(case.name(t.family)));
+    if !case.is_share(all.map(|t| t.size).total(), SHARE) || !case.is_share(bytes, OWN_SHARE) {
         return;
     }
     let mut finding = case.finding(NAME);
-    let scopes = by_scope(case, &held);
-    let pattern = pattern(&scopes);
-    let edits = vec![Edit::Remat(pattern.clone())];
-    let outcome = case.try_out(&edits);
-    let saved = case.saved(&outcome);
-    let is_predicted = case.is_worth(saved);
-    if is_predicted {
-        case.fill(&mut finding, edits);
+    let saved_by_scans: u64 = held.iter().copied().filter(is_stack).map(|t| t.size).total();
+    let is_open = if saved_by_scans.saturating_mul(2) > bytes {
+        scans(case, &mut finding, saved_by_scans)
     } else {
-        // Not only those at the peak: without them another moment would be the peak.
-        let rows: Vec<usize> =
-            (0..case.memory.families.list.len()).filter(|&family| is_activation(case.name(family))).collect();
-        case.fill_without(&mut finding, &rows, "at most: what is gained if none of them is kept");
-    }
+        layers(case, &mut finding, &held, bytes)
+    };
     finding.at_stake_bytes = Some(Bytes(bytes));
-    finding.title = format!(
-        "Activations take {} of the peak: {} kept for the backward pass",
-        percent(bytes, case.memory.peak.max(1)),
-        Bytes(bytes).short()
-    );
-    let listed: Vec<String> = scopes
-        .iter()
-        .take(4)
-        .map(|(scope, (bytes, _))| {
-            let scope = if scope.is_empty() { "the outermost scope" } else { scope };
-            format!("{scope} {}", Bytes(*bytes).short())
-        })
-        .collect();
-    finding.why = format!(
-        "{} temporaries at the peak are made by the forward pass (`jvp(…)`) and still there for the backward pass, the largest {}. By scope: {}{}.",
-        held.len(),
-        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default(),
-        listed.join(", "),
-        if scopes.len() > 4 { format!(" and {} more", scopes.len() - 4) } else { String::new() }
-    );
-    advise(case, &mut finding, &held, &pattern, is_predicted);
+    advise(case, &mut finding, is_open);
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
@@ -65,59 +52,118 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether a name is of the forward pass of a differentiated function.
 fn is_activation(name: &str) -> bool {
-    jvp_scope(name).is_some_and(|jvp| !jvp.is_backward)
+    jvp_scope(name).is_some_and(|pass| !pass.is_backward)
 }
 
-fn by_scope<'a>(case: &'a Case<'_>, held: &[&AtPeak]) -> Vec<(&'a str, (u64, usize))> {
-    let mut scopes: BTreeMap<&str, (u64, usize)> = BTreeMap::new();
+/// What scans over layers save; returns whether there is something left to recompute.
+fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) -> bool {
+    let kept = &case.memory.kept;
+    let layers = kept.stacks.iter().map(|stack| stack.layers).max().unwrap_or(0);
+    let mut stacks: Vec<(u64, String)> = kept
+        .stacks
+        .iter()
+        .map(|stack| &case.memory.families.list[stack.family as usize])
+        .map(|family| (family.size, case.describe(family.root)))
+        .collect();
+    stacks.sort_by_key(|row| std::cmp::Reverse(row.0));
+    let listed: Vec<String> =
+        stacks.iter().take(4).map(|(size, text)| format!("{} {text}", Bytes(*size).short())).collect();
+    let more = stacks.len().saturating_sub(listed.len());
+    finding.title = format!(
+        "The scan over {layers} layers saves {} for the backward pass ({} of the peak)",
+        Bytes(bytes).short(),
+        percent(bytes, case.memory.peak.max(1))
+    );
+    finding.why = format!(
+        "Of each layer the forward pass keeps a slice of {}: {}{}.",
+        if stacks.len() == 1 { "one stack".to_owned() } else { format!("{} stacks", stacks.len()) },
+        listed.join("; "),
+        if more > 0 { format!("; and {more} more") } else { String::new() }
+    );
+    if kept.stacks.iter().all(|stack| stack.is_input) {
+        finding.advice.push("what each layer begins with is all that is saved: the body is checkpointed already. Keep it on the host (`jax.checkpoint_policies.save_and_offload_only_these_names`), divide it over more devices along the sequence, or checkpoint groups of layers instead of each".to_owned());
+        return false;
+    }
+    case.fill(finding, vec![Edit::Remat(SCAN.to_owned())]);
+    finding.advice.push(Library::of(case).remat(None));
+    true
+}
+
+/// What unrolled layers keep; returns whether there is something left to recompute.
+fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) -> bool {
+    let scopes = by_scope(case, held);
+    let listed: Vec<String> = scopes
+        .iter()
+        .take(4)
+        .map(|(scope, bytes)| {
+            let scope = if scope.is_empty() { "the outermost scope" } else { scope };
+            format!("{scope} {}", Bytes(*bytes).short())
+        })
+        .collect();
+    finding.title = format!(
+        "Activations take {} of the peak: {} kept for the backward pass",
+        percent(bytes, case.memory.peak.max(1)),
+        Bytes(bytes).short()
+    );
+    finding.why = format!(
+        "{} temporaries at the peak are made by the forward pass (`jvp(…)`) and still there for the backward pass, the largest {}. By scope: {}{}.",
+        held.len(),
+        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default(),
+        listed.join(", "),
+        if scopes.len() > 4 { format!(" and {} more", scopes.len() - 4) } else { String::new() }
+    );
+    let pattern = pattern(case, held);
+    let checkpointed = held.iter().filter(|t| Kept::is_checkpointed(case.name(t.family))).map(|t| t.size).total();
+    if checkpointed.saturating_mul(2) > bytes {
+        finding.advice.push("the layers are checkpointed already, as the names of their operations tell; what is left is what they begin with and what lies between them".to_owned());
+        return false;
+    }
+    let Some(pattern) = pattern else {
+        finding.advice.push("`jax.checkpoint` around each layer, not around the whole model, which saves nothing: the layers have no names of their own here (a `jax.named_scope` for each would show what it saves)".to_owned());
+        return true;
+    };
+    let edits = vec![Edit::Remat(pattern.clone())];
+    let saved = case.saved(&case.try_out(&edits));
+    if case.is_worth(saved) {
+        case.fill(finding, edits);
+        finding.advice.push(Library::of(case).remat(Some(&pattern)));
+    }
+    true
+}
+
+fn by_scope(case: &Case<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
+    let mut scopes: BTreeMap<String, u64> = BTreeMap::new();
     for t in held {
-        let scope = jvp_scope(case.name(t.family)).map_or("", |jvp| jvp.scope);
+        let layer = case.memory.kept.layers.get(t.family).and_then(Option::as_ref).map(Layer::name);
+        let scope = layer
+            .unwrap_or_else(|| jvp_scope(case.name(t.family)).map_or_else(String::new, |pass| pass.scope.to_owned()));
         let entry = scopes.entry(scope).or_default();
-        entry.0 = entry.0.saturating_add(t.size);
-        entry.1 += 1;
+        *entry = entry.saturating_add(t.size);
     }
     let mut scopes: Vec<_> = scopes.into_iter().collect();
-    scopes.sort_by_key(|row| std::cmp::Reverse(row.1.0));
+    scopes.sort_by_key(|row| std::cmp::Reverse(row.1));
     scopes
 }
 
-/// A pattern for the scopes: `layer_*` where most of them are numbered alike, else `*`.
-fn pattern(scopes: &[(&str, (u64, usize))]) -> String {
-    let Some((first, _)) = scopes.iter().find(|(scope, _)| !scope.is_empty()) else { return "*".to_owned() };
-    let stem = first.trim_end_matches(|c: char| c.is_ascii_digit());
-    let alike = scopes.iter().filter(|(scope, _)| scope.starts_with(stem)).count();
-    if stem.len() < first.len() && alike > 1 { format!("{stem}*") } else { (*first).to_owned() }
-}
-
-/// Whether the largest come out of a loop: they are named so, or begin as an empty array that a loop then fills.
-fn is_scan(case: &Case<'_>, held: &[&AtPeak]) -> bool {
-    let in_loop = |family: usize| case.name(family).contains("/while");
-    let Some(first) = held.first() else { return false };
-    let is_filled = case.name(first.family).ends_with("broadcast_in_dim");
-    in_loop(first.family) || (is_filled && (0..case.memory.families.list.len()).any(in_loop))
-}
-
-fn advise(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], pattern: &str, is_predicted: bool) {
-    if is_scan(case, held) {
-        finding.advice.push(
-            "the layers run in a `scan`: wrap its body in `jax.checkpoint` (`jax.lax.scan(jax.checkpoint(body), …)`), then only the carry of each layer is kept".to_owned(),
-        );
-        finding
-            .warnings
-            .push("what a scan would keep then is not predicted; the saving is the most there is".to_owned());
-    } else {
-        let what =
-            if pattern == "*" { "around each layer".to_owned() } else { format!("on what is named `{pattern}`") };
-        finding.advice.push(format!(
-            "`jax.checkpoint` {what}: its inputs are kept, the rest is computed again in the backward pass{}",
-            if is_predicted { "" } else { " (give the layers a `jax.named_scope` to see what each would save)" }
-        ));
+/// A pattern for the layers that hold most: `layer_*`; `None` where no layers repeat.
+fn pattern(case: &Case<'_>, held: &[&AtPeak]) -> Option<String> {
+    let mut stems: BTreeMap<&str, u64> = BTreeMap::new();
+    for t in held {
+        if let Some(layer) = case.memory.kept.layers.get(t.family).and_then(Option::as_ref) {
+            let entry = stems.entry(layer.stem.as_str()).or_default();
+            *entry = entry.saturating_add(t.size);
+        }
     }
-    finding.advice.push(
-        "keep the cheap half: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes all but matrix products".to_owned(),
-    );
-    let has_data = !case.memory.data.is_empty();
-    if has_data {
+    stems.into_iter().max_by_key(|row| row.1).map(|row| format!("{}*", row.0))
+}
+
+fn advise(case: &Case<'_>, finding: &mut Finding, is_open: bool) {
+    if is_open {
+        finding.advice.push(
+            "keep the cheap half: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes all but matrix products".to_owned(),
+        );
+    }
+    if !case.memory.data.is_empty() {
         finding.advice.push(
             "micro-batches: run the step on parts of the batch and add up the gradients; results stay the same"
                 .to_owned(),
@@ -133,10 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbered_scopes_have_one_pattern() {
-        assert_eq!(pattern(&[("layer_3", (9, 1)), ("layer_12", (8, 1)), ("", (1, 1))]), "layer_*");
-        assert_eq!(pattern(&[("encoder", (9, 1))]), "encoder");
-        assert_eq!(pattern(&[("", (9, 1))]), "*");
+    fn activations_are_named_by_the_forward_pass() {
         assert!(is_activation("jit(f)/jvp(layer_0)/dot_general"));
         assert!(!is_activation("jit(f)/transpose(jvp(layer_0))/dot_general"));
     }

@@ -1,7 +1,10 @@
 //! Rule `arguments`: arguments and results that alone leave no room.
 
+use std::collections::HashMap;
+
 use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding};
+use crate::analysis::class::Class;
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -9,6 +12,29 @@ pub const NAME: &str = "arguments";
 
 /// Share of the available memory above which arguments leave no room.
 const SHARE: f64 = 0.90;
+
+/// How to divide what takes most of the arguments.
+fn division(case: &Case<'_>) -> &'static str {
+    let classes = case.analysis.classes(case.program);
+    let mut sums: HashMap<Class, u64> = HashMap::new();
+    for (row, ..) in case.arguments() {
+        let base = &case.memory.base[row];
+        let sum = sums.entry(classes.of(base.buffer)).or_default();
+        *sum = sum.saturating_add(base.size);
+    }
+    match sums.into_iter().max_by_key(|row| (row.1, std::cmp::Reverse(row.0))).map(|row| row.0) {
+        Some(Class::Optimizer) => {
+            "most of it is optimizer state: divide that and its update alone (ZeRO), the computation stays as it is; or weights with it (FSDP)"
+        }
+        Some(Class::Cache) => {
+            "most of it is a cache: divide it along its heads with the attention that reads it (tensor parallelism), or along its samples"
+        }
+        Some(Class::Input) => "most of it is data: divide it along its samples (data parallelism)",
+        _ => {
+            "most of it is weights: divide each over all devices and gather them layer by layer (FSDP), or divide the products themselves (tensor parallelism; experts over devices for a mixture of experts)"
+        }
+    }
+}
 
 /// Looks at the arguments as a whole.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
@@ -28,7 +54,16 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(capacity.saturating_sub(bytes)).short(),
         rows.first().map(|row| case.describe(case.memory.base[row.1].buffer)).unwrap_or_default()
     );
-    finding.advice.push("divide them over more devices, or keep them in fewer bits".to_owned());
+    // Half of the memory is left for what is computed.
+    let times = bytes.div_ceil((capacity / 2).max(1));
+    let devices = u64::from(case.program.devices());
+    finding.advice.push(format!(
+        "over {} devices instead of {devices} they take {} on each, and leave half of it for the computation",
+        devices.saturating_mul(times),
+        Bytes(bytes / times.max(1)).short()
+    ));
+    finding.advice.push(division(case).to_owned());
+    finding.advice.push("keep them in fewer bits".to_owned());
     finding.advice.push("keep on the host what is used once in a step (`memory_kind=\"pinned_host\"`)".to_owned());
     finding.changes_results = ChangesResults::Maybe;
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();

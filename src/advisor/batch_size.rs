@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use super::finding::{ChangesResults, Finding, Severity};
-use crate::analysis::what_if::{Depth, Edit, batch};
+use crate::analysis::what_if::{Depth, Edit, TryVerdict, batch};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -15,15 +15,25 @@ const MOST_TIMES: i64 = 64;
 /// nobody says how much memory there is.
 #[must_use]
 pub fn largest(case: &Case<'_>) -> Option<(i64, i64)> {
-    *case.largest_batch.get_or_init(|| search(case))
+    let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
+    case.largest_batch.get_or_init(|| search(case, now, |verdict| verdict == TryVerdict::Fits)).map(|size| (size, now))
 }
 
-fn search(case: &Case<'_>) -> Option<(i64, i64)> {
-    case.memory.capacity?;
+/// The largest batch on each device that may fit when the compiler recomputes what it can.
+#[must_use]
+pub fn largest_maybe(case: &Case<'_>) -> Option<i64> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
+    search(case, now, |verdict| matches!(verdict, TryVerdict::Fits | TryVerdict::MayFit))
+}
+
+fn search(case: &Case<'_>, now: i64, accept: fn(TryVerdict) -> bool) -> Option<i64> {
+    case.memory.capacity?;
     let fits = |size: i64| {
+        if size == now {
+            return case.before.fits == Some(true);
+        }
         let edits = [Edit::Batch(size as f64 / now as f64)];
-        case.memory.evaluate(case.program, &edits, Depth::Estimate).fits == Some(true)
+        accept(case.memory.evaluate(case.program, &edits, Depth::Estimate).verdict)
     };
     // What fits grows with what is allowed: the first size that does not fit is bracketed, then halved.
     let (mut low, mut high) =
@@ -43,7 +53,7 @@ fn search(case: &Case<'_>) -> Option<(i64, i64)> {
             high = middle;
         }
     }
-    Some((low, now))
+    Some(low)
 }
 
 /// Says what half the batch would save, and which batch fits.

@@ -34,7 +34,7 @@ pub struct Case<'a> {
     /// Temporaries at the peak, largest first.
     pub peak: Vec<AtPeak>,
     /// The largest batch that fits, once somebody asked.
-    pub(super) largest_batch: OnceLock<Option<(i64, i64)>>,
+    pub(super) largest_batch: OnceLock<Option<i64>>,
 }
 
 /// A temporary at the peak.
@@ -178,13 +178,23 @@ impl<'a> Case<'a> {
 
     /// Fills a finding with a gain that is no promise: that the program would fit is not said, that it would not is.
     pub fn fill_most(&self, finding: &mut Finding, most: &Outcome, band: &str) {
+        // No change can be named that does just this, so it is at stake and no saving.
         let saved = self.saved(most);
-        finding.saves_bytes = (saved > 0).then_some(Bytes(saved));
-        finding.peak_after_bytes = (saved > 0).then_some(most.peak);
-        finding.allocated_after_bytes = (saved > 0).then_some(most.allocated);
+        finding.at_stake_bytes = finding.at_stake_bytes.or((saved > 0).then_some(Bytes(saved)));
         let was_over = self.memory.pressure().is_some_and(|p| p > 1.0);
-        finding.fits_after = most.fits.filter(|fits| !fits || !was_over);
+        finding.fits_after = most.fits.filter(|fits| !fits && was_over);
         finding.band = Some(band.to_owned());
+    }
+
+    /// Everything that stands at the peak: what shares are of.
+    #[must_use]
+    pub fn at_peak(&self) -> u64 {
+        self.memory.always_live().saturating_add(self.peak.iter().map(|t| t.size).total()).max(1)
+    }
+
+    /// Fills a finding with bytes at the peak that no change of this program's own takes away for sure.
+    pub fn stake(&self, finding: &mut Finding, bytes: u64) {
+        finding.at_stake_bytes = Some(Bytes(bytes));
     }
 
     /// Framework's name of a temporary.
@@ -205,12 +215,7 @@ impl<'a> Case<'a> {
         let shape =
             self.program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
         let name = self.program.buffer_name(buffer);
-        let op = match self.memory.families.of(buffer) {
-            Some(family) => self.name(family).to_owned(),
-            None => {
-                self.program.buffers.instruction_of(buffer).map(|i| self.program.text.op_name(i)).unwrap_or_default()
-            }
-        };
+        let op = self.analysis.labels(self.program).op_name(self.program, buffer);
         if op.is_empty() { format!("{shape} `{name}`") } else { format!("{shape} `{op}`") }
     }
 
@@ -260,6 +265,12 @@ pub fn short_names<'a>(meant: &[&'a str], others: &[&'a str]) -> Vec<String> {
         }
     }
     names
+}
+
+/// A count with its noun: `1 temporary`, `3 temporaries`.
+#[must_use]
+pub fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// A list in words, cut after some.

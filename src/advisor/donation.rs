@@ -2,11 +2,15 @@
 
 use super::case::{Case, listed, short_names};
 use super::finding::{ChangesResults, Finding};
+use super::library::Library;
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{Bytes, Program};
 
 /// Name of the rule.
 pub const NAME: &str = "donation";
+
+/// Arguments of less than this part of what donation saves are left out of its names.
+const SMALL_PART: u64 = 1000;
 
 /// Looks for arguments to donate, and for donated ones that found no partner.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
@@ -16,28 +20,27 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if outcome.pairs.is_empty() || !case.is_worth(saved) {
         return;
     }
-    let meant: Vec<&str> = case.memory.paths_of(&outcome);
+    // Small arguments that happen to have the shape of a result are neither named nor in the way of a shorter name.
     let rows: Vec<usize> = outcome.pairs.iter().map(|pair| pair.0 as usize).collect();
-    let others: Vec<&str> = case
-        .arguments()
-        .filter(|(row, _, _, is_donated)| !is_donated && !rows.contains(row))
-        .map(|(_, path, _, _)| path)
-        .collect();
+    let counts = |row: usize| case.memory.base[row].size >= saved / SMALL_PART;
+    let paths = |accept: &dyn Fn(usize, bool) -> bool| -> Vec<&str> {
+        case.arguments().filter(|(row, _, _, donated)| accept(*row, *donated)).map(|(_, path, ..)| path).collect()
+    };
+    let meant = paths(&|row, _| rows.contains(&row) && counts(row));
+    let others = paths(&|row, is_donated| !is_donated && !rows.contains(&row) && counts(row));
     let names = short_names(&meant, &others);
     let edit = if names.is_empty() { Arguments::all() } else { Arguments(names.clone()) };
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Donate(edit)]);
-    let pairs = outcome.pairs.len();
+    let rows: Vec<usize> = rows.iter().copied().filter(|&row| counts(row)).collect();
+    let pairs = rows.len();
     finding.title = format!("Donate {}: {} less at the peak", listed(&names, 4), Bytes(saved).short());
     finding.why = format!(
         "{pairs} {} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. Donated, the result is written where the argument was.",
         if pairs == 1 { "argument has" } else { "arguments have" }
     );
     let numbers = numbers(case, &rows);
-    finding.advice.push(format!(
-        "`jax.jit(step, donate_argnums=…)` with the places of {} in the call ({numbers})",
-        listed(&names, 4)
-    ));
+    finding.advice.push(format!("{} ({numbers})", Library::of(case).donate(&listed(&names, 4))));
     finding.advice.push(
         "the caller must not use the donated arrays again: keep the results instead (`state = step(state, …)`)"
             .to_owned(),

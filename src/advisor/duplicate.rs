@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::case::{AtPeak, Case, Total};
 use super::finding::{ChangesResults, Finding};
+use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::batch::{outline, weights};
 use crate::model::Bytes;
 
@@ -12,9 +13,6 @@ pub const NAME: &str = "duplicate";
 
 /// Share of what is allocated from which copies are worth a word.
 const SHARE: f64 = 0.10;
-
-/// How the saving is meant.
-const MOST: &str = "at most: what is gained if none of them stands at the peak";
 
 /// So many equal buffers are a series.
 const SERIES: usize = 4;
@@ -40,7 +38,8 @@ fn without_numbers(name: &str) -> String {
 
 fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut groups: BTreeMap<(String, String), Vec<&AtPeak>> = BTreeMap::new();
-    for t in &case.peak {
+    let kept = &case.memory.kept;
+    for t in case.peak.iter().filter(|t| !kept.has_own_remedy(t.family) && !kept.is_stack(t.family)) {
         let name = case.name(t.family);
         let Some((shape, node)) = case.program.buffer_shape(t.buffer) else { continue };
         // One name for many buffers is no series of layers; a number must tell them apart.
@@ -56,8 +55,7 @@ fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let mut finding = case.remedy(NAME);
-    let families: Vec<usize> = rows.iter().skip(1).map(|t| t.family).collect();
-    case.fill_without(&mut finding, &families, MOST);
+    case.stake(&mut finding, bytes);
     finding.title = format!("{} equal buffers at once, one for each layer: {}", rows.len(), Bytes(bytes).short());
     finding.why = format!(
         "{shape} `{name}` (numbers left out) is live {} times at the peak. Every layer keeps its own.",
@@ -77,6 +75,10 @@ fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
 }
 
 fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    // Gradients and casts of weights are there where something is trained; a cache has twins for other reasons.
+    if !case.memory.kept.passes.contains(&Pass::Backward) {
+        return;
+    }
     let weights = weights(case.program, &case.memory.base, &case.memory.data);
     let rows: Vec<&AtPeak> = case
         .peak
@@ -90,8 +92,7 @@ fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let mut finding = case.remedy(NAME);
-    let families: Vec<usize> = rows.iter().map(|t| t.family).collect();
-    case.fill_without(&mut finding, &families, MOST);
+    case.stake(&mut finding, bytes);
     finding.title = format!("{} of temporaries have the shapes of parameters", Bytes(bytes).short());
     finding.why = format!(
         "{} temporaries at the peak are twins of arguments: gradients, casts or gathered weights that all live at once, the largest {}.",

@@ -57,10 +57,14 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
                 _ => "",
             };
             format!(
-                "`{path}` comes as {} and is copied to {}; so are {} others.",
+                "`{path}` comes as {} and is copied to {}{}.",
                 text(base.buffer),
                 text(t.buffer),
-                found.len() - 1
+                match found.len() {
+                    0 | 1 => String::new(),
+                    2 => "; so is one other".to_owned(),
+                    count => format!("; so are {} others", count - 1),
+                }
             )
         })
         .unwrap_or_default();

@@ -2,6 +2,7 @@
 
 mod activations;
 mod arguments;
+mod attention;
 pub mod batch_size;
 mod case;
 pub mod chips;
@@ -11,8 +12,11 @@ mod duplicate;
 mod failure_text;
 mod finding;
 mod fragmentation;
+mod gradients;
 pub mod ipu;
 mod layout_copy;
+mod library;
+mod logits;
 mod offload;
 mod oversized;
 mod padding;
@@ -66,6 +70,9 @@ pub const PROGRAM_RULES: &[ProgramRule] = &[
     ProgramRule { name: replicated::NAME, run: replicated::run },
     ProgramRule { name: unsharded_activations::NAME, run: unsharded_activations::run },
     ProgramRule { name: oversized::NAME, run: oversized::run },
+    ProgramRule { name: logits::NAME, run: logits::run },
+    ProgramRule { name: attention::NAME, run: attention::run },
+    ProgramRule { name: gradients::NAME, run: gradients::run },
     ProgramRule { name: duplicate::NAME, run: duplicate::run },
     ProgramRule { name: padding::NAME, run: padding::run },
     ProgramRule { name: donation::NAME, run: donation::run },
@@ -101,6 +108,8 @@ pub struct BatchFit {
     pub now: i64,
     /// The largest on each device that fits, to within a 64th; 0 where not even one sample does.
     pub largest: i64,
+    /// The largest that may fit when the compiler recomputes what it can; at least [`Self::largest`].
+    pub may_fit: i64,
     /// Whether which arguments hold the batch is known from their names alone.
     pub is_guess: bool,
 }
@@ -145,7 +154,8 @@ pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: O
 fn batch_fit(case: &Case<'_>) -> Option<BatchFit> {
     let (largest, now) = batch_size::largest(case)?;
     let is_guess = case.memory.data.first().is_some_and(|data| data.by_name);
-    Some(BatchFit { program: case.row, now, largest, is_guess })
+    let may_fit = batch_size::largest_maybe(case)?.max(largest);
+    Some(BatchFit { program: case.row, now, largest, may_fit, is_guess })
 }
 
 /// Sorts findings: by bytes saved; of two within 10 % of each other, the one that cannot change results first.

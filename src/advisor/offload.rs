@@ -2,28 +2,23 @@
 
 use super::case::{Case, Total, listed, short_names};
 use super::finding::{ChangesResults, Finding, Severity};
+use crate::analysis::class::Class;
 use crate::model::{Bytes, DeviceKind};
 
 /// Name of the rule.
 pub const NAME: &str = "offload";
 
-/// Beginnings of paths that stand for an optimizer's state.
-const STATE: &[&str] =
-    &["opt_state", "opt", "optimizer", "mom", "momentum", "mu", "nu", "adam", "state.opt_state", "state['opt"];
-
 /// Share of what is allocated from which it is worth the transfers.
 const SHARE: f64 = 0.10;
-
-fn is_state(path: &str) -> bool {
-    STATE.iter().any(|start| path.strip_prefix(start).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric)))
-}
 
 /// Looks for optimizer state in a program that is short of memory.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if case.severity() == Severity::Hint || case.device.kind == Some(DeviceKind::Cpu) {
         return;
     }
-    let rows: Vec<usize> = case.arguments().filter(|a| is_state(a.1)).map(|a| a.0).collect();
+    let classes = case.analysis.classes(case.program);
+    let is_state = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Optimizer;
+    let rows: Vec<usize> = case.arguments().map(|a| a.0).filter(|&row| is_state(row)).collect();
     let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     if !case.is_share(bytes, SHARE) {
         return;
@@ -32,31 +27,26 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
     let mut finding = case.remedy(NAME);
-    finding.saves_bytes = Some(Bytes(bytes));
-    finding.peak_after_bytes = Some(case.before.peak.saturating_sub(Bytes(bytes)));
+    finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!("Keep {} on the host: at most {} less", listed(&names, 3), Bytes(bytes).short());
     finding.why = format!(
-        "{} arguments named like an optimizer's state take {}, and are needed only when the parameters are updated.",
+        "{} arguments of an optimizer's state take {}, and are needed only when the parameters are updated.",
         rows.len(),
         Bytes(bytes).short()
     );
     finding.is_guess = true;
     finding.band = Some("at most: what is on its way to the device or back takes room".to_owned());
     finding.advice.push("place it with `NamedSharding(mesh, spec, memory_kind=\"pinned_host\")` and move it with `jax.device_put` around the update".to_owned());
+    if let Some(topology) = case.device.topology {
+        finding.advice.push(format!(
+            "the {} chips of a host need {} of its memory for it",
+            topology.chips_per_host,
+            Bytes(bytes.saturating_mul(topology.chips_per_host)).short()
+        ));
+    }
     finding.advice.push("for activations: `jax.checkpoint` with `save_and_offload_only_these_names`".to_owned());
     finding.warnings.push("each step moves it over the host's bus twice; expect slower steps".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     findings.push(finding);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_state;
-
-    #[test]
-    fn state_is_told_by_whole_words() {
-        assert!(is_state("opt_state[0]['embed']") && is_state("mom['w']"));
-        assert!(!is_state("options") && !is_state("params['opt_state']"));
-    }
 }

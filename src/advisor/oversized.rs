@@ -15,12 +15,15 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .into_iter()
         .filter_map(|row| case.node(case.memory.base[row].buffer).map(|node| node.dimensions.clone()))
         .collect();
+    // Stacks of a scan, logits and attention scores are large for a reason that another rule names.
+    let kept = &case.memory.kept;
+    let own = case.peak.iter().filter(|t| !kept.is_stack(t.family) && !kept.has_own_remedy(t.family));
     let mut large: Vec<(u64, BufferId)> = case
         .memory
         .base
         .iter()
         .map(|base| (base.size, base.buffer))
-        .chain(case.peak.iter().map(|t| (t.size, t.buffer)))
+        .chain(own.map(|t| (t.size, t.buffer)))
         .filter(|&(size, buffer)| {
             // What the sharding of arguments explains is not said twice.
             let explained = case.node(buffer).is_some_and(|node| replicated.contains(&node.dimensions));

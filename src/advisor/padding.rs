@@ -53,11 +53,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let outcome = case.memory.unpadded(case.program);
     case.fill_most(&mut finding, &outcome, "at most: what is gained if no padding is left");
     finding.at_stake_bytes = Some(Bytes(total));
-    finding.title = format!(
-        "{} of what stands at the peak is padding ({})",
-        Bytes(total).short(),
-        percent(total, case.memory.peak.max(1))
-    );
+    finding.title =
+        format!("{} of what stands at the peak is padding ({})", Bytes(total).short(), percent(total, case.at_peak()));
     let mut worst: Vec<(u64, Waste)> = by_size.into_iter().collect();
     worst.sort_by_key(|row| std::cmp::Reverse(row.1.bytes));
     let largest = padded.first().map(|row| case.describe(row.1)).unwrap_or_default();

@@ -1,10 +1,11 @@
-//! The plan: the shortest set of changes that makes a program fit, cheapest and safest first.
+//! The plan: a short set of changes that makes a program fit, safest first, with what is left after each of them.
 
 use rayon::prelude::*;
 
 use super::case::Case;
 use super::finding::{ChangesResults, Finding};
-use crate::analysis::what_if::{Depth, Edit, Outcome};
+use super::library::Library;
+use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, SCAN, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
 
 /// A set of changes and what it comes to.
@@ -32,13 +33,31 @@ pub struct Plan {
     pub changes_results: ChangesResults,
     /// One sentence that says so.
     pub summary: String,
+    /// The changes one after the other.
+    pub steps: Vec<Step>,
 }
 
-/// Changes looked at together, at most.
-const MOST_CHANGES: usize = 3;
+/// A change of a plan, and what it comes to with those before it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// The change.
+    pub edit: Edit,
+    /// The change in words, in those of the library that made the program where it has its own.
+    pub words: String,
+    /// Allocated bytes then.
+    pub allocated: Bytes,
+    /// Allocated bytes beyond what there is then.
+    pub over: Bytes,
+}
+
+/// Changes of which every set is looked at, at most; longer plans are put together one change at a time.
+const MOST_TOGETHER: usize = 3;
 
 /// Candidates looked at, at most: the best of the findings.
-const MOST_CANDIDATES: usize = 6;
+const MOST_CANDIDATES: usize = 10;
+
+/// Parts of the batch that are tried when everything else is not enough.
+const BATCH_PARTS: [u32; 5] = [2, 4, 8, 16, 32];
 
 /// Searches the findings for a plan; `None` for a program that fits, or that offers nothing to change.
 #[must_use]
@@ -57,7 +76,7 @@ pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
             continue;
         }
         before = allowed.len();
-        for size in 1..=MOST_CHANGES.min(allowed.len()) {
+        for size in 1..=MOST_TOGETHER.min(allowed.len()) {
             let mut sets: Vec<Vec<usize>> = Vec::new();
             subsets(allowed.len(), size, &mut |rows| sets.push(rows.to_vec()));
             let chosen = |rows: &[usize]| rows.iter().map(|&i| allowed[i]).collect::<Vec<&Finding>>();
@@ -67,14 +86,74 @@ pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
             let Some((_, rows)) = best else { continue };
             let best = try_out(case, &chosen(rows), Depth::Verdict);
             if best.fits {
-                return Some(best);
+                return Some(best.with_steps(case));
             }
             if nearest.as_ref().is_none_or(|nearest| best.allocated < nearest.allocated) {
                 nearest = Some(best);
             }
         }
+        if allowed.len() > MOST_TOGETHER
+            && let Some(longer) = lengthen(case, &allowed)
+        {
+            if longer.fits {
+                return Some(longer.with_steps(case));
+            }
+            if nearest.as_ref().is_none_or(|nearest| longer.allocated < nearest.allocated) {
+                nearest = Some(longer);
+            }
+        }
+        if level == ChangesResults::No
+            && let Some(with_batch) = nearest.as_ref().and_then(|nearest| divide_batch(case, nearest))
+        {
+            return Some(with_batch.with_steps(case));
+        }
     }
-    nearest
+    nearest.map(|nearest| nearest.with_steps(case))
+}
+
+/// Takes one change after the other, the one that helps most first, until the program fits or nothing helps.
+fn lengthen(case: &Case<'_>, allowed: &[&Finding]) -> Option<Plan> {
+    let mut chosen: Vec<&Finding> = Vec::new();
+    let mut waiting: Vec<&Finding> = allowed.to_vec();
+    let mut best: Option<Plan> = None;
+    while !waiting.is_empty() {
+        let tried: Vec<Plan> = waiting
+            .par_iter()
+            .map(|finding| {
+                let with: Vec<&Finding> = chosen.iter().chain([finding]).copied().collect();
+                try_out(case, &with, Depth::Estimate)
+            })
+            .collect();
+        let (row, plan) = tried.into_iter().enumerate().reduce(|a, b| if b.1.is_better_than(&a.1) { b } else { a })?;
+        let helps = best.as_ref().is_none_or(|best| plan.allocated < best.allocated);
+        if !helps {
+            break;
+        }
+        chosen.push(waiting.remove(row));
+        let fits = plan.fits;
+        best = Some(plan);
+        if fits {
+            break;
+        }
+    }
+    best.map(|_| try_out(case, &chosen, Depth::Verdict))
+}
+
+/// What else is there after every safe change: the batch in the fewest equal parts that fit.
+fn divide_batch(case: &Case<'_>, nearest: &Plan) -> Option<Plan> {
+    let now = case.memory.data.first()?.batch();
+    if nearest.edits.iter().any(|edit| matches!(edit, Edit::Batch(_))) {
+        return None;
+    }
+    let parts = BATCH_PARTS.into_iter().filter(|&parts| now % i64::from(parts) == 0);
+    parts.into_iter().find_map(|parts| {
+        let mut edits = nearest.edits.clone();
+        edits.push(Edit::Batch(1.0 / f64::from(parts)));
+        let mut rules = nearest.rules.clone();
+        rules.push(super::batch_size::NAME);
+        let plan = evaluated(case, edits, rules, ChangesResults::Yes, Depth::Verdict);
+        plan.fits.then_some(plan)
+    })
 }
 
 impl Plan {
@@ -102,22 +181,67 @@ fn subsets(count: usize, size: usize, each: &mut dyn FnMut(&[usize])) {
 
 fn try_out(case: &Case<'_>, chosen: &[&Finding], depth: Depth) -> Plan {
     let edits: Vec<Edit> = chosen.iter().flat_map(|f| f.edits.iter().cloned()).collect();
+    let changes = chosen.iter().map(|f| f.changes_results).max().unwrap_or_default();
+    evaluated(case, edits, chosen.iter().map(|f| f.rule).collect(), changes, depth)
+}
+
+fn evaluated(
+    case: &Case<'_>,
+    edits: Vec<Edit>,
+    rules: Vec<&'static str>,
+    changes_results: ChangesResults,
+    depth: Depth,
+) -> Plan {
     let outcome = case.memory.evaluate(case.program, &edits, depth);
     let capacity = case.memory.capacity.unwrap_or(u64::MAX);
-    let fits = outcome.fits == Some(true);
+    let fits = outcome.fits == Some(true) && outcome.verdict == TryVerdict::Fits;
     let over = outcome.allocated.0.saturating_sub(capacity);
     Plan {
         program: case.row,
-        rules: chosen.iter().map(|f| f.rule).collect(),
+        rules,
         peak: outcome.peak,
         allocated: outcome.allocated,
         fits,
         over: Bytes(if fits { 0 } else { over }),
-        at_best: outcome.peak_range.0,
+        at_best: outcome.allocated_range.0,
         is_tight: outcome.is_tight,
-        changes_results: chosen.iter().map(|f| f.changes_results).max().unwrap_or_default(),
+        changes_results,
         summary: summary(&edits, &outcome, capacity, fits),
         edits,
+        steps: Vec::new(),
+    }
+}
+
+impl Plan {
+    /// Works out what is left after each change.
+    fn with_steps(mut self, case: &Case<'_>) -> Self {
+        let capacity = case.memory.capacity.unwrap_or(u64::MAX);
+        let library = Library::of(case);
+        self.steps = (1..=self.edits.len())
+            .map(|count| {
+                let outcome = case.try_out(&self.edits[..count]);
+                let edit = self.edits[count - 1].clone();
+                Step {
+                    words: words(&edit, library),
+                    edit,
+                    allocated: outcome.allocated,
+                    over: Bytes(outcome.allocated.0.saturating_sub(capacity)),
+                }
+            })
+            .collect();
+        self
+    }
+}
+
+/// A change in the words of the library that made the program.
+fn words(edit: &Edit, library: Library) -> String {
+    match edit {
+        Edit::Remat(scope) if scope == SCAN => library.remat(None),
+        Edit::Remat(scope) => library.remat(Some(scope)),
+        Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts),
+        Edit::Blockwise(_) => library.blockwise_attention().to_owned(),
+        Edit::Donate(arguments) => library.donate(&arguments.to_string()),
+        other => other.in_words(),
     }
 }
 
@@ -125,12 +249,11 @@ fn summary(edits: &[Edit], outcome: &Outcome, capacity: u64, fits: bool) -> Stri
     let list: Vec<String> = edits.iter().map(|edit| format!("`{edit}`")).collect();
     let list = list.join(" and ");
     let limit = UnitSystem::Binary.capacity(Bytes(capacity));
-    if !fits && outcome.peak_range.0.0 <= capacity {
+    if !fits && outcome.verdict == TryVerdict::MayFit {
         return format!(
-            "Nothing found is surely enough: with {list} the program needs {} of {limit}, {} over, but maybe only {}",
-            outcome.allocated.short(),
-            Bytes(outcome.allocated.0.saturating_sub(capacity)).short(),
-            outcome.peak_range.0.short()
+            "Nothing found is surely enough: with {list} the program may fit, it needs between {} and {} of {limit}; the compiler can still recompute",
+            outcome.allocated_range.0.short(),
+            outcome.allocated_range.1.short()
         );
     }
     if !fits {

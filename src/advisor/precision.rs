@@ -2,6 +2,8 @@
 
 use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding};
+use crate::analysis::class::Class;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::{Arguments, Edit};
 use crate::model::{Bytes, ElementType, percent};
 
@@ -14,6 +16,14 @@ const SHARE: f64 = 0.30;
 /// Looks at the wide floats at the peak.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let is_wide = |buffer| case.node(buffer).is_some_and(|node| node.element_type.is_wide_float());
+    // Only where products of weights are computed are 16 bits known to do: not for a physics solver.
+    let classes = case.analysis.classes(case.program);
+    let weights = case.memory.base.iter().filter(|base| classes.of(base.buffer) == Class::Weight);
+    let weights: u64 = weights.map(|base| base.size).total();
+    let has_backward = case.memory.kept.passes.contains(&Pass::Backward);
+    if !has_backward && !case.is_worth(weights) {
+        return;
+    }
     let temporaries: u64 = case.peak.iter().filter(|t| is_wide(t.buffer)).map(|t| t.size).total();
     let kept: u64 = case.memory.base.iter().filter(|base| is_wide(base.buffer)).map(|base| base.size).total();
     if !case.is_share(temporaries.saturating_add(kept), SHARE) {
@@ -32,7 +42,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let saved = case.fill(&mut finding, vec![edit]);
     finding.title = format!(
         "{} at the peak are 32-bit floats: {} less in bfloat16",
-        percent(temporaries.saturating_add(kept), case.memory.peak.max(1)),
+        percent(temporaries.saturating_add(kept), case.at_peak()),
         Bytes(saved).short()
     );
     finding.why = format!(

@@ -2,6 +2,7 @@
 
 use super::case::{Case, Total, listed, short_names};
 use super::finding::{ChangesResults, Finding};
+use crate::analysis::class::Class;
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::Bytes;
@@ -98,6 +99,18 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.advice.push(
         "when weights are divided over the axis of the batch, constrain the activations too (`jax.lax.with_sharding_constraint(x, P(\"axis\"))`), or they grow to the batch of all devices".to_owned(),
     );
+    let classes = case.analysis.classes(case.program);
+    let state: u64 = rows
+        .iter()
+        .filter(|&&row| classes.of(case.memory.base[row].buffer) == Class::Optimizer)
+        .map(|&row| case.memory.base[row].size)
+        .total();
+    if state > 0 {
+        finding.advice.push(format!(
+            "{} of it is optimizer state: dividing that and the update alone (ZeRO) leaves the computation as it is",
+            Bytes(state).short()
+        ));
+    }
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     finding.buffers.extend(twins.iter().take(50).map(|t| t.buffer));

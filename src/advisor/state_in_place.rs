@@ -2,6 +2,7 @@
 
 use super::case::{Case, Total, listed, short_names};
 use super::finding::{ChangesResults, Finding};
+use crate::analysis::class::Class;
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program, percent};
 
@@ -64,18 +65,37 @@ fn state(case: &Case<'_>) -> Vec<usize> {
         .collect()
 }
 
+/// State of less than this part of its largest array is left out of the names.
+const SMALL_PART: u64 = 50;
+
+/// Into how many parts an argument is divided over devices.
+fn parts(case: &Case<'_>, row: usize) -> i64 {
+    let Role::Argument { number, .. } = &case.memory.base[row].role else { return 1 };
+    let sharding = usize::try_from(*number).ok().and_then(|n| case.program.parameter_shardings.get(n));
+    sharding.map_or(1, crate::model::Sharding::parts)
+}
+
 /// Looks for state that makes up the program.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if case.is_share(case.memory.temporaries(), TEMPORARIES) {
         return;
     }
-    let rows = state(case);
+    let classes = case.analysis.classes(case.program);
+    let mut rows = state(case);
+    let caches = case.arguments().map(|a| a.0).filter(|&row| classes.of(case.memory.base[row].buffer) == Class::Cache);
+    rows.extend(caches.collect::<Vec<_>>());
+    rows.sort_unstable();
+    rows.dedup();
+    // Small counters beside the state itself are neither named nor in the way of a shorter name.
+    let most = rows.iter().map(|&row| case.memory.base[row].size).max().unwrap_or(0);
+    let counts = |row: usize| case.memory.base[row].size >= most / SMALL_PART;
+    rows.retain(|&row| counts(row));
     let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     if !case.is_share(bytes, SHARE) {
         return;
     }
     let meant: Vec<&str> = case.arguments().filter(|a| rows.contains(&a.0)).map(|a| a.1).collect();
-    let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0)).map(|a| a.1).collect();
+    let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0) && counts(a.0)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
     let largest = rows.iter().copied().max_by_key(|&row| case.memory.base[row].size);
     let node = largest.and_then(|row| case.node(case.memory.base[row].buffer));
@@ -101,7 +121,10 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
             .unwrap_or_default()
     );
     let devices = case.program.devices();
-    if devices > 1 {
+    let parts = largest.map_or(1, |row| parts(case, row));
+    if parts > 1 && i64::from(devices) > parts {
+        finding.advice.push(format!("it is divided by {parts} over {devices} devices; divided by all of them the bytes fall in proportion, exactly"));
+    } else if devices > 1 && parts <= 1 {
         finding.advice.push(format!("divide it over the {devices} devices along its heads (`P(None, None, \"model\")`) or its samples; the bytes fall by what it is divided by, exactly"));
     }
     finding.advice.push("fewer samples at once, or a shorter context: bytes fall in proportion".to_owned());

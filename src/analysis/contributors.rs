@@ -39,11 +39,12 @@ pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[Bu
     let classes = analysis.classes(program);
     for &buffer in buffers {
         let instruction = program.buffers.instruction_of(buffer);
-        let op_name = instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
+        let label = analysis.labels(program).of(program, buffer);
         let opcode = instruction.map(|i| program.opcode_name(i).to_owned()).unwrap_or_default();
         let category = category(program, buffer);
         let class = classes.of(buffer);
-        let folded = scope::folded(&op_name);
+        let op_name = || instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
+        let folded = label.map_or_else(|| scope::folded(&op_name()), |label| label.text);
         let key = if folded.is_empty() { format!("\u{1}{opcode}") } else { folded.clone() };
         let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
         let row = *row_of.entry((category, class, key)).or_insert_with(|| {

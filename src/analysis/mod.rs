@@ -6,6 +6,7 @@ pub mod class;
 pub mod contributors;
 pub mod events;
 pub mod failure;
+pub mod flow;
 pub mod grouping;
 pub mod heat;
 pub mod live_at;

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use super::class::{Class, Classes};
 use super::events::{EventPoints, event_points};
+use super::flow::label::Labels;
 use super::live_range::LiveRanges;
 use super::occupancy::{Occupancy, occupancy};
 use super::xprof::{self, Traces, XprofSpace};
@@ -20,6 +21,8 @@ pub struct ProgramAnalysis {
     pub traces: Traces,
     /// What the buffers are for; looked up when it is first asked for.
     classes: OnceLock<Classes>,
+    /// What temporaries are called where their own names say nothing; looked up when it is first asked for.
+    labels: OnceLock<Labels>,
 }
 
 /// Whether a program fits a memory space.
@@ -113,12 +116,17 @@ impl ProgramAnalysis {
                 .map(|replay| SpaceAnalysis::new(program, device, live.as_ref(), &traces, replay))
                 .collect()
         };
-        Self { live, spaces, traces, classes: OnceLock::new() }
+        Self { live, spaces, traces, classes: OnceLock::new(), labels: OnceLock::new() }
     }
 
     /// What the buffers are for. The first call looks at all of them: not for the window's thread.
     pub fn classes(&self, program: &Program) -> &Classes {
         self.classes.get_or_init(|| Classes::new(program, self))
+    }
+
+    /// What temporaries are called where their own names say nothing. The first call looks at all loops.
+    pub fn labels(&self, program: &Program) -> &Labels {
+        self.labels.get_or_init(|| Labels::new(program))
     }
 
     /// What a buffer is for: by its category alone as long as the classes are not known.

@@ -262,11 +262,11 @@ fn path_of(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, kind
     // The last part names the operation, which other divisions show as a leaf.
     let under = |name: String| {
         let mut path = vec![same(name)];
-        path.extend(scopes(program, buffer, &opcode, fold));
+        path.extend(scopes(program, analysis, buffer, &opcode, fold));
         path
     };
     match kind {
-        TreeKind::Scope => scopes(program, buffer, &opcode, fold),
+        TreeKind::Scope => scopes(program, analysis, buffer, &opcode, fold),
         TreeKind::Class => under(analysis.classes(program).of(buffer).name().to_owned()),
         TreeKind::Category => under(category(program, buffer).name().to_owned()),
         TreeKind::Opcode => under(if opcode.is_empty() { "no instruction".to_owned() } else { opcode.clone() }),
@@ -294,7 +294,14 @@ fn path_of(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, kind
 }
 
 /// The framework's scopes of a buffer, arguments by their path.
-fn scopes(program: &Program, buffer: BufferId, opcode: &str, fold: bool) -> Vec<Step> {
+fn scopes(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, opcode: &str, fold: bool) -> Vec<Step> {
+    // What names itself by what it holds: a stack of a scan, a copy of an argument.
+    if let Some(label) = analysis.labels(program).of(program, buffer) {
+        let (head, rest) = label.text.split_once(": ").unwrap_or((label.text.as_str(), ""));
+        let copy = label.text.strip_prefix("copy of ").map(|path| ("copies of arguments", path));
+        let (head, rest) = copy.unwrap_or((head, rest));
+        return [head, rest].into_iter().filter(|part| !part.is_empty()).map(|part| same(part.to_owned())).collect();
+    }
     let folded = |part: &str| (if fold { scope::fold(part) } else { part.to_owned() }, part.to_owned());
     let instruction = program.buffers.instruction_of(buffer);
     let op_name = instruction.map(|i| program.text.op_name(i)).unwrap_or_default();

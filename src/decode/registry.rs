@@ -9,6 +9,7 @@ use crate::source::Input;
 pub const DECODERS: &[&dyn Decoder] = &[
     &hlo::HloDecoder,
     &xspace::XSpaceDecoder,
+    &xla_dump::TargetArgumentsDecoder,
     &pprof::PprofDecoder,
     &xla_report::UsageProtoDecoder,
     &ifrt_trace::ProgramMemoryTraceDecoder,
@@ -20,7 +21,6 @@ pub const DECODERS: &[&dyn Decoder] = &[
     &xla_report::UsageTextDecoder,
     &xla_report::BufferInfoDecoder,
     &xla_dump::LiveRangeDecoder,
-    &xla_dump::TargetArgumentsDecoder,
     &xla_dump::CompileStatsDecoder,
     &poplar::SqlDecoder,
     &poplar::TreeDecoder,

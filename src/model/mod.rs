@@ -31,6 +31,7 @@ pub use live_set::{Bin, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet};
 pub use opcode::{Opcode, OpcodeTable};
 pub use profile::{
     Capacity, Device, DeviceKind, Fact, LiveRangeTable, MemorySpace, Note, NoteCode, NoteLevel, Profile, SourceInfo,
+    Topology,
 };
 pub use program::{
     BufferDonor, Computation, InputOutputAlias, Instructions, Metadata, Operands, OutputOperandAlias, Program,

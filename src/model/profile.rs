@@ -78,6 +78,25 @@ pub struct Device {
     pub evidence: Option<String>,
     /// Known capacities, at most one per memory space.
     pub capacities: Vec<Capacity>,
+    /// How many chips the program was compiled for, where the file says.
+    pub topology: Option<Topology>,
+}
+
+/// Chips that a program was compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Topology {
+    /// Chips of one host.
+    pub chips_per_host: u64,
+    /// Hosts.
+    pub hosts: u64,
+}
+
+impl Topology {
+    /// All chips.
+    #[must_use]
+    pub const fn chips(&self) -> u64 {
+        self.chips_per_host.saturating_mul(self.hosts)
+    }
 }
 
 impl Device {

@@ -105,6 +105,7 @@ impl Collection {
                 unnamed.push(member);
             }
         }
+        unnamed.retain(|member| !put_to_module(&mut dumps, member));
         let mut claimed = HashSet::new();
         let module_count: BTreeMap<String, usize> = dumps.keys().fold(BTreeMap::new(), |mut counts, (folder, _)| {
             *counts.entry(folder.clone()).or_default() += 1;
@@ -299,6 +300,25 @@ impl Collection {
         });
         Ok(order)
     }
+}
+
+/// Puts a file to the module it belongs to: by the beginning of its name, or by the name of its folder.
+fn put_to_module(dumps: &mut BTreeMap<(String, String), Vec<(DumpName, Member)>>, member: &Member) -> bool {
+    let (parent, own) = member.folder().rsplit_once('/').unwrap_or(("", member.folder()));
+    if !own.starts_with("module_") && !member.file_name().starts_with("module_") {
+        return false;
+    }
+    for folder in [member.folder(), parent] {
+        let range = (folder.to_owned(), String::new())..;
+        for ((_, stem), files) in dumps.range_mut(range).take_while(|entry| entry.0.0 == folder) {
+            let own = if folder == parent { own } else { "" };
+            if let Some(name) = DumpName::of_module(stem, own, member.file_name()) {
+                files.push((name, member.clone()));
+                return true;
+            }
+        }
+    }
+    false
 }
 
 impl Entry {

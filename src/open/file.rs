@@ -260,6 +260,10 @@ pub fn join_device(device: &mut Device, other: Device) -> bool {
         device.kind = other.kind;
         joined = true;
     }
+    if device.topology.is_none() && other.topology.is_some() {
+        device.topology = other.topology;
+        joined = true;
+    }
     for capacity in other.capacities {
         if device.capacity(capacity.color).is_none() {
             device.capacities.push(capacity);

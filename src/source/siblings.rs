@@ -30,6 +30,9 @@ const STAGES: &[&str] = &[
     "target_arguments",
     "debug_options",
     "execution_options",
+    "flagfile",
+    "hlo_module_config",
+    "tpu_comp_env",
     "ir-",
     "thunk_sequence",
     "sm_",
@@ -59,6 +62,15 @@ impl DumpName {
             at = dot;
         }
         None
+    }
+
+    /// The parts of the name of any other file that belongs to the module `stem`: what its name begins with, or the
+    /// name of the folder it lies in (`module_0007.jit_step.cl_1003875606/module.mlir`).
+    #[must_use]
+    pub fn of_module(stem: &str, folder_name: &str, file_name: &str) -> Option<Self> {
+        let stage = if folder_name == stem { file_name } else { file_name.strip_prefix(stem)?.strip_prefix('.')? };
+        let module = stem.split('.').next().unwrap_or(stem).to_owned();
+        Some(Self { module, stem: stem.to_owned(), stage: stage.to_owned() })
     }
 
     /// Whether files of this stage contain the module with its buffer assignment.
@@ -131,5 +143,15 @@ mod tests {
         assert!(!dotted.has_assignment());
         assert_eq!(DumpName::parse("module_1.x.after_optimizations.hlo.pb"), None);
         assert_eq!(DumpName::parse("notes.txt"), None);
+    }
+
+    #[test]
+    fn what_lies_beside_a_module_belongs_to_it() {
+        let stem = "module_0000.jit_step.cl_1003875606";
+        let stage = |folder, file: &str| DumpName::of_module(stem, folder, file).map(|name| name.stage);
+        assert_eq!(stage("dumps", "module_0000.jit_step.cl_1003875606.flagfile").as_deref(), Some("flagfile"));
+        assert_eq!(stage(stem, "module.mlir").as_deref(), Some("module.mlir"));
+        assert_eq!(stage("dumps", "module_0000.jit_step.cl_10038756060.flagfile"), None);
+        assert_eq!(stage("dumps", "module.mlir"), None);
     }
 }

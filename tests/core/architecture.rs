@@ -1,9 +1,20 @@
 //! The arrows of the design: who may import whom, how long a file may be, what every file begins with.
 
+#[path = "../common/imports.rs"]
+mod imports;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use imports::{Sources, circles, graph};
+
 const MAX_LINES: usize = 700;
+
+/// Files that may import each other in a circle at most.
+const MAX_CIRCLE: usize = 3;
+
+/// Modules with folders of their own below them whose files still know the module above: no other may become one.
+const ONE_SUBJECT: &[&str] = &["advisor/", "decode/poplar/", "ui/app/"];
 
 /// Folder of `src/`, and the folders it may import from.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
@@ -19,11 +30,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("cli", &[]),
 ];
 
-/// Inside `ui/`: part, and the parts it may not import.
-const NEVER_INSIDE_UI: &[(&str, &[&str])] = &[
-    ("ui/widget", &["crate::model", "crate::analysis", "crate::ui::view", "crate::ui::app", "crate::ui::session"]),
-    ("ui/session", &["crate::ui::view", "crate::ui::app"]),
-    ("ui/view", &["crate::ui::app"]),
+/// Room, and the rooms that it never imports.
+const NEVER: &[(&str, &[&str])] = &[
+    ("ui/widget/", &["model/", "analysis/", "ui/session/", "ui/work/", "ui/part/", "ui/view/", "ui/app/"]),
+    ("ui/session/", &["ui/work/", "ui/part/", "ui/view/", "ui/app/"]),
+    ("ui/work/", &["ui/part/", "ui/view/", "ui/app/"]),
+    ("ui/chart/", &["ui/part/", "ui/view/", "ui/app/"]),
+    ("ui/part/", &["ui/view/", "ui/app/"]),
+    ("ui/view/", &["ui/app/"]),
+    ("analysis/names/", &["analysis/class/", "analysis/packing/", "analysis/what_if/", "analysis/table/"]),
 ];
 
 fn source_files(folder: &Path) -> Vec<PathBuf> {
@@ -51,73 +66,135 @@ fn relative(path: &Path) -> String {
     path.strip_prefix(root().join("src")).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
 
-/// Folders of `src/` that a file names by `crate::folder`, each with the line.
-fn imports(text: &str) -> Vec<(String, usize)> {
-    let mut found = Vec::new();
-    for (i, line) in text.lines().enumerate() {
-        let code = line.split("//").next().unwrap_or("");
-        for (at, _) in code.match_indices("crate::") {
-            let word: String = code[at + 7..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-            found.push((word, i + 1));
-        }
-    }
-    found
+/// All of `src/`, as the rules see it.
+fn sources() -> Sources {
+    let files = source_files(&root().join("src"));
+    files.iter().map(|path| (relative(path), fs::read_to_string(path).expect("readable"))).collect()
 }
 
-#[test]
-fn imports_follow_the_arrows() {
+/// Top folder of a file; files beside the folders (`lib.rs`, `main.rs`) may import everything.
+fn folder(file: &str) -> Option<&str> {
+    file.split_once('/').map(|(folder, _)| folder)
+}
+
+/// The view that a file belongs to, or `mod` for the list of views.
+fn view_of(file: &str) -> Option<&str> {
+    file.strip_prefix("ui/view/")?.split(['/', '.']).next()
+}
+
+/// Every import that breaks a rule, with its line.
+fn broken_rules(sources: &Sources) -> Vec<String> {
     let mut wrong = Vec::new();
-    for path in source_files(&root().join("src")) {
-        let name = relative(&path);
-        let Some((folder, _)) = name.split_once('/') else { continue };
-        let text = fs::read_to_string(&path).expect("readable");
-        let Some((_, allowed)) = MAY_IMPORT.iter().find(|(own, _)| *own == folder) else {
-            panic!("{name}: a folder the design does not know");
-        };
-        for (import, line) in imports(&text) {
-            if import != folder && !allowed.contains(&import.as_str()) {
-                wrong.push(format!("{name}:{line}: {folder} imports {import}"));
+    for (file, imports) in graph(sources) {
+        for (target, line) in imports {
+            let mut say = |rule: &str| wrong.push(format!("{file}:{line}: {rule}: {target}"));
+            if let (Some(from), Some(to)) = (folder(&file), folder(&target)) {
+                match MAY_IMPORT.iter().find(|(own, _)| *own == from) {
+                    Some((_, allowed)) if from != to && !allowed.contains(&to) => say("against the arrows"),
+                    None => say("a folder the design does not know"),
+                    _ => {}
+                }
+            }
+            for (room, never) in NEVER {
+                if file.starts_with(room) && never.iter().any(|never| target.starts_with(never)) {
+                    say("a room above");
+                }
+            }
+            match (view_of(&file), view_of(&target)) {
+                (Some(own), Some("mod")) if own != "mod" => say("the list of views"),
+                (Some(own), Some(other)) if own != other && own != "mod" => say("another view"),
+                _ => {}
             }
         }
     }
+    wrong
+}
+
+#[test]
+fn imports_follow_the_rules() {
+    let wrong = broken_rules(&sources());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn parts_of_the_window_do_not_import_each_other() {
-    let mut wrong = Vec::new();
-    for path in source_files(&root().join("src/ui")) {
-        let name = relative(&path);
-        let text = fs::read_to_string(&path).expect("readable");
-        for (part, never) in NEVER_INSIDE_UI {
-            if !name.starts_with(part) {
-                continue;
-            }
-            for (i, line) in text.lines().enumerate() {
-                let code = line.split("//").next().unwrap_or("");
-                for import in *never {
-                    if code.contains(import) {
-                        wrong.push(format!("{name}:{}: {import}", i + 1));
-                    }
-                }
-            }
-        }
-        // A view knows the views beside it only through the session.
-        if let Some(own) = name.strip_prefix("ui/view/").and_then(|rest| rest.split(['/', '.']).next())
-            && own != "mod"
-        {
-            for (i, line) in text.lines().enumerate() {
-                let code = line.split("//").next().unwrap_or("");
-                if let Some((_, rest)) = code.split_once("crate::ui::view::")
-                    && !rest.starts_with(own)
-                    && rest.chars().next().is_some_and(char::is_lowercase)
-                {
-                    wrong.push(format!("{name}:{}: another view", i + 1));
-                }
-            }
-        }
+fn no_circle_leads_through_more_than_one_module() {
+    let circles = circles(&graph(&sources()), MAX_CIRCLE);
+    // A module and the files of its own folder are one subject, told in several files.
+    let wide = |circle: &&Vec<String>| {
+        let folder = |file: &String| file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        let is_one = ONE_SUBJECT.iter().any(|room| circle.iter().all(|file| file.starts_with(room)));
+        !is_one && circle.iter().map(folder).collect::<std::collections::BTreeSet<_>>().len() > 1
+    };
+    let wrong: Vec<_> = circles.iter().filter(wide).map(|circle| circle.join("\n  ")).collect();
+    assert!(wrong.is_empty(), "{} circles:\n  {}", wrong.len(), wrong.join("\n\n  "));
+}
+
+/// Made-up files: path below `src/`, text.
+fn made_up(files: &[(&str, &str)]) -> Sources {
+    files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect()
+}
+
+const VIEW_A: (&str, &str) = ("ui/view/a/mod.rs", "pub fn show() {}");
+const LIST: (&str, &str) = ("ui/view/mod.rs", "mod a;\nmod b;\npub const VIEWS: u8 = 0;");
+
+#[test]
+fn every_rule_can_fail() {
+    let cases: &[(&str, &str, &str)] = &[
+        ("ui/view/b.rs", "use crate::ui::view::a;", "another view"),
+        ("ui/view/b.rs", "use super::a::show;", "another view"),
+        ("ui/view/b.rs", "fn f() { super::a::show(); }", "another view"),
+        ("ui/view/b/deep.rs", "use super::super::a;", "another view"),
+        ("ui/view/b.rs", "use crate::{model, ui::view::{a::show as other}};", "another view"),
+        ("ui/view/b.rs", "use super::VIEWS;", "the list of views"),
+        ("ui/view/b.rs", "use crate::ui::{\n    app,\n    view::VIEWS,\n};", "the list of views"),
+        ("ui/part/menu.rs", "use crate::ui::view::a;", "a room above"),
+        ("ui/part/mod.rs", "pub use super::view::a::show;", "a room above"),
+        ("ui/widget/table.rs", "use crate::model::Bytes;", "a room above"),
+        ("ui/session/mod.rs", "use super::work::Job;", "a room above"),
+        ("decode/hlo/mod.rs", "use crate::analysis::names;", "against the arrows"),
+        ("decode/mod.rs", "fn f() { super::analysis::names::path(); }", "against the arrows"),
+        ("analysis/names/mod.rs", "use super::what_if::Edit;", "a room above"),
+        ("elsewhere/mod.rs", "use crate::model::Bytes;", "a folder the design does not know"),
+    ];
+    for (file, text, rule) in cases {
+        let mut files = made_up(&[
+            VIEW_A,
+            LIST,
+            ("model/mod.rs", "pub struct Bytes;"),
+            ("analysis/names/mod.rs", "pub fn path() {}"),
+            ("analysis/what_if/mod.rs", "pub struct Edit;"),
+            ("ui/work/mod.rs", "pub struct Job;"),
+        ]);
+        files.insert((*file).to_owned(), (*text).to_owned());
+        let wrong = broken_rules(&files);
+        assert!(wrong.iter().any(|line| line.starts_with(file) && line.contains(rule)), "{file}: {text}: {wrong:?}");
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_is_allowed_breaks_no_rule() {
+    let files = made_up(&[
+        VIEW_A,
+        LIST,
+        ("ui/view/a/part.rs", "use super::show;\n// use crate::ui::view::b;\nconst S: &str = \"crate::ui::app\";"),
+        ("ui/view/b.rs", "use crate::ui::part::menu;\n#[cfg(test)]\nmod tests {\n    use super::super::a;\n}\n"),
+        ("ui/part/menu.rs", "use crate::model::Bytes;"),
+        ("model/mod.rs", "mod bytes;\npub use bytes::Bytes;"),
+        ("model/bytes.rs", "pub struct Bytes;"),
+    ]);
+    assert_eq!(broken_rules(&files), Vec::<String>::new());
+    // What a module passes on counts for the file where it is declared.
+    assert!(graph(&files)["ui/part/menu.rs"].contains_key("model/bytes.rs"));
+}
+
+#[test]
+fn circles_are_found() {
+    let around = |n: usize| {
+        let file = |i: usize| format!("model/f{}.rs", i % n);
+        (0..n).map(|i| (file(i), format!("use super::f{}::X;", (i + 1) % n))).collect::<Sources>()
+    };
+    assert!(circles(&graph(&around(3)), MAX_CIRCLE).is_empty());
+    assert_eq!(circles(&graph(&around(4)), MAX_CIRCLE)[0].len(), 4);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::{App, DeepLink, MAX_DECODED};
 use highwater::ui::session::ThemeChoice;
+use highwater::ui::work::Job;
 
 use crate::common;
 use crate::gui::{self, says, words};
@@ -113,18 +114,13 @@ fn only_a_few_programs_stay_decoded_and_come_back_as_they_were() {
     let selected = harness.state().files.current().expect("open").shared.selected;
     assert!(selected.is_some());
     for row in 1..=MAX_DECODED + 2 {
-        let work = highwater::ui::work::Work {
-            ctx: harness.ctx.clone(),
-            synchronous: true,
-            running: std::sync::Arc::default(),
-        };
+        let work = highwater::ui::work::Work { synchronous: true, ..harness.state().work() };
         harness.state_mut().files.show(row, &work);
         harness.run_ok();
         assert_eq!(harness.state().files.current, Some(row));
         assert!(harness.state().files.decoded() <= MAX_DECODED);
     }
-    let work =
-        highwater::ui::work::Work { ctx: harness.ctx.clone(), synchronous: true, running: std::sync::Arc::default() };
+    let work = highwater::ui::work::Work { synchronous: true, ..harness.state().work() };
     harness.state_mut().files.show(0, &work);
     harness.run_ok();
     let open = harness.state().files.current().expect("open");
@@ -153,8 +149,7 @@ fn a_program_that_cannot_be_read_says_so_and_leaves_the_rest() {
     fs::write(folder.0.join("module_9999.jit_broken.after_optimizations.hlo.pb"), b"\x0a\xff\xff\xff\xff\x7f").unwrap();
     let mut harness = window(&folder.0, None);
     let index = harness.state().files.entries.iter().position(|entry| entry.name.contains("broken")).expect("listed");
-    let work =
-        highwater::ui::work::Work { ctx: harness.ctx.clone(), synchronous: true, running: std::sync::Arc::default() };
+    let work = highwater::ui::work::Work { synchronous: true, ..harness.state().work() };
     harness.state_mut().files.show(index, &work);
     harness.run_ok();
     assert!(says(&harness, "Could not read"), "{:?}", words(&harness));
@@ -207,8 +202,7 @@ fn an_error_text_in_a_folder_is_shown_with_its_program() {
     let with = |harness: &Harness<'_, App>| {
         harness.get_all_by_role(egui::Role::Tab).filter_map(|tab| tab.accesskit_node().label()).any(|t| t == "Failure")
     };
-    let work =
-        highwater::ui::work::Work { ctx: harness.ctx.clone(), synchronous: true, running: std::sync::Arc::default() };
+    let work = highwater::ui::work::Work { synchronous: true, ..harness.state().work() };
     let named = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f1_0").expect("listed");
     let other = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f2_0").expect("listed");
     harness.state_mut().files.show(other, &work);
@@ -242,8 +236,7 @@ fn an_error_text_dropped_later_goes_to_its_program_whether_decoded_or_not() {
         assert_eq!((open.shared.view, open.document.profile.failures.len()), ("failure", 1));
     }
     // Programs with messages are forgotten like any other, and have them when they come back.
-    let work =
-        highwater::ui::work::Work { ctx: harness.ctx.clone(), synchronous: true, running: std::sync::Arc::default() };
+    let work = highwater::ui::work::Work { synchronous: true, ..harness.state().work() };
     let named = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f2_1").expect("listed");
     let others: Vec<usize> = (0..count).filter(|&row| row != named).take(MAX_DECODED + 1).collect();
     for row in others {
@@ -275,7 +268,12 @@ fn reading_can_be_stopped_and_the_list_stays() {
     let options = highwater::ui::session::Options::default();
     let mut app = App::new(&ctx, options);
     app.open(highwater::open::Target::Path(folder.0.clone()));
-    let work = highwater::ui::work::Work { ctx: ctx.clone(), synchronous: false, running: std::sync::Arc::default() };
+    let work = highwater::ui::work::Work {
+        ctx: ctx.clone(),
+        synchronous: false,
+        running: std::sync::Arc::default(),
+        failed: highwater::ui::work::FailedJobs::default(),
+    };
     let begin = std::time::Instant::now();
     while app.files.groups.is_empty() && begin.elapsed().as_secs() < 20 {
         app.files.poll("overview", None, &work);
@@ -379,4 +377,26 @@ fn a_request_is_held_against_the_largest_free_block() {
     harness.run_ok();
     let free = short(&heap["free_bytes"]);
     assert!(says(&harness, &format!("100 MiB finds no place: {free} is free")), "{:?}", words(&harness));
+}
+
+#[test]
+fn work_that_fails_is_a_card_with_a_report_to_copy() {
+    let path = common::sample_programs().remove(0);
+    let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
+    let work = harness.state().work();
+    let job = Job::<()>::start(&work, "memory map", || panic!("on purpose, at `jit_secret`"));
+    assert!(job.has_failed());
+    harness.run_ok();
+    assert!(says(&harness, "Could not be worked out: memory map"), "{:?}", words(&harness));
+    harness.get_by_label("Copy report").click();
+    harness.step();
+    let copied = harness.output().platform_output.commands.iter().find_map(|command| match command {
+        egui::OutputCommand::CopyText(text) => Some(text.clone()),
+        _ => None,
+    });
+    let copied = copied.expect("a report");
+    assert!(copied.contains("memory map") && copied.contains("on purpose") && !copied.contains("secret"), "{copied}");
+    harness.get_by_label("Dismiss").click();
+    harness.run_ok();
+    assert!(!says(&harness, "Could not be worked out"), "{:?}", words(&harness));
 }

@@ -1,19 +1,22 @@
 //! What a buffer is most likely for: weight, optimizer state, activation, gradient. The compiler says only whether
 //! something is an argument, a result or a temporary; the rest is guessed from names, and each class says by what.
 
+mod argument;
 mod origin;
+mod reason;
 
 use std::collections::HashMap;
 
 use rayon::prelude::*;
 
 use super::ProgramAnalysis;
-use super::names::argument::Hint;
-use super::names::lookup::{argument_paths, op_name};
+use super::flow::loops::Role;
+use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
 use super::program::category;
 use crate::model::{BufferId, Bytes, Category, InstructionId, Program};
 use origin::Origin;
+pub use reason::{Certainty, Reason};
 
 /// What a buffer is for, as people who train models divide memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -22,8 +25,10 @@ pub enum Class {
     Weight,
     /// State that the optimizer keeps for the weights.
     Optimizer,
-    /// Data: tokens, images, labels, the cache of a decoder.
+    /// Data: tokens, images, labels, what is handed from call to call.
     Input,
+    /// Keys and values that a decoder keeps, and the like: state that is written a part at a time.
+    Cache,
     /// A result of the program.
     Output,
     /// Made by the forward pass and kept for the backward pass.
@@ -41,10 +46,11 @@ pub enum Class {
 
 impl Class {
     /// All of them, in the order in which they are stacked.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Weight,
         Self::Optimizer,
         Self::Input,
+        Self::Cache,
         Self::Output,
         Self::Constant,
         Self::ThreadLocal,
@@ -66,6 +72,7 @@ impl Class {
             Self::Weight => "Weight",
             Self::Optimizer => "Optimizer state",
             Self::Input => "Input",
+            Self::Cache => "Cache",
             Self::Output => "Output",
             Self::Activation => "Activation",
             Self::Gradient => "Gradient",
@@ -88,68 +95,6 @@ impl Class {
     }
 }
 
-/// By what a class was told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Reason {
-    /// The compiler says so.
-    Compiler,
-    /// The argument's name is one of data.
-    DataName,
-    /// The argument's name is one of state kept for each sample.
-    StateName,
-    /// The argument's name is one of an optimizer.
-    OptimizerName,
-    /// An argument of whole numbers whose name says nothing.
-    Integers,
-    /// An argument whose name says nothing else.
-    Argument,
-    /// It holds what an argument holds: a copy, a cast, a prefetch.
-    CopyOfArgument,
-    /// An argument put together from all devices.
-    Gathered,
-    /// Named by the forward pass, alive in the backward pass.
-    KeptForBackward,
-    /// Named as computed again in the backward pass.
-    Recomputed,
-    /// Named by the backward pass.
-    Backward,
-    /// Named by the forward pass, dropped before the backward pass.
-    DroppedBefore,
-    /// What has its memory right before or after it is of this class.
-    SharesMemory,
-    /// Nothing says more than that it is a temporary.
-    NoSign,
-}
-
-impl Reason {
-    /// Whether the class is a guess.
-    #[must_use]
-    pub const fn is_guess(self) -> bool {
-        !matches!(self, Self::Compiler | Self::NoSign)
-    }
-
-    /// In words, after "guess:" where it is one.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Compiler => "the compiler says so",
-            Self::DataName => "the argument's name is one of data",
-            Self::StateName => "the argument's name is one of state kept for each sample",
-            Self::OptimizerName => "the argument's name is one of an optimizer",
-            Self::Integers => "an argument of whole numbers",
-            Self::Argument => "an argument whose name says nothing else",
-            Self::CopyOfArgument => "it holds what an argument holds",
-            Self::Gathered => "an argument gathered from all devices",
-            Self::KeptForBackward => "made by the forward pass, alive in the backward pass",
-            Self::Recomputed => "computed again in the backward pass",
-            Self::Backward => "made by the backward pass",
-            Self::DroppedBefore => "made by the forward pass, dropped before the backward pass",
-            Self::SharesMemory => "it shares its memory with one",
-            Self::NoSign => "nothing says more",
-        }
-    }
-}
-
 /// The classes of a program's buffers.
 #[derive(Debug, Default)]
 pub struct Classes {
@@ -160,8 +105,8 @@ impl Classes {
     /// Looks at all buffers.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis) -> Self {
-        let arguments = arguments(program);
         let passes = passes(program);
+        let arguments = argument::classes(program, passes.contains(&Pass::Backward));
         let backward = first_backward(program, analysis, &passes);
         let class_of = |row: usize| -> (Class, Reason) {
             let buffer = BufferId::from_index(row);
@@ -209,35 +154,6 @@ impl Classes {
         sums.retain(|sum| sum.2 > 0);
         sums.sort_by_key(|sum| std::cmp::Reverse(sum.1));
         sums
-    }
-}
-
-/// Classes of the entry's arguments, by number.
-fn arguments(program: &Program) -> HashMap<i64, (Class, Reason)> {
-    let paths = argument_paths(program);
-    let parameters = program.allocations.iter().filter(|allocation| allocation.is_parameter);
-    parameters
-        .map(|allocation| {
-            let path = paths.get(&allocation.parameter_number).map_or("", String::as_str);
-            let is_whole = program
-                .assigned_to(allocation)
-                .first()
-                .and_then(|assigned| program.buffer_node(assigned.buffer))
-                .is_some_and(|node| node.element_type.is_index());
-            (allocation.parameter_number, by_path(path, is_whole))
-        })
-        .collect()
-}
-
-/// The class of an argument by its path. `is_whole`: its elements are whole numbers of 32 or 64 bits; weights in
-/// eight or four bits are whole numbers as well, and are named.
-fn by_path(path: &str, is_whole: bool) -> (Class, Reason) {
-    match Hint::of(path) {
-        Hint::Optimizer => (Class::Optimizer, Reason::OptimizerName),
-        Hint::State => (Class::Input, Reason::StateName),
-        Hint::Samples => (Class::Input, Reason::DataName),
-        Hint::Nothing if is_whole => (Class::Input, Reason::Integers),
-        Hint::Weight | Hint::Nothing => (Class::Weight, Reason::Argument),
     }
 }
 
@@ -297,6 +213,11 @@ fn temporary(
 ) -> (Class, Reason) {
     let nothing = (Class::Temporary, Reason::NoSign);
     let Some(instruction) = program.buffers.instruction_of(buffer) else { return nothing };
+    match analysis.labels(program).role(program, buffer).map(|part| part.role) {
+        Some(Role::Saved) => return (Class::Activation, Reason::SavedByLoop),
+        Some(Role::Gradients) => return (Class::Gradient, Reason::AddedUpByLoop),
+        _ => {}
+    }
     if let Some(Origin { argument, is_gathered }) = origin::of(program, buffer)
         && let Some(&(class, _)) = arguments.get(&argument)
     {
@@ -356,30 +277,6 @@ fn share(program: &Program, analysis: &ProgramAnalysis, of: &mut [(Class, Reason
                 }
             }
             at = end;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_of_arguments_tell_their_class() {
-        for (path, is_whole, expected) in [
-            ("params['layers'][0]['w1']", false, Class::Weight),
-            ("opt_state[0]['embed']", false, Class::Optimizer),
-            ("state.opt_state[0].mu['w']", false, Class::Optimizer),
-            ("state.params['opt_in']", false, Class::Weight),
-            ("batch['tokens']", true, Class::Input),
-            ("x", false, Class::Input),
-            ("cache['k']", false, Class::Input),
-            ("rng", true, Class::Input),
-            ("", true, Class::Input),
-            ("", false, Class::Weight),
-            ("params['table']", true, Class::Weight),
-        ] {
-            assert_eq!(by_path(path, is_whole).0, expected, "{path}");
         }
     }
 }

@@ -26,70 +26,82 @@ const DATA_NAMES: &[&str] = &[
 ];
 
 /// Names of arguments that hold state for each sample.
-const STATE_NAMES: &[&str] = &["cache", "kv_cache", "kv", "k_cache", "v_cache", "mems", "carry"];
+const STATE_NAMES: &[&str] = &["cache", "kv_cache", "kv_caches", "kv", "k_cache", "v_cache", "mems", "carry"];
 
 /// Words of a path that only an optimizer's state has.
 const OPTIMIZER: &[&str] = &[
-    "opt",
     "opt_state",
+    "opt_states",
     "optstate",
-    "optimizer",
     "optimizer_state",
-    "optim",
+    "optimizer_states",
     "optim_state",
-    "adam",
-    "adamw",
-    "mu",
-    "nu",
-    "momentum",
-    "moments",
     "exp_avg",
     "exp_avg_sq",
-    "velocity",
+    "adam",
+    "adamw",
 ];
 
-/// Words of a path that only weights have.
-const WEIGHTS: &[&str] =
-    &["params", "param", "parameters", "weights", "weight", "kernel", "embedding", "embed", "model"];
+/// Words of a path that an optimizer's state has, and other things as well: a physics engine has an `opt` too.
+const MAYBE_OPTIMIZER: &[&str] =
+    &["opt", "optimizer", "optim", "mu", "nu", "mom", "momentum", "moments", "velocity", "trace"];
 
-/// Words for samples, beside those that hold a batch.
+/// Words of a path that only a decoder's cache has, beside those that end with `cache`.
+const CACHES: &[&str] = &["cached_key", "cached_value", "cache_index", "past_key_values", "kv", "mems", "pages"];
+
+/// Last words of a path that only weights have.
+const WEIGHT_LEAVES: &[&str] =
+    &["kernel", "bias", "scale", "embedding", "input_embedding", "gamma", "beta", "lora_a", "lora_b"];
+
+/// Words of a path that only weights have.
+const WEIGHTS: &[&str] = &["params", "param", "parameters", "weights", "weight", "kernel", "embedding", "embed"];
+
+/// Words for samples anywhere in a path.
 const SAMPLES: &[&str] = &[
-    "feat",
-    "feats",
-    "feature",
-    "pts",
-    "points",
-    "positions",
-    "pos",
-    "mask",
-    "masks",
+    "tokens",
+    "targets",
+    "labels",
+    "images",
+    "input_ids",
+    "token_ids",
+    "attention_mask",
+    "padding_mask",
+    "loss_mask",
     "segment_ids",
-    "prompt",
-    "prompts",
-    "pixels",
     "pixel_values",
-    "audio",
-    "video",
-    "frames",
-    "query",
-    "queries",
+    "positions",
+    "predicted_tokens",
+    "observation",
+    "observations",
+];
+
+/// Words for samples where a path begins with them.
+const FIRST_SAMPLES: &[&str] = &[
+    "feat", "feats", "feature", "pts", "points", "pos", "mask", "masks", "prompt", "prompts", "pixels", "audio",
+    "video", "frames", "query", "queries",
 ];
 
 /// Words for the state of a random generator.
-const KEYS: &[&str] = &["rng", "key", "seed", "rngs"];
+const KEYS: &[&str] = &["rng", "seed", "rngs", "prng_key", "rng_key"];
 
 /// What the path of an argument tells about it: `opt_state[0].mu['w']`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hint {
     /// A word that only an optimizer's state has.
     Optimizer,
-    /// State kept for each sample, as a cache is.
+    /// A word that an optimizer's state has, and other things as well.
+    MaybeOptimizer,
+    /// A word that only a cache has.
+    Cache,
+    /// Other state kept for each sample.
     State,
     /// Samples, or the state of a random generator.
     Samples,
-    /// A word of weights, or a place in a tree of arguments.
+    /// A word of weights.
     Weight,
-    /// Nothing: one word that is in no list, or no name at all.
+    /// A place in a tree of arguments, with no word that tells more.
+    Place,
+    /// One word that is in no list, or no name at all.
     Nothing,
 }
 
@@ -103,15 +115,33 @@ impl Hint {
             .map(str::to_ascii_lowercase)
             .collect();
         let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+        let is_cache = |word: &String| {
+            CACHES.contains(&word.as_str())
+                || ["cache", "caches"]
+                    .iter()
+                    .any(|end| word.strip_suffix(end).is_some_and(|head| head.is_empty() || head.ends_with('_')))
+        };
+        // The word `value` is where some libraries keep the array itself.
+        let last = words.iter().rev().find(|word| word.as_str() != "value").map_or("", String::as_str);
         if has(OPTIMIZER) {
             Self::Optimizer
+        } else if words.iter().any(is_cache) {
+            Self::Cache
+        } else if has(MAYBE_OPTIMIZER) && !words.first().is_some_and(|word| WEIGHTS.contains(&word.as_str())) {
+            Self::MaybeOptimizer
+        } else if has(KEYS) || (last == "key" && words.len() <= 2) {
+            Self::Samples
+        } else if WEIGHT_LEAVES.contains(&last) || has(WEIGHTS) {
+            Self::Weight
         } else if holds_state(path) {
             Self::State
-        } else if holds_samples(path) || has(KEYS) || words.first().is_some_and(|word| SAMPLES.contains(&word.as_str()))
+        } else if holds_samples(path)
+            || has(SAMPLES)
+            || words.first().is_some_and(|word| FIRST_SAMPLES.contains(&word.as_str()))
         {
             Self::Samples
-        } else if has(WEIGHTS) || words.len() > 1 {
-            Self::Weight
+        } else if words.len() > 1 {
+            Self::Place
         } else {
             Self::Nothing
         }
@@ -138,6 +168,31 @@ pub fn holds_samples(path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn paths_of_many_libraries_are_read() {
+        for (path, expected) in [
+            (
+                "state['optimizer']['opt_state'][0]['mu']['decoder']['layers']['mlp']['wi_0']['kernel'].value",
+                Hint::Optimizer,
+            ),
+            ("state['model']['decoder']['layers']['self_attention']['key']['kernel'].value", Hint::Weight),
+            ("state['model']['decoder']['layers']['self_attention']['rngs']['dropout']['key'].value", Hint::Samples),
+            ("state.cache['layer_0']['k']", Hint::Cache),
+            ("sampling_state.cache['layer_0']['v']", Hint::Cache),
+            ("kv_caches[3]", Hint::Cache),
+            ("variables['cache']['attn']['cached_key']", Hint::Cache),
+            ("model.opt.tolerance", Hint::MaybeOptimizer),
+            ("params['res_net50/~/initial_conv']['w']", Hint::Weight),
+            ("state[2][17]", Hint::Place),
+            ("state.predicted_tokens", Hint::Samples),
+            ("data[0]['padding_mask']", Hint::Samples),
+            ("key", Hint::Samples),
+            ("w", Hint::Nothing),
+        ] {
+            assert_eq!(Hint::of(path), expected, "{path}");
+        }
+    }
 
     #[test]
     fn the_first_word_ends_where_the_path_goes_on() {

@@ -3,6 +3,7 @@
 
 pub mod argument;
 pub mod hide;
+pub mod layer;
 pub mod lookup;
 pub mod pass;
 pub mod pattern;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use super::memory::{Base, Role};
+use crate::analysis::class::{Class, Classes};
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::model::{Program, ShapeNode};
 
@@ -34,14 +35,15 @@ fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
 /// Finds the arguments that hold a batch: by their names, else those that no result equals and whose leading
 /// dimension is divided over devices.
 #[must_use]
-pub fn data_arguments(program: &Program, bases: &[Base]) -> Vec<DataArgument> {
+pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> Vec<DataArgument> {
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
         let mut found = Vec::new();
         for (i, base) in bases.iter().enumerate() {
             let (Role::Argument { number, path, .. }, Some(node)) = (&base.role, node_of(program, base)) else {
                 continue;
             };
-            if node.dimensions.is_empty() || !node.element_type.is_array() {
+            let is_kept = matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer);
+            if node.dimensions.is_empty() || !node.element_type.is_array() || is_kept {
                 continue;
             }
             let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
@@ -68,9 +70,10 @@ pub fn data_arguments(program: &Program, bases: &[Base]) -> Vec<DataArgument> {
             false,
         );
     }
-    // One batch: that of the largest of them.
-    let Some(batch) = data.iter().max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
-        return data;
+    // One batch: that of the largest of them. A list of numbers alone may count anything: tokens of all samples, pages.
+    let samples = data.iter().filter(|d| d.dimensions.len() > 1);
+    let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
+        return Vec::new();
     };
     data.retain(|d| d.batch() == batch);
     let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);
@@ -116,6 +119,30 @@ pub fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) -> Hash
         .collect()
 }
 
+/// Sizes that dimensions of arguments have on one device because they are divided. One that another argument has whole
+/// counts as well: whether a buffer is divided by it cannot be told then.
+fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> HashSet<i64> {
+    let mut divided = HashSet::new();
+    for (i, base) in bases.iter().enumerate() {
+        let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
+        if data.iter().any(|d| d.base as usize == i) {
+            continue;
+        }
+        let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
+        for (d, &size) in node.dimensions.iter().enumerate() {
+            let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.get(d)).copied().unwrap_or(1);
+            if parts > 1 {
+                divided.insert(size);
+            }
+        }
+    }
+    divided.retain(|size| *size >= LEAST_DIVIDED);
+    divided
+}
+
+/// Smaller sizes of divided dimensions are too common to tell anything.
+const LEAST_DIVIDED: i64 = 1024;
+
 /// What tells buffers that hold the batch of all devices.
 #[derive(Debug, Clone)]
 pub struct GlobalBatch {
@@ -128,6 +155,8 @@ pub struct GlobalBatch {
     /// Sizes of dimensions of weights.
     weight_sizes: HashSet<i64>,
     weights: HashSet<Vec<i64>>,
+    /// Sizes that a dimension of an argument has on one device because it is divided: what else a buffer is divided by.
+    divided: HashSet<i64>,
     batch: i64,
 }
 
@@ -152,6 +181,7 @@ impl GlobalBatch {
             local: products(&divided, 1),
             weight_sizes,
             weights: weights(program, bases, data),
+            divided: divided_sizes(program, bases, data),
             batch,
         })
     }
@@ -164,6 +194,10 @@ impl GlobalBatch {
         }
         // A buffer that also has the batch of one device is divided already; its other size is a coincidence.
         if node.dimensions.contains(&self.batch) {
+            return None;
+        }
+        // One that is divided by another dimension already, such as logits by the vocabulary, is not whole.
+        if node.dimensions.iter().any(|d| self.divided.contains(d)) {
             return None;
         }
         let whole = self.batch.saturating_mul(self.parts);
@@ -197,10 +231,12 @@ mod tests {
             local: vec![4, 2048],
             weight_sizes: [512, 8192].into(),
             weights: [vec![16, 512]].into(),
+            divided: [32016].into(),
             batch: 4,
         };
         let dimension = |dims: &[i64]| batch.dimension(&ShapeNode::array(ElementType::F32, dims.to_vec()));
         assert_eq!(dimension(&[16, 512, 64]), Some(0));
+        assert_eq!(dimension(&[16, 512, 32016]), None);
         assert_eq!(dimension(&[4, 16, 512, 512]), None);
         assert_eq!(dimension(&[16, 512]), None);
         assert_eq!(dimension(&[8192, 512]), None);

@@ -8,7 +8,8 @@ use crate::model::ElementType;
 /// A change whose effect on memory can be worked out from the dump of the unchanged program.
 ///
 /// Written and read as in `--edit`: `donate ARG[,ARG…]`, `dtype ARG[,ARG…] TYPE`, `compute TYPE`, `dim FROM TO`,
-/// `batch FACTOR`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE`, `drop BUFFER`, `free BUFFER POINT`.
+/// `batch FACTOR`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE`, `chunk SCOPE N`, `blockwise SCOPE`,
+/// `drop BUFFER`, `free BUFFER POINT`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
     /// Arguments that are donated; results of the same shape take over their memory.
@@ -25,14 +26,26 @@ pub enum Edit {
     Shard(Arguments, u32),
     /// Temporaries that hold the batch of all devices divided into parts.
     Constrain(u32),
-    /// What the scope computes forward and keeps for its backward pass is computed again there. `*` stands for any
-    /// text.
+    /// What the scope computes forward and keeps for its backward pass is computed again there. The scope is a layer's
+    /// name, in which `*` stands for any text, or `scan` for the body of the loops over layers.
     Remat(String),
+    /// What the scope computes is computed in so many parts, one after the other, and recomputed in the backward pass.
+    /// The scope is a pattern for names of operations, or `logits` for what has the vocabulary as a dimension.
+    Chunk(String, u32),
+    /// Attention of the scope is computed block by block, without its scores for all pairs of positions. The scope is a
+    /// pattern for names of operations, or `*`.
+    Blockwise(String),
     /// A buffer, by the number the file gives it, is not there.
     Drop(i64),
     /// A buffer is given back after a program point.
     Free(i64, u32),
 }
+
+/// The scope of [`Edit::Remat`] that stands for the body of the loops over layers.
+pub const SCAN: &str = "scan";
+
+/// The scope of [`Edit::Chunk`] that stands for what has the vocabulary as a dimension.
+pub const LOGITS: &str = "logits";
 
 /// Entry arguments by the beginning of their JAX path: `params`, `opt_state[0]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +55,9 @@ pub struct Arguments(pub Vec<String>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The first word names no edit.
-    #[error("`{0}` is no edit; there are donate, dtype, compute, dim, batch, shard, constrain, remat, drop and free")]
+    #[error(
+        "`{0}` is no edit; there are donate, dtype, compute, dim, batch, shard, constrain, remat, chunk, blockwise, drop and free"
+    )]
     Unknown(String),
     /// The words behind it do not fit.
     #[error("write it as `{0}`")]
@@ -113,6 +128,8 @@ impl fmt::Display for Edit {
             Self::Shard(arguments, parts) => write!(f, "shard {arguments} {parts}"),
             Self::Constrain(parts) => write!(f, "constrain {parts}"),
             Self::Remat(scope) => write!(f, "remat {scope}"),
+            Self::Chunk(scope, parts) => write!(f, "chunk {scope} {parts}"),
+            Self::Blockwise(scope) => write!(f, "blockwise {scope}"),
             Self::Drop(buffer) => write!(f, "drop {buffer}"),
             Self::Free(buffer, point) => write!(f, "free {buffer} {point}"),
         }
@@ -136,7 +153,11 @@ impl Edit {
             Self::Batch(factor) => format!("Batch times {factor}"),
             Self::Shard(arguments, parts) => format!("Divide {} by {parts}", arguments.0.join(", ")),
             Self::Constrain(parts) => format!("Divide activations by {parts}"),
+            Self::Remat(scope) if scope == SCAN => "Checkpoint the body of the scan over layers".to_owned(),
             Self::Remat(scope) => format!("Checkpoint {scope}"),
+            Self::Chunk(scope, parts) => format!("Compute {scope} in {parts} parts"),
+            Self::Blockwise(scope) if scope == "*" => "Attention in blocks".to_owned(),
+            Self::Blockwise(scope) => format!("Attention of {scope} in blocks"),
             Self::Drop(buffer) => format!("Without buffer {buffer}"),
             Self::Free(buffer, point) => format!("Buffer {buffer} freed after step {point}"),
         }
@@ -201,6 +222,12 @@ impl FromStr for Edit {
             "constrain" => Ok(Self::Constrain(number(rest, "a number of parts", |&n: &u32| n > 0)?)),
             "remat" if !rest.is_empty() => Ok(Self::Remat(rest.to_owned())),
             "remat" => Err(EditError::Form("remat SCOPE")),
+            "chunk" => {
+                let (scope, parts) = with_last("chunk SCOPE N")?;
+                Ok(Self::Chunk(scope.trim().to_owned(), number(parts, "a number of parts", |&n: &u32| n > 0)?))
+            }
+            "blockwise" if !rest.is_empty() => Ok(Self::Blockwise(rest.to_owned())),
+            "blockwise" => Err(EditError::Form("blockwise SCOPE")),
             "drop" => Ok(Self::Drop(number(rest, "a buffer's number", |_| true)?)),
             "free" => {
                 let (buffer, point) = with_last("free BUFFER POINT")?;
@@ -233,6 +260,8 @@ mod tests {
             "shard params['a b'],x 4",
             "constrain 4",
             "remat layer_*",
+            "chunk logits 8",
+            "blockwise *",
             "drop 17",
             "free 17 200",
         ] {
@@ -261,6 +290,9 @@ mod tests {
             "batch nan",
             "shard x 0",
             "remat",
+            "chunk logits",
+            "chunk logits 0",
+            "blockwise",
             "drop x",
             "free 3",
             "constrain",

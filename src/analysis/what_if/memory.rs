@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 
 use super::batch::{self, DataArgument};
+use super::kept::Kept;
+use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name};
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
-    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, TpuGeneration,
+    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, ShapeNode, TpuGeneration,
 };
 
 /// An allocation that lives throughout.
@@ -24,6 +26,8 @@ pub struct Base {
     pub largest: BufferId,
     /// What it is for.
     pub role: Role,
+    /// For a result, the shape that the program returns: its own buffer may be a view of another shape.
+    pub returned: Option<ShapeNode>,
 }
 
 /// What an allocation that lives throughout is for.
@@ -91,6 +95,8 @@ pub struct Memory {
     pub data: Vec<DataArgument>,
     /// Framework's name of the operation that makes each family's root, by family.
     family_names: Vec<String>,
+    /// What the forward pass keeps for the backward pass.
+    pub kept: Kept,
     /// Families that the compiler made by rematerialising, as their names tell.
     pub rematerialised: usize,
     /// Program point by event, where the program has a schedule.
@@ -127,7 +133,8 @@ impl Memory {
         let live = crate::analysis::packing::most_live(&families.blocks()).0;
         let always: u64 = base.iter().fold(0, |sum, b| sum.saturating_add(b.size));
         let roots = || families.list.iter().map(|family| program.buffers.instruction_of(family.root));
-        let family_names = roots().map(|root| root.map_or_else(String::new, |i| op_name(program, i))).collect();
+        let family_names: Vec<String> =
+            roots().map(|root| root.map_or_else(String::new, |i| op_name(program, i))).collect();
         let rematerialised = roots().flatten().filter(|&root| is_rematerialised(program, root)).count();
         let donors = program
             .donors
@@ -143,7 +150,8 @@ impl Memory {
             .map(|i| i as u32)
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
-        let data = batch::data_arguments(program, &base);
+        let data = batch::data_arguments(program, analysis.classes(program), &base);
+        let kept = Kept::new(program, analysis, (&base, &data), &families, &family_names);
         let last_read = last_reads(program, analysis, &base);
         Self {
             color: space.color,
@@ -157,6 +165,7 @@ impl Memory {
             vmem,
             data,
             family_names,
+            kept,
             rematerialised,
             points: space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default(),
             donors,
@@ -216,6 +225,8 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
             results.entry(allocation.0).or_insert((place, buffer));
         }
     }
+    let entry = program.entry.and_then(|entry| program.computations.get(entry.index()));
+    let entry_root = entry.map(|entry| entry.root).filter(|&root| root != NO_ROW).map(InstructionId);
     let mut bases = Vec::new();
     for (row, allocation) in program.allocations.iter().enumerate() {
         if allocation.color != color || allocation.is_thread_local || !allocation.is_indefinite() {
@@ -243,7 +254,12 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
         if is_alike(program, largest, buffer) {
             largest = buffer;
         }
-        bases.push(Base { allocation: AllocationId(row as u32), size: allocation.size.0, buffer, largest, role });
+        let returned = match &role {
+            Role::Result(place) => entry_root.and_then(|root| node_at(program, root, place)).cloned(),
+            _ => None,
+        };
+        let allocation_id = AllocationId(row as u32);
+        bases.push(Base { allocation: allocation_id, size: allocation.size.0, buffer, largest, role, returned });
     }
     bases
 }

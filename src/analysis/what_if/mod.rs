@@ -5,16 +5,18 @@
 
 pub mod batch;
 mod edit;
+pub mod kept;
 mod memory;
 mod outcome;
+mod recompute;
 mod resize;
 mod result;
 mod sets;
 mod state;
 
-pub use edit::{Arguments, Edit, EditError};
+pub use edit::{Arguments, Edit, EditError, LOGITS, SCAN};
 pub use memory::{Base, Item, Memory, Owner, Role};
-pub use outcome::{Depth, Outcome};
+pub use outcome::{Depth, Outcome, TryVerdict};
 pub use resize::set_dimension;
 pub use result::{PeakGroup, WhatIfResult};
 pub use sets::{EditSet, SetsError};

@@ -20,6 +20,48 @@ pub enum Depth {
 /// What packing by size adds to the live bytes: at most about one part in so many, on 41 real heaps packed so.
 const ROOM: u64 = 40;
 
+/// Whether a program fits after some changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TryVerdict {
+    /// It does.
+    Fits,
+    /// As computed it does not, but the compiler can still recompute a part of it.
+    MayFit,
+    /// It does not, whatever the compiler does.
+    Over,
+    /// Nobody says how much there is.
+    Unknown,
+}
+
+impl TryVerdict {
+    /// The word in the report.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fits => "fits",
+            Self::MayFit => "may_fit",
+            Self::Over => "over",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The compiler recomputes until a program takes about this share of what is available, at least.
+const RECOMPUTED_TO: f64 = 0.80;
+
+/// Share of what the forward pass keeps that the compiler recomputes at most: from a batch of 8 to one of 48 it made a
+/// program of unrolled layers fit that would have taken 2.4 times what there is.
+const REACH: f64 = 0.70;
+
+/// The same for a program in which it recomputes already.
+const REACH_AGAIN: f64 = 0.35;
+
+/// The lower end of a range is at least this share of the upper end, where the compiler decides between them.
+const NARROWEST: f64 = 0.64;
+
+/// A program that the compiler could not make fit takes about this share at most, as far as recomputation reaches.
+const RECOMPUTED_FROM: f64 = 1.25;
+
 /// Memory after some changes.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -33,6 +75,11 @@ pub struct Outcome {
     pub peak_event: u32,
     /// The peak may lie between these.
     pub peak_range: (Bytes, Bytes),
+    /// What is allocated may lie between these: the compiler recomputes when memory is short, and brings back what it
+    /// recomputes when there is room.
+    pub allocated_range: (Bytes, Bytes),
+    /// Whether it fits, in words that leave open what the compiler decides.
+    pub verdict: TryVerdict,
     /// Allocated with the better of the two packers; with the online one where only that was asked for.
     pub allocated: Bytes,
     /// Allocated with the online packer.
@@ -65,6 +112,13 @@ impl Outcome {
     /// The answer in one sentence, without a full stop.
     #[must_use]
     pub fn sentence(&self, capacity: Option<u64>) -> String {
+        if self.verdict == TryVerdict::MayFit {
+            return format!(
+                "may fit: it takes {} to {}, the compiler can still recompute",
+                self.allocated_range.0.short(),
+                self.allocated_range.1.short()
+            );
+        }
         let (Some(capacity), Some(fits)) = (capacity, self.fits) else {
             return format!("needs {}; nobody says how much there is", self.expected().short());
         };
@@ -133,7 +187,23 @@ impl Memory {
         };
         // Packed by size, a heap takes hardly more than what is live.
         let packed = if depth == Depth::Estimate && undecided { least.saturating_add(live / ROOM) } else { best };
-        let fits = self.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
+        let is_changed = state.kinds != Kinds::default() && !state.kinds.by_hand;
+        // What the compiler no longer has to recompute when there is room for it.
+        let may_bring_back = is_changed && self.rematerialised > 0 && depth != Depth::Estimate;
+        let brought_back = if may_bring_back { allocated(state.live_without_recomputation(&sizes)) } else { 0 };
+        let expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
+        let range = self.allocated_range(&state, &sizes, (expected, least), brought_back, is_changed);
+        let mut fits = self.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
+        let verdict = match (fits, self.capacity) {
+            (None, _) | (_, None) => TryVerdict::Unknown,
+            (Some(false), Some(capacity)) if is_changed && range.0.0 <= capacity => TryVerdict::MayFit,
+            (Some(true), Some(capacity)) if is_changed && range.1.0 > capacity => TryVerdict::MayFit,
+            (Some(true), _) => TryVerdict::Fits,
+            (Some(false), _) => TryVerdict::Over,
+        };
+        if verdict == TryVerdict::MayFit && fits == Some(true) {
+            fits = None;
+        }
         let mut warnings = std::mem::take(&mut state.warnings);
         self.warn(&state, &mut warnings);
         let band = if edits.is_empty() { None } else { Some(self.band(state.kinds)) };
@@ -144,6 +214,8 @@ impl Memory {
             peak: Bytes(peak),
             peak_event: at / 2,
             peak_range: self.range(state.kinds, peak, lowest),
+            allocated_range: range,
+            verdict,
             allocated: Bytes(best),
             allocated_online: Bytes(allocated_online),
             packer,
@@ -155,6 +227,55 @@ impl Memory {
             sizes,
             placement,
         }
+    }
+
+    /// Lowest and highest number of allocated bytes to expect; `expected` and `least` are what was packed and what is
+    /// live at once, `brought_back` what it takes when nothing is recomputed any more.
+    fn allocated_range(
+        &self,
+        state: &State<'_>,
+        sizes: &Sizes,
+        (expected, least): (u64, u64),
+        brought_back: u64,
+        is_changed: bool,
+    ) -> (Bytes, Bytes) {
+        if !is_changed {
+            return (Bytes(expected), Bytes(expected));
+        }
+        let share = |bytes: u64, share: f64| (bytes as f64 * share) as u64;
+        let kinds = state.kinds;
+        let band = if kinds.constrain || kinds.compute || kinds.sharding || kinds.parts {
+            0.22
+        } else if kinds.remat {
+            0.15
+        } else {
+            0.10
+        };
+        let mut low = share(expected, 1.0 - band);
+        let mut high = share(expected, 1.0 + band);
+        if kinds.compute {
+            high = high.max(self.allocated);
+        }
+        let Some(capacity) = self.capacity else { return (Bytes(low), Bytes(high)) };
+        let limit = share(capacity, FALLBACK_SHARE);
+        // Room that a change makes is used for what was recomputed, up to the share at which recomputation begins.
+        if self.rematerialised > 0 && expected < limit {
+            high = high.max(share(brought_back, 1.0 + band).min(share(limit, 1.05)).min(self.allocated.max(expected)));
+        }
+        if expected > limit {
+            let reach = if self.rematerialised > 0 { REACH_AGAIN } else { REACH };
+            let recomputable = share(state.recomputable(sizes), reach);
+            let floor = least.saturating_sub(recomputable);
+            if floor <= capacity && recomputable > 0 {
+                low = low.min(share(capacity, RECOMPUTED_TO)).max(floor.min(expected));
+                high = high.min(share(capacity, RECOMPUTED_FROM)).max(low);
+            }
+        }
+        // What the compiler does with room lies nearer to the upper end.
+        if kinds.compute || kinds.constrain || self.rematerialised > 0 {
+            low = low.max(share(high, NARROWEST));
+        }
+        (Bytes(low.min(high)), Bytes(high))
     }
 
     /// What makes any prediction about this program uncertain.
@@ -206,6 +327,9 @@ impl Memory {
         if kinds.constrain {
             parts.push("constrained activations: \u{2212}7 to +24 % on real pairs, \u{2212}40 % where gathered weights then stand at the peak");
         }
+        if kinds.parts {
+            parts.push("computed in parts: one real pair, within 10 %");
+        }
         if kinds.remat {
             parts.push("rematerialisation: an estimate, within 15 %");
         }
@@ -243,7 +367,7 @@ impl Memory {
         if kinds.constrain {
             widen(share(24), share(67));
         }
-        if kinds.remat {
+        if kinds.remat || kinds.parts {
             widen(share(15), share(15));
         }
         let mut top = peak.saturating_add(high);

@@ -6,8 +6,6 @@ use super::edit::{Arguments, Edit};
 use super::memory::{Base, Memory, Owner, Role};
 use super::resize;
 use crate::analysis::names::argument::holds_state;
-use crate::analysis::names::pass::jvp_scope;
-use crate::analysis::names::pattern::matches;
 use crate::analysis::packing::Block;
 use crate::model::{BufferId, ElementType, EventKind, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
@@ -30,6 +28,8 @@ pub struct Kinds {
     pub constrain: bool,
     /// A scope was recomputed in the backward pass.
     pub remat: bool,
+    /// Something computed in parts.
+    pub parts: bool,
     /// By hand: exact as said.
     pub by_hand: bool,
 }
@@ -37,18 +37,20 @@ pub struct Kinds {
 /// The memory after some changes.
 #[derive(Debug)]
 pub struct State<'a> {
-    program: &'a Program,
-    memory: &'a Memory,
+    pub(super) program: &'a Program,
+    pub(super) memory: &'a Memory,
     /// Changed shapes, by item.
     nodes: Vec<Option<Box<ShapeNode>>>,
     /// Base allocations that are not there any more.
     gone: Vec<bool>,
     /// Sizes of families dropped by hand.
-    dropped: Vec<bool>,
+    pub(super) dropped: Vec<bool>,
     /// First and last time by family.
-    spans: Vec<(u32, u32)>,
+    pub(super) spans: Vec<(u32, u32)>,
     /// Second parts of families that are computed twice.
-    again: Vec<(u32, u32, u32)>,
+    pub(super) again: Vec<(u32, u32, u32)>,
+    /// Blocks that the unchanged program does not have: bytes, first and last time, and the family they come from.
+    pub(super) added: Vec<(u64, u32, u32, u32)>,
     /// Rows of arguments that are donated.
     donated: Vec<u32>,
     /// Pairs of argument and result that share memory by these changes.
@@ -85,6 +87,7 @@ impl<'a> State<'a> {
             dropped: vec![false; memory.families.list.len()],
             spans: memory.families.list.iter().map(|f| (2 * f.first, 2 * f.last)).collect(),
             again: Vec::new(),
+            added: Vec::new(),
             donated: Vec::new(),
             pairs: Vec::new(),
             warnings: Vec::new(),
@@ -120,12 +123,14 @@ impl<'a> State<'a> {
             Edit::Shard(arguments, parts) => self.shard(arguments, i64::from(*parts)),
             Edit::Constrain(parts) => self.constrain(i64::from(*parts)),
             Edit::Remat(scope) => self.remat(scope),
+            Edit::Chunk(scope, parts) => self.chunk(scope, i64::from(*parts)),
+            Edit::Blockwise(scope) => self.blockwise(scope),
             Edit::Drop(buffer) => self.drop(*buffer),
             Edit::Free(buffer, point) => self.free(*buffer, *point),
         }
     }
 
-    fn warn(&mut self, text: String) {
+    pub(super) fn warn(&mut self, text: String) {
         if !self.warnings.contains(&text) {
             self.warnings.push(text);
         }
@@ -136,7 +141,7 @@ impl<'a> State<'a> {
     }
 
     /// Present shape of an item.
-    fn node(&self, item: usize) -> Option<&ShapeNode> {
+    pub(super) fn node(&self, item: usize) -> Option<&ShapeNode> {
         match &self.nodes[item] {
             Some(node) => Some(node),
             None => resize::node_of(self.program, self.memory.items[item].buffer),
@@ -144,7 +149,7 @@ impl<'a> State<'a> {
     }
 
     /// Changes the shape of an item; returns whether it changed.
-    fn change(&mut self, item: usize, how: impl FnOnce(&mut ShapeNode) -> bool) -> bool {
+    pub(super) fn change(&mut self, item: usize, how: impl FnOnce(&mut ShapeNode) -> bool) -> bool {
         let Some(mut node) = self.node(item).cloned() else { return false };
         if !how(&mut node) {
             return false;
@@ -154,7 +159,7 @@ impl<'a> State<'a> {
     }
 
     /// Items of the base rows that a test accepts.
-    fn items_of(&self, accept: impl Fn(Owner) -> bool) -> Vec<usize> {
+    pub(super) fn items_of(&self, accept: impl Fn(Owner) -> bool) -> Vec<usize> {
         (0..self.memory.items.len()).filter(|&i| accept(self.memory.items[i].owner)).collect()
     }
 
@@ -412,46 +417,6 @@ impl<'a> State<'a> {
         }
     }
 
-    fn remat(&mut self, pattern: &str) {
-        self.kinds.remat = true;
-        let memory = self.memory;
-        // First events of the forward and the backward pass of each scope, in order of the program.
-        let mut scopes: Vec<(&str, u32, Option<u32>)> = Vec::new();
-        for (i, family) in memory.families.list.iter().enumerate() {
-            let Some(pass) = jvp_scope(memory.family_name(i)) else { continue };
-            let at = 2 * family.first;
-            match scopes.iter_mut().find(|s| s.0 == pass.scope) {
-                Some(scope) if pass.is_backward => scope.2 = Some(scope.2.map_or(at, |t| t.min(at))),
-                Some(_) => {}
-                None if pass.is_backward => scopes.push((pass.scope, u32::MAX, Some(at))),
-                None => scopes.push((pass.scope, at, None)),
-            }
-        }
-        scopes.sort_by_key(|s| s.1);
-        let mut cut = 0usize;
-        for (n, &(scope, start, backward)) in scopes.iter().enumerate() {
-            let (Some(backward), true) = (backward, matches(pattern, scope) && start != u32::MAX) else { continue };
-            // Layers are told by their number where they have one: a cast of weights may come long before its layer.
-            let numbered = following(scope).and_then(|next| scopes.iter().find(|s| s.0 == next));
-            let next = numbered.or_else(|| scopes.get(n + 1)).map_or(backward, |s| s.1).min(backward);
-            for i in 0..self.spans.len() {
-                let (first, last) = self.spans[i];
-                let is_own = jvp_scope(memory.family_name(i)).is_some_and(|p| p.scope == scope && !p.is_backward);
-                let end = next.max(first);
-                if is_own && first < backward && last > backward && end < backward {
-                    self.spans[i].1 = end;
-                    self.again.push((i as u32, backward, last));
-                    cut += 1;
-                }
-            }
-        }
-        if cut == 0 {
-            self.warn(format!(
-                "nothing under {pattern} lives from the forward into the backward pass (a scan keeps its layers in one stacked buffer, which this does not predict)"
-            ));
-        }
-    }
-
     fn find(&mut self, number: i64) -> Option<BufferId> {
         let row = self.program.buffers.number.iter().position(|&n| n == number);
         if row.is_none() {
@@ -519,6 +484,9 @@ impl<'a> State<'a> {
                 let Some(item) = row_item(memory, row as usize) else { return false };
                 let changed = by_edit || self.nodes[item].is_some() || self.nodes[own].is_some();
                 let (Some(a), Some(b)) = (self.node(item), self.node(own)) else { return false };
+                // An unchanged result has the shape that the program returns, whatever views made it.
+                let returned = memory.base[result].returned.as_ref().filter(|_| self.nodes[own].is_none());
+                let b = returned.unwrap_or(b);
                 changed
                     && a.dimensions == b.dimensions
                     && a.element_type == b.element_type
@@ -526,8 +494,13 @@ impl<'a> State<'a> {
             });
             let Some(at) = found else { continue };
             let (argument, _) = waiting.remove(at);
-            // Temporaries that lie in the result before it exists need a new home: nothing is saved.
-            if memory.base[result].largest == memory.base[result].buffer {
+            // Temporaries that lie in the result before it exists need a new home: nothing is saved. What is only the
+            // argument with a part of it written is no such temporary, whatever its shape.
+            let base = &memory.base[result];
+            let is_own = base.largest == base.buffer
+                || (self.program.buffers.size_of(base.largest) == self.program.buffers.size_of(base.buffer)
+                    && self.element_counts_agree(base.largest, base.buffer));
+            if is_own {
                 self.gone[result] = true;
                 self.pairs.push((argument, result as u32));
             } else {
@@ -541,6 +514,11 @@ impl<'a> State<'a> {
         if self.kinds.donation && self.pairs.is_empty() {
             self.warn("no donated argument has the shape and type of a result with memory of its own".to_owned());
         }
+    }
+
+    fn element_counts_agree(&self, a: BufferId, b: BufferId) -> bool {
+        let count = |buffer| resize::node_of(self.program, buffer).map(|n| (n.element_count(), n.element_type));
+        count(a) == count(b)
     }
 
     /// Results that now take over the memory of something their instruction reads, because both have one size.
@@ -677,15 +655,12 @@ impl<'a> State<'a> {
             blocks.push(Block { size: families[row as usize], start, end });
             family.push(row);
         }
+        for &(size, start, end, row) in &self.added {
+            blocks.push(Block { size, start, end });
+            family.push(row);
+        }
         Sizes { base, blocks, family }
     }
-}
-
-/// The scope with the next number: `layer_4` of `layer_3`.
-fn following(scope: &str) -> Option<String> {
-    let stem = scope.trim_end_matches(|c: char| c.is_ascii_digit());
-    let number: u64 = scope[stem.len()..].parse().ok()?;
-    Some(format!("{stem}{}", number.checked_add(1)?))
 }
 
 /// Row of the item that stands for a base row itself.

@@ -127,6 +127,6 @@ fn device(tiles: &TileMemory) -> Device {
         name: Some(name),
         kind: Some(if is_cpu { DeviceKind::Cpu } else { DeviceKind::Ipu }),
         evidence: target.evidence.clone().or_else(|| Some("it is a Poplar profile".to_owned())),
-        capacities: Vec::new(),
+        ..Device::default()
     }
 }

@@ -57,7 +57,7 @@ impl Decoder for CompileStatsDecoder {
                 name: (!kind.is_empty()).then(|| kind.to_owned()),
                 kind: device_kind,
                 evidence: Some(evidence),
-                capacities: Vec::new(),
+                ..Device::default()
             }
         };
         Ok(Profile { device, ..Profile::default() })

@@ -24,5 +24,6 @@ fn tpu(generation: &TpuGeneration, evidence: &str) -> Device {
         kind: Some(DeviceKind::Tpu),
         evidence: Some(evidence.to_owned()),
         capacities,
+        ..Device::default()
     }
 }

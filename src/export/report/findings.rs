@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::advisor::plan::Step;
 use crate::advisor::{Advice, Finding, Plan};
 use crate::model::{Bytes, Profile};
 
@@ -81,6 +82,21 @@ pub struct PlanReport {
     pub over_by_bytes: Bytes,
     /// Whether results may change.
     pub changes_results: &'static str,
+    /// The changes one after the other, with what is left after each.
+    pub steps: Vec<StepReport>,
+}
+
+/// A step of a plan.
+#[derive(Debug, Serialize)]
+pub struct StepReport {
+    /// The change, as for `--edit`.
+    pub edit: String,
+    /// In words.
+    pub words: String,
+    /// Allocated after it and those before it.
+    pub allocated_bytes: Bytes,
+    /// What is missing then.
+    pub over_by_bytes: Bytes,
 }
 
 /// The largest batch that fits.
@@ -92,6 +108,8 @@ pub struct BatchReport {
     pub per_device: i64,
     /// The largest that fits.
     pub largest_that_fits: i64,
+    /// The largest that may fit when the compiler recomputes what it can.
+    pub largest_that_may_fit: i64,
     /// Whether which arguments hold the batch is known from their names alone.
     pub is_guess: bool,
 }
@@ -141,8 +159,25 @@ pub fn plans(profile: &Profile, advice: &Advice) -> Vec<PlanReport> {
         fits: plan.fits,
         over_by_bytes: plan.over,
         changes_results: plan.changes_results.name(),
+        steps: plan.steps.iter().map(step).collect(),
     };
     advice.plans.iter().map(row).collect()
+}
+
+fn step(step: &Step) -> StepReport {
+    StepReport {
+        edit: step.edit.to_string(),
+        words: step.words.clone(),
+        allocated_bytes: step.allocated,
+        over_by_bytes: step.over,
+    }
+}
+
+/// A step of a plan in words: what to do, and what is left.
+fn step_text(number: usize, step: &StepReport) -> String {
+    let left =
+        if step.over_by_bytes.0 > 0 { format!("{} over", step.over_by_bytes.short()) } else { "fits".to_owned() };
+    format!("{number}. {}: {} then, {left}", step.words, step.allocated_bytes.short())
 }
 
 /// The largest batches of a profile's programs.
@@ -154,6 +189,7 @@ pub fn batches(profile: &Profile, advice: &Advice) -> Vec<BatchReport> {
             program: profile.programs.get(fit.program).map(|p| p.name.clone()).unwrap_or_default(),
             per_device: fit.now,
             largest_that_fits: fit.largest,
+            largest_that_may_fit: fit.may_fit,
             is_guess: fit.is_guess,
         })
         .collect()
@@ -182,10 +218,18 @@ fn results(plan: &PlanReport) -> &'static str {
 /// A sentence about the largest batch.
 fn sentence(batch: &BatchReport) -> String {
     let guess = if batch.is_guess { " (which arguments hold it is a guess from their names)" } else { "" };
+    let maybe = if batch.largest_that_may_fit > batch.largest_that_fits {
+        format!("; up to about {} may fit, the compiler can still recompute", batch.largest_that_may_fit)
+    } else {
+        String::new()
+    };
     match batch.largest_that_fits {
+        0 if batch.largest_that_may_fit > 0 => {
+            format!("No batch fits for sure{maybe}; it is {} on each device now{guess}", batch.per_device)
+        }
         0 => format!("Not even a batch of 1 on each device fits; it is {} now{guess}", batch.per_device),
         largest => format!(
-            "The largest batch on each device that fits is about {largest}; it is {} now{guess}",
+            "The largest batch on each device that surely fits is about {largest}{maybe}; it is {} now{guess}",
             batch.per_device
         ),
     }
@@ -195,6 +239,9 @@ fn sentence(batch: &BatchReport) -> String {
 pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanReport], batches: &[BatchReport]) {
     for plan in plans {
         let _ = writeln!(out, "plan: {}. {}", plan.summary, results(plan));
+        for (i, step) in plan.steps.iter().enumerate() {
+            let _ = writeln!(out, "    {}", step_text(i + 1, step));
+        }
     }
     for batch in batches {
         let _ = writeln!(out, "batch: {}", sentence(batch));
@@ -231,6 +278,12 @@ pub fn write_markdown(
     let _ = writeln!(out, "### What to change\n");
     for plan in plans {
         let _ = writeln!(out, "**Plan:** {}. {}.\n", plan.summary, results(plan));
+        for (i, step) in plan.steps.iter().enumerate() {
+            let _ = writeln!(out, "{}", step_text(i + 1, step));
+        }
+        if !plan.steps.is_empty() {
+            out.push('\n');
+        }
     }
     for batch in batches {
         let _ = writeln!(out, "{}.\n", sentence(batch));

@@ -44,6 +44,10 @@ pub struct WhatIfReport {
     pub band: Option<String>,
     /// Lowest and highest peak to expect.
     pub peak_range_bytes: (Bytes, Bytes),
+    /// Lowest and highest number of allocated bytes to expect.
+    pub allocated_range_bytes: (Bytes, Bytes),
+    /// `fits`, `may_fit` (the compiler can still recompute), `over` or `unknown`.
+    pub verdict: &'static str,
     /// What to know.
     pub warnings: Vec<String>,
     /// One sentence.
@@ -114,6 +118,8 @@ fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> WhatIfReport {
         summary: outcome.sentence(scene.memory().capacity),
         band: outcome.band,
         peak_range_bytes: outcome.peak_range,
+        allocated_range_bytes: outcome.allocated_range,
+        verdict: outcome.verdict.name(),
         warnings: outcome.warnings,
     }
 }

@@ -23,7 +23,7 @@ use super::session::{Options, PinOn, ThemeChoice};
 use super::view;
 use super::widget::theme::{Look, Theme, space};
 use super::widget::{cut, keys, style};
-use super::work::Work;
+use super::work::{FailedJobs, Work};
 use crate::analysis::names::hide::Aliases;
 use crate::model::UnitSystem;
 use crate::open::Target;
@@ -69,6 +69,7 @@ pub struct App {
     revealed: Option<usize>,
     ctx: egui::Context,
     running: std::sync::Arc<std::sync::atomic::AtomicUsize>,
+    failed_jobs: FailedJobs,
 }
 
 impl App {
@@ -100,6 +101,7 @@ impl App {
             revealed: None,
             ctx: ctx.clone(),
             running: std::sync::Arc::default(),
+            failed_jobs: FailedJobs::default(),
         };
         app.apply_look();
         app
@@ -137,8 +139,15 @@ impl App {
         std::mem::take(&mut self.errors)
     }
 
-    fn work(&self) -> Work {
-        Work { ctx: self.ctx.clone(), synchronous: self.options.synchronous, running: self.running.clone() }
+    /// How work is to be done in this window.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        Work {
+            ctx: self.ctx.clone(),
+            synchronous: self.options.synchronous,
+            running: self.running.clone(),
+            failed: self.failed_jobs.clone(),
+        }
     }
 
     fn poll(&mut self) {

@@ -20,7 +20,8 @@ pub const fn slot_of_class(class: Class) -> Slot {
     match class {
         Class::Weight => Slot::Weight,
         Class::Optimizer => Slot::Optimizer,
-        Class::Input => Slot::Input,
+        // Of data in colour, told apart by its name.
+        Class::Input | Class::Cache => Slot::Input,
         Class::Output => Slot::Output,
         Class::Activation => Slot::Activation,
         Class::Gradient => Slot::Gradient,

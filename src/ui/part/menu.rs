@@ -243,8 +243,7 @@ fn rows(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let name = scene.program.buffer_name(buffer);
-    let instruction = scene.program.buffers.instruction_of(buffer);
-    let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
+    let op = scene.analysis.labels(scene.program).op_name(scene.program, buffer);
     controls::cut_label(ui, &name, Weight::MonoMedium.at(size::SMALL), theme.text2, 260.0);
     if row(ui, context, "Copy name", "") {
         context.actions.push(Action::Copy(name.clone()));

@@ -1,9 +1,10 @@
-//! Background jobs whose results views poll for.
+//! Background jobs whose results views poll for. A job that fails is reported, and the window shows it.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How to run jobs.
 #[derive(Clone)]
@@ -14,6 +15,83 @@ pub struct Work {
     pub synchronous: bool,
     /// Number of running jobs.
     pub running: Arc<AtomicUsize>,
+    /// Where work that failed is reported.
+    pub failed: FailedJobs,
+}
+
+/// Jobs that failed and have not been dismissed, oldest first.
+#[derive(Clone, Default)]
+pub struct FailedJobs(Arc<Mutex<Vec<FailedJob>>>);
+
+/// A job that ended without a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailedJob {
+    /// What was to be worked out, such as "memory map".
+    pub job: String,
+    /// Why it was not, without anything that may name a part of the profile.
+    pub message: String,
+}
+
+impl FailedJob {
+    fn new(job: &str, panic: &(dyn Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        Self { job: job.to_owned(), message: without_quotes(text.unwrap_or("no message")) }
+    }
+
+    /// A short report for the developers: job, message, version and system.
+    #[must_use]
+    pub fn report(&self) -> String {
+        format!(
+            "Highwater {} on {} {}\njob: {}\nmessage: {}\n",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::OS,
+            std::env::consts::ARCH,
+            self.job,
+            self.message
+        )
+    }
+}
+
+/// A message without what stands in quotes: there the standard library puts texts out of the data.
+fn without_quotes(message: &str) -> String {
+    let mut out = String::new();
+    let mut quote = None;
+    for c in message.chars() {
+        match quote {
+            Some(end) if c == end => quote = None,
+            Some(_) => {}
+            None if matches!(c, '`' | '"') => {
+                quote = Some(c);
+                out.push('\u{2026}');
+            }
+            None => out.push(c),
+        }
+    }
+    out
+}
+
+impl FailedJobs {
+    fn push(&self, failed: FailedJob) {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A job that fails in every frame is one failure.
+        if !list.contains(&failed) {
+            list.push(failed);
+        }
+    }
+
+    /// Those that have not been dismissed.
+    #[must_use]
+    pub fn list(&self) -> Vec<FailedJob> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Dismisses one, counted from 0.
+    pub fn dismiss(&self, index: usize) {
+        let mut list = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if index < list.len() {
+            list.remove(index);
+        }
+    }
 }
 
 /// A job and its result.
@@ -28,24 +106,26 @@ enum State<T> {
 }
 
 impl<T: Send + 'static> Job<T> {
-    /// Starts `run` on a thread called `name`. A panic in `run` makes the job fail.
+    /// Starts `run` on a thread called `name`, which says what is worked out. A panic ends up in [`Work::failed`].
     pub fn start(work: &Work, name: &str, run: impl FnOnce() -> T + Send + 'static) -> Self {
         if work.synchronous {
-            return Self { state: State::Done(run()) };
+            let state = finished(run, name, &work.failed).map_or(State::Failed, State::Done);
+            return Self { state };
         }
         let (sender, receiver) = channel();
-        let ctx = work.ctx.clone();
-        let running = Arc::clone(&work.running);
+        let Work { ctx, running, failed, .. } = work.clone();
+        let job = name.to_owned();
         running.fetch_add(1, Ordering::Relaxed);
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            let result = catch_unwind(AssertUnwindSafe(run)).ok();
+            let result = finished(run, &job, &failed);
             // The receiver is gone if the document was closed.
             let _ = sender.send(result);
             running.fetch_sub(1, Ordering::Relaxed);
             ctx.request_repaint();
         });
-        if spawned.is_err() {
+        if let Err(error) = spawned {
             work.running.fetch_sub(1, Ordering::Relaxed);
+            work.failed.push(FailedJob { job: name.to_owned(), message: error.to_string() });
             return Self { state: State::Failed };
         }
         Self { state: State::Running(receiver) }
@@ -85,5 +165,47 @@ impl<T: Send + 'static> Job<T> {
     #[must_use]
     pub fn has_failed(&self) -> bool {
         matches!(self.state, State::Failed)
+    }
+}
+
+/// Runs the work; a panic is reported.
+fn finished<T>(run: impl FnOnce() -> T, name: &str, failed: &FailedJobs) -> Option<T> {
+    let result = catch_unwind(AssertUnwindSafe(run));
+    result.map_err(|panic| failed.push(FailedJob::new(name, panic.as_ref()))).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn work(synchronous: bool) -> Work {
+        let ctx = egui::Context::default();
+        Work { ctx, synchronous, running: Arc::default(), failed: FailedJobs::default() }
+    }
+
+    #[test]
+    fn work_that_panics_is_reported_without_names_of_the_profile() {
+        for synchronous in [true, false] {
+            let work = work(synchronous);
+            let start = || Job::<u8>::start(&work, "memory map", || panic!("it is inside of `secret_layer` at {}", 3));
+            let (mut job, mut again) = (start(), start());
+            while job.is_running() || again.is_running() {
+                (job.poll(), again.poll());
+            }
+            assert!(job.has_failed() && job.take().is_none());
+            let message = "it is inside of \u{2026} at 3".to_owned();
+            let failed = FailedJob { job: "memory map".to_owned(), message };
+            assert_eq!(work.failed.list(), std::slice::from_ref(&failed), "the same failure is shown once");
+            assert!(failed.report().contains(env!("CARGO_PKG_VERSION")) && failed.report().contains("memory map"));
+            work.failed.dismiss(0);
+            assert!(work.failed.list().is_empty());
+        }
+    }
+
+    #[test]
+    fn work_that_ends_well_reports_nothing() {
+        let work = work(true);
+        assert_eq!(Job::start(&work, "sum", || 2 + 2).take(), Some(4));
+        assert!(work.failed.list().is_empty());
     }
 }

@@ -10,7 +10,7 @@ mod tile_variables;
 pub use crate::analysis::what_if::{PeakGroup, WhatIfResult};
 pub use deferred::{DeferredPicture, Sheet};
 pub use derived::{Derived, SpaceData};
-pub use job::{Job, Work};
+pub use job::{FailedJob, FailedJobs, Job, Work};
 pub use related::{Related, RelatedToBuffer, RelatedToStep};
 pub use search::{Hits, Lit};
 pub use tile_variables::{TileVariables, read_tile_variables};

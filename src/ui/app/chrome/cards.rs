@@ -105,55 +105,49 @@ impl App {
 
     /// Files that could not be read, as cards over the view; what was open stays.
     pub(in crate::ui::app) fn error_cards(&mut self, ui: &Ui, theme: &Theme, rect: Rect) {
-        let mut closed = None;
-        let mut copied = None;
         let mut bottom = rect.bottom() - 16.0;
-        for (index, (name, error)) in self.errors.iter().enumerate().rev().take(3) {
-            let width = 460.0f32.min(rect.width() - 32.0);
-            let shown = Area::new(egui::Id::unique(("error card", index)))
-                .order(Order::Foreground)
-                .pivot(Align2::LEFT_BOTTOM)
-                .fixed_pos(Pos2::new(rect.left() + 16.0, bottom))
-                .show(ui.ctx(), |ui| {
-                    Frame::new()
-                        .fill(theme.panel)
-                        .stroke(Stroke::new(1.0, theme.line2))
-                        .inner_margin(Margin { left: 18, right: 14, top: 12, bottom: 12 })
-                        .show(ui, |ui| {
-                            ui.set_width(width - 34.0);
-                            let (name, error) = if self.options.names_hidden {
-                                (self.aliases.file(name), self.aliases.sentence(error))
-                            } else {
-                                (name.clone(), error.clone())
-                            };
-                            let title = format!("Could not read {name}");
-                            ui.label(text(title, size::LEAD, Weight::SemiBold, theme.text));
-                            ui.label(text(&error, size::BODY, Weight::Regular, theme.text2));
-                            let words = format!("What can be opened. {}", crate::decode::inputs().join(". "));
-                            ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
-                            ui.add_space(4.0);
-                            ui.horizontal(|ui| {
-                                if controls::button(ui, "Copy details", "", false, theme).clicked() {
-                                    copied = Some(format!("{name}: {error}"));
-                                }
-                                if controls::button(ui, "Dismiss", "", false, theme).clicked() {
-                                    closed = Some(index);
-                                }
-                            });
-                        });
-                });
-            let card = shown.response.rect;
-            let edge = Rect::from_min_size(card.min, Vec2::new(4.0, card.height()));
-            ui.ctx().layer_painter(shown.response.layer_id).rect_filled(edge, 0.0, theme.over);
-            bottom = card.top() - 8.0;
+        let mut pressed = None;
+        for (index, card) in self.failures().into_iter().enumerate().rev().take(3) {
+            let (top, answer) =
+                failure_card(ui, theme, index, &card, Pos2::new(rect.left() + 16.0, bottom), rect.width());
+            bottom = top - 8.0;
+            pressed = answer.map(|answer| (index, answer, card)).or(pressed);
         }
-        if let Some(words) = copied {
-            self.ctx.copy_text(words);
-            self.say("Copied");
+        match pressed {
+            Some((_, Answer::Copy, card)) => {
+                self.ctx.copy_text(card.report);
+                self.say("Copied");
+            }
+            Some((index, Answer::Dismiss, _)) if index < self.errors.len() => drop(self.errors.remove(index)),
+            Some((index, Answer::Dismiss, _)) => self.failed_jobs.dismiss(index - self.errors.len()),
+            None => {}
         }
-        if let Some(index) = closed {
-            self.errors.remove(index);
-        }
+    }
+
+    /// Files that could not be read, then work that failed.
+    fn failures(&self) -> Vec<FailureCard> {
+        let files = self.errors.iter().map(|(name, error)| {
+            let (name, error) = if self.options.names_hidden {
+                (self.aliases.file(name), self.aliases.sentence(error))
+            } else {
+                (name.clone(), error.clone())
+            };
+            FailureCard {
+                title: format!("Could not read {name}"),
+                hint: format!("What can be opened. {}", crate::decode::inputs().join(". ")),
+                copy: "Copy details",
+                report: format!("{name}: {error}"),
+                words: error,
+            }
+        });
+        let jobs = self.failed_jobs.list().into_iter().map(|failed| FailureCard {
+            title: format!("Could not be worked out: {}", failed.job),
+            hint: "This is a defect of Highwater. The report names nothing of your profile.".to_owned(),
+            copy: "Copy report",
+            report: failed.report(),
+            words: failed.message,
+        });
+        files.chain(jobs).collect()
     }
 
     pub(in crate::ui::app) fn overlays(&mut self, ui: &Ui, theme: &Theme) {
@@ -260,4 +254,61 @@ pub(in crate::ui::app) fn sheet_frame(theme: &Theme) -> Frame {
         .stroke(Stroke::new(1.0, theme.line2))
         .corner_radius(space::RADIUS)
         .inner_margin(Margin::same(24))
+}
+
+/// A card about something that failed.
+struct FailureCard {
+    title: String,
+    words: String,
+    hint: String,
+    /// Words of the button that copies the report.
+    copy: &'static str,
+    report: String,
+}
+
+/// What was pressed on such a card.
+enum Answer {
+    Copy,
+    Dismiss,
+}
+
+/// Draws the card with its lower left corner at `at`; returns where it begins, and what was pressed.
+fn failure_card(
+    ui: &Ui,
+    theme: &Theme,
+    index: usize,
+    card: &FailureCard,
+    at: Pos2,
+    room: f32,
+) -> (f32, Option<Answer>) {
+    let mut answer = None;
+    let shown = Area::new(egui::Id::unique(("error card", index)))
+        .order(Order::Foreground)
+        .pivot(Align2::LEFT_BOTTOM)
+        .fixed_pos(at)
+        .show(ui.ctx(), |ui| {
+            Frame::new()
+                .fill(theme.panel)
+                .stroke(Stroke::new(1.0, theme.line2))
+                .inner_margin(Margin { left: 18, right: 14, top: 12, bottom: 12 })
+                .show(ui, |ui| {
+                    ui.set_width(460.0f32.min(room - 32.0) - 34.0);
+                    ui.label(text(&card.title, size::LEAD, Weight::SemiBold, theme.text));
+                    ui.label(text(&card.words, size::BODY, Weight::Regular, theme.text2));
+                    ui.label(text(&card.hint, size::SMALL, Weight::Regular, theme.text3));
+                    ui.add_space(4.0);
+                    ui.horizontal(|ui| {
+                        if controls::button(ui, card.copy, "", false, theme).clicked() {
+                            answer = Some(Answer::Copy);
+                        }
+                        if controls::button(ui, "Dismiss", "", false, theme).clicked() {
+                            answer = Some(Answer::Dismiss);
+                        }
+                    });
+                });
+        });
+    let card = shown.response.rect;
+    let edge = Rect::from_min_size(card.min, Vec2::new(4.0, card.height()));
+    ui.ctx().layer_painter(shown.response.layer_id).rect_filled(edge, 0.0, theme.over);
+    (card.top(), answer)
 }

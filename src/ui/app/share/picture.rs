@@ -74,7 +74,7 @@ impl App {
         raster::use_canvas(&ctx, self.canvas);
         let scale = window.pixels_per_point().max(SHARPNESS);
         let size = self.view_size.max(Vec2::new(400.0, 240.0)) + Vec2::new(0.0, space::TOP_BAR);
-        let work = Work { ctx: ctx.clone(), synchronous: true, running: self.running.clone() };
+        let work = Work { ctx: ctx.clone(), synchronous: true, ..self.work() };
         let options = self.options.clone();
         let title = self.picture_title()?;
         let open = self.files.current_mut()?;

@@ -4,7 +4,6 @@ use egui::{Align, Layout, Ui};
 
 use super::{ROWS, readout, title};
 use crate::analysis::Scene;
-use crate::analysis::names::lookup;
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::links::{self, To};
@@ -98,7 +97,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         });
     });
     for (buffer, bytes) in rows {
-        let name = lookup::buffer_name(scene.program, buffer);
+        let name = scene.analysis.labels(scene.program).buffer_name(scene.program, buffer);
         // Some traces leave the names out.
         let name =
             if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };

@@ -9,7 +9,6 @@ use rayon::slice::ParallelSliceMut as _;
 use super::{AT_ONCE, Groups, Places, map};
 use crate::analysis::Scene;
 use crate::analysis::contributors::contributors;
-use crate::analysis::names::lookup;
 use crate::analysis::pyramid::MaxPyramid;
 use crate::analysis::steps::Steps;
 use crate::model::{BufferId, Bytes, MemorySpace, thousands};
@@ -375,7 +374,11 @@ fn one(
     let name = match group {
         Some(group) if group.count == 1 => group.name.clone(),
         Some(group) => format!("{} \u{d7} {}", group.name, thousands(group.count as u64)),
-        None => state.names.entry(buffer).or_insert_with(|| lookup::buffer_name(scene.program, buffer)).clone(),
+        None => state
+            .names
+            .entry(buffer)
+            .or_insert_with(|| scene.analysis.labels(scene.program).buffer_name(scene.program, buffer))
+            .clone(),
     };
     let painter = ui.painter().with_clip_rect(
         Rect::everything_above(line.bottom())

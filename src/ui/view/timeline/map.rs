@@ -6,7 +6,6 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 
 use super::{AT_ONCE, Groups, Places, State};
 use crate::analysis::map::MapBox;
-use crate::analysis::names::lookup;
 use crate::analysis::{Scene, category, unpadded};
 use crate::model::{Bytes, percent, thousands};
 use crate::ui::chart::{self, Reach, Span, Window, YAxis};
@@ -308,7 +307,10 @@ fn labels(
         if shown.width() < LABEL.x || shown.height() < LABEL.y {
             continue;
         }
-        let name = state.labels.entry(item.buffer).or_insert_with(|| lookup::buffer_name(scene.program, item.buffer));
+        let name = state
+            .labels
+            .entry(item.buffer)
+            .or_insert_with(|| scene.analysis.labels(scene.program).buffer_name(scene.program, item.buffer));
         let slot = groups.slot_of(item.buffer);
         let bytes = Bytes(item.size).short();
         let y = shown.center().y.round();

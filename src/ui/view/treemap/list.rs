@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use egui::{Rect, Ui};
 
-use crate::analysis::names::lookup;
 use crate::analysis::tree::Tree;
 use crate::analysis::{Scene, unpadded};
 use crate::model::{BufferId, Bytes, Program, UnitSystem, percent, thousands};
@@ -129,7 +128,13 @@ pub fn show(
     let answer = table.show(
         &mut ui,
         &mut state.table,
-        |row| format!("{} {}", lookup::buffer_name(scene.program, buffers[row]), units.short(size_of(buffers[row]))),
+        |row| {
+            format!(
+                "{} {}",
+                scene.analysis.labels(scene.program).buffer_name(scene.program, buffers[row]),
+                units.short(size_of(buffers[row]))
+            )
+        },
         |row, column| {
             let buffer = buffers[row];
             let bytes = size_of(buffer);
@@ -137,9 +142,11 @@ pub fn show(
             let is_lit = !context.is_finding() || context.matches(buffer);
             let point = |point: Option<u32>| point.map_or_else(|| "\u{2013}".to_owned(), |p| thousands(p.into()));
             match column {
-                0 if !is_lit => Cell::text(lookup::buffer_name(scene.program, buffer)).quiet(),
+                0 if !is_lit => {
+                    Cell::text(scene.analysis.labels(scene.program).buffer_name(scene.program, buffer)).quiet()
+                }
                 2 if !is_lit => Cell::text(UnitSystem::in_unit(bytes, unit)).quiet(),
-                0 => Cell::text(lookup::buffer_name(scene.program, buffer)).swatch(slot),
+                0 => Cell::text(scene.analysis.labels(scene.program).buffer_name(scene.program, buffer)).swatch(slot),
                 1 => {
                     let shape = scene.program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node));
                     Cell::mono(shape.unwrap_or_default()).quiet()

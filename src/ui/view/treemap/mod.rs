@@ -459,6 +459,10 @@ fn holds(state: &State, cell: &Cell, buffer: BufferId) -> bool {
 
 /// A buffer by its own unfolded scope, a node by its name.
 fn name_of(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
+    let labels = scene.analysis.labels(scene.program);
+    if let Some(label) = cell.buffer.and_then(|buffer| labels.of(scene.program, buffer)) {
+        return label.text;
+    }
     let instruction = cell.buffer.and_then(|buffer| scene.program.buffers.instruction_of(buffer));
     let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
     if op.is_empty() { cells::title_of(&state.tree, &state.names, cell) } else { scope::short(&op, 3) }

@@ -1,0 +1,44 @@
+//! Rule `attention_scores`: attention whose scores for all pairs of positions stand in memory.
+
+use super::case::{AtPeak, Case, Total, counted};
+use super::finding::{ChangesResults, Finding};
+use super::library::Library;
+use crate::analysis::what_if::Edit;
+use crate::model::{Bytes, percent};
+
+/// Name of the rule.
+pub const NAME: &str = "attention_scores";
+
+/// Looks for buffers at the peak with two dimensions of positions.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let Some(sequence) = case.memory.kept.sequence else { return };
+    let held: Vec<&AtPeak> =
+        case.peak.iter().filter(|t| case.memory.kept.scores.contains(&(t.family as u32))).collect();
+    let bytes: u64 = held.iter().map(|t| t.size).total();
+    if !case.is_worth(bytes) {
+        return;
+    }
+    let mut finding = case.finding(NAME);
+    let saved = case.fill(&mut finding, vec![Edit::Blockwise("*".to_owned())]);
+    if !case.is_worth(saved) {
+        return;
+    }
+    finding.at_stake_bytes = Some(Bytes(bytes));
+    finding.title = format!(
+        "Attention scores take {} ({} of the peak): block by block {} less",
+        Bytes(bytes).short(),
+        percent(bytes, case.memory.peak.max(1)),
+        Bytes(saved).short()
+    );
+    finding.why = format!(
+        "At the peak stand {} with a number for each pair of {sequence} positions, the largest {}. They grow with the square of the sequence; attention computed block by block never has them whole.",
+        counted(held.len(), "temporary", "temporaries"),
+        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+    );
+    finding.advice.push(Library::of(case).blockwise_attention().to_owned());
+    finding.advice.push("or `jax.checkpoint` around the attention alone: scores of one layer at a time".to_owned());
+    // Same numbers up to the order of sums.
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}

@@ -1,0 +1,35 @@
+//! Rule `gradients`: gradients of all layers of a scan that stand in f32 at once.
+
+use super::case::{AtPeak, Case, Total, counted};
+use super::finding::{ChangesResults, Finding};
+use crate::model::Bytes;
+
+/// Name of the rule.
+pub const NAME: &str = "gradients";
+
+/// Looks for stacks of gradients at the peak.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let held: Vec<&AtPeak> = case
+        .peak
+        .iter()
+        .filter(|t| case.memory.kept.gradients.contains(&(t.family as u32)))
+        .filter(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_wide_float()))
+        .collect();
+    let bytes: u64 = held.iter().map(|t| t.size).total();
+    if !case.is_worth(bytes) {
+        return;
+    }
+    let mut finding = case.remedy(NAME);
+    finding.at_stake_bytes = Some(Bytes(bytes));
+    finding.title = format!("Gradients of all layers stand in f32 at the peak: {}", Bytes(bytes).short());
+    finding.why = format!(
+        "The scan of the backward pass writes {} of one slice for each layer, the largest {}; they wait for the update.",
+        counted(held.len(), "stack", "stacks"),
+        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+    );
+    finding.advice.push("cast the weights to bfloat16 outside of the differentiated function, so that their gradients are bfloat16 as well".to_owned());
+    finding.advice.push("divide gradients as the optimizer state is divided (`with_sharding_constraint` on them): they are reduced and scattered instead of summed whole".to_owned());
+    finding.changes_results = ChangesResults::Maybe;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}

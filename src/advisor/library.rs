@@ -1,0 +1,173 @@
+//! The library that made a program, told from the paths of its sources and arguments, and how it calls the changes
+//! that the advisor names.
+
+use std::collections::BTreeSet;
+
+use super::case::Case;
+use crate::model::InstructionId;
+
+/// Operations whose sources are looked at, at most.
+const MOST_LOOKED_AT: usize = 400;
+
+/// A library with words of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Library {
+    /// MaxText.
+    MaxText,
+    /// Tunix.
+    Tunix,
+    /// Keras.
+    Keras,
+    /// Equinox.
+    Equinox,
+    /// Haiku.
+    Haiku,
+    /// PyTorch through torchax.
+    Torchax,
+    /// Flax with Linen modules.
+    Linen,
+    /// Flax with NNX modules.
+    Nnx,
+    /// JAX itself, or one without words of its own.
+    Jax,
+}
+
+impl Library {
+    /// Looks at the sources of some operations and at the paths of the arguments.
+    #[must_use]
+    pub fn of(case: &Case<'_>) -> Self {
+        let program = case.program;
+        let entry = program.entry.and_then(|entry| program.computations.get(entry.index()));
+        let rows = entry.map_or(0..0, |entry| entry.start..entry.end);
+        let step = (rows.len() / MOST_LOOKED_AT).max(1);
+        let mut packages = BTreeSet::new();
+        for row in rows.step_by(step) {
+            let metadata = program.text.metadata(InstructionId(row));
+            for line in metadata.source.iter().chain(&metadata.stack) {
+                packages.extend(package_of(&line.file));
+            }
+        }
+        Self::of_packages(&packages)
+    }
+
+    fn of_packages(packages: &BTreeSet<String>) -> Self {
+        let has = |name: &str| packages.contains(name);
+        // A library that builds on another comes before it.
+        [
+            (Self::MaxText, has("maxtext") || has("MaxText")),
+            (Self::Tunix, has("tunix")),
+            (Self::Torchax, has("torchax")),
+            (Self::Keras, has("keras") || has("keras_hub")),
+            (Self::Equinox, has("equinox")),
+            (Self::Haiku, has("haiku")),
+            (Self::Nnx, has("flax/nnx") && !has("flax/linen")),
+            (Self::Linen, has("flax/linen") || has("gemma")),
+        ]
+        .into_iter()
+        .find(|row| row.1)
+        .map_or(Self::Jax, |row| row.0)
+    }
+
+    /// How to compute layers again in the backward pass; `layers` is what they are called, or `None` for a scan.
+    #[must_use]
+    pub fn remat(self, layers: Option<&str>) -> String {
+        let own = match self {
+            Self::MaxText => "MaxText: `remat_policy=full` (or a policy that saves less than the present one)",
+            Self::Tunix => {
+                "Tunix: `remat_config=RematConfig.DECODER` in the model's configuration (`RematConfig.BLOCK` for attention alone)"
+            }
+            Self::Keras => {
+                "Keras: `keras.RematScope(mode=\"full\")` around the construction of the model, or `keras.remat` around each layer's call"
+            }
+            Self::Equinox => "Equinox: `eqx.filter_checkpoint` around each block",
+            Self::Haiku => "Haiku: `hk.remat` around each block, not around the whole network",
+            Self::Torchax => {
+                "torchax: `jax.checkpoint` policies through `torchax.train.make_train_step(…, remat_policy=…)`, or `torch.utils.checkpoint` around each layer"
+            }
+            Self::Linen if layers.is_none() => "Flax: `nn.remat_scan`, or `nn.remat` on the module inside `nn.scan`",
+            Self::Linen => "Flax: `nn.remat` around each layer's module",
+            Self::Nnx => "Flax: `nnx.remat` around each layer's call",
+            Self::Jax => "",
+        };
+        let general = match layers {
+            None => "`jax.checkpoint` on the scan's body (`jax.lax.scan(jax.checkpoint(body), …)`): only what each layer begins with is kept".to_owned(),
+            Some(layers) => format!("`jax.checkpoint` around each `{layers}`: its inputs are kept, the rest is computed again in the backward pass"),
+        };
+        if own.is_empty() { general } else { format!("{own}; in plain JAX {general}") }
+    }
+
+    /// How to donate arguments.
+    #[must_use]
+    pub fn donate(self, names: &str) -> String {
+        match self {
+            Self::Equinox => {
+                "Equinox: `eqx.filter_jit(donate=\"all\")` on the step, or `donate=\"all-except-first\"`".to_owned()
+            }
+            Self::Nnx | Self::Tunix => format!("`nnx.jit(step, donate_argnames=…)` with {names}"),
+            _ => format!("`jax.jit(step, donate_argnums=…)` with the places of {names} in the call"),
+        }
+    }
+
+    /// How to compute the loss of a large vocabulary in parts.
+    #[must_use]
+    pub fn chunked_loss(self, parts: u32) -> String {
+        match self {
+            Self::MaxText => format!("MaxText: `num_vocab_tiling={parts}`"),
+            _ => format!(
+                "compute logits and loss for {parts} parts of the tokens one after the other: `jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"
+            ),
+        }
+    }
+
+    /// How to compute attention block by block.
+    #[must_use]
+    pub fn blockwise_attention(self) -> &'static str {
+        match self {
+            Self::MaxText => "MaxText: `attention=flash`",
+            Self::Keras => "Keras: `keras.config.enable_flash_attention()`, or a layer's `flash_attention=True`",
+            Self::Torchax => {
+                "torchax: `torch.nn.functional.scaled_dot_product_attention` with splash attention (`attn_implementation=\"sdpa\"` instead of `\"eager\"`)"
+            }
+            _ => {
+                "splash or flash attention of `jax.experimental.pallas.ops.tpu` (`splash_attention`, `flash_attention`)"
+            }
+        }
+    }
+}
+
+/// The package of a source file: the folder below `site-packages`, and with it the part of Flax that is used.
+fn package_of(file: &str) -> Vec<String> {
+    let Some((_, inside)) = file.rsplit_once("site-packages/").or_else(|| file.rsplit_once("dist-packages/")) else {
+        // A checkout: the folder's own name tells.
+        return file
+            .split('/')
+            .filter(|part| matches!(*part, "maxtext" | "MaxText" | "tunix"))
+            .map(str::to_owned)
+            .collect();
+    };
+    let mut parts = inside.split('/');
+    let Some(package) = parts.next() else { return Vec::new() };
+    let mut found = vec![package.to_owned()];
+    if let (true, Some(part)) = (package == "flax", parts.next()) {
+        found.push(format!("{package}/{part}"));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_told_by_its_sources() {
+        let library = |files: &[&str]| Library::of_packages(&files.iter().flat_map(|file| package_of(file)).collect());
+        let of = |file: &str| format!("/env/lib/python3.12/site-packages/{file}");
+        assert_eq!(
+            library(&[&of("maxtext/integration/tunix/adapter.py"), &of("flax/nnx/module.py")]),
+            Library::MaxText
+        );
+        assert_eq!(library(&[&of("keras/src/layers/layer.py")]), Library::Keras);
+        assert_eq!(library(&[&of("flax/linen/module.py"), &of("optax/base.py")]), Library::Linen);
+        assert_eq!(library(&["/home/user/train.py"]), Library::Jax);
+    }
+}

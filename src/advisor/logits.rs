@@ -1,0 +1,51 @@
+//! Rule `logits`: the scores over a large vocabulary, and their gradient, whole for all tokens at once.
+
+use super::case::{AtPeak, Case, Total, counted};
+use super::finding::{ChangesResults, Finding};
+use super::library::Library;
+use crate::analysis::what_if::{Edit, LOGITS};
+use crate::model::{Bytes, thousands};
+
+/// Name of the rule.
+pub const NAME: &str = "logits";
+
+/// Parts in which the loss is computed.
+const PARTS: u32 = 8;
+
+/// Looks for buffers at the peak that have the vocabulary as a dimension.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let Some(vocabulary) = case.memory.kept.vocabulary else { return };
+    let held: Vec<&AtPeak> =
+        case.peak.iter().filter(|t| case.memory.kept.logits.contains(&(t.family as u32))).collect();
+    let bytes: u64 = held.iter().map(|t| t.size).total();
+    if !case.is_worth(bytes) {
+        return;
+    }
+    let mut finding = case.finding(NAME);
+    let saved = case.fill(&mut finding, vec![Edit::Chunk(LOGITS.to_owned(), PARTS)]);
+    if !case.is_worth(saved) {
+        return;
+    }
+    finding.at_stake_bytes = Some(Bytes(bytes));
+    finding.title = format!(
+        "Logits over {} words take {} of the peak: in {PARTS} parts {} less",
+        thousands(vocabulary.unsigned_abs()),
+        Bytes(bytes).short(),
+        Bytes(saved).short()
+    );
+    finding.why = format!(
+        "At the peak stand {} with the vocabulary as a dimension, for all tokens at once, the largest {}. The loss needs one number for each token; logits and their gradient are there only on the way.",
+        counted(held.len(), "temporary", "temporaries"),
+        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+    );
+    finding.advice.push(Library::of(case).chunked_loss(PARTS));
+    finding
+        .advice
+        .push("keep the logits in bfloat16, and reduce in f32 (`logsumexp` of the upcast logits fuses)".to_owned());
+    if case.program.devices() > 1 {
+        finding.advice.push("divide them by the vocabulary as well: `with_sharding_constraint` on the logits with the axis that the output embedding is divided by".to_owned());
+    }
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}

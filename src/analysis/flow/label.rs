@@ -1,0 +1,442 @@
+//! What a temporary is called where the framework's own name says nothing: a stack that a loop saves by what it was
+//! made from, a copy by what it copies, a product by the weight in it.
+
+use super::loops::{Loops, Part, Role, computation_of};
+use super::{Value, handed_on, node_at, opcode, operand};
+use crate::analysis::names::{lookup, scope};
+use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
+
+/// Instructions looked at on the way to what a value was made from, at most.
+const MOST_LOOKED_AT: usize = 96;
+
+/// Words of a path that every argument has, or that name no part of a model.
+const PLAIN_WORDS: &[&str] = &[
+    "state",
+    "model",
+    "params",
+    "param",
+    "decoder",
+    "encoder",
+    "layers",
+    "layer",
+    "blocks",
+    "block",
+    "kernel",
+    "value",
+    "w",
+    "weight",
+    "weights",
+    "train_state",
+    "module",
+    "transformer",
+    "backbone",
+    "embedding",
+    "scale",
+];
+
+/// Names that transformations and libraries put into paths of operations, and that name no part of a model.
+const PLAIN_SCOPES: &[&str] = &[
+    "while",
+    "body",
+    "cond",
+    "scan",
+    "eval_jaxpr",
+    "closed_call",
+    "core_call",
+    "checkpoint",
+    "remat",
+    "pjit",
+    "rematted_computation",
+    "custom_vjp_call",
+    "custom_jvp_call",
+    "body_fun",
+    "cond_fun",
+    "branch_0_fun",
+    "branch_1_fun",
+    "shard_map",
+];
+
+/// What a value is, in words, and where that is known from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Label {
+    /// The words: `saved by the scan for 32 layers: mlp/wi_0, [4,4096,14336]`.
+    pub text: String,
+    /// The role in a loop, where it has one.
+    pub role: Option<Role>,
+    /// The argument it holds a copy of, as a path; empty for anything else.
+    pub copy_of: String,
+}
+
+/// Names buffers of one program.
+#[derive(Debug, Default)]
+pub struct Labels {
+    /// The loops of the program.
+    pub loops: Loops,
+}
+
+impl Labels {
+    /// Looks at the program's loops.
+    #[must_use]
+    pub fn new(program: &Program) -> Self {
+        Self { loops: Loops::new(program) }
+    }
+
+    /// What a buffer is; `None` where the framework's own name of its operation is as good as any.
+    #[must_use]
+    pub fn of(&self, program: &Program, buffer: BufferId) -> Option<Label> {
+        let at = program.buffers.instruction_of(buffer)?;
+        if opcode(program, at) == Opcode::PARAMETER && self.is_of_entry(program, at) {
+            return None;
+        }
+        let value = Value { at, index: program.buffer_index(buffer) };
+        if let Some(part) = self.stack(program, &value, 0) {
+            return Some(self.stack_label(program, part));
+        }
+        if let Some(path) = self.copied_argument(program, &value) {
+            let text = format!("copy of {path}");
+            return Some(Label { text, role: None, copy_of: path });
+        }
+        let own = lookup::op_name(program, at);
+        if !is_plain(&own) {
+            // A prefetch has no name; its operand's is its own.
+            return (program.text.op_name(at).is_empty()).then(|| Label::plain(scope::short(&own, 3)));
+        }
+        let made_from = self.made_from(program, &value)?;
+        if let Some((_, _)) = scope::argument(&own) {
+            return Some(Label::plain(format!("made from {made_from}")));
+        }
+        let operation = scope::path(&own).last().map(|&last| last.to_owned()).unwrap_or_default();
+        let text = if operation.is_empty() || is_number_of(&operation) {
+            format!("made from {made_from}")
+        } else {
+            format!("{made_from}: {operation}")
+        };
+        Some(Label::plain(text))
+    }
+
+    /// What a buffer is called: its label, else the framework's name of its operation, a copy's by what it copies.
+    #[must_use]
+    pub fn op_name(&self, program: &Program, buffer: BufferId) -> String {
+        if let Some(label) = self.of(program, buffer) {
+            return label.text;
+        }
+        program.buffers.instruction_of(buffer).map(|at| lookup::op_name(program, at)).unwrap_or_default()
+    }
+
+    /// What a person calls a buffer: its label, else the end of the framework's name, else the instruction's name.
+    #[must_use]
+    pub fn buffer_name(&self, program: &Program, buffer: BufferId) -> String {
+        self.of(program, buffer).map_or_else(|| lookup::buffer_name(program, buffer), |label| label.text)
+    }
+
+    /// The role a buffer plays in a loop over layers.
+    #[must_use]
+    pub fn role(&self, program: &Program, buffer: BufferId) -> Option<&Part> {
+        let at = program.buffers.instruction_of(buffer)?;
+        self.stack(program, &Value { at, index: program.buffer_index(buffer) }, 0)
+    }
+
+    /// Whether a stack holds what each layer begins with: the loop's carry before the step.
+    #[must_use]
+    pub fn is_input(&self, program: &Program, part: &Part) -> bool {
+        let Some(written) = &part.written else { return false };
+        let value = super::computed(program, written.clone());
+        opcode(program, value.at) == Opcode::PARAMETER && self.is_carry(program, part, &value)
+    }
+
+    fn is_of_entry(&self, program: &Program, at: InstructionId) -> bool {
+        computation_of(program, at) == program.entry
+    }
+
+    /// The stack that a value is: in the loop that writes it, before it (empty), after it, and in loops that read it.
+    fn stack(&self, program: &Program, value: &Value, depth: u32) -> Option<&Part> {
+        let mut value = value.clone();
+        for _ in 0..super::MAX_STEPS {
+            let part = match opcode(program, value.at) {
+                Opcode::WHILE => self.loops.part(value.at, &value.index),
+                Opcode::PARAMETER => {
+                    let caller = self.loops.caller(computation_of(program, value.at)?)?;
+                    if opcode(program, caller) != Opcode::WHILE {
+                        return None;
+                    }
+                    self.loops.part(caller, &value.index)
+                }
+                Opcode::DYNAMIC_UPDATE_SLICE | Opcode::FUSION => {
+                    let begun = super::beginning(program, value, depth).filter(|begun| begun.is_updated)?;
+                    value = Value { at: begun.parameter, index: begun.index };
+                    continue;
+                }
+                Opcode::CUSTOM_CALL if program.text.custom_call_target(value.at) == "AllocateBuffer" => {
+                    return self.loop_begun_with(program, value.at);
+                }
+                _ if program.opcode_name(value.at) == "broadcast" => return self.loop_begun_with(program, value.at),
+                _ => {
+                    value = handed_on(program, &value)?;
+                    continue;
+                }
+            };
+            let part = part?;
+            if part.layers > 0 {
+                return Some(part);
+            }
+            if part.role != Role::Unchanged {
+                return None;
+            }
+            value = Value { at: operand(program, part.at, 0)?, index: part.index.clone() };
+        }
+        None
+    }
+
+    /// The stack that begins as an empty array.
+    fn loop_begun_with(&self, program: &Program, empty: InstructionId) -> Option<&Part> {
+        self.loops.parts.iter().find(|part| {
+            part.layers > 0
+                && operand(program, part.at, 0).is_some_and(|state| {
+                    super::computed(program, Value { at: state, index: part.index.clone() }).at == empty
+                })
+        })
+    }
+
+    fn stack_label(&self, program: &Program, part: &Part) -> Label {
+        let node = node_at(program, part.at, &part.index);
+        let shape = node.map(|node| slice_text(&node.dimensions)).unwrap_or_default();
+        let what = part
+            .written
+            .as_ref()
+            .and_then(|written| self.written_name(program, part, written))
+            .map_or(shape.clone(), |name| format!("{name}, {shape}"));
+        let text = match part.role {
+            Role::Saved => format!("saved by the scan for {} layers: {what}", part.layers),
+            Role::Gradients => format!("gradients of {} layers, added up by the scan: {what}", part.layers),
+            Role::Collected => format!("collected by the loop over {} steps: {what}", part.layers),
+            Role::Carry | Role::Unchanged => format!("carried by the loop: {what}"),
+        };
+        Label { text, role: Some(part.role), copy_of: String::new() }
+    }
+
+    /// The name of what a step writes: its scope, else the weights it was made from.
+    fn written_name(&self, program: &Program, part: &Part, written: &Value) -> Option<String> {
+        let value = super::computed(program, written.clone());
+        if self.is_input(program, part) {
+            return Some("the input of each layer".to_owned());
+        }
+        let name = program.text.op_name(value.at);
+        let scopes = named_scopes(&name);
+        if !scopes.is_empty() {
+            return Some(scopes);
+        }
+        self.made_from(program, &value)
+    }
+
+    fn is_carry(&self, program: &Program, part: &Part, value: &Value) -> bool {
+        let is_own = computation_of(program, value.at).and_then(|c| self.loops.caller(c)) == Some(part.at);
+        is_own && self.loops.part(part.at, &value.index).is_some_and(|p| p.role == Role::Carry)
+    }
+
+    /// The weights that a value was made from, shortly: the argument in the nearest product, else the nearest argument
+    /// of all.
+    #[must_use]
+    pub fn made_from(&self, program: &Program, value: &Value) -> Option<String> {
+        let mut waiting = std::collections::VecDeque::from([value.clone()]);
+        let mut seen: Vec<Value> = Vec::new();
+        let mut nearest: Option<String> = None;
+        while let Some(value) = waiting.pop_front() {
+            if seen.len() >= MOST_LOOKED_AT {
+                break;
+            }
+            if seen.contains(&value) {
+                continue;
+            }
+            seen.push(value.clone());
+            if let Some(next) = handed_on(program, &value) {
+                waiting.push_front(next);
+                continue;
+            }
+            let operands = program.instructions.operands_of(value.at);
+            if opcode(program, value.at) == Opcode::WHILE {
+                // A product in pieces: the weight is in the state of its loop.
+                let state = operand(program, value.at, 0)?;
+                let parts = program.instructions.operands_of(state).len() as i64;
+                let found = (0..parts.min(16)).find_map(|place| {
+                    let argument = self.argument(program, &Value { at: state, index: vec![place] })?;
+                    is_matrix(program, state, place).then_some(argument)
+                });
+                if found.is_some() && self.loops.part(value.at, &value.index).is_none_or(|part| part.layers == 0) {
+                    return found;
+                }
+                continue;
+            }
+            let arguments: Vec<(u32, String)> = operands
+                .iter()
+                .filter(|&&row| row != NO_ROW)
+                .filter_map(|&row| Some((row, self.argument(program, &Value::whole(InstructionId(row)))?)))
+                .collect();
+            // Of several the largest is the matrix; the others scale or shift.
+            let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
+            let largest = arguments.into_iter().max_by_key(|found| size(found.0)).map(|found| found.1);
+            if is_product(program, value.at) && largest.is_some() {
+                return largest;
+            }
+            nearest = nearest.or(largest);
+            waiting.extend(operands.iter().filter(|&&row| row != NO_ROW).map(|&row| Value::whole(InstructionId(row))));
+        }
+        nearest
+    }
+
+    /// The argument of the entry that a value holds a part of, shortly named: through copies, casts, slices, gathers
+    /// and loops that hand it on.
+    fn argument(&self, program: &Program, value: &Value) -> Option<String> {
+        self.argument_of(program, value, true).map(|path| short_path(&path)).filter(|short| !short.is_empty())
+    }
+
+    /// The argument that a value is a whole copy of.
+    fn copied_argument(&self, program: &Program, value: &Value) -> Option<String> {
+        self.argument_of(program, value, false)
+    }
+
+    fn argument_of(&self, program: &Program, value: &Value, with_parts: bool) -> Option<String> {
+        let mut value = value.clone();
+        for _ in 0..super::MAX_STEPS {
+            if let Some(next) = handed_on(program, &value) {
+                value = next;
+                continue;
+            }
+            let at = value.at;
+            match opcode(program, at) {
+                Opcode::PARAMETER => {
+                    let computation = computation_of(program, at)?;
+                    if Some(computation) == program.entry {
+                        return Some(program.text.op_name(at)).filter(|path| !path.is_empty());
+                    }
+                    let caller = self.loops.caller(computation)?;
+                    if opcode(program, caller) == Opcode::WHILE {
+                        let part = self.loops.part(caller, &value.index)?;
+                        if part.role != Role::Unchanged {
+                            return None;
+                        }
+                        value.at = operand(program, caller, 0)?;
+                    } else {
+                        let place = *program.instructions.argument.get(at.index())? as usize;
+                        value.at = operand(program, caller, place)?;
+                    }
+                }
+                Opcode::WHILE if self.loops.part(at, &value.index).is_some_and(|p| p.role == Role::Unchanged) => {
+                    value.at = operand(program, at, 0)?;
+                }
+                Opcode::FUSION => value = Value::whole(moved_by(program, at, with_parts)?),
+                Opcode::CUSTOM_CALL if with_parts && program.instructions.operands_of(at).len() == 1 => {
+                    value = Value::whole(operand(program, at, 0)?);
+                }
+                Opcode::COLLECTIVE_PERMUTE
+                | Opcode::COLLECTIVE_PERMUTE_START
+                | Opcode::COLLECTIVE_PERMUTE_DONE
+                | Opcode::ALL_GATHER_START
+                | Opcode::ALL_GATHER_DONE
+                    if with_parts =>
+                {
+                    value = Value::whole(operand(program, at, 0)?);
+                }
+                _ => match program.opcode_name(at) {
+                    "dynamic-slice" | "slice" | "all-gather" | "gather" if with_parts => {
+                        value = Value::whole(operand(program, at, 0)?);
+                    }
+                    _ => return None,
+                },
+            }
+        }
+        None
+    }
+}
+
+impl Label {
+    fn plain(text: String) -> Self {
+        Self { text, role: None, copy_of: String::new() }
+    }
+}
+
+/// Whether an operation's name tells no part of the model.
+fn is_plain(op_name: &str) -> bool {
+    op_name.is_empty() || !op_name.contains('/') && is_number_of(op_name) || named_scopes(op_name).is_empty()
+}
+
+/// Whether a name is an instruction's with its number: `broadcast.128`.
+fn is_number_of(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(head, tail)| {
+        !tail.is_empty() && tail.bytes().all(|b| b.is_ascii_digit()) && !head.contains(['[', '\'', ' '])
+    })
+}
+
+/// The last two scopes of an operation's name that name a part of the model: `layer_3/attn`. Empty where none does.
+fn named_scopes(op_name: &str) -> String {
+    let parts = scope::path(op_name);
+    let Some((_, scopes)) = parts.split_last() else { return String::new() };
+    let named: Vec<&str> = scopes
+        .iter()
+        .copied()
+        .filter(|part| {
+            let part = part.trim();
+            let is_einsum = part.contains("->") || part.starts_with("...");
+            !part.is_empty() && !is_einsum && !part.contains('(') && !PLAIN_SCOPES.contains(&part)
+        })
+        .collect();
+    named[named.len().saturating_sub(2)..].join("/")
+}
+
+/// The telling end of an argument's path: `mlp/wi_0` of `state['model']['decoder']['layers']['mlp']['wi_0']['kernel']`.
+#[must_use]
+pub fn short_path(path: &str) -> String {
+    let words: Vec<&str> = path.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| !w.is_empty()).collect();
+    let telling: Vec<&str> = words
+        .iter()
+        .copied()
+        .filter(|word| {
+            let plain = word.to_ascii_lowercase();
+            !PLAIN_WORDS.contains(&plain.as_str()) && !word.bytes().all(|b| b.is_ascii_digit())
+        })
+        .collect();
+    if telling.is_empty() {
+        // Nothing but numbers and common words: the whole path is the name.
+        return path.to_owned();
+    }
+    telling[telling.len().saturating_sub(2)..].join("/")
+}
+
+/// Dimensions of one layer's slice: `[4,4096,14336]` of a stack of 32.
+fn slice_text(dimensions: &[i64]) -> String {
+    let words: Vec<String> = dimensions.iter().skip(1).map(ToString::to_string).collect();
+    format!("[{}]", words.join(","))
+}
+
+fn is_matrix(program: &Program, state: InstructionId, place: i64) -> bool {
+    node_at(program, state, &[place]).is_some_and(|node| node.dimensions.iter().filter(|&&d| d > 1).count() >= 2)
+}
+
+/// Whether an instruction is a matrix product or convolution, or a fusion around one.
+fn is_product(program: &Program, at: InstructionId) -> bool {
+    let is_one = |at: InstructionId| matches!(program.opcode_name(at), "dot" | "convolution");
+    is_one(at)
+        || (opcode(program, at) == Opcode::FUSION
+            && program.instructions.called_by(at).iter().any(|called| {
+                program
+                    .computations
+                    .get(called.index())
+                    .is_some_and(|c| (c.start..c.end).any(|row| is_one(InstructionId(row))))
+            }))
+}
+
+/// The operand that a fusion only moves, casts and (with `with_parts`) cuts: its largest; `None` where it computes.
+/// Scalars in it are places.
+fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<InstructionId> {
+    let [called] = program.instructions.called_by(at) else { return None };
+    let computation = program.computations.get(called.index())?;
+    let size = |at: InstructionId| program.shape_of(at).map_or(0, |shape| shape.root().element_count());
+    let moves = (computation.start..computation.end).map(InstructionId).all(|inner| {
+        let name = program.opcode_name(inner);
+        matches!(name, "parameter" | "convert" | "bitcast" | "copy" | "transpose" | "reshape" | "constant")
+            || (with_parts && (matches!(name, "dynamic-slice" | "slice") || size(inner) <= 1))
+    });
+    let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
+    let largest = operands.map(|&row| InstructionId(row)).max_by_key(|&row| (size(row), std::cmp::Reverse(row)))?;
+    let is_whole = with_parts || size(largest) == size(at);
+    (moves && is_whole).then_some(largest)
+}

@@ -1,0 +1,217 @@
+//! What a loop over layers carries from step to step: stacks that the forward pass saves, gradients that the backward
+//! pass adds up, the carry itself, and what stays the same.
+
+use std::collections::HashMap;
+
+use super::{Value, body, computed, node_at, opcode, operand, root};
+use crate::analysis::names::pass::{Pass, pass_of};
+use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program};
+
+/// What a part of a loop's state is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// One slice for each step, written by it and read after the loop: what a forward pass saves.
+    Saved,
+    /// As [`Self::Saved`], written by a backward pass: the gradients of stacked weights.
+    Gradients,
+    /// As [`Self::Saved`], in a loop of which nothing says the pass.
+    Collected,
+    /// Handed from step to step.
+    Carry,
+    /// Handed on unchanged.
+    Unchanged,
+}
+
+/// A part of a loop's state.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// The loop.
+    pub at: InstructionId,
+    /// The place in its state.
+    pub index: Vec<i64>,
+    /// What it is.
+    pub role: Role,
+    /// Steps of which it holds a slice each; 0 where it is no stack.
+    pub layers: i64,
+    /// What each step writes, inside the loop's body.
+    pub written: Option<Value>,
+}
+
+/// The loops of a program.
+#[derive(Debug, Default)]
+pub struct Loops {
+    /// Every part of the state of every loop, that is an array.
+    pub parts: Vec<Part>,
+    by_place: HashMap<(u32, i64), usize>,
+    /// The loop (or call) that runs a computation.
+    callers: HashMap<ComputationId, InstructionId>,
+}
+
+impl Loops {
+    /// Looks at every loop.
+    #[must_use]
+    pub fn new(program: &Program) -> Self {
+        let mut loops = Self::default();
+        for row in 0..program.instructions.len() {
+            let at = InstructionId(row as u32);
+            match opcode(program, at) {
+                Opcode::WHILE => {}
+                Opcode::FUSION | Opcode::CALL => {
+                    for &called in program.instructions.called_by(at) {
+                        loops.callers.insert(called, at);
+                    }
+                    continue;
+                }
+                _ => continue,
+            }
+            for &called in program.instructions.called_by(at) {
+                loops.callers.insert(called, at);
+            }
+            let Some(root) = body(program, at).and_then(|body| root(program, body)) else { continue };
+            let Some(shape) = program.shape_of(at) else { continue };
+            let pass = pass_of(&program.text.op_name(at));
+            let is_users = is_written_by_users(&program.text.op_name(at));
+            for place in 0..program.instructions.operands_of(root).len() as i64 {
+                let index = vec![place];
+                let is_array = shape.find(&index).is_some_and(|n| !shape.nodes[n as usize].is_tuple());
+                if !is_array {
+                    continue;
+                }
+                let mut part = part(program, at, index, root);
+                if part.layers > 0 {
+                    part.role = match (is_users, pass) {
+                        (false, _) => Role::Carry,
+                        (true, Pass::Forward) => Role::Saved,
+                        (true, Pass::Backward | Pass::Recomputed) => Role::Gradients,
+                        (true, Pass::Unknown) => Role::Collected,
+                    };
+                    if part.role == Role::Carry {
+                        part.layers = 0;
+                    }
+                }
+                loops.by_place.insert((at.0, place), loops.parts.len());
+                loops.parts.push(part);
+            }
+        }
+        loops.tell_recomputed_stacks(program);
+        loops
+    }
+
+    /// A loop of the backward pass that computes a forward pass again saves stacks as well: those that another loop
+    /// then reads unchanged.
+    fn tell_recomputed_stacks(&mut self, program: &Program) {
+        let read: Vec<(u32, i64)> = self
+            .parts
+            .iter()
+            .filter(|part| part.role == Role::Unchanged)
+            .filter_map(|part| {
+                let first = Value { at: operand(program, part.at, 0)?, index: part.index.clone() };
+                let from = computed(program, first);
+                (opcode(program, from.at) == Opcode::WHILE).then(|| Some((from.at.0, *from.index.first()?)))?
+            })
+            .collect();
+        for key in read {
+            if let Some(part) = self.by_place.get(&key).and_then(|&row| self.parts.get_mut(row))
+                && part.role == Role::Gradients
+            {
+                part.role = Role::Saved;
+            }
+        }
+    }
+
+    /// A part of a loop's state.
+    #[must_use]
+    pub fn part(&self, at: InstructionId, index: &[i64]) -> Option<&Part> {
+        let &row = self.by_place.get(&(at.0, *index.first()?))?;
+        self.parts.get(row)
+    }
+
+    /// The instruction that runs a computation.
+    #[must_use]
+    pub fn caller(&self, computation: ComputationId) -> Option<InstructionId> {
+        self.callers.get(&computation).copied()
+    }
+
+    /// Whether there is a stack.
+    #[must_use]
+    pub fn has_stacks(&self) -> bool {
+        self.parts.iter().any(|part| part.layers > 0)
+    }
+}
+
+/// Whether a person wrote the loop: the compiler's own (products in pieces) carry the name of what they are made from.
+fn is_written_by_users(op_name: &str) -> bool {
+    let last = op_name.rsplit('/').next().unwrap_or_default();
+    op_name.is_empty() || matches!(last, "while" | "scan" | "fori_loop" | "while_loop" | "body")
+}
+
+/// Whether a loop hands a part of its state on unchanged.
+#[must_use]
+pub fn unchanged(program: &Program, at: InstructionId, index: &[i64]) -> bool {
+    let Some(root) = body(program, at).and_then(|body| root(program, body)) else { return false };
+    let from = computed(program, Value { at: root, index: index.to_vec() });
+    opcode(program, from.at) == Opcode::PARAMETER && from.index == index
+}
+
+fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: InstructionId) -> Part {
+    let end = computed(program, Value { at: root, index: index.clone() });
+    if opcode(program, end.at) == Opcode::PARAMETER && end.index == index {
+        return Part { at, index, role: Role::Unchanged, layers: 0, written: None };
+    }
+    let (mut layers, mut written) = (0, None);
+    if let Some((own, value)) = slice_written(program, &end)
+        && own == index
+        && let Some(whole) = node_at(program, at, &index)
+        && let Some(slice) = node_at(program, value.at, &value.index)
+        && let Some(&first) = whole.dimensions.first()
+        && first > 1
+        && whole.element_count() == slice.element_count().saturating_mul(first as u64)
+    {
+        layers = first;
+        written = Some(value);
+    }
+    let written = written.or(Some(end));
+    Part { at, index, role: Role::Carry, layers, written }
+}
+
+/// The place in the loop's state that a value writes a slice into, and the slice, as a value of the loop's body.
+fn slice_written(program: &Program, end: &Value) -> Option<(Vec<i64>, Value)> {
+    let from_parameter = |value: Value| {
+        let from = computed(program, value);
+        (opcode(program, from.at) == Opcode::PARAMETER).then_some(from)
+    };
+    match opcode(program, end.at) {
+        Opcode::DYNAMIC_UPDATE_SLICE => {
+            let own = from_parameter(Value::whole(operand(program, end.at, 0)?))?;
+            Some((own.index, Value::whole(operand(program, end.at, 1)?)))
+        }
+        Opcode::FUSION => {
+            let &fused = program.instructions.called_by(end.at).first()?;
+            let inner = computed(program, Value { at: self::root(program, fused)?, index: end.index.clone() });
+            if opcode(program, inner.at) != Opcode::DYNAMIC_UPDATE_SLICE {
+                return None;
+            }
+            let own = from_parameter(Value::whole(operand(program, inner.at, 0)?))?;
+            let place = *program.instructions.argument.get(own.at.index())? as usize;
+            let own = from_parameter(Value::whole(operand(program, end.at, place)?))?;
+            // What is written is computed in the fusion, or handed to it.
+            let slice = computed(program, Value::whole(operand(program, inner.at, 1)?));
+            if opcode(program, slice.at) == Opcode::PARAMETER {
+                let place = *program.instructions.argument.get(slice.at.index())? as usize;
+                return Some((own.index, Value::whole(operand(program, end.at, place)?)));
+            }
+            Some((own.index, slice))
+        }
+        _ => None,
+    }
+}
+
+/// The computation an instruction belongs to.
+#[must_use]
+pub fn computation_of(program: &Program, at: InstructionId) -> Option<ComputationId> {
+    // Computations lie one after the other in the file's order.
+    let row = program.computations.partition_point(|computation| computation.end <= at.0);
+    let found = program.computations.get(row).filter(|c| (c.start..c.end).contains(&at.0))?;
+    debug_assert!(found.root == NO_ROW || found.end > found.start);
+    u32::try_from(row).ok().map(ComputationId)
+}

@@ -1,0 +1,168 @@
+//! How data flows through a program: which results an argument reaches, what loops save and add up, and what a
+//! temporary was made from. Rests on the instructions alone, never on names.
+
+pub mod label;
+pub mod loops;
+pub mod results;
+
+use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
+
+/// Steps after which a way back is given up.
+const MAX_STEPS: usize = 64;
+
+/// Loops and calls inside each other beyond which a way back is given up.
+const MAX_DEPTH: u32 = 6;
+
+/// Opcode of an instruction.
+fn opcode(program: &Program, at: InstructionId) -> Opcode {
+    program.instructions.opcode.get(at.index()).copied().unwrap_or_default()
+}
+
+/// An operand of an instruction.
+fn operand(program: &Program, at: InstructionId, place: usize) -> Option<InstructionId> {
+    program.instructions.operands_of(at).get(place).filter(|&&row| row != NO_ROW).map(|&row| InstructionId(row))
+}
+
+/// Root of a computation.
+fn root(program: &Program, computation: ComputationId) -> Option<InstructionId> {
+    program.computations.get(computation.index()).map(|c| c.root).filter(|&row| row != NO_ROW).map(InstructionId)
+}
+
+/// Body of a loop: of its two computations the one that returns the loop's state.
+#[must_use]
+pub fn body(program: &Program, at: InstructionId) -> Option<ComputationId> {
+    let parts = program.shape_of(at)?.nodes.len();
+    program.instructions.called_by(at).iter().copied().find(|&computation| {
+        root(program, computation)
+            .and_then(|root| program.shape_of(root))
+            .is_some_and(|shape| shape.root().is_tuple() && shape.nodes.len() == parts)
+    })
+}
+
+/// The array at a place in an instruction's value.
+#[must_use]
+pub fn node_at<'a>(program: &'a Program, at: InstructionId, index: &[i64]) -> Option<&'a ShapeNode> {
+    let shape = program.shape_of(at)?;
+    shape.nodes.get(shape.find(index)? as usize)
+}
+
+/// A value: an instruction, and a place in it where that is a tuple.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value {
+    /// The instruction.
+    pub at: InstructionId,
+    /// The place in its tuple; empty for an array.
+    pub index: Vec<i64>,
+}
+
+impl Value {
+    /// The whole value of an instruction.
+    #[must_use]
+    pub const fn whole(at: InstructionId) -> Self {
+        Self { at, index: Vec::new() }
+    }
+}
+
+/// One step back through what only hands data on: views, copies, prefetches, tuples, barriers. `None` where the value
+/// is computed. Casts count as copies.
+#[must_use]
+pub fn handed_on(program: &Program, value: &Value) -> Option<Value> {
+    let Value { at, index } = value;
+    let at = *at;
+    let to = |index: &[i64]| Some(Value { at: operand(program, at, 0)?, index: index.to_vec() });
+    match opcode(program, at) {
+        Opcode::GET_TUPLE_ELEMENT => {
+            let mut inner = vec![i64::from(*program.instructions.argument.get(at.index())?)];
+            inner.extend_from_slice(index);
+            to(&inner)
+        }
+        Opcode::TUPLE => {
+            let (&first, rest) = index.split_first()?;
+            Some(Value { at: operand(program, at, usize::try_from(first).ok()?)?, index: rest.to_vec() })
+        }
+        Opcode::OPTIMIZATION_BARRIER | Opcode::OPT_BARRIER | Opcode::DOMAIN | Opcode::ADD_DEPENDENCY => to(index),
+        // The destination and the source of a copy hold the same.
+        Opcode::COPY_START if index.first().is_none_or(|&part| part < 2) => to(&[]),
+        Opcode::COPY | Opcode::COPY_DONE | Opcode::BITCAST => to(&[]),
+        Opcode::ASYNC_UPDATE => to(index),
+        _ => match program.opcode_name(at) {
+            "convert" | "reshape" | "transpose" | "bitcast-convert" | "reduce-precision" => to(&[]),
+            _ => None,
+        },
+    }
+}
+
+/// Follows [`handed_on`] to where the value is computed.
+#[must_use]
+pub fn computed(program: &Program, value: Value) -> Value {
+    let mut value = value;
+    for _ in 0..MAX_STEPS {
+        match handed_on(program, &value) {
+            Some(next) => value = next,
+            None => break,
+        }
+    }
+    value
+}
+
+/// Where a value that is written over in place began: a parameter of its own computation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beginning {
+    /// The parameter.
+    pub parameter: InstructionId,
+    /// The place in it.
+    pub index: Vec<i64>,
+    /// Whether a part of it was written on the way.
+    pub is_updated: bool,
+}
+
+/// Follows a value back through what hands it on and through what writes a part of it, to a parameter of its
+/// computation; `None` where it is computed anew.
+#[must_use]
+pub fn beginning(program: &Program, value: Value, depth: u32) -> Option<Beginning> {
+    let mut value = value;
+    let mut is_updated = false;
+    for _ in 0..MAX_STEPS {
+        if let Some(next) = handed_on(program, &value) {
+            value = next;
+            continue;
+        }
+        let at = value.at;
+        match opcode(program, at) {
+            Opcode::PARAMETER => return Some(Beginning { parameter: at, index: value.index, is_updated }),
+            Opcode::DYNAMIC_UPDATE_SLICE | Opcode::SCATTER => {
+                is_updated = true;
+                value = Value::whole(operand(program, at, 0)?);
+            }
+            Opcode::FUSION | Opcode::CALL if depth < MAX_DEPTH => {
+                let &computation = program.instructions.called_by(at).first()?;
+                let inner =
+                    beginning(program, Value { at: root(program, computation)?, index: value.index }, depth + 1)?;
+                is_updated |= inner.is_updated;
+                let place = *program.instructions.argument.get(inner.parameter.index())? as usize;
+                value = Value { at: operand(program, at, place)?, index: inner.index };
+            }
+            Opcode::WHILE if depth < MAX_DEPTH => {
+                let root = root(program, body(program, at)?)?;
+                let inner = beginning(program, Value { at: root, index: value.index.clone() }, depth + 1)?;
+                if inner.index != value.index {
+                    return None;
+                }
+                is_updated |= inner.is_updated;
+                value.at = operand(program, at, 0)?;
+            }
+            // A kernel that writes one of its operands in place says so.
+            Opcode::CUSTOM_CALL => {
+                let aliases = program.instructions.output_aliases.of(at.0);
+                let alias = aliases.iter().find(|alias| alias.output_index == value.index)?;
+                is_updated = true;
+                value = Value {
+                    at: operand(program, at, usize::try_from(alias.operand).ok()?)?,
+                    index: alias.operand_index.clone(),
+                };
+            }
+            _ => return None,
+        }
+    }
+    None
+}

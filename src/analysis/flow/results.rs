@@ -1,0 +1,203 @@
+//! Which results of a program each argument reaches, and which of them is its own next value: what tells weights,
+//! optimizer state, caches and data apart where names do not.
+
+use std::collections::HashMap;
+
+use super::{Value, beginning, handed_on, opcode, operand, root};
+use crate::model::{InstructionId, NO_ROW, Opcode, Program};
+
+/// Words of bits beyond which the flow of a program is not followed: 512 MiB.
+const MAX_WORDS: usize = 64 << 20;
+
+/// What becomes of the entry's arguments.
+#[derive(Debug, Default)]
+pub struct Flow {
+    /// By argument number.
+    pub arguments: HashMap<i64, ArgumentFlow>,
+    /// Results of the program.
+    pub results: u32,
+}
+
+/// What becomes of one argument.
+#[derive(Debug, Clone, Default)]
+pub struct ArgumentFlow {
+    /// Results that its value has a part in, as bits.
+    reaches: Vec<u64>,
+    /// How many they are.
+    pub reached: u32,
+    /// The result that is its next value: the one that takes over its memory, else one of its shape and type that it
+    /// reaches.
+    pub own_result: Option<u32>,
+    /// Whether that result is the argument itself with a part of it written.
+    pub is_updated_in_place: bool,
+}
+
+impl ArgumentFlow {
+    fn has(&self, result: u32) -> bool {
+        self.reaches.get(result as usize / 64).is_some_and(|word| word >> (result % 64) & 1 == 1)
+    }
+}
+
+impl Flow {
+    /// Follows the entry; empty for a program without instructions, or one too large to follow.
+    #[must_use]
+    pub fn new(program: &Program) -> Self {
+        Self::follow(program).unwrap_or_default()
+    }
+
+    fn follow(program: &Program) -> Option<Self> {
+        let entry = program.computations.get(program.entry?.index())?;
+        let root = root(program, program.entry?)?;
+        let results: Vec<InstructionId> = if opcode(program, root) == Opcode::TUPLE {
+            program.instructions.operands_of(root).iter().map(|&row| InstructionId(row)).collect()
+        } else {
+            vec![root]
+        };
+        let count = (entry.end - entry.start) as usize;
+        let words = results.len().div_ceil(64);
+        if words == 0 || count.checked_mul(words)? > MAX_WORDS {
+            return None;
+        }
+        let mut bits = vec![0u64; count * words];
+        let place = |row: u32| (entry.start..entry.end).contains(&row).then(|| (row - entry.start) as usize * words);
+        for (i, result) in results.iter().enumerate() {
+            let value = exact(program, Value::whole(*result));
+            if let Some(at) = place(value.at.0) {
+                bits[at + i / 64] |= 1 << (i % 64);
+            }
+        }
+        // Users before what they use: backwards in the order of the schedule, or of the file.
+        let order: Vec<u32> =
+            if entry.is_scheduled { entry.schedule.clone() } else { (entry.start..entry.end).collect() };
+        for &row in order.iter().rev() {
+            let (Some(from), true) = (place(row), row != root.0) else { continue };
+            if bits[from..from + words].iter().all(|&word| word == 0) {
+                continue;
+            }
+            for &used in program.instructions.operands_of(InstructionId(row)) {
+                if used == NO_ROW {
+                    continue;
+                }
+                // A part of a tuple comes from one of its elements alone.
+                let value = if opcode(program, InstructionId(row)) == Opcode::GET_TUPLE_ELEMENT {
+                    exact(program, Value::whole(InstructionId(row)))
+                } else {
+                    Value::whole(InstructionId(used))
+                };
+                let Some(to) = place(value.at.0).filter(|&to| to != from) else { continue };
+                for word in 0..words {
+                    bits[to + word] |= bits[from + word];
+                }
+            }
+        }
+        let mut flow = Self { results: u32::try_from(results.len()).ok()?, ..Self::default() };
+        for row in entry.start..entry.end {
+            let at = InstructionId(row);
+            if opcode(program, at) != Opcode::PARAMETER {
+                continue;
+            }
+            let from = (row - entry.start) as usize * words;
+            let reaches = bits[from..from + words].to_vec();
+            let reached = reaches.iter().map(|word| word.count_ones()).sum();
+            let number = i64::from(*program.instructions.argument.get(at.index())?);
+            flow.arguments.insert(number, ArgumentFlow { reaches, reached, ..ArgumentFlow::default() });
+        }
+        flow.find_own_results(program, &results);
+        Some(flow)
+    }
+
+    /// Pairs arguments with results: those whose memory is taken over, then those of one shape and type, in order.
+    fn find_own_results(&mut self, program: &Program, results: &[InstructionId]) {
+        let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else { return };
+        let mut is_taken = vec![false; results.len()];
+        let mut pairs: Vec<(i64, usize)> = Vec::new();
+        for alias in program.aliases.iter().filter(|alias| alias.parameter_index.is_empty()) {
+            let place = match alias.output_index.as_slice() {
+                [] => Some(0),
+                [place] => usize::try_from(*place).ok(),
+                _ => None,
+            };
+            if let Some(taken) = place.and_then(|place| is_taken.get_mut(place)) {
+                *taken = true;
+                pairs.extend(place.map(|place| (alias.parameter, place)));
+            }
+        }
+        let shape = |at: InstructionId| program.shape_of(at).map(|shape| shape.root()).filter(|node| !node.is_tuple());
+        for row in entry.start..entry.end {
+            let at = InstructionId(row);
+            let number = program.instructions.argument.get(at.index()).copied().map(i64::from).unwrap_or_default();
+            if opcode(program, at) != Opcode::PARAMETER || pairs.iter().any(|pair| pair.0 == number) {
+                continue;
+            }
+            let (Some(own), Some(flow)) = (shape(at), self.arguments.get(&number)) else { continue };
+            let found = results.iter().enumerate().position(|(i, &result)| {
+                !is_taken[i]
+                    && flow.has(i as u32)
+                    && shape(result)
+                        .is_some_and(|r| r.dimensions == own.dimensions && r.element_type == own.element_type)
+            });
+            if let Some(place) = found {
+                is_taken[place] = true;
+                pairs.push((number, place));
+            }
+        }
+        for (number, place) in pairs {
+            let begun = beginning(program, Value::whole(results[place]), 0);
+            let is_own = |begun: &super::Beginning| {
+                program.instructions.argument.get(begun.parameter.index()).copied().map(i64::from) == Some(number)
+            };
+            let Some(flow) = self.arguments.get_mut(&number) else { continue };
+            flow.own_result = u32::try_from(place).ok();
+            flow.is_updated_in_place = begun.is_some_and(|begun| begun.is_updated && is_own(&begun));
+        }
+    }
+
+    /// Whether an argument is kept for the update of another: it reaches the other's next value and hardly more, while
+    /// the other reaches it and most results. Momentum, Adam's moments and the like are, weights are not.
+    #[must_use]
+    pub fn serves_an_update(&self, number: i64) -> bool {
+        let Some(own) = self.arguments.get(&number) else { return false };
+        let Some(next) = own.own_result else { return false };
+        self.arguments.iter().any(|(&other, weight)| {
+            let is_small = own.reached.saturating_mul(2) <= weight.reached
+                || (own.reached < weight.reached && weight.reached <= SMALL_PROGRAM);
+            other != number && is_small && weight.has(next) && weight.own_result.is_some_and(|result| own.has(result))
+        })
+    }
+
+    /// Whether the program updates arguments as training does: some of them serve the update of others.
+    #[must_use]
+    pub fn has_updates(&self) -> bool {
+        self.arguments.keys().any(|&number| self.serves_an_update(number))
+    }
+}
+
+/// Results below which a state may reach more than half of what its weight reaches.
+const SMALL_PROGRAM: u32 = 16;
+
+/// The instruction of the same computation that a part of a tuple comes from, through tuples, barriers and loops that
+/// hand it on unchanged. Copies stay: they are instructions of their own.
+fn exact(program: &Program, value: Value) -> Value {
+    let mut value = value;
+    for _ in 0..super::MAX_STEPS {
+        let passes = matches!(
+            opcode(program, value.at),
+            Opcode::GET_TUPLE_ELEMENT | Opcode::TUPLE | Opcode::OPTIMIZATION_BARRIER | Opcode::OPT_BARRIER
+        );
+        let next = if passes {
+            handed_on(program, &value)
+        } else if opcode(program, value.at) == Opcode::WHILE && !value.index.is_empty() {
+            super::loops::unchanged(program, value.at, &value.index)
+                .then(|| operand(program, value.at, 0))
+                .flatten()
+                .map(|at| Value { at, index: value.index.clone() })
+        } else {
+            None
+        };
+        match next {
+            Some(next) => value = next,
+            None => break,
+        }
+    }
+    value
+}

@@ -1,0 +1,208 @@
+//! What a training program keeps for its backward pass, told apart: layers that repeat, stacks that a scan saves,
+//! logits over a vocabulary, attention scores over all pairs of positions.
+
+use std::collections::HashSet;
+
+use super::batch::{DataArgument, outline};
+use super::memory::{Base, Role};
+use crate::analysis::ProgramAnalysis;
+use crate::analysis::class::Class;
+use crate::analysis::flow::loops::Role as LoopRole;
+use crate::analysis::names::layer::{Layer, Layers};
+use crate::analysis::names::pass::{Pass, pass_of};
+use crate::analysis::packing::Families;
+use crate::model::{Program, ShapeNode};
+
+/// Vocabularies are at least so large; below that the logits are not worth a thought.
+const LEAST_VOCABULARY: i64 = 8192;
+
+/// Tokens that a buffer of logits holds at least.
+const LEAST_TOKENS: u64 = 128;
+
+/// Sequences below which attention scores are small.
+const LEAST_SEQUENCE: i64 = 256;
+
+/// Positions of a block of attention, as flash attention computes it.
+pub const BLOCK: i64 = 512;
+
+/// A stack with one slice for each layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stack {
+    /// Its family.
+    pub family: u32,
+    /// Layers.
+    pub layers: i64,
+    /// Whether it holds what each layer begins with: all that a checkpointed body keeps.
+    pub is_input: bool,
+}
+
+/// What is kept.
+#[derive(Debug, Clone, Default)]
+pub struct Kept {
+    /// The layer of each family, by its name.
+    pub layers: Vec<Option<Layer>>,
+    /// The pass of each family, by its name.
+    pub passes: Vec<Pass>,
+    /// Families that scans save for the backward pass.
+    pub stacks: Vec<Stack>,
+    /// Families into which scans of the backward pass write gradients.
+    pub gradients: Vec<u32>,
+    /// The vocabulary over all devices.
+    pub vocabulary: Option<i64>,
+    /// Families that hold logits, or their gradient.
+    pub logits: Vec<u32>,
+    /// Positions of a sequence.
+    pub sequence: Option<i64>,
+    /// Families that hold attention scores, or their gradient.
+    pub scores: Vec<u32>,
+}
+
+impl Kept {
+    /// Looks at the families of a memory space; `names`: the framework's names of their operations.
+    pub fn new(
+        program: &Program,
+        analysis: &ProgramAnalysis,
+        (bases, data): (&[Base], &[DataArgument]),
+        families: &Families,
+        names: &[String],
+    ) -> Self {
+        let layers = Layers::new(names.iter().map(String::as_str));
+        let mut kept = Self {
+            layers: names.iter().map(|name| layers.of(name)).collect(),
+            passes: names.iter().map(|name| pass_of(name)).collect(),
+            ..Self::default()
+        };
+        kept.find_stacks(program, analysis, families);
+        let weights = Weights::new(program, analysis, bases);
+        let has_tokens = data.iter().any(|d| {
+            d.dimensions.len() >= 2
+                && bases
+                    .get(d.base as usize)
+                    .and_then(|base| program.buffer_node(base.buffer))
+                    .is_some_and(|node| node.element_type.is_index())
+        });
+        if has_tokens {
+            kept.vocabulary = weights.vocabulary();
+            kept.sequence = data.iter().filter_map(|d| d.dimensions.get(1).copied()).max();
+        }
+        let node = |family: usize| {
+            let buffer = families.list.get(family)?.root;
+            program.buffer_node(buffer).filter(|node| super::resize::is_float(node.element_type))
+        };
+        for family in 0..families.list.len() {
+            let Some(node) = node(family) else { continue };
+            let is_stack = kept.stacks.iter().any(|stack| stack.family as usize == family);
+            if kept.vocabulary.is_some_and(|vocabulary| !is_stack && weights.are_logits(node, vocabulary)) {
+                kept.logits.push(family as u32);
+            } else if kept.sequence.is_some_and(|sequence| {
+                // A stack has the layers in front of what each of them keeps.
+                let dimensions = if is_stack { node.dimensions.get(1..).unwrap_or_default() } else { &node.dimensions };
+                let name = names.get(family).map_or("", String::as_str).to_ascii_lowercase();
+                let is_named = ["attention", "attn", "softmax", "scores"].iter().any(|word| name.contains(word));
+                weights.are_scores(dimensions, sequence, is_named)
+            }) {
+                kept.scores.push(family as u32);
+            }
+        }
+        kept
+    }
+
+    fn find_stacks(&mut self, program: &Program, analysis: &ProgramAnalysis, families: &Families) {
+        let labels = analysis.labels(program);
+        if !labels.loops.has_stacks() {
+            return;
+        }
+        for (row, family) in families.list.iter().enumerate() {
+            let Some(part) = labels.role(program, family.root) else { continue };
+            match part.role {
+                LoopRole::Saved => self.stacks.push(Stack {
+                    family: row as u32,
+                    layers: part.layers,
+                    is_input: labels.is_input(program, part),
+                }),
+                LoopRole::Gradients => self.gradients.push(row as u32),
+                _ => {}
+            }
+        }
+    }
+
+    /// Whether a family holds logits or attention scores, which have causes and remedies of their own.
+    #[must_use]
+    pub fn has_own_remedy(&self, family: usize) -> bool {
+        u32::try_from(family).is_ok_and(|family| self.logits.contains(&family) || self.scores.contains(&family))
+    }
+
+    /// Whether a family is a stack that a scan saves.
+    #[must_use]
+    pub fn is_stack(&self, family: usize) -> bool {
+        self.stacks.iter().any(|stack| stack.family as usize == family)
+    }
+
+    /// Whether the layers of a program are checkpointed already, as the names of their operations tell.
+    #[must_use]
+    pub fn is_checkpointed(name: &str) -> bool {
+        name.contains("checkpoint") || name.contains("rematted_computation") || name.contains("/remat")
+    }
+}
+
+/// Dimensions of the program's weights.
+struct Weights {
+    outlines: HashSet<Vec<i64>>,
+    /// Every dimension, on one device and over all.
+    sizes: HashSet<i64>,
+    /// Largest dimension of each matrix over all devices, and its part on one.
+    largest: Vec<(i64, i64)>,
+}
+
+impl Weights {
+    fn new(program: &Program, analysis: &ProgramAnalysis, bases: &[Base]) -> Self {
+        let classes = analysis.classes(program);
+        let mut weights = Self { outlines: HashSet::new(), sizes: HashSet::new(), largest: Vec::new() };
+        for base in bases {
+            let Role::Argument { number, .. } = &base.role else { continue };
+            if !matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer) {
+                continue;
+            }
+            let Some(node) = program.buffer_node(base.buffer) else { continue };
+            let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
+            let parts =
+                |d: usize| sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.get(d)).copied().unwrap_or(1).max(1);
+            let whole: Vec<i64> =
+                node.dimensions.iter().enumerate().map(|(d, &size)| size.saturating_mul(parts(d))).collect();
+            weights.outlines.insert(outline(&node.dimensions));
+            weights.outlines.insert(outline(&whole));
+            weights.sizes.extend(node.dimensions.iter().chain(&whole).copied().filter(|&d| d > 1));
+            let is_matrix = node.dimensions.iter().filter(|&&d| d > 1).count() == 2;
+            if is_matrix && let Some(d) = (0..whole.len()).max_by_key(|&d| whole[d]) {
+                weights.largest.push((whole[d], node.dimensions[d]));
+            }
+        }
+        weights
+    }
+
+    /// The largest dimension of a matrix of weights, in a program that is given tokens.
+    fn vocabulary(&self) -> Option<i64> {
+        self.largest.iter().map(|row| row.0).max().filter(|&size| size >= LEAST_VOCABULARY)
+    }
+
+    fn are_logits(&self, node: &ShapeNode, vocabulary: i64) -> bool {
+        let part = |size: i64| size == vocabulary || self.largest.contains(&(vocabulary, size));
+        let Some(&size) = node.dimensions.iter().find(|&&size| part(size)) else { return false };
+        let rest = node.element_count() / u64::try_from(size).unwrap_or(1).max(1);
+        let wide = node.dimensions.iter().filter(|&&d| d > 1).count();
+        let is_weight = self.outlines.contains(&outline(&node.dimensions))
+            || (wide <= 2 && i64::try_from(rest).is_ok_and(|rest| self.sizes.contains(&rest)));
+        rest >= LEAST_TOKENS && !is_weight
+    }
+
+    fn are_scores(&self, dimensions: &[i64], sequence: i64, is_named: bool) -> bool {
+        if sequence < LEAST_SEQUENCE || self.outlines.contains(&outline(dimensions)) {
+            return false;
+        }
+        let of_positions = dimensions.iter().filter(|&&d| d == sequence).count();
+        let others = dimensions.iter().filter(|&&d| d > 1 && d != sequence).count();
+        // A width that equals the sequence looks alike; there the name has to say it.
+        let is_plain = !self.sizes.contains(&sequence);
+        of_positions >= 2 && others >= 1 && (is_plain || (is_named && others >= 2))
+    }
+}
