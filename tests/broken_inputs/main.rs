@@ -262,7 +262,7 @@ fn what_is_no_profile_is_named() {
     assert!(error(&file("picture.hlo.pb", b"\x89PNG\r\n\x1a\n")).contains("a picture"));
     let text = open(&file("notes.txt", b"a text about something else\n")).expect("any text opens");
     assert!(text.failures.is_empty() && text.programs.is_empty());
-    assert!(text.notes.iter().any(|note| note.text.contains("no out-of-memory message")), "{:?}", text.notes);
+    assert!(text.notes.iter().any(|note| note.text.contains("No out-of-memory message")), "{:?}", text.notes);
     assert!(error(&file("zeros.hlo.pb", &[0; 4096])).contains("(at byte 0)"));
     assert!(error(&file("half.gz", &gzip(b"short")[..12])).contains("(at byte "));
 }

@@ -200,6 +200,10 @@ fn contradiction(whole: &Value, cut: &Value, place: &str, out: &mut Vec<String>)
                         | "error_code_printed"
                         | "error_page"
                         | "chunk_count"
+                        | "count"
+                        | "last_line"
+                        | "last_offset"
+                        | "processes"
                 ) {
                     continue;
                 }
@@ -288,4 +292,37 @@ fn a_message_beside_a_dump_is_the_best_evidence() {
     let capacity = profile.device.capacity(MemorySpace::HBM).expect("a capacity");
     assert!(capacity.evidence.contains("out-of-memory message"), "{}", capacity.evidence);
     assert_eq!(capacity.bytes.0, 16_911_433_728);
+}
+
+/// `tests/oom_sentences.txt`: a line `@ KIND KEY=VALUE…`, then the message; `@ none` for what is no failure.
+#[test]
+fn every_kind_of_sentence_is_read() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oom_sentences.txt");
+    let text = fs::read_to_string(&path).expect("the sentences");
+    let mut wrong = Vec::new();
+    let mut count = 0;
+    for case in text.split("@ ").filter(|case| !case.is_empty()) {
+        count += 1;
+        let (head, message) = case.split_once('\n').expect("a message below its head");
+        let mut words = head.split_whitespace();
+        let kind = words.next().expect("a kind");
+        let found = failures(message.as_bytes());
+        if kind == "none" {
+            wrong.extend(found.first().map(|failure| format!("no failure, read as {}: {message}", failure["kind"])));
+            continue;
+        }
+        let [failure] = &found[..] else {
+            wrong.push(format!("{kind}: {} failures in {message}", found.len()));
+            continue;
+        };
+        let expected = words.filter_map(|word| word.split_once('=')).chain([("kind", kind)]);
+        for (key, value) in expected {
+            let actual = failure[key].as_str().map_or_else(|| failure[key].to_string(), ToOwned::to_owned);
+            if actual != value {
+                wrong.push(format!("{kind} {key}: {actual}, expected {value}: {message}"));
+            }
+        }
+    }
+    assert!(count >= 56, "only {count} sentences");
+    report_wrong(&wrong);
 }

@@ -206,7 +206,7 @@ fn a_filter_that_cannot_be_read_says_why_and_changes_nothing() {
     let mut harness = open([1600.0, 1000.0], ThemeChoice::Light);
     let before = rows(&harness);
     type_filter(&mut harness, "size>lots");
-    assert!(words(&harness).iter().any(|label| label.contains("'lots' is no size")), "{:?}", words(&harness));
+    assert!(words(&harness).iter().any(|label| label.contains("'lots' is not a size")), "{:?}", words(&harness));
     assert_eq!(rows(&harness), before);
 }
 

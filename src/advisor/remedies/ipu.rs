@@ -7,6 +7,7 @@ use crate::model::{Failure, FailureKind};
 const IPU: &str =
     "https://docs.graphcore.ai/projects/memory-performance-optimisation/en/latest/debug-out-of-memory-exception.html";
 
+/// Poplar's messages.
 pub fn ipu(failure: &Failure) -> Vec<Remedy> {
     match failure.kind {
         FailureKind::IpuCode => vec![

@@ -63,7 +63,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
             dump(failure, has_dump, &mut out);
         }
         kind if kind.speaker() == Speaker::Bfc => {
-            if failure.chunks.is_empty() && failure.kind != FailureKind::BfcWarning {
+            if failure.chunks.is_empty() && failure.kind != FailureKind::BfcSoftWarning {
                 out.push(step(
                     "Let the allocator write its chunks when it fails, then open the file it writes",
                     Some("TF_BFC_MEMORY_DUMP=/tmp/bfc"),
@@ -77,7 +77,11 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
                 Some("tf.compat.v1.RunOptions(report_tensor_allocations_upon_oom=True)"),
             ));
         }
-        kind if kind.speaker() == Speaker::Torch => {
+        FailureKind::TorchCuda
+        | FailureKind::TorchHip
+        | FailureKind::TorchCudaLimit
+        | FailureKind::TorchAllowedMemory
+        | FailureKind::TorchMemorySummary => {
             out.push(step("Record every allocation, before the model is built", Some(TORCH)));
             out.push(step("After the failure write the snapshot, then open snapshot.pickle", Some(TORCH_SAVE)));
         }

@@ -4,6 +4,7 @@
 mod gpu;
 mod ipu;
 mod learn;
+mod others;
 #[cfg(test)]
 mod tests;
 mod tpu;
@@ -58,9 +59,14 @@ fn change(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     use FailureKind as Kind;
     match failure.kind {
         Kind::TpuTcScHbm => tpu::sparsecore(failure),
-        Kind::TpuScopedVmem | Kind::TpuVmemOneline | Kind::TpuSmemOneline | Kind::TpuSpaceOneline => {
-            tpu::kernel(failure)
-        }
+        Kind::TpuScopedVmem
+        | Kind::TpuVmemOneline
+        | Kind::TpuVmemListing
+        | Kind::TpuVmemNosize
+        | Kind::TpuSmemOneline
+        | Kind::TpuSpaceOneline => tpu::kernel(failure),
+        Kind::TpuSparsecore => tpu::sparsecore_scratch(),
+        Kind::TorchCpu => others::host(failure),
         Kind::TpuAllocExceeds if failure.text("space") != Some("hbm") => tpu::kernel(failure),
         Kind::XlaRematWarning => vec![remedy(
             "The program needs more than the limit even after recomputing; save less between forward and backward pass (`jax.checkpoint`), or use a smaller batch",
@@ -69,12 +75,32 @@ fn change(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             "",
             "",
         )],
-        Kind::BfcWarning => Vec::new(),
+        Kind::BfcSoftWarning | Kind::XlaAutotuneWarning => vec![remedy(
+            "Nothing has to change: the program goes on without what did not fit, perhaps more slowly",
+            No,
+            "",
+            "",
+            "",
+        )],
         kind => match kind.speaker() {
             Speaker::TpuCompiler => tpu::compile_hbm(failure),
             Speaker::TpuRuntime => tpu::runtime(failure, cause),
+            // The allocator names the operation for TensorFlow only.
+            Speaker::Bfc if failure.get("op").is_some() || failure.get("tensor_shape").is_some() => {
+                let mut out = gpu::pieces(cause);
+                out.extend(tensorflow());
+                out
+            }
             Speaker::Xla | Speaker::Rocm | Speaker::Bfc => gpu::gpu(failure, cause),
             Speaker::Torch => gpu::torch(failure, cause),
+            Speaker::Cuda => others::cuda(failure),
+            Speaker::Serving => others::serving(failure),
+            Speaker::Ggml => others::ggml(),
+            Speaker::Kernel => others::kernel(),
+            Speaker::Framework => others::framework(failure, cause),
+            Speaker::Graphics => others::graphics(),
+            Speaker::Neuron => others::neuron(),
+            Speaker::Host => others::host(failure),
             Speaker::Poplar => ipu::ipu(failure),
             Speaker::TensorFlow => tensorflow(),
             Speaker::Unknown => Vec::new(),

@@ -10,6 +10,7 @@ const E1001: &str = "https://openxla.org/xla/errors/error_1001";
 const E0100: &str = "https://openxla.org/xla/errors/error_0100";
 const E0101: &str = "https://openxla.org/xla/errors/error_0101";
 
+/// A program that does not fit in HBM.
 pub fn compile_hbm(failure: &Failure) -> Vec<Remedy> {
     let mut out = Vec::new();
     let capacity = failure.bytes("capacity").unwrap_or_default();
@@ -85,6 +86,7 @@ pub fn compile_hbm(failure: &Failure) -> Vec<Remedy> {
     out
 }
 
+/// TensorCore and SparseCore together need too much.
 pub fn sparsecore(failure: &Failure) -> Vec<Remedy> {
     let (tc, sc) = (failure.bytes("tensorcore").unwrap_or_default(), failure.bytes("sparsecore").unwrap_or_default());
     let mut out = Vec::new();
@@ -124,6 +126,21 @@ pub fn sparsecore(failure: &Failure) -> Vec<Remedy> {
     out
 }
 
+/// A memory of the SparseCore that a program is too large for (E3000).
+pub fn sparsecore_scratch() -> Vec<Remedy> {
+    vec![
+        remedy(
+            "Smaller lookups at a time: fewer ids for each partition and a smaller per-core batch",
+            No,
+            "in proportion",
+            "one temporary of the SparseCore is larger than its memory",
+            "https://openxla.org/xla/errors/error_3000",
+        ),
+        remedy("Divide wide tables by columns", No, "in proportion", "", "https://openxla.org/xla/errors/error_3000"),
+    ]
+}
+
+/// A kernel that does not fit in VMEM or SMEM.
 pub fn kernel(failure: &Failure) -> Vec<Remedy> {
     let smem = failure.text("space") == Some("smem");
     let mut out = vec![remedy(
@@ -149,6 +166,7 @@ pub fn kernel(failure: &Failure) -> Vec<Remedy> {
     out
 }
 
+/// The runtime found no room for a buffer or a program.
 pub fn runtime(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     let page = if failure.kind == FailureKind::TpuRuntimeAlloc { E0100 } else { E0101 };
     let mut out = Vec::new();

@@ -105,7 +105,15 @@ pub fn memory(failure: &Failure) -> &'static str {
         kind if kind.speaker() == Speaker::Poplar => "tile memory",
         kind if matches!(kind.speaker(), Speaker::TpuCompiler | Speaker::TpuRuntime) => "HBM",
         _ if allocator.contains("host") || allocator == "cpu" => "host memory",
-        kind if matches!(kind.speaker(), Speaker::Torch | Speaker::Rocm) => "GPU memory",
+        FailureKind::TorchCpu | FailureKind::CudaHostAlloc => "host memory",
+        FailureKind::TorchNpu => "NPU memory",
+        FailureKind::TorchHpu => "HPU memory",
+        kind if matches!(kind.speaker(), Speaker::Host) => "host memory",
+        kind if matches!(kind.speaker(), Speaker::Kernel) => "shared memory",
+        FailureKind::VllmKvCache => "memory for the KV cache",
+        kind if matches!(kind.speaker(), Speaker::Torch | Speaker::Rocm | Speaker::Cuda | Speaker::Serving) => {
+            "GPU memory"
+        }
         _ if allocator.starts_with("GPU") => "GPU memory",
         _ => "device memory",
     }
@@ -135,9 +143,9 @@ pub fn cause(failure: &Failure) -> Cause {
         }
         _ => {}
     }
-    if failure.kind.speaker() == Speaker::Torch
-        && requested.zip(free).is_some_and(|(requested, free)| requested <= free)
-    {
+    // Only a caching allocator can fail while more is free than was asked for.
+    let is_caching = failure.kind.speaker() == Speaker::Torch && failure.get("allocated").is_some();
+    if is_caching && requested.zip(free).is_some_and(|(requested, free)| requested <= free) {
         return Cause::Fragmentation;
     }
     let (used, capacity) = (failure.bytes("used"), failure.bytes("capacity"));
@@ -350,7 +358,7 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
                 ));
             }
         }
-        FailureKind::BfcWarning => out.push("The caller can go on with less; only speed may suffer".to_owned()),
+        FailureKind::BfcSoftWarning => out.push("The caller can go on with less; only speed may suffer".to_owned()),
         FailureKind::TfUsageReport => {
             if let Some(total) = size("total") {
                 out.push(format!("{} were in use, the most by {}", short(total), failure.text("top").unwrap_or("?")));

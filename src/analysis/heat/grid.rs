@@ -1,54 +1,54 @@
-//! The cells of a window of time and addresses.
+//! Divides a window of time and addresses into cells.
 
 use super::sweep::Sweep;
 use crate::analysis::map::{MapBox, MemoryMap};
 
-/// The part of a memory map that a grid divides, and how finely at most.
+/// The part of a memory map that a grid covers, and its maximum resolution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeatWindow {
-    /// First visible point and the end, fractions allowed.
+    /// Visible range of program points; may be fractional.
     pub points: (f64, f64),
-    /// Lowest visible address and the end.
+    /// Visible range of addresses.
     pub addresses: (f64, f64),
-    /// Columns at most, beside one that is cut at each end.
+    /// Maximum number of columns, not counting a partial one at each end.
     pub columns: usize,
-    /// Rows at most, likewise.
+    /// Maximum number of rows, counted the same way.
     pub rows: usize,
 }
 
-/// A cell.
+/// A cell of a grid.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct HeatCell {
-    /// Bytes that something lies in, each counted once.
+    /// Occupied bytes, each counted once.
     pub occupied: u64,
-    /// Share of padding in what lies there, 0 to 1.
+    /// Fraction of the occupied bytes that is padding, 0 to 1.
     pub padding: f32,
-    /// Steps since what lies there was placed, the mean over its bytes.
+    /// Steps since allocation, averaged over the occupied bytes.
     pub age: f32,
 }
 
 /// The cells of a window.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeatGrid {
-    /// Points of a column: a power of two.
+    /// Program points per column, a power of two.
     pub stride: u32,
-    /// Bytes of a row: a power of two.
+    /// Bytes per row, a power of two.
     pub row_bytes: u64,
     /// First point of the first column.
     pub first_point: u32,
-    /// Address of the lowest row.
+    /// Start address of the lowest row.
     pub first_address: u64,
-    /// Rows of every column.
+    /// Number of rows.
     pub rows: usize,
-    /// The point that each column stands for.
+    /// The program point that each column shows.
     pub points: Vec<u32>,
-    /// Column by column, from the lowest row up.
+    /// Cells in column-major order, lowest row first.
     pub cells: Vec<HeatCell>,
 }
 
 impl HeatGrid {
-    /// Divides a window. `fullest` gives the fullest of the points `from..to`; `waste` the padding of a box in bytes;
-    /// only what `keep` wants is counted. Takes a time that depends on the cells and on the boxes that are seen.
+    /// Divides a window. `fullest` returns the point in `from..to` with the most live bytes, `waste` the padding of a box in
+    /// bytes; only boxes accepted by `keep` are counted. The cost depends on the number of cells and visible boxes.
     #[must_use]
     pub fn new(
         map: &MemoryMap,
@@ -82,13 +82,13 @@ impl HeatGrid {
         grid
     }
 
-    /// Columns of the grid, each of one or several points.
+    /// Number of columns.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.points.len()
     }
 
-    /// A cell; an empty one outside.
+    /// The cell at a column and row; empty if outside the grid.
     #[must_use]
     pub fn cell(&self, column: usize, row: usize) -> HeatCell {
         if row >= self.rows {
@@ -97,7 +97,7 @@ impl HeatGrid {
         self.cells.get(column * self.rows + row).copied().unwrap_or_default()
     }
 
-    /// Column and row of a point and an address.
+    /// (column, row) of a program point and an address.
     #[must_use]
     pub fn place_of(&self, point: u32, address: u64) -> Option<(usize, usize)> {
         let column = (point.checked_sub(self.first_point)? / self.stride.max(1)) as usize;
@@ -105,14 +105,14 @@ impl HeatGrid {
         (column < self.columns() && row < self.rows).then_some((column, row))
     }
 
-    /// First address of a row and the end.
+    /// Address range of a row.
     #[must_use]
     pub const fn addresses_of(&self, row: usize) -> (u64, u64) {
         let from = self.first_address.saturating_add(self.row_bytes.saturating_mul(row as u64));
         (from, from.saturating_add(self.row_bytes))
     }
 
-    /// First point of a column and the end; the last column may reach beyond the last point of the program.
+    /// Range of points of a column; that of the last column may extend beyond the end of the program.
     #[must_use]
     pub const fn points_of(&self, column: usize) -> (u32, u32) {
         let from = self.first_point.saturating_add(self.stride.saturating_mul(column as u32));
@@ -126,7 +126,7 @@ impl HeatGrid {
         cells.iter().fold(0, |sum, cell| sum.saturating_add(cell.occupied))
     }
 
-    /// Sweeps over the columns: what comes with each, and what goes after it.
+    /// Sweeps over the columns, adding boxes at their first column and removing them after their last.
     fn fill(&mut self, map: &MemoryMap, waste: &dyn Fn(&MapBox) -> u64, keep: &dyn Fn(&MapBox) -> bool) {
         let (Some(&first), Some(&last)) = (self.points.first(), self.points.last()) else { return };
         let columns = self.columns();
@@ -157,7 +157,7 @@ impl HeatGrid {
         }
     }
 
-    /// First and last column at whose point a box lives.
+    /// First and last column at whose point a box is live.
     fn columns_of(&self, item: &MapBox) -> Option<(usize, usize)> {
         let column_of = |point: u32| (point.saturating_sub(self.first_point) / self.stride) as usize;
         let mut from = column_of(item.start);
@@ -172,7 +172,7 @@ impl HeatGrid {
     }
 }
 
-/// The smallest power of two that divides a length into at most `parts` parts.
+/// The smallest power of two whose multiples divide a length into at most `parts` parts.
 const fn coarsest(length: u64, parts: usize) -> u64 {
     let parts = if parts == 0 { 1 } else { parts as u64 };
     match length.div_ceil(parts).checked_next_power_of_two() {
@@ -207,7 +207,7 @@ mod tests {
         MemoryMap::of_boxes(POINTS, HEIGHT, boxes)
     }
 
-    /// Bytes of a stretch of addresses that something lies in at a point, byte by byte.
+    /// Occupied bytes in an address range at a point, counted byte by byte.
     fn slowly(map: &MemoryMap, point: u32, from: u64, to: u64) -> u64 {
         let lives = |byte: u64| {
             map.boxes.iter().any(|item| {

@@ -1,8 +1,8 @@
-//! Addresses by time as a grid of cells: how much of each is filled, padded, and for how long.
+//! A heat map of addresses over time: occupancy, padding and age of each cell.
 //!
-//! Cells are powers of two, in steps and in bytes, and begin at multiples of their size, so that they stand still while
-//! the window moves. A column stands for the fullest of its steps: no peak is ever averaged away, and the bytes of a
-//! column add up to what is occupied at that step.
+//! Cell sizes are powers of two in steps and bytes, and cells are aligned to their size, so they do not shift while the
+//! window pans. A column shows the step with the most live bytes, so peaks are never averaged away and the bytes of a
+//! column add up to the occupancy at that step.
 
 mod grid;
 mod sweep;

@@ -1,33 +1,33 @@
-//! What lies in each row of addresses while a sweep goes over time. Taking or giving back a range costs the same
-//! however many rows it reaches over.
+//! Occupancy of address rows during a sweep over time. Adding or removing a range takes constant time, however many rows
+//! it covers.
 
 use super::grid::HeatCell;
 use crate::analysis::address_union::AddressUnion;
 use crate::analysis::map::MapBox;
 
-/// Padding is counted in parts of this.
+/// Resolution of padding fractions.
 const PARTS: u128 = 1 << 16;
 
-/// Sums over ranges by row: bytes at the two ends, and how many reach over a row altogether, as differences between
-/// neighbours.
+/// Sums over ranges by row: bytes in the partially covered end rows, and a difference array of ranges that cover whole
+/// rows.
 #[derive(Debug, Clone, Copy, Default)]
 struct Row {
-    /// Bytes by the ends of ranges.
+    /// Bytes in partially covered rows.
     ends: Sums,
-    /// Change of what covers whole rows, against the row below.
+    /// Change, relative to the row below, in the sum of ranges that cover whole rows.
     covers: Sums,
 }
 
-/// Bytes, and bytes times something.
+/// Byte counts with different weights.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sums {
     /// Each byte once.
     occupied: i128,
-    /// Each byte as often as something lies there.
+    /// Each byte as often as it is occupied.
     bytes: i128,
-    /// Bytes times the share of padding, in [`PARTS`].
+    /// Bytes times padding fraction times [`PARTS`].
     padded: i128,
-    /// Bytes times the point at which they were placed.
+    /// Bytes times the point at which they were allocated.
     placed: i128,
 }
 
@@ -50,13 +50,13 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// Rows of `row_bytes` from an address up, with nothing in them.
+    /// Empty rows of `row_bytes` each, starting at an address.
     pub fn new(rows: usize, first: u64, row_bytes: u64) -> Self {
         let end = first.saturating_add(row_bytes.saturating_mul(rows as u64));
         Self { first, end, row_bytes, rows: vec![Row::default(); rows + 1], union: AddressUnion::default() }
     }
 
-    /// Adds a box that begins at the present point; `waste` is its padding in bytes.
+    /// Adds a box allocated at the current point; `waste` is its padding in bytes.
     pub fn add(&mut self, item: &MapBox, waste: u64) {
         let Some((from, to)) = self.inside(item) else { return };
         let Self { first, row_bytes, rows, union, .. } = self;
@@ -66,7 +66,7 @@ impl Sweep {
         spread(rows, *first, *row_bytes, from, to, weights(item, waste), 1);
     }
 
-    /// Something that came goes.
+    /// Removes a box.
     pub fn remove(&mut self, item: &MapBox, waste: u64) {
         let Some((from, to)) = self.inside(item) else { return };
         let Self { first, row_bytes, rows, union, .. } = self;
@@ -94,7 +94,7 @@ impl Sweep {
         }
     }
 
-    /// The part of a box that lies in the rows.
+    /// The part of a box inside the rows.
     fn inside(&self, item: &MapBox) -> Option<(u64, u64)> {
         let from = item.address.max(self.first);
         let to = item.address.saturating_add(item.size).min(self.end);
@@ -102,13 +102,13 @@ impl Sweep {
     }
 }
 
-/// What a byte of a box counts for.
+/// Weights of one byte of a box.
 fn weights(item: &MapBox, waste: u64) -> Sums {
     let padded = u128::from(waste.min(item.size)) * PARTS / u128::from(item.size.max(1));
     Sums { occupied: 0, bytes: 1, padded: padded as i128, placed: i128::from(item.start) }
 }
 
-/// Adds the bytes `from..to` to the rows they lie in.
+/// Adds the bytes `from..to` to the rows that contain them.
 fn spread(rows: &mut [Row], first: u64, row_bytes: u64, from: u64, to: u64, of: Sums, sign: i128) {
     let row_of = |address: u64| ((address - first) / row_bytes) as usize;
     let (low, high) = (row_of(from), row_of(to - 1));

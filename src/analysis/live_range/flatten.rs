@@ -1,22 +1,22 @@
-//! The flattened instruction sequence: every computation that control flow enters, its instructions immediately
-//! before the instruction that calls it. A position in it is a program point.
+//! The flattened instruction sequence: the instructions of every computation entered by control flow are placed directly
+//! before the calling instruction. A position in the sequence is a program point.
 
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, Shape};
 
-/// Sequence and what was learned while building it.
+/// The sequence and its indexes.
 #[derive(Debug, Default, Clone)]
 pub struct Flat {
     /// Instruction rows by time.
     pub sequence: Vec<u32>,
     /// Computation by time.
     pub computation: Vec<ComputationId>,
-    /// Time by instruction row, [`NO_ROW`] where the instruction is not in the sequence.
+    /// Time by instruction row; [`NO_ROW`] if the instruction is not in the sequence.
     pub time: Vec<u32>,
-    /// For each computation, first time and one past the last; `None` where it was not flattened.
+    /// For each computation, (first time, one past the last); `None` if it was not flattened.
     pub spans: Vec<Option<(u32, u32)>>,
-    /// For each computation, the wrapped computation of the asynchronous operation it runs in.
+    /// For each computation, the wrapped computation of the asynchronous op it runs in.
     pub async_context: Vec<Option<ComputationId>>,
-    /// Control flow that enters computations: (computation, calling instruction), in order of the sequence.
+    /// Control-flow calls: (computation, calling instruction), in sequence order.
     pub callers: Vec<(ComputationId, InstructionId)>,
 }
 
@@ -24,7 +24,7 @@ pub struct Flat {
 struct Frame {
     computation: ComputationId,
     context: Option<ComputationId>,
-    /// Place in the schedule.
+    /// Position in the schedule.
     at: usize,
     /// Computations that the instruction at `at` calls, and which is next.
     callees: Vec<(ComputationId, Option<ComputationId>)>,
@@ -32,7 +32,7 @@ struct Frame {
 }
 
 impl Flat {
-    /// Flattens a program from its entry; `None` where there is no schedule.
+    /// Flattens a program from its entry computation; `None` if it has no schedule.
     pub fn new(program: &Program) -> Option<Self> {
         let entry = program.entry?;
         if !program.computations.get(entry.index())?.is_scheduled {
@@ -69,7 +69,7 @@ impl Flat {
             frame.at += 1;
             frame.next = 0;
             frame.callees = Vec::new();
-            // A damaged schedule may name an instruction twice; the first time counts.
+            // A damaged schedule may list an instruction twice; the first one counts.
             if flat.time[row as usize] == NO_ROW {
                 flat.time[row as usize] = flat.sequence.len() as u32;
                 flat.sequence.push(row);
@@ -112,11 +112,11 @@ fn callees(
     let called = program.instructions.called_by(instruction);
     match program.instructions.opcode[instruction.index()] {
         Opcode::CALL | Opcode::CONDITIONAL => called.iter().map(|&c| (c, context)).collect(),
-        // Listed as body, condition; run as condition, body.
+        // Listed as body, condition, but executed as condition, body.
         Opcode::WHILE => called.iter().take(2).rev().map(|&c| (c, context)).collect(),
         Opcode::ASYNC_START | Opcode::ASYNC_UPDATE | Opcode::ASYNC_DONE => {
             let Some(chain) = AsyncChain::of(program, instruction) else { return Vec::new() };
-            // Mostly the start has entered it, and nothing more is to be found out.
+            // Usually the async-start has already entered it.
             if entered[chain.wrapped.index()].is_some() {
                 return Vec::new();
             }
@@ -126,19 +126,19 @@ fn callees(
     }
 }
 
-/// The chain `async-start`, `async-update`…, up to some operation of it.
+/// A chain of `async-start`, `async-update`… up to one of its ops.
 pub struct AsyncChain {
-    /// Operations from the start on, the one asked about last.
+    /// Ops in order, starting with the `async-start`.
     pub operations: Vec<InstructionId>,
-    /// The computation that runs asynchronously.
+    /// The computation executed asynchronously.
     pub wrapped: ComputationId,
 }
 
-/// Chains longer than this are damaged.
+/// Longer chains are taken for damaged input.
 const MAX_CHAIN: usize = 4096;
 
 impl AsyncChain {
-    /// The chain that ends at an operation; `None` where it does not begin with an `async-start`.
+    /// The chain that ends at an op; `None` if it does not begin with an `async-start`.
     pub fn of(program: &Program, instruction: InstructionId) -> Option<Self> {
         let mut operations = vec![instruction];
         let mut at = instruction;
@@ -154,7 +154,7 @@ impl AsyncChain {
         (wrapped.index() < program.computations.len()).then_some(Self { operations, wrapped })
     }
 
-    /// Operands bound so far: the start's, then those of each update behind the chain operand.
+    /// Operands bound so far: those of the start, then those of each update after the chain operand.
     pub fn bound_operands(&self, program: &Program) -> Vec<u32> {
         let mut operands = Vec::new();
         for (i, &operation) in self.operations.iter().enumerate() {
@@ -168,7 +168,7 @@ impl AsyncChain {
         operands
     }
 
-    /// Whether the last operation of the chain is the first that has all arguments and the result.
+    /// Whether the last op of the chain is the first to have all arguments and the result.
     fn binds_here(&self, program: &Program) -> bool {
         let Some((&last, before)) = self.operations.split_last() else { return false };
         self.is_bound(program, last) && before.last().is_none_or(|&previous| !self.is_bound(program, previous))
@@ -206,7 +206,7 @@ impl AsyncChain {
     }
 }
 
-/// The operation before one of a chain: operand 0, looked at through copies and re-packed tuples.
+/// The previous op of a chain: operand 0, traced through copies and repacked tuples.
 fn previous(program: &Program, operation: InstructionId) -> Option<InstructionId> {
     let mut at = InstructionId(*program.instructions.operands_of(operation).first()?);
     for _ in 0..64 {

@@ -1,8 +1,8 @@
-//! Which operand an instruction's result takes over the memory of.
+//! In-place operations: which operand's memory an instruction's result reuses.
 
 use crate::model::{InstructionId, NO_ROW, Opcode, Program};
 
-/// (operand number, place in the operand, place in the result).
+/// (operand number, shape index in the operand, shape index in the result)
 pub type Pair = (usize, u32, u32);
 
 /// In-place pairs of an instruction.
@@ -42,14 +42,14 @@ pub fn pairs(program: &Program, instruction: InstructionId, out: &mut Vec<Pair>)
     }
 }
 
-/// A permute with a buffer to write into, operand 1: whole, or element by element.
+/// Pairs of a collective permute into a given buffer (operand 1): the whole buffer or its elements.
 fn in_place_permute(program: &Program, instruction: InstructionId, output: u32, out: &mut Vec<Pair>) {
     let target = program.instructions.operands_of(instruction).get(1).copied().unwrap_or(NO_ROW);
     let nodes = program.shape_of(InstructionId(target)).map_or(1, |shape| shape.nodes.len() as u32);
     out.extend((0..nodes).map(|node| (1, node, output + node)));
 }
 
-/// Pairs that the instruction itself lists.
+/// Pairs listed by the instruction itself.
 fn declared(program: &Program, instruction: InstructionId, out: &mut Vec<Pair>) {
     let operands = program.instructions.operands_of(instruction);
     let Some(shape) = program.shape_of(instruction) else { return };
@@ -64,13 +64,13 @@ fn declared(program: &Program, instruction: InstructionId, out: &mut Vec<Pair>) 
     }
 }
 
-/// Pairs of a fusion that follow from the in-place operation at the end of its fused computation.
+/// Pairs of a fusion that follow from in-place ops at the root of its fused computation.
 fn derived(program: &Program, instruction: InstructionId, out: &mut Vec<Pair>) {
     let Some(&fused) = program.instructions.called_by(instruction).first() else { return };
     let Some(root) = program.computations.get(fused.index()).map(|c| c.root).filter(|&root| root != NO_ROW) else {
         return;
     };
-    // Most fusions end in plain arithmetic; one look at the root's opcode settles those.
+    // Most fusions end in plain arithmetic; the root's opcode rules them out quickly.
     if !may_lead_to_pair(program.instructions.opcode[root as usize]) {
         return;
     }
@@ -102,7 +102,7 @@ fn may_lead_to_pair(opcode: Opcode) -> bool {
     )
 }
 
-/// The parameter of the fused computation whose memory a leaf of the root takes over, and the place in it.
+/// The parameter of the fused computation whose memory a leaf of the root reuses, and the shape index in it.
 fn source_parameter(program: &Program, root: u32, node: u32) -> Option<(usize, u32)> {
     let (at, node) = back(program, root, node)?;
     let (operand, operand_node) = step_through(program, at, node)?;
@@ -115,11 +115,11 @@ fn source_parameter(program: &Program, root: u32, node: u32) -> Option<(usize, u
         .then(|| (program.instructions.argument[at as usize] as usize, node))
 }
 
-/// The operand that an in-place pair of an instruction takes for a place of its result.
+/// The operand that is paired with a shape index of an instruction's result.
 fn step_through(program: &Program, row: u32, node: u32) -> Option<(u32, u32)> {
     let mut found = Vec::new();
     match program.instructions.opcode[row as usize] {
-        // A nested fusion lists its pairs; looking into it again would be a second step.
+        // A nested fusion lists its own pairs; only one level is followed.
         Opcode::FUSION => {
             declared(program, InstructionId(row), &mut found);
             if found.is_empty() {
@@ -133,7 +133,7 @@ fn step_through(program: &Program, row: u32, node: u32) -> Option<(u32, u32)> {
     (row != NO_ROW).then_some((row, operand_node))
 }
 
-/// Pairs of a fusion inside a fusion: its root must itself be in place.
+/// Pairs of a fusion nested in a fusion: its root must itself be in place.
 fn derived_once(program: &Program, instruction: InstructionId, out: &mut Vec<Pair>) {
     let Some(&fused) = program.instructions.called_by(instruction).first() else { return };
     let Some(root) = program.computations.get(fused.index()).map(|c| c.root).filter(|&root| root != NO_ROW) else {
@@ -156,7 +156,7 @@ fn derived_once(program: &Program, instruction: InstructionId, out: &mut Vec<Pai
     }
 }
 
-/// Goes back through tuples by index, then get-tuple-elements, then bitcasts of whole arrays.
+/// Traces back through tuples by index, then get-tuple-elements, then bitcasts of whole arrays.
 fn back(program: &Program, mut row: u32, mut node: u32) -> Option<(u32, u32)> {
     for _ in 0..256 {
         let operands = program.instructions.operands_of(InstructionId(row));

@@ -1,6 +1,6 @@
-//! Live ranges of every buffer in program order, from the HLO alone.
+//! Live ranges of all buffers in schedule order, computed from the HLO alone.
 //!
-//! Follows XLA's `HloLiveRange` and the dataflow and alias analyses under it; equal to XLA's own dumps row for row.
+//! Follows XLA's `HloLiveRange` and its dataflow and alias analyses, and matches XLA's own dumps row for row.
 
 mod flatten;
 mod in_place;
@@ -20,14 +20,14 @@ use crate::model::{BufferId, ComputationId, NO_ROW, Program, ReportedRanges};
 pub struct LiveRanges {
     flat: Flat,
     values: Values,
-    /// First point by buffer, [`NO_ROW`] for one without a range (it lives inside a called computation).
+    /// First point by buffer; [`NO_ROW`] if it has no range because it is local to a called computation.
     pub start: Vec<u32>,
-    /// Last point by buffer, inclusive; may be [`Self::points`], the end of the program.
+    /// Last point by buffer, inclusive; [`Self::points`] for the end of the program.
     pub end: Vec<u32>,
 }
 
 impl LiveRanges {
-    /// Computes the ranges; `None` where the program has no schedule.
+    /// Computes the ranges; `None` if the program has no schedule.
     #[must_use]
     pub fn new(program: &Program) -> Option<Self> {
         if let Some(reported) = &program.reported_ranges {
@@ -60,7 +60,7 @@ impl LiveRanges {
         Some(Self { flat, values, start, end })
     }
 
-    /// Ranges that a report prints; there are no instructions to compute them from.
+    /// Ranges from a report, for a program without instructions.
     fn from_report(program: &Program, reported: &ReportedRanges) -> Self {
         let points = reported.sequence.len();
         let flat = Flat {
@@ -90,32 +90,32 @@ impl LiveRanges {
         Self { flat, values, start, end }
     }
 
-    /// Number of program points: instructions in the sequence. The point of that number is the end.
+    /// Number of program points, one per instruction in the sequence; also the point of the program's end.
     #[must_use]
     pub fn points(&self) -> u32 {
         self.flat.sequence.len() as u32
     }
 
-    /// Instruction rows in the order they run.
+    /// Instruction rows in sequence order.
     #[must_use]
     pub fn sequence(&self) -> &[u32] {
         &self.flat.sequence
     }
 
-    /// Point of an instruction; `None` for one that is not run on its own (inside a fusion, for instance).
+    /// Point of an instruction; `None` if it is not in the sequence, such as inside a fusion.
     #[must_use]
     pub fn point_of(&self, row: u32) -> Option<u32> {
         self.flat.time_of(row)
     }
 
-    /// First and last point of a buffer, both included.
+    /// (first point, last point) of a buffer, inclusive; `None` if it has no range.
     #[must_use]
     pub fn of(&self, buffer: BufferId) -> Option<(u32, u32)> {
         let start = *self.start.get(buffer.index())?;
         (start != NO_ROW).then(|| (start, self.end[buffer.index()]))
     }
 
-    /// Computations that were entered: (computation, first point, one past the last), outer ones included.
+    /// Computations in the sequence: (computation, first point, one past the last). Ranges nest.
     pub fn spans(&self) -> impl Iterator<Item = (ComputationId, u32, u32)> + '_ {
         let spans = self.flat.spans.iter().enumerate();
         spans.filter_map(|(i, span)| span.map(|(start, end)| (ComputationId(i as u32), start, end)))

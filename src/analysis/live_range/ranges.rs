@@ -1,4 +1,4 @@
-//! First and last program point of every value, and the classes of values that must share memory.
+//! Live ranges of values, and the classes of values that must share memory.
 
 use super::flatten::{AsyncChain, Flat};
 use super::in_place;
@@ -7,9 +7,9 @@ use crate::model::{InstructionId, NO_ROW, Opcode, Program};
 
 /// First and last point of every value, by defining position.
 pub struct Ranges {
-    /// First point, [`NO_ROW`] where the position defines no value.
+    /// First point; [`NO_ROW`] if the position does not define a value.
     pub start: Vec<u32>,
-    /// Last point, inclusive; may be the end of the program.
+    /// Last point, inclusive; possibly the end of the program.
     pub end: Vec<u32>,
 }
 
@@ -36,7 +36,7 @@ impl Classes {
     }
 }
 
-/// What the rules need at hand.
+/// Inputs of the rules.
 struct Context<'a> {
     program: &'a Program,
     flat: &'a Flat,
@@ -52,7 +52,7 @@ impl Context<'_> {
         self.program.instructions.opcode[row as usize]
     }
 
-    /// Time at which a value positioned at an instruction is still there: one past the computation for its root.
+    /// Time until which a value at an instruction is live at least: one past the computation if it is the root.
     fn position_time(&self, row: u32, time: u32) -> u32 {
         let computation = self.flat.computation[time as usize];
         if self.program.computations[computation.index()].root == row {
@@ -62,7 +62,7 @@ impl Context<'_> {
     }
 }
 
-/// Computes the ranges. `buffer_order` orders values that begin and end together: the number of their buffer.
+/// Computes the ranges. `buffer_order` breaks ties between values with equal ranges by buffer id.
 pub fn ranges(program: &Program, flat: &Flat, values: &Values, buffer_order: &dyn Fn(u32) -> i64) -> Ranges {
     let context = Context { program, flat, values };
     let count = values.value.len();
@@ -76,7 +76,7 @@ pub fn ranges(program: &Program, flat: &Flat, values: &Values, buffer_order: &dy
     ranges
 }
 
-/// Where each value begins, and ends when nothing uses it.
+/// The range of each value from its definition alone, as if it had no uses.
 fn define(context: &Context<'_>, ranges: &mut Ranges) {
     for (time, &row) in context.flat.sequence.iter().enumerate() {
         let time = time as u32;
@@ -93,11 +93,10 @@ fn define(context: &Context<'_>, ranges: &mut Ranges) {
     }
 }
 
-/// Values of a computation that runs asynchronously live until the operation is done; the result is there from the
-/// start.
+/// Values of an asynchronous computation are live until the async op is done; its result is live from the start.
 fn extend_by_async_callers(context: &Context<'_>, ranges: &mut Ranges) {
     let program = context.program;
-    // For each wrapped computation: time of its start, latest time of a done.
+    // For each wrapped computation: (time of its start, latest time of a done).
     let mut limits: Vec<(u32, u32)> = vec![(NO_ROW, 0); program.computations.len()];
     let mut any = false;
     for (time, &row) in context.flat.sequence.iter().enumerate() {
@@ -112,7 +111,7 @@ fn extend_by_async_callers(context: &Context<'_>, ranges: &mut Ranges) {
                 }
             }
             Opcode::ASYNC_DONE => {
-                // Only a chain that is linked directly is followed; one carried by a loop has no done to reach.
+                // Only directly linked chains are followed; one carried through a loop has no reachable done.
                 if let Some(wrapped) = direct_chain(program, InstructionId(row))
                     && let Some(limit) = limits.get_mut(wrapped)
                 {
@@ -149,7 +148,7 @@ fn direct_chain(program: &Program, done: InstructionId) -> Option<usize> {
     AsyncChain::of(program, done).map(|chain| chain.wrapped.index())
 }
 
-/// A value lives at least where it stands.
+/// Extends values over every position at which they occur.
 fn extend_by_positions(context: &Context<'_>, ranges: &mut Ranges) {
     for (time, &row) in context.flat.sequence.iter().enumerate() {
         let time = time as u32;
@@ -164,7 +163,7 @@ fn extend_by_positions(context: &Context<'_>, ranges: &mut Ranges) {
     }
 }
 
-/// Arguments that nothing overwrites stay to the end of the program. Returns which values those are.
+/// Extends parameters that are never overwritten to the end of the program; returns these values.
 fn pin_arguments(context: &Context<'_>, ranges: &mut Ranges) -> Vec<bool> {
     let mut pinned = vec![false; context.values.value.len()];
     let program = context.program;
@@ -201,7 +200,7 @@ fn is_parameter(program: &Program, row: u32, number: u32) -> bool {
         && program.instructions.argument[row as usize] == number
 }
 
-/// A value lives until its last use.
+/// Extends values to their last use.
 fn extend_by_uses(context: &Context<'_>, pinned: &[bool], ranges: &mut Ranges) {
     for (time, &row) in context.flat.sequence.iter().enumerate() {
         let Some(at) = use_time(context, row, time as u32) else { continue };
@@ -225,7 +224,7 @@ fn extend_by_uses(context: &Context<'_>, pinned: &[bool], ranges: &mut Ranges) {
     }
 }
 
-/// When an instruction uses its operands; `None` for what only passes them on.
+/// Time at which an instruction uses its operands; `None` if it only forwards them.
 fn use_time(context: &Context<'_>, row: u32, time: u32) -> Option<u32> {
     match context.opcode(row) {
         Opcode::TUPLE | Opcode::DOMAIN => None,
@@ -234,7 +233,7 @@ fn use_time(context: &Context<'_>, row: u32, time: u32) -> Option<u32> {
             let flattened = context.flat.spans.get(callee.index()).is_some_and(Option::is_some);
             (!flattened).then_some(time)
         }
-        // A loop reads its operand where its body's parameter stands.
+        // A loop reads its operand at its body's parameter.
         Opcode::WHILE => {
             let body = context.program.instructions.called_by(InstructionId(row)).first()?;
             let body = context.program.computations.get(body.index())?;
@@ -245,7 +244,7 @@ fn use_time(context: &Context<'_>, row: u32, time: u32) -> Option<u32> {
     }
 }
 
-/// Values of one class take turns: each ends where the next begins, and the last carries the class to its end.
+/// Trims values of one class so that each ends where the next begins; the last one extends to the end of the class.
 fn hand_over(context: &Context<'_>, ranges: &mut Ranges, buffer_order: &dyn Fn(u32) -> i64) {
     let count = context.values.value.len() as u32;
     let mut classes = Classes { parent: (0..count).collect() };
@@ -345,7 +344,7 @@ fn join_loop(context: &Context<'_>, instruction: InstructionId, join: &mut dyn F
             }
         }
         for &parameter in &parameters {
-            // Only a value that is defined at the parameter itself belongs to the loop.
+            // Only values defined at the parameter itself belong to the loop.
             if let Some(position) = context.values.position(context.flat, parameter, node)
                 && context.values.value[position as usize] == position
             {

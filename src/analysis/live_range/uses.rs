@@ -1,19 +1,19 @@
-//! Where a buffer's value is read: looked up for one buffer at a time.
+//! Definition and uses of a buffer's value, computed for one buffer at a time.
 
 use super::LiveRanges;
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
 
-/// Places at which a value stands and is read.
+/// Where a value occurs and is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Uses {
-    /// Instructions whose value contains it, the defining one first: (point, instruction row).
+    /// Instructions whose result contains it, the defining one first: (point, instruction row).
     pub positions: Vec<(u32, u32)>,
     /// Instructions that read it: (point, instruction row), ascending.
     pub readers: Vec<(u32, u32)>,
 }
 
 impl LiveRanges {
-    /// Where a buffer's value stands and is read. Looks through the whole sequence: for one selected buffer.
+    /// Where a buffer's value occurs and is read. Scans the whole sequence.
     #[must_use]
     pub fn uses_of(&self, program: &Program, buffer: BufferId) -> Uses {
         let mut uses = Uses::default();
@@ -56,12 +56,12 @@ impl LiveRanges {
 }
 
 impl LiveRanges {
-    /// The buffers that hold the program's result: place in the result, and the buffer that stands there.
+    /// The buffers of the program's result: (shape index in the result, buffer).
     #[must_use]
     pub fn results(&self, program: &Program) -> Vec<(Vec<i64>, BufferId)> {
         let root = program.entry.and_then(|entry| program.computations.get(entry.index())).map_or(NO_ROW, |c| c.root);
         let Some(shape) = program.shape_of(InstructionId(root)) else { return Vec::new() };
-        // Value to the places where it stands.
+        // Positions in the result, by value.
         let mut wanted: std::collections::HashMap<u32, Vec<u32>> = std::collections::HashMap::new();
         for (node, leaf) in shape.nodes.iter().enumerate() {
             if !leaf.is_tuple()

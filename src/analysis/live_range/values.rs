@@ -1,25 +1,25 @@
-//! Which value stands at each position (instruction, place in its shape) of the sequence.
+//! The value at each position (instruction and shape node) of the sequence.
 //!
-//! Every position either defines a value, or forwards to another position, or merges several (loops and branches).
-//! Merges that turn out to have a single value are dissolved.
+//! A position defines a value, forwards to another position, or merges several (in loops and branches, like a phi).
+//! Merges that turn out to have a single value are eliminated.
 
 use super::flatten::{AsyncChain, Flat};
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, Shape};
 
-/// Marks, in the forwarding table, a merge.
+/// Marks a merge in the forwarding table.
 const MERGE: u32 = 1 << 31;
 
-/// The value at every position. A value is named by its defining position.
+/// The value at every position. A value is identified by its defining position.
 #[derive(Debug, Default, Clone)]
 pub struct Values {
-    /// First position of the instruction at each time, and the number of positions at the end.
+    /// First position of the instruction at each time, followed by the number of positions.
     pub base: Vec<u32>,
     /// Defining position by position.
     pub value: Vec<u32>,
 }
 
 impl Values {
-    /// The position of a place in an instruction's value; `None` outside the sequence.
+    /// The position of a shape node of an instruction; `None` if it is not in the sequence.
     pub fn position(&self, flat: &Flat, row: u32, node: u32) -> Option<u32> {
         let time = flat.time_of(row)?;
         let position = self.base[time as usize].checked_add(node)?;
@@ -49,11 +49,11 @@ impl Values {
     }
 }
 
-/// A value that comes from several places.
+/// A merge of several positions.
 struct Merge {
-    /// Where it stands.
+    /// Position of the merge.
     position: u32,
-    /// Positions it comes from.
+    /// Input positions.
     inputs: Vec<u32>,
 }
 
@@ -106,7 +106,7 @@ impl Builder<'_> {
         self.merges.push(Merge { position, inputs });
     }
 
-    /// Parameters of entered computations take what the caller passes.
+    /// Forwards parameters of called computations to the operands of the caller.
     fn build_callers(&mut self) {
         let mut by_computation: Vec<Vec<InstructionId>> = vec![Vec::new(); self.program.computations.len()];
         for &(computation, caller) in &self.flat.callers {
@@ -254,7 +254,7 @@ impl Builder<'_> {
         self.link(row, child, count, to, to_node);
     }
 
-    /// A `…-done`: its arrays are those of element 1 of the start's value; its tuples are its own.
+    /// Forwards a `…-done`: its arrays are those in element 1 of the start's result; its tuples are its own.
     fn link_result(&mut self, row: u32, start: u32) {
         let Some(&output) = self.shape(start).root().children.get(1) else { return };
         for node in 0..self.shape(row).nodes.len() as u32 {
@@ -317,7 +317,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Forwards the arrays of the sub-tree at (`row`, `node`); its tuples define their own tables.
+    /// Forwards the arrays of the subtree at (`row`, `node`); its tuples define values of their own.
     fn link_arrays(&mut self, row: u32, node: u32, to: u32, to_node: u32) {
         let count = self.shape(row).nodes.get(node as usize).map_or(0, |n| n.subtree_len);
         for i in 0..count {
@@ -331,7 +331,7 @@ impl Builder<'_> {
     /// Follows every chain of forwards to its end.
     fn finish(mut self) -> Values {
         let count = self.forward.len();
-        // The end of a chain: a position that forwards to itself, or a merge.
+        // A chain ends at a position that forwards to itself, or at a merge.
         for start in 0..count as u32 {
             let mut end = start;
             let mut steps = 0;
@@ -347,7 +347,7 @@ impl Builder<'_> {
                 end = next;
                 steps += 1;
                 if steps > count {
-                    // A damaged file can forward in a circle; cut it here.
+                    // A damaged file may contain a cycle; break it here.
                     self.forward[start as usize] = start;
                     end = start;
                     break;
@@ -368,10 +368,10 @@ impl Builder<'_> {
         self.values
     }
 
-    /// For each merge the value it stands for: its own position where several values meet in it.
+    /// The value of each merge: its own position if several values reach it.
     fn dissolve(&self) -> Vec<u32> {
         let merges = &self.merges;
-        // Inputs as ends of their chains.
+        // Resolve inputs to the ends of their chains.
         let inputs: Vec<Vec<u32>> =
             merges.iter().map(|m| m.inputs.iter().map(|&p| self.forward[p as usize]).collect()).collect();
         let mut users: Vec<Vec<u32>> = vec![Vec::new(); merges.len()];
@@ -382,7 +382,7 @@ impl Builder<'_> {
                 }
             }
         }
-        // `replaced[m]`: what merge m stands for, itself while it stands for itself.
+        // `replaced[m]`: the replacement of merge m; m itself if not replaced.
         let mut replaced: Vec<u32> = (0..merges.len() as u32).map(|m| MERGE | m).collect();
         let follow = |replaced: &[u32], mut end: u32| {
             while end & MERGE != 0 {
@@ -422,7 +422,7 @@ impl Builder<'_> {
         (0..merges.len() as u32).map(|m| position(follow(&replaced, MERGE | m))).collect()
     }
 
-    /// Merges that only reach one value through each other stand for that value.
+    /// Replaces merges that reach only one value through each other by that value.
     fn dissolve_circles(inputs: &[Vec<u32>], users: &[Vec<u32>], replaced: &mut [u32]) {
         /// Which values a merge can reach.
         #[derive(Clone, Copy, PartialEq)]

@@ -1,15 +1,15 @@
-//! Custom calls that only view their operands: a buffer they read is there as long as their result.
+//! Custom calls whose results alias their operands: such an operand is live as long as the result.
 
 use std::collections::HashMap;
 
 use super::LiveRanges;
 use crate::model::{InstructionId, NO_ROW, Opcode, Program};
 
-/// Target of the calls that join split prefetches: their result lies on their operands' addresses.
+/// Target of the calls that join split prefetches; their result occupies the addresses of the operands.
 const VIEW_TARGET: &str = "ConcatBitcast";
 
 impl LiveRanges {
-    /// Last point of each buffer that a view call keeps alive, by buffer row.
+    /// Last point of each buffer kept live by such a call, by buffer row.
     #[must_use]
     pub fn view_ends(&self, program: &Program) -> HashMap<u32, u32> {
         let mut ends: HashMap<u32, u32> = HashMap::new();
@@ -39,7 +39,7 @@ impl LiveRanges {
             let position = self.values.position(&self.flat, row, 0)?;
             buffer_at.get(&self.values.value[position as usize]).copied()
         };
-        // From the end backwards, so that a view of a view is known before its operand is looked at.
+        // Backwards, so that views of views are processed before their operands.
         for &call in calls.iter().rev() {
             let Some(result) = buffer_of(call) else { continue };
             let end = ends.get(&result).copied().unwrap_or(0).max(self.end[result as usize]);

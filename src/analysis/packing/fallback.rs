@@ -1,20 +1,20 @@
-//! Packer B: the largest (or longest-lived) first, each at the smallest gap among those it meets in time.
+//! The fallback packer: largest (or longest-lived) block first, each in the smallest gap among overlapping blocks.
 
 use super::{ALIGNMENT, Block, Placement};
 
-/// More blocks are not packed this way: the time grows with their square.
+/// Maximum number of blocks to pack; the time is quadratic.
 pub const MAX_BLOCKS: usize = 20_000;
 
-/// What comes first.
+/// Packing order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// The larger; of equal ones the longer-lived.
+    /// Largest first, then longest-lived.
     Size,
-    /// The longer-lived; of equal ones the larger.
+    /// Longest-lived first, then largest.
     Span,
 }
 
-/// A block that has its place.
+/// A placed block.
 #[derive(Clone, Copy, Default)]
 struct Placed {
     offset: u64,
@@ -23,19 +23,18 @@ struct Placed {
     end: u32,
 }
 
-/// Blocks by offset, in pieces short enough to insert into.
+/// Placed blocks sorted by offset, in chunks short enough for fast insertion.
 #[derive(Default)]
-struct Shelf {
-    pieces: Vec<Vec<Placed>>,
-    /// Those that a block meets: (offset, top), by offset; memory kept from one block to the next.
+struct PlacedBlocks {
+    chunks: Vec<Vec<Placed>>,
+    /// Scratch space: (offset, top) of the blocks that overlap in time, by offset.
     met: Vec<(u64, u64)>,
 }
 
-/// Longest piece of a [`Shelf`].
-const PIECE: usize = 512;
+/// Maximum length of a chunk of [`PlacedBlocks`].
+const CHUNK: usize = 512;
 
-/// Packs the blocks; of two that come at the same rank, the earlier in the list first. Both ends of a lifetime are
-/// included.
+/// Packs blocks; ties keep the order of the list. Live ranges include both ends.
 #[must_use]
 pub fn fallback(blocks: &[Block], order: Order) -> Placement {
     let mut ranked: Vec<u32> = (0..blocks.len() as u32).filter(|&i| blocks[i as usize].size > 0).collect();
@@ -48,24 +47,24 @@ pub fn fallback(blocks: &[Block], order: Order) -> Placement {
         })
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; blocks.len()] };
-    let mut shelf = Shelf { met: vec![(0, 0); ranked.len()], ..Shelf::default() };
+    let mut placed_blocks = PlacedBlocks { met: vec![(0, 0); ranked.len()], ..PlacedBlocks::default() };
     for i in ranked {
         let block = &blocks[i as usize];
-        let offset = shelf.smallest_gap(block);
+        let offset = placed_blocks.smallest_gap(block);
         let top = offset.saturating_add(block.size);
         placement.offsets[i as usize] = offset;
         placement.heap = placement.heap.max(top);
-        shelf.insert(Placed { offset, top, start: block.start, end: block.end });
+        placed_blocks.insert(Placed { offset, top, start: block.start, end: block.end });
     }
     placement
 }
 
-impl Shelf {
-    /// The start of the smallest gap that holds a block; the top where none does.
+impl PlacedBlocks {
+    /// The offset of the smallest gap that fits a block, or the top of the heap.
     fn smallest_gap(&mut self, block: &Block) -> u64 {
-        // Most blocks are not met; each is written down, and the place moves on only behind those that are.
+        // Branch-free compaction: every block is stored, but the slot advances only for overlapping ones.
         let mut count = 0;
-        for other in self.pieces.iter().flatten() {
+        for other in self.chunks.iter().flatten() {
             if let Some(slot) = self.met.get_mut(count) {
                 *slot = (other.offset, other.top);
             }
@@ -73,7 +72,7 @@ impl Shelf {
         }
         let mut best = u64::MAX;
         let mut best_at = None;
-        // First aligned address above everything met so far.
+        // First aligned address above all overlapping blocks so far.
         let mut free_from = 0u64;
         for &(offset, top) in &self.met[..count] {
             let room = offset.saturating_sub(free_from);
@@ -88,17 +87,17 @@ impl Shelf {
     }
 
     fn insert(&mut self, placed: Placed) {
-        let piece = self.pieces.partition_point(|piece| piece.first().is_some_and(|p| p.offset <= placed.offset));
-        let piece = piece.saturating_sub(1);
-        let Some(list) = self.pieces.get_mut(piece) else {
-            self.pieces.push(vec![placed]);
+        let chunk = self.chunks.partition_point(|chunk| chunk.first().is_some_and(|p| p.offset <= placed.offset));
+        let chunk = chunk.saturating_sub(1);
+        let Some(list) = self.chunks.get_mut(chunk) else {
+            self.chunks.push(vec![placed]);
             return;
         };
         let at = list.partition_point(|p| p.offset <= placed.offset);
         list.insert(at, placed);
-        if list.len() > PIECE {
-            let rest = list.split_off(PIECE / 2);
-            self.pieces.insert(piece + 1, rest);
+        if list.len() > CHUNK {
+            let rest = list.split_off(CHUNK / 2);
+            self.chunks.insert(chunk + 1, rest);
         }
     }
 }

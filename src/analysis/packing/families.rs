@@ -1,42 +1,42 @@
-//! Families of a heap trace: a buffer that gets memory and all that share it, as one block for one unbroken time.
+//! Families in a heap trace: a buffer with its own memory and all buffers that share it, packed as one block.
 
 use super::{Block, Placement};
 use crate::model::{BufferId, EventKind, NO_ROW, Program};
 
-/// A buffer with its own memory, and those that share it.
+/// A buffer with its own memory and those that share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Family {
-    /// The buffer that got the memory.
+    /// The buffer that was allocated.
     pub root: BufferId,
-    /// Bytes: those of its largest member.
+    /// Size in bytes, that of the largest member.
     pub size: u64,
-    /// Event at which the memory is taken.
+    /// Event at which the memory is allocated.
     pub first: u32,
-    /// Event at which the last member gives it back.
+    /// Event at which the last member is freed.
     pub last: u32,
 }
 
 /// The families of one trace.
 #[derive(Debug, Clone, Default)]
 pub struct Families {
-    /// Families in the order they get memory.
+    /// Families in allocation order.
     pub list: Vec<Family>,
-    /// (buffer row, family), sorted: every buffer of the trace.
+    /// (buffer row, family) of every buffer in the trace, sorted.
     pub member_of: Vec<(u32, u32)>,
-    /// Events of the trace.
+    /// Number of events in the trace.
     pub events: u32,
 }
 
 impl Families {
-    /// Reads a trace; `None` where there is none or it places nothing.
+    /// Groups the buffers of a trace; `None` if there is none or it allocates nothing.
     #[must_use]
     pub fn new(program: &Program, trace: usize) -> Option<Self> {
         let events = &program.traces.get(trace)?.events;
         let end = (events.len() as u32).saturating_sub(1);
         let mut families = Self { events: events.len() as u32, ..Self::default() };
-        // The family each buffer belongs to at present.
+        // The current family of each buffer.
         let mut family_of = vec![NO_ROW; program.buffers.len()];
-        // Members that have not been given back.
+        // Number of members not freed yet.
         let mut open: Vec<u32> = Vec::new();
         for (t, event) in events.iter().enumerate() {
             let t = t as u32;
@@ -64,7 +64,7 @@ impl Families {
                     if let Some(family) = families.list.get_mut(slot as usize) {
                         let open = &mut open[slot as usize];
                         *open = open.saturating_sub(1);
-                        // One more may take over memory that is formally free; then the last free counts.
+                        // A buffer may share memory that is formally free; then the last free counts.
                         if *open == 0 {
                             family.last = t;
                         }
@@ -85,13 +85,13 @@ impl Families {
         Some(self.member_of[row].1 as usize)
     }
 
-    /// The families as blocks to pack, in their order.
+    /// The families as blocks to pack, in the same order.
     #[must_use]
     pub fn blocks(&self) -> Vec<Block> {
         self.list.iter().map(|f| Block { size: f.size, start: 2 * f.first, end: 2 * f.last }).collect()
     }
 
-    /// Lowest start and highest end of the families where the compiler put them.
+    /// Lowest start and highest end address of the families as placed by the compiler.
     #[must_use]
     pub fn extent(&self, program: &Program) -> (u64, u64) {
         let places = || {
@@ -104,7 +104,7 @@ impl Families {
         (start, places().map(|p| p.1).max().unwrap_or(0).max(start))
     }
 
-    /// Share of the families that a placement puts where the compiler put them, counted from `start`.
+    /// Fraction of families, 0 to 1, that a placement puts at the compiler's offset from `start`.
     #[must_use]
     pub fn equal_offsets(&self, program: &Program, placement: &Placement, start: u64) -> f64 {
         let (mut equal, mut all) = (0usize, 0usize);

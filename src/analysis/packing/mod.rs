@@ -1,7 +1,7 @@
-//! How the TPU compiler packs the temporaries of a program into its heap, reproduced to the byte.
+//! Reproduces, to the byte, how the TPU compiler packs a program's temporaries into the heap.
 //!
-//! Two packers, found by experiment on libtpu 0.0.51 and five older releases: a program that fits with room is packed
-//! online, in program order ([`online`]); one that would take more than about 83 % of the memory is compiled again
+//! The two packers were determined experimentally with libtpu 0.0.51 and five older releases. A program that fits easily
+//! is packed online in program order ([`online`]); one that would need more than about 83 % of the memory is recompiled
 //! and packed by size ([`fallback`]).
 
 mod fallback;
@@ -15,43 +15,43 @@ pub use online::online;
 use super::SpaceAnalysis;
 use crate::model::{Bytes, Program};
 
-/// Every block begins at a multiple of this.
+/// Alignment of blocks in bytes.
 pub const ALIGNMENT: u64 = 16384;
 
-/// Share of the available memory above which the compiler packs by size (and rematerialises).
+/// Fraction of the available memory above which the compiler packs by size and rematerialises.
 pub const FALLBACK_SHARE: f64 = 0.83;
 
-/// Memory needed for some time. Times are twice the heap event, so that a change can fall between two events.
+/// Memory needed during a live range. Times are twice the heap event, so that changes can fall between events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Block {
-    /// Bytes; a block of none takes no place.
+    /// Size in bytes; empty blocks are not placed.
     pub size: u64,
-    /// First time, twice the heap event.
+    /// First time: twice the heap event.
     pub start: u32,
-    /// Last time, included.
+    /// Last time, inclusive.
     pub end: u32,
 }
 
-/// Where the blocks lie.
+/// The result of packing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Placement {
-    /// Bytes of the heap: the highest end of a block.
+    /// Heap size in bytes: the highest end of a block.
     pub heap: u64,
-    /// Offset by block; 0 for one of no bytes.
+    /// Offset by block in bytes; 0 for empty blocks.
     pub offsets: Vec<u64>,
 }
 
-/// One of the two ways in which the compiler packs a heap.
+/// The compiler's packing algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Packer {
     /// Best fit in program order.
     Online,
-    /// By size or by span, each at the smallest gap.
+    /// Smallest gap, by size or by span.
     Fallback,
 }
 
 impl Packer {
-    /// The word in the report.
+    /// Name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ impl Packer {
     }
 }
 
-/// The smaller heap of the two orders of [`fallback`]; `None` for more blocks than it is run on.
+/// The smaller heap of the two orders of [`fallback`]; `None` if there are more than `MAX_BLOCKS` blocks.
 #[must_use]
 pub fn best_fallback(blocks: &[Block]) -> Option<Placement> {
     if blocks.len() > MAX_BLOCKS {
@@ -71,7 +71,7 @@ pub fn best_fallback(blocks: &[Block]) -> Option<Placement> {
     Some(if span.heap < size.heap { span } else { size })
 }
 
-/// Most bytes live at one time, and the first time that reaches it.
+/// Peak live bytes and the first time at which they are reached.
 #[must_use]
 pub fn most_live(blocks: &[Block]) -> (u64, u32) {
     let mut changes: Vec<(u32, bool, u64)> = Vec::with_capacity(2 * blocks.len());
@@ -79,7 +79,7 @@ pub fn most_live(blocks: &[Block]) -> (u64, u32) {
         changes.push((block.start, false, block.size));
         changes.push((block.end, true, block.size));
     }
-    // Both ends are included: at the same time, what comes is there before what goes has gone.
+    // Both ends are inclusive: at equal times, allocations come before frees.
     changes.sort_unstable();
     let (mut live, mut most, mut at) = (0u64, 0, 0);
     for (time, goes, size) in changes {
@@ -95,22 +95,22 @@ pub fn most_live(blocks: &[Block]) -> (u64, u32) {
     (most, at)
 }
 
-/// How the packing of a memory space by the compiler is reproduced.
+/// Comparison of the reproduced packing with the compiler's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reproduction {
-    /// Bytes of the heap as packed here.
+    /// Reproduced heap size in bytes.
     pub heap: Bytes,
-    /// Bytes of the heap in the dump.
+    /// Heap size in the dump in bytes.
     pub compiler_heap: Bytes,
-    /// The packer that reproduces it.
+    /// The packer that reproduces the dump best.
     pub packer: Packer,
-    /// Share of the families that lie at the same offset, 0 to 1.
+    /// Fraction of families at the same offset, 0 to 1.
     pub equal_offsets: f64,
-    /// Most bytes live at one time: no packer can do with less.
+    /// Peak live bytes, a lower bound for any packer.
     pub live: Bytes,
 }
 
-/// Packs the unchanged program and compares; `None` where the space has no heap trace.
+/// Packs the unchanged program and compares it with the dump; `None` if the space has no heap trace.
 #[must_use]
 pub fn reproduce(program: &Program, space: &SpaceAnalysis) -> Option<Reproduction> {
     let families = Families::new(program, space.xprof.trace?)?;
@@ -129,7 +129,7 @@ pub fn reproduce(program: &Program, space: &SpaceAnalysis) -> Option<Reproductio
     }
     let Some(fallback) = best_fallback(&blocks).map(|p| compare(p, Packer::Fallback)) else { return Some(online) };
     let is_equal = |r: &Reproduction| r.heap == r.compiler_heap;
-    // In program order every offset is reproduced; a heap of the same size with other offsets was packed by size.
+    // Online packing reproduces every offset; equal heap size with different offsets means packing by size.
     Some(if is_equal(&fallback) || !is_equal(&online) { fallback } else { online })
 }
 

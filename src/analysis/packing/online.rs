@@ -1,21 +1,20 @@
-//! Packer A: best fit in program order.
+//! The online packer: best fit in program order.
 //!
-//! A block goes to the gap whose part behind the alignment is smallest, the lowest on ties, to the top of the heap
-//! when no gap holds it. The slack in front of an aligned block belongs to it and comes back with it; the slack
-//! behind is a gap again.
+//! A block goes into the gap with the smallest aligned size that fits, the lowest on ties, or else to the top of the heap.
+//! Alignment slack before a block belongs to it and is freed with it; slack after it becomes a gap.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ALIGNMENT, Block, Placement};
 
-/// The free gaps of the heap, except the endless one at its top.
+/// The gaps in the heap, excluding the space above its top.
 #[derive(Debug, Default)]
 struct Gaps {
-    /// Start to end.
+    /// End by start.
     by_address: BTreeMap<u64, u64>,
     /// (usable bytes, start).
     by_usable: BTreeSet<(u64, u64)>,
-    /// Where the endless gap begins.
+    /// Top of the heap.
     top: u64,
 }
 
@@ -24,7 +23,7 @@ fn aligned(address: u64) -> u64 {
 }
 
 impl Gaps {
-    /// Bytes of a gap behind the alignment; 0 where nothing can begin.
+    /// Bytes of a gap after alignment; 0 if it contains no aligned address.
     fn usable(start: u64, end: u64) -> u64 {
         end.saturating_sub(aligned(start))
     }
@@ -45,7 +44,7 @@ impl Gaps {
         Some(end)
     }
 
-    /// Takes room for a block: (start of what is taken, offset of the block).
+    /// Allocates a block: (start of the allocated range, offset of the block).
     fn take(&mut self, size: u64) -> (u64, u64) {
         let best = self.by_usable.range((size, 0)..).next().copied();
         if let Some((_, start)) = best
@@ -60,7 +59,7 @@ impl Gaps {
         (start, offset)
     }
 
-    /// Gives `start..end` back and joins it with its neighbours.
+    /// Frees `start..end` and merges it with adjacent gaps.
     fn give_back(&mut self, mut start: u64, mut end: u64) {
         if let Some((&before, &before_end)) = self.by_address.range(..start).next_back()
             && before_end == start
@@ -79,7 +78,7 @@ impl Gaps {
     }
 }
 
-/// Packs the blocks in the order of their starts; of two at the same time, the earlier in the list first.
+/// Packs blocks in order of their start; ties keep the order of the list.
 #[must_use]
 pub fn online(blocks: &[Block]) -> Placement {
     let mut events: Vec<(u32, bool, u32)> = Vec::with_capacity(2 * blocks.len());
@@ -121,7 +120,7 @@ mod tests {
         const K: u64 = 16384;
         let blocks = [
             block(100, 0, 20),    // at 0, ends at 100
-            block(3 * K, 2, 6),   // at K, taken from 100 on
+            block(3 * K, 2, 6),   // at K, with slack from 100
             block(K, 4, 20),      // at 4K
             block(2 * K, 8, 20),  // into the gap 100..4K: at K, leaving 3K..4K
             block(K, 10, 12),     // into 3K..4K

@@ -1,4 +1,4 @@
-//! The columns: numbers as they are, words once each.
+//! Columns of the buffer table: plain numbers and interned text.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -12,20 +12,20 @@ use crate::analysis::names::scope;
 use crate::analysis::program::{ProgramAnalysis, SpaceAnalysis, category, unpadded};
 use crate::model::{BufferId, Category, Program};
 
-/// A column of the table.
+/// A column of the buffer table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Column {
-    /// Name of the buffer.
+    /// Buffer name.
     Name,
-    /// Bytes.
+    /// Bytes including padding.
     Size,
     /// Bytes without padding.
     Useful,
     /// Bytes of padding.
     Padding,
-    /// Padding as a share of the size.
+    /// Padding as a fraction of the size.
     Share,
-    /// What it is for, a guess.
+    /// Class (a guess).
     Class,
     /// Category.
     Category,
@@ -33,9 +33,9 @@ pub enum Column {
     Type,
     /// Shape.
     Shape,
-    /// Kind of instruction.
+    /// Opcode.
     Opcode,
-    /// Framework's name of the operation.
+    /// Framework op name.
     Op,
     /// Innermost source line.
     Source,
@@ -43,11 +43,11 @@ pub enum Column {
     From,
     /// Last point of the live range.
     To,
-    /// Points of the live range.
+    /// Length of the live range in points.
     Length,
     /// Offset in the allocation.
     Offset,
-    /// Number of the allocation.
+    /// Allocation index.
     Allocation,
 }
 
@@ -73,7 +73,7 @@ impl Column {
         Self::Allocation,
     ];
 
-    /// Title over the column.
+    /// Column header.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -97,7 +97,7 @@ impl Column {
         }
     }
 
-    /// Whether it holds numbers.
+    /// Whether it is numeric.
     #[must_use]
     pub const fn is_number(self) -> bool {
         matches!(
@@ -121,14 +121,14 @@ impl Column {
     }
 }
 
-/// Words of a column, each kept once.
+/// An interned text column.
 #[derive(Debug, Clone, Default)]
 pub struct Interned {
-    /// Each different word once, in the order of first use.
+    /// Distinct values in order of first use.
     pub values: Vec<String>,
-    /// Row of the word by row of the table.
+    /// Index of the value by table row.
     pub of: Vec<u32>,
-    /// Place of each word in alphabetical order.
+    /// Alphabetical rank of each value.
     pub rank: Vec<u32>,
 }
 
@@ -156,19 +156,19 @@ impl Interned {
         result
     }
 
-    /// The word in a row of the table.
+    /// The value in a table row; empty if there is no such row.
     #[must_use]
     pub fn at(&self, row: usize) -> &str {
         self.of.get(row).and_then(|&word| self.values.get(word as usize)).map_or("", String::as_str)
     }
 }
 
-/// Names of the buffers, one after the other in one text.
+/// Buffer names, concatenated in one string.
 #[derive(Debug, Default)]
 pub struct NameColumn {
     text: String,
     ends: Vec<u32>,
-    /// Place of each row in alphabetical order; made when it is first asked for.
+    /// Alphabetical rank of each row, computed on first use.
     rank: OnceLock<Vec<u32>>,
 }
 
@@ -182,14 +182,14 @@ impl NameColumn {
         result
     }
 
-    /// The name in a row.
+    /// The name in a row; empty if there is no such row.
     #[must_use]
     pub fn at(&self, row: usize) -> &str {
         let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0) as usize;
         self.ends.get(row).and_then(|&end| self.text.get(start..end as usize)).unwrap_or("")
     }
 
-    /// Place of each row in alphabetical order.
+    /// Alphabetical rank of each row.
     pub fn rank(&self) -> &[u32] {
         self.rank.get_or_init(|| {
             let mut order: Vec<u32> = (0..self.ends.len() as u32).collect();
@@ -203,36 +203,36 @@ impl NameColumn {
     }
 }
 
-/// All buffers of a memory space, a row each.
+/// All buffers of a memory space, one per row.
 #[derive(Debug, Default)]
 pub struct BufferTable {
-    /// The buffers, in the order of their ids.
+    /// The buffers in order of their ids.
     pub buffers: Vec<BufferId>,
     /// Bytes with padding.
     pub size: Vec<u64>,
-    /// Bytes of padding; a few tables of tuples count more without padding than with it.
+    /// Bytes of padding; negative for a few tuple tables whose unpadded size is the larger.
     pub padding: Vec<i64>,
-    /// First point; `u32::MAX` where it is not known.
+    /// First point; `u32::MAX` if unknown.
     pub start: Vec<u32>,
-    /// Last point; `u32::MAX` where it is not known.
+    /// Last point; `u32::MAX` if unknown.
     pub end: Vec<u32>,
     /// Offset in the allocation.
     pub offset: Vec<u64>,
-    /// Number of the allocation.
+    /// Allocation index.
     pub allocation: Vec<i64>,
-    /// What they are for, guesses.
+    /// Classes (guesses).
     pub class: Vec<Class>,
     /// Category.
     pub category: Vec<Category>,
-    /// Number of the buffer in the file.
+    /// Buffer id in the file.
     pub number: Vec<i64>,
     /// Names.
     pub name: NameColumn,
-    /// Framework's names of the operations.
+    /// Framework op names.
     pub op: Interned,
-    /// The same with layers folded and without the last part, to group by.
+    /// Op names with layers folded and without the last part, for grouping.
     pub scope: Interned,
-    /// Kinds of instructions.
+    /// Opcodes.
     pub opcode: Interned,
     /// Shapes without layout.
     pub shape: Interned,
@@ -242,7 +242,7 @@ pub struct BufferTable {
     pub source: Interned,
 }
 
-/// What is read of a buffer's texts.
+/// Text values of a buffer.
 struct Texts {
     name: String,
     op: String,
@@ -253,7 +253,7 @@ struct Texts {
 }
 
 impl BufferTable {
-    /// Reads the buffers of a space.
+    /// Collects the buffers of a memory space.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis, map: &MemoryMap) -> Self {
         let mut table = Self { buffers: space.buffers.clone(), ..Self::default() };
@@ -291,30 +291,30 @@ impl BufferTable {
             (take(), take(), take(), take(), take());
         let folded: Vec<String> = table.op.values.iter().map(|op| scope::folded(op)).collect();
         table.scope = Interned::new(folded.into_iter());
-        // By row of the table, through the names of the operations.
+        // By table row, via the op names.
         table.scope.of = table.op.of.iter().map(|&op| table.scope.of[op as usize]).collect();
         table
     }
 
-    /// How many rows there are.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.buffers.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.buffers.is_empty()
     }
 
-    /// The row of a buffer.
+    /// The row of a buffer; `None` if it is not in the memory space.
     #[must_use]
     pub fn row_of(&self, buffer: BufferId) -> Option<u32> {
         self.buffers.binary_search(&buffer).ok().map(|row| row as u32)
     }
 
-    /// Words of a column that has some.
+    /// The interned text of a column; `None` if it has none.
     #[must_use]
     pub fn words(&self, column: Column) -> Option<&Interned> {
         Some(match column {
@@ -327,7 +327,7 @@ impl BufferTable {
         })
     }
 
-    /// A number to sort by; words by their place in alphabetical order.
+    /// Sort key of a row: the number, or the alphabetical rank of text.
     #[must_use]
     pub fn key(&self, column: Column, row: usize) -> i64 {
         let points = |point: u32| if point == u32::MAX { i64::MAX } else { i64::from(point) };
@@ -356,14 +356,14 @@ impl BufferTable {
         }
     }
 
-    /// Points of a row's live range, where it is known.
+    /// Length of a row's live range in points; `None` if unknown.
     #[must_use]
     pub fn steps(&self, row: usize) -> Option<u32> {
         let (start, end) = (self.start[row], self.end[row]);
         (start != u32::MAX).then(|| end.saturating_sub(start).saturating_add(1))
     }
 
-    /// Whether a row's buffer lives at a point.
+    /// Whether a row's buffer is live at a point.
     #[must_use]
     pub fn lives_at(&self, row: usize, point: u32) -> bool {
         self.start[row] <= point && point <= self.end[row] && self.start[row] != u32::MAX

@@ -1,4 +1,4 @@
-//! A filter applied to the table: words are compared once for each different word, numbers in their columns.
+//! Applies a filter to the table. Interned text is matched once per distinct value.
 
 use rayon::prelude::*;
 
@@ -7,46 +7,46 @@ use super::terms::{FilterError, KEYS, Number, Pattern, Term, Test, Words, parse,
 use crate::analysis::class::Class;
 use crate::model::Category;
 
-/// A filter that was read.
+/// A parsed filter.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     terms: Vec<Term>,
 }
 
-/// A term made ready for one table.
+/// A term prepared for one table.
 enum Ready<'a> {
-    /// Words of a column: by word, whether it matches.
+    /// Whether each distinct value of a text column matches.
     Word(&'a Interned, Vec<bool>),
-    /// By class.
+    /// Whether each class matches.
     Class([bool; Class::ALL.len()]),
-    /// By category.
+    /// Whether each category matches.
     Category([bool; Category::ALL.len()]),
-    /// Name by name.
+    /// Matches names row by row.
     Name(&'a Pattern),
-    /// Any of these conditions holds.
+    /// Matches if any of these does.
     Any(Vec<Ready<'a>>),
-    /// A number.
+    /// Compares a number.
     Number(Number, super::terms::Comparison, f64),
-    /// Lives at a point.
+    /// Live at a point.
     LiveAt(u32),
 }
 
 impl Filter {
-    /// Reads a filter.
+    /// Parses a filter.
     ///
     /// # Errors
-    /// The first term that cannot be read.
+    /// The first invalid term.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         Ok(Self { terms: parse(text)? })
     }
 
-    /// Whether it lets everything through.
+    /// Whether it has no terms and so matches every row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Those of `rows` that it lets through, in their order; `peak` is the point of the peak.
+    /// The matching `rows`, in the given order; `peak` is the point of the peak.
     #[must_use]
     pub fn keep(&self, table: &BufferTable, rows: &[u32], peak: u32) -> Vec<u32> {
         if self.terms.is_empty() {
@@ -58,8 +58,7 @@ impl Filter {
         rows.par_iter().filter(keeps).copied().collect()
     }
 
-    /// How many of `rows` each term alone lets through, with the term as it was typed: to say which one takes the most
-    /// away.
+    /// For each term as typed, how many of `rows` it matches by itself; shows which term excludes the most.
     #[must_use]
     pub fn counts(text: &str, table: &BufferTable, rows: &[u32], peak: u32) -> Vec<(String, usize)> {
         let terms = split(text).into_iter();
@@ -136,8 +135,7 @@ fn holds(table: &BufferTable, test: &Ready<'_>, row: usize) -> bool {
     }
 }
 
-/// What the last word of a filter may be completed to: (the word, what it means). Keys, and the words of a column
-/// behind its key.
+/// Completions of the last word of a filter: (word, description). Completes keys, and values after a key.
 #[must_use]
 pub fn complete(text: &str, table: Option<&BufferTable>, most: usize) -> Vec<(String, String)> {
     let word = text.rsplit(char::is_whitespace).next().unwrap_or("");

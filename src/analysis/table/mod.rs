@@ -1,4 +1,4 @@
-//! All buffers of a memory space in columns: to sort, filter and group a million of them.
+//! A columnar table of all buffers in a memory space; sorts, filters and groups a million of them.
 
 mod columns;
 mod filter;

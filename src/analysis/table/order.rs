@@ -1,4 +1,4 @@
-//! Order and groups of the rows that are shown.
+//! Sorting and grouping of table rows.
 
 use std::collections::HashSet;
 
@@ -6,62 +6,62 @@ use rayon::prelude::*;
 
 use super::columns::{BufferTable, Column};
 
-/// A column to sort by.
+/// A sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Column to sort by.
     pub column: Column,
-    /// The largest first.
+    /// Whether to sort in descending order.
     pub down: bool,
 }
 
-/// How rows are arranged.
+/// Sorting and grouping options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Order {
-    /// Keys, the first counts most; what is equal in all of them comes in the order of the file.
+    /// Sort keys, most significant first; ties keep file order.
     pub keys: Vec<Key>,
     /// Column to group by.
     pub group: Option<Column>,
-    /// Words of the groups whose rows are shown.
+    /// Labels of expanded groups.
     pub open: HashSet<String>,
 }
 
-/// A line of the table.
+/// A visible line of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
-    /// Head of a group.
+    /// A group header.
     Group(u32),
-    /// A row.
+    /// A table row.
     Row(u32),
 }
 
-/// Head of a group with its subtotals.
+/// A group with its subtotals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupRow {
-    /// What its rows have in common.
+    /// Common value of its rows.
     pub name: String,
-    /// How many there are.
+    /// Number of rows.
     pub count: usize,
-    /// Their sizes together.
+    /// Total size in bytes.
     pub size: u64,
-    /// Their padding together.
+    /// Total padding in bytes.
     pub padding: i64,
-    /// Whether its rows are shown.
+    /// Whether it is expanded.
     pub open: bool,
 }
 
-/// Lines in their order.
+/// The arranged lines and totals.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// Groups in the order of the lines; empty where nothing is grouped.
+    /// Groups in display order; empty if not grouped.
     pub groups: Vec<GroupRow>,
-    /// Lines of the table from top to bottom: heads of groups and rows.
+    /// Visible lines from top to bottom.
     pub lines: Vec<Line>,
-    /// Rows, whether their group is open or not.
+    /// Number of rows, including those in collapsed groups.
     pub rows: usize,
-    /// Their sizes together.
+    /// Total size in bytes.
     pub size: u64,
-    /// Their padding together.
+    /// Total padding in bytes.
     pub padding: i64,
 }
 
@@ -82,7 +82,7 @@ pub fn arrange(table: &BufferTable, mut rows: Vec<u32>, order: &Order) -> Shown 
         shown.lines = rows.into_iter().map(Line::Row).collect();
         return shown;
     };
-    // Words of the column by number; the rows of each in their order.
+    // Rows of each group, in order.
     let words = if column == Column::Op { Some(&table.scope) } else { table.words(column) };
     let number = |row: u32| words.map_or(table.category[row as usize] as u32, |w| w.of[row as usize]);
     let mut members: Vec<Vec<u32>> = Vec::new();
@@ -143,7 +143,7 @@ fn sort(table: &BufferTable, rows: &mut Vec<u32>, keys: &[Key]) {
     match keys {
         [] => rows.par_sort_unstable(),
         [first, rest @ ..] => {
-            // The first key is looked up once for each row; the others only where it is equal.
+            // The first key is computed once per row, the others only on ties.
             let mut keyed: Vec<(i64, u32)> = rows.par_iter().map(|&row| (value(first, row), row)).collect();
             keyed.par_sort_unstable_by(|a, b| {
                 let later = || rest.iter().map(|key| value(key, a.1).cmp(&value(key, b.1))).find(|o| o.is_ne());

@@ -1,34 +1,34 @@
-//! The filter language, read: `size>64MiB dtype:f32 op:/attn/ category:temp padding>50% live@peak -copy`.
+//! Parser of the filter language: `size>64MiB dtype:f32 op:/attn/ category:temp padding>50% live@peak -copy`.
 
 use regex::{Regex, RegexBuilder};
 
-/// What is wrong with a filter.
+/// A filter syntax error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct FilterError {
-    /// What is wrong, in words.
+    /// Error message.
     pub what: String,
-    /// The term in which it is.
+    /// The invalid term.
     pub term: String,
 }
 
-/// How a number is compared.
+/// Comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
-    /// Strictly greater.
+    /// `>`.
     Above,
-    /// Greater or equal.
+    /// `>=`.
     AtLeast,
-    /// Strictly less.
+    /// `<`.
     Below,
-    /// Less or equal.
+    /// `<=`.
     AtMost,
-    /// Equal.
+    /// `=`.
     Equal,
 }
 
 impl Comparison {
-    /// Whether `value` stands in this relation to `with`.
+    /// Whether `value` compares to `with` in this way.
     #[must_use]
     pub fn holds(self, value: f64, with: f64) -> bool {
         match self {
@@ -41,37 +41,37 @@ impl Comparison {
     }
 }
 
-/// A number of a buffer.
+/// A numeric property of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Number {
-    /// Bytes.
+    /// Size in bytes.
     Size,
     /// Bytes of padding.
     Padding,
-    /// Padding in percent of the size.
+    /// Padding as a percentage of the size.
     PaddingPercent,
     /// First point.
     From,
     /// Last point.
     To,
-    /// Points of the live range.
+    /// Length of the live range in points.
     Steps,
-    /// Offset in the allocation.
+    /// Offset in the allocation in bytes.
     Offset,
-    /// Number of the allocation.
+    /// Allocation index.
     Allocation,
 }
 
-/// Words of a buffer.
+/// A text property of a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Words {
-    /// Name, operation, shape, category, source: any of them.
+    /// Any of name, op name, shape, category and source.
     Any,
     /// Name.
     Name,
-    /// Framework's name of the operation.
+    /// Framework op name.
     Op,
-    /// Kind of instruction.
+    /// Opcode.
     Opcode,
     /// Element type.
     Type,
@@ -85,17 +85,17 @@ pub enum Words {
     Source,
 }
 
-/// What words must look like.
+/// A text pattern.
 #[derive(Debug, Clone)]
 pub enum Pattern {
-    /// Contains it, in lower case.
+    /// Contains this lower-case text, ignoring case.
     Contains(String),
-    /// Matches it, whatever the case.
+    /// Matches this regular expression, ignoring case.
     Regex(Regex),
 }
 
 impl Pattern {
-    /// Whether a text matches; it may be in any case.
+    /// Whether a text matches.
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         match self {
@@ -105,7 +105,7 @@ impl Pattern {
     }
 }
 
-/// Whether bytes contain a lower-case part, in any ASCII case.
+/// Whether bytes contain a lower-case part, ignoring ASCII case.
 fn contains_ignoring_case(text: &[u8], part: &[u8]) -> bool {
     let Some((&first, rest)) = part.split_first() else { return true };
     let (low, high) = (first, first.to_ascii_uppercase());
@@ -121,55 +121,55 @@ fn contains_ignoring_case(text: &[u8], part: &[u8]) -> bool {
     false
 }
 
-/// One condition.
+/// One condition of a filter.
 #[derive(Debug, Clone)]
 pub struct Term {
-    /// Holds where the rest does not.
+    /// Whether the test is negated.
     pub not: bool,
-    /// What the row is tested for.
+    /// The test.
     pub test: Test,
 }
 
-/// What is looked at.
+/// A test of a row.
 #[derive(Debug, Clone)]
 pub enum Test {
-    /// A number.
+    /// Compares a number.
     Number(Number, Comparison, f64),
-    /// Words.
+    /// Matches text.
     Words(Words, Pattern),
-    /// Lives at a point; `None` for the peak.
+    /// Live at a point; `None` means the peak.
     LiveAt(Option<u32>),
 }
 
-/// Keys of the language, as they are offered: (key, what it is).
+/// Keys of the filter language for completion: (key, description).
 pub const KEYS: &[(&str, &str)] = &[
     ("size>", "bytes: size>64MiB, size<=1.5GiB"),
     ("padding>", "bytes or percent: padding>1MiB, padding>50%"),
-    ("class:", "what it is for, a guess: class:activation"),
+    ("class:", "class (a guess): class:activation"),
     ("category:", "category:temp"),
     ("dtype:", "element type: dtype:f32"),
     ("shape:", "shape:1024"),
-    ("op:", "framework's name: op:attn, op:/layer_[0-3]/"),
+    ("op:", "framework op name: op:attn, op:/layer_[0-3]/"),
     ("name:", "name:fusion"),
-    ("kind:", "kind of instruction: kind:copy"),
+    ("kind:", "opcode: kind:copy"),
     ("source:", "source:model.py"),
     ("live@", "live@peak, live@1200"),
     ("from>", "first step: from>100"),
     ("to<", "last step: to<500"),
-    ("steps>", "length of life: steps>1000"),
+    ("steps>", "length of the live range: steps>1000"),
     ("offset>", "offset in the allocation"),
-    ("allocation=", "number of the allocation"),
+    ("allocation=", "allocation index"),
 ];
 
-/// Reads a filter.
+/// Parses a filter.
 ///
 /// # Errors
-/// The first term that cannot be read.
+/// The first invalid term.
 pub fn parse(text: &str) -> Result<Vec<Term>, FilterError> {
     split(text).into_iter().map(|term| one(&term)).collect()
 }
 
-/// Terms, divided at spaces that are neither in quotes nor in a regular expression.
+/// Splits a filter into terms at spaces outside quotes and regular expressions.
 pub fn split(text: &str) -> Vec<String> {
     let mut terms = Vec::new();
     let mut term = String::new();
@@ -201,7 +201,7 @@ pub fn split(text: &str) -> Vec<String> {
             }
         }
     }
-    // A slash that nothing closes begins a path, not an expression: it may hold spaces no more than other words.
+    // An unclosed slash starts a path rather than a regular expression, so spaces end the term.
     if closing == Some('/') {
         let mut parts = term.split_whitespace().map(str::to_owned);
         terms.extend(parts.by_ref());
@@ -227,22 +227,28 @@ fn one(term: &str) -> Result<Term, FilterError> {
         }
     } else if let Some((key, comparison, value)) = compared(body) {
         let Some(number) = number_of(key) else {
-            return Err(error(format!("'{key}' is no number; numbers are size, padding, from, to, steps, offset")));
+            return Err(error(format!(
+                "'{key}' is not numeric; numeric keys are size, padding, from, to, steps, offset"
+            )));
         };
         let value = value.trim_matches('"');
         match (number, value.strip_suffix('%')) {
             (Number::Padding, Some(percent)) => {
-                let percent = percent.parse().map_err(|_| error(format!("'{percent}' is no number")))?;
+                let percent = percent.parse().map_err(|_| error(format!("'{percent}' is not a number")))?;
                 Test::Number(Number::PaddingPercent, comparison, percent)
             }
             (Number::Size | Number::Padding | Number::Offset, _) => {
-                let bytes =
-                    bytes_of(value).ok_or_else(|| error(format!("'{value}' is no size; write 64MiB, 1.5GiB, 4096")))?;
+                let bytes = bytes_of(value)
+                    .ok_or_else(|| error(format!("'{value}' is not a size; write 64MiB, 1.5GiB, 4096")))?;
                 Test::Number(number, comparison, bytes)
             }
             _ => {
                 let plain = value.replace([',', '_'], "");
-                Test::Number(number, comparison, plain.parse().map_err(|_| error(format!("'{value}' is no number")))?)
+                Test::Number(
+                    number,
+                    comparison,
+                    plain.parse().map_err(|_| error(format!("'{value}' is not a number")))?,
+                )
             }
         }
     } else {
@@ -254,7 +260,7 @@ fn one(term: &str) -> Result<Term, FilterError> {
     Ok(Term { not, test })
 }
 
-/// `key>value`, where the key is a word of letters.
+/// Parses `key>value`, where the key consists of letters.
 fn compared(body: &str) -> Option<(&str, Comparison, &str)> {
     let at = body.find(|c: char| !c.is_ascii_alphabetic())?;
     let (key, rest) = body.split_at(at);
@@ -305,13 +311,13 @@ fn pattern(value: &str) -> Result<Pattern, String> {
         return built.map(Pattern::Regex).map_err(|e| {
             let words = e.to_string();
             let last = words.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            format!("'{inner}' is no regular expression: {last}")
+            format!("'{inner}' is not a valid regular expression: {last}")
         });
     }
     Ok(Pattern::Contains(value.trim_matches('"').to_lowercase()))
 }
 
-/// A size with or without a unit, in bytes: `64MiB`, `1.5g`, `4096`.
+/// Parses a size with or without a unit, in bytes: `64MiB`, `1.5g`, `4096`.
 fn bytes_of(value: &str) -> Option<f64> {
     let digits = value.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',' || c == '_')).unwrap_or(value.len());
     let (number, unit) = value.split_at(digits);
@@ -359,11 +365,11 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         for (text, part) in [
-            ("size>big", "'big' is no size"),
+            ("size>big", "'big' is not a size"),
             ("live@noon", "'noon' is neither a step nor 'peak'"),
-            ("op:/(/", "no regular expression"),
-            ("colour>3", "'colour' is no number"),
-            ("padding>x%", "'x' is no number"),
+            ("op:/(/", "not a valid regular expression"),
+            ("colour>3", "'colour' is not numeric"),
+            ("padding>x%", "'x' is not a number"),
         ] {
             let error = parse(text).expect_err(text);
             assert!(error.what.contains(part), "{text}: {}", error.what);
@@ -379,7 +385,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_may_be_typed(text in "\\PC{0,40}") {
+        fn no_input_panics(text in "\\PC{0,40}") {
             let _ = parse(&text);
         }
 

@@ -1,14 +1,14 @@
-//! Tiles named in words: `3, 17-20, ipu 2, over`; and back.
+//! Parses and prints tile selections: `3, 17-20, ipu 2, over`.
 
 use std::fmt::Write as _;
 
 use crate::model::TileMemory;
 
-/// The tiles that a text names, each once, ascending. Parts are parted by commas: a tile, a range with both ends, an
-/// IPU (`ipu 2`), `over` for those above the limit, `all`.
+/// Parses a tile selection into ascending, distinct tiles. Items are separated by commas: a tile, an inclusive range, an
+/// IPU (`ipu 2`), `over` for tiles over the limit, or `all`.
 ///
 /// # Errors
-/// A sentence for the reader when a part is none of these, or names a tile that is not there.
+/// A sentence for the user if an item is invalid or a tile does not exist.
 pub fn parse_tiles(memory: &TileMemory, over: &[u32], text: &str) -> Result<Vec<u32>, String> {
     let count = memory.tile_count() as u64;
     let mut tiles: Vec<u32> = Vec::new();
@@ -28,7 +28,7 @@ pub fn parse_tiles(memory: &TileMemory, over: &[u32], text: &str) -> Result<Vec<
             let (from, to) = lower.split_once(['-', '\u{2013}']).unwrap_or((&lower, &lower));
             let number = |text: &str| text.trim().trim_start_matches("tile").trim().parse::<u64>().ok();
             let (Some(from), Some(to)) = (number(from), number(to)) else {
-                return Err(format!("'{part}' is no tile: write 3, 17-20, ipu 0 or over"));
+                return Err(format!("'{part}' is not a tile: write 3, 17-20, ipu 0 or over"));
             };
             from.min(to)..from.max(to).saturating_add(1)
         };
@@ -42,7 +42,7 @@ pub fn parse_tiles(memory: &TileMemory, over: &[u32], text: &str) -> Result<Vec<
     Ok(tiles)
 }
 
-/// Tiles as a text that [`parse_tiles`] reads, with ranges; cut after `most` parts.
+/// Prints tiles in the notation of [`parse_tiles`], truncated after `most` items.
 #[must_use]
 pub fn tiles_text(tiles: &[u32], most: usize) -> String {
     let mut sorted = tiles.to_vec();

@@ -1,4 +1,4 @@
-//! Where a tile lies on the die: 23 rows of 64 for a Mk2, by the formula of its topology; a plain grid for others.
+//! Positions of tiles on the die: 23 rows of 64 for a Mk2 IPU, a plain grid for other targets.
 
 use crate::model::TileMemory;
 
@@ -8,16 +8,16 @@ const MK2_TILES: usize = 1472;
 /// Rows of a Mk2.
 const MK2_ROWS: u32 = 23;
 
-/// Places of the tiles of one IPU on a grid.
+/// Positions of one IPU's tiles on a grid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FloorPlan {
     /// Columns.
     pub columns: u32,
     /// Rows.
     pub rows: u32,
-    /// Whether the places are known; else the grid is in software order and says nothing of the die.
+    /// Whether the positions are known; otherwise the grid is in software order, unrelated to the die.
     pub is_physical: bool,
-    /// How the places are known, in a sentence.
+    /// Evidence for the positions, one sentence.
     pub evidence: &'static str,
     /// Cell (row × columns + column) of each tile of the IPU.
     pub cell: Vec<u32>,
@@ -25,7 +25,7 @@ pub struct FloorPlan {
 
 /// The physical tile id of a software tile of a Mk2: row × 64 + column.
 ///
-/// Pairs of tiles fill columns of 23 rows in a serpentine; the formula is that of formats/poplar.md, section 5.
+/// Pairs of tiles fill columns of 23 rows in a serpentine.
 #[must_use]
 pub const fn mk2_physical(tile: u32) -> u32 {
     let (pair, lane) = (tile / 2, tile % 2);
@@ -35,8 +35,7 @@ pub const fn mk2_physical(tile: u32) -> u32 {
 }
 
 impl FloorPlan {
-    /// The floor plan of one IPU of a target. Physical ids that the profile carries come first: repair shifts rows,
-    /// differently on every device.
+    /// The floor plan of one IPU. Physical ids from the profile take precedence, as row repair differs between devices.
     #[must_use]
     pub fn new(memory: &TileMemory, ipu: usize) -> Self {
         let tiles = memory.target.tiles_per_ipu as usize;
@@ -56,7 +55,7 @@ impl FloorPlan {
         Self::plain(tiles)
     }
 
-    /// A plain grid in software order, about twice as wide as high.
+    /// A grid in software order, about twice as wide as high.
     #[must_use]
     pub fn plain(tiles: usize) -> Self {
         let columns = ((tiles as f64 * 2.0).sqrt().ceil() as u32).clamp(1, 1 << 12);
@@ -69,7 +68,7 @@ impl FloorPlan {
         }
     }
 
-    /// The tile of each cell.
+    /// The tile in each cell; `None` for empty cells.
     #[must_use]
     pub fn tiles(&self) -> Vec<Option<u32>> {
         let mut tiles = vec![None; (self.columns * self.rows) as usize];
@@ -82,7 +81,7 @@ impl FloorPlan {
     }
 }
 
-/// Physical ids as the profile gives them, where they are different from each other and fit rows of 64.
+/// Positions from the profile's physical ids; `None` unless they are distinct and fit rows of 64.
 fn from_profile(ids: &[u32], ipu: usize, tiles: usize) -> Option<FloorPlan> {
     let ids = ids.get(ipu * tiles..(ipu + 1) * tiles)?;
     let first = ids.iter().min()? / 64 * 64;

@@ -1,7 +1,7 @@
-//! Bytes counted for a tile although nothing lies there.
+//! Gaps: unused bytes that count towards a tile's memory.
 //!
-//! "Including gaps" is the address after the last byte used. A tile with interleaved variables therefore counts
-//! everything below the interleaved region, used or not; only the rest of its gaps is fragmentation.
+//! Memory including gaps is the address after the last byte used. For a tile with interleaved variables it includes
+//! everything below the interleaved region; only the remaining gaps are fragmentation.
 
 use crate::model::TileMemory;
 
@@ -10,14 +10,14 @@ use crate::model::TileMemory;
 pub struct Gaps {
     /// All gaps by tile.
     pub bytes: Vec<u64>,
-    /// The part below the interleaved region, by tile; `None` where nothing says which tiles have interleaved memory.
+    /// The part below the interleaved region, by tile; `None` if it is unknown which tiles use interleaved memory.
     pub below_interleaved: Option<Vec<u64>>,
 }
 
 /// Sums over all tiles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GapSums {
-    /// Bytes of all gaps together.
+    /// Bytes of all gaps.
     pub bytes: u64,
     /// The part below the interleaved region.
     pub below_interleaved: Option<u64>,
@@ -26,7 +26,7 @@ pub struct GapSums {
 }
 
 impl Gaps {
-    /// Gaps of a profile that knows the bytes with and without them.
+    /// The gaps of a profile; `None` unless it has bytes both including and excluding gaps.
     #[must_use]
     pub fn new(memory: &TileMemory) -> Option<Self> {
         let (total, including) = (memory.total.as_deref()?, memory.including_gaps.as_deref()?);
@@ -37,7 +37,7 @@ impl Gaps {
                 if interleaved[tile] == 0 || including[tile] <= start {
                     return 0;
                 }
-                // What is not interleaved fills the region below first.
+                // Other data fills the region below first.
                 let used_below = total[tile].saturating_sub(interleaved[tile]).min(start);
                 (start - used_below).min(bytes[tile])
             };
@@ -69,7 +69,7 @@ impl Gaps {
     }
 }
 
-/// Interleaved bytes by tile: from the region's own column, else from the categories.
+/// Interleaved bytes by tile, from the region's column or else from the categories.
 fn interleaved(memory: &TileMemory) -> Option<Vec<u64>> {
     if let Some(column) = memory.regions.iter().find(|region| region.name == "interleaved") {
         return Some(column.bytes.clone());

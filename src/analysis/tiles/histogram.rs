@@ -1,16 +1,16 @@
-//! How many tiles have how much.
+//! Histogram of tiles by bytes.
 
-/// Tiles by bytes, in equal steps.
+/// Number of tiles in bins of equal width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Histogram {
-    /// Bytes of one step.
+    /// Bin width in bytes.
     pub step: u64,
-    /// Tiles in each step.
+    /// Number of tiles in each bin.
     pub counts: Vec<u32>,
 }
 
-/// Sorts values into at most `steps` equal steps from 0 to `end`; what is above goes into more steps of the same
-/// size, so that a limit at `end` falls between two steps.
+/// Counts values in at most `steps` bins from 0 to `end`, and in further bins of the same width above, so that a limit at
+/// `end` is a bin boundary.
 #[must_use]
 pub fn histogram(values: &[u64], end: u64, steps: usize) -> Histogram {
     let step = end.div_ceil(steps.max(1) as u64).max(1);

@@ -1,25 +1,25 @@
-//! Live bytes over the steps of a program, and their peak.
+//! Live bytes by program step, and their peak.
 
 use std::collections::BTreeMap;
 
 use crate::model::{StringId, TileMemory};
 
-/// The step with the most bytes that are live only at times.
+/// The step with the most not-always-live bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LivePeak {
-    /// Step: an index into the steps of the liveness curve.
+    /// Index of the step in the liveness curve.
     pub step: u32,
-    /// Bytes over all tiles that are live there and not always.
+    /// Not-always-live bytes at the step, over all tiles.
     pub bytes: u64,
 }
 
-/// Bytes at each step that are live only at times.
+/// Not-always-live bytes by step.
 pub fn step_bytes(memory: &TileMemory) -> impl Iterator<Item = u64> + '_ {
     let liveness = &memory.liveness;
     liveness.steps.iter().map(|&node| liveness.nodes.get(node as usize).map_or(0, |node| node.bytes))
 }
 
-/// The first step with the most bytes. The forest's steps are those of one replica; this is its peak.
+/// The peak: the first step with the most bytes. Steps are those of one replica.
 #[must_use]
 pub fn live_peak(memory: &TileMemory) -> Option<LivePeak> {
     (0..)
@@ -28,8 +28,7 @@ pub fn live_peak(memory: &TileMemory) -> Option<LivePeak> {
         .map(|(step, bytes)| LivePeak { step, bytes })
 }
 
-/// The variables that are live only at times, at a step, largest first: name and bytes. Empty where the file does not
-/// list them.
+/// Not-always-live variables at a step, largest first: (name, bytes). Empty if not in the file.
 #[must_use]
 pub fn variables_at(memory: &TileMemory, step: u32) -> &[(u32, StringId, u64)] {
     let liveness = &memory.liveness;
@@ -42,15 +41,15 @@ pub fn variables_at(memory: &TileMemory, step: u32) -> &[(u32, StringId, u64)] {
 /// A variable at two steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VariableChange {
-    /// Its name.
+    /// Name.
     pub name: StringId,
-    /// Bytes at the first step; 0 where it is not live there.
+    /// Bytes at the first step; 0 if not live.
     pub before: u64,
-    /// Bytes at the second.
+    /// Bytes at the second step; 0 if not live.
     pub after: u64,
 }
 
-/// How the variables at two steps differ: those with the largest difference first, equal ones left out.
+/// Variables with different bytes at two steps, largest difference first.
 #[must_use]
 pub fn step_changes(memory: &TileMemory, before: u32, after: u32) -> Vec<VariableChange> {
     let mut bytes: BTreeMap<StringId, (u64, u64)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What lies on some tiles: the numbers of the memory report, a column for each selection.
+//! The memory report of a selection of tiles.
 
 use super::gaps::{GapSums, Gaps};
 use crate::model::{TileMemory, TileRows};
@@ -6,24 +6,24 @@ use crate::model::{TileMemory, TileRows};
 /// The tiles a report is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Selection {
-    /// All of them.
+    /// All tiles.
     All,
-    /// The tiles of these numbers.
+    /// The tiles with these numbers.
     Tiles(Vec<u32>),
 }
 
 /// Bytes of a category.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CategoryBytes {
-    /// As the file calls it.
+    /// Name in the file.
     pub name: String,
-    /// What overlaps nothing (all of it, where the file does not tell).
+    /// Non-overlapping bytes; all bytes if the file does not distinguish them.
     pub bytes: u64,
-    /// What shares addresses with others; never to be added to `bytes`. `None` where the file does not tell.
+    /// Overlapping bytes, which must not be added to `bytes`; `None` if not in the file.
     pub overlapped: Option<u64>,
 }
 
-/// A name and bytes: a row of one of the lists.
+/// An entry of a list in the report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     /// Row of the table or of the variables.
@@ -32,41 +32,41 @@ pub struct Named {
     pub bytes: u64,
 }
 
-/// What lies on the selected tiles.
+/// Memory of the selected tiles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryReport {
     /// Number of tiles.
     pub tiles: usize,
-    /// Bytes up to the last one used, added up.
+    /// Bytes including gaps.
     pub including_gaps: Option<u64>,
-    /// Bytes used.
+    /// Bytes excluding gaps.
     pub excluding_gaps: Option<u64>,
     /// Bytes of gaps by cause.
     pub gaps: Option<GapSums>,
-    /// By region, as far as there are columns.
+    /// Bytes by region; empty if not in the file.
     pub regions: Vec<(String, u64)>,
-    /// By category, in the file's order.
+    /// Bytes by category, in file order.
     pub categories: Vec<CategoryBytes>,
-    /// Bytes that live throughout.
+    /// Always-live bytes.
     pub always_live: Option<u64>,
-    /// Sum of each tile's own maximum: above what is live at any one time, when there is more than one tile.
+    /// Sum of each tile's peak not-always-live bytes; for several tiles an upper bound, as they peak at different steps.
     pub not_always_live_max: Option<u64>,
-    /// Vertex types with the most bytes, most first. For a few tiles only the largest of each tile are known.
+    /// Vertex types, largest first. For a selection of tiles, only the largest of each tile are known.
     pub vertex_types: Vec<Named>,
     /// Bytes of all vertex types.
     pub vertex_bytes: u64,
-    /// Exchanges with the most code.
+    /// Exchanges, most code first.
     pub exchanges: Vec<Named>,
-    /// Code of all exchanges; shared code is counted once for each exchange, so it may be above its category.
+    /// Code of all exchanges in bytes. Shared code counts once per exchange, so this may exceed the category.
     pub exchange_bytes: u64,
-    /// Compute sets with the most bytes.
+    /// Compute sets, largest first.
     pub compute_sets: Vec<Named>,
-    /// Rows of the lowered variables of these tiles, by tile and address.
+    /// Rows of the tiles' lowered variables, sorted by tile and address.
     pub variables: Vec<u32>,
 }
 
 impl MemoryReport {
-    /// The report of a selection; `top` rows in each list.
+    /// The report of a selection, with at most `top` rows in each list.
     #[must_use]
     pub fn new(memory: &TileMemory, gaps: Option<&Gaps>, selection: &Selection, top: usize) -> Self {
         let all: Vec<u32>;
@@ -132,7 +132,7 @@ fn rows(table: &TileRows, selection: &Selection, tiles: &[u32], top: usize) -> V
     named
 }
 
-/// Variables of a few tiles, by tile and address.
+/// Variables of some tiles, sorted by tile and address.
 fn variables(memory: &TileMemory, selection: &Selection, tiles: &[u32]) -> Vec<u32> {
     if *selection == Selection::All {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What the memory of an IPU comes to: totals, the tiles that do not fit, imbalance, gaps, liveness, floor plan.
+//! Analysis of IPU memory: totals, tiles over the limit, imbalance, gaps, liveness and floor plan.
 
 mod choice;
 mod floor_plan;

@@ -1,4 +1,4 @@
-//! The numbers of a whole tile profile.
+//! Summary of a tile profile.
 
 use super::gaps::Gaps;
 use super::liveness::{LivePeak, live_peak};
@@ -6,47 +6,47 @@ use super::memory_report::CategoryBytes;
 use crate::analysis::Verdict;
 use crate::model::{Bytes, TileMemory};
 
-/// Everything computed about the tiles of a profile.
+/// Results computed from a profile's tiles.
 #[derive(Debug, Clone)]
 pub struct TileAnalysis {
-    /// Bytes of all tiles, without gaps; `None` where the profile has no such column.
+    /// Bytes of all tiles, excluding gaps; `None` if not in the profile.
     pub total: Option<u64>,
-    /// Bytes of all tiles, with gaps.
+    /// Bytes of all tiles, including gaps; `None` if not in the profile.
     pub total_including_gaps: Option<u64>,
-    /// The fullest tile and its bytes: including gaps, where known.
+    /// (fullest tile, its bytes), including gaps if known.
     pub max: Option<(u32, u64)>,
-    /// Mean of the same bytes.
+    /// Mean bytes per tile, including gaps if known.
     pub mean: f64,
-    /// Memory of a tile.
+    /// Memory of a tile in bytes; `None` if unknown.
     pub limit: Option<u64>,
-    /// Tiles with more than that, ascending.
+    /// Tiles over the limit, ascending.
     pub over: Vec<u32>,
-    /// By how much the fullest is over; 0 where it fits.
+    /// Bytes by which the fullest tile exceeds the limit; 0 if it fits.
     pub worst_over_by: u64,
-    /// Bytes that are live throughout.
+    /// Always-live bytes.
     pub always_live: Option<u64>,
-    /// The peak of liveness.
+    /// The liveness peak.
     pub peak: Option<LivePeak>,
-    /// Bytes by category over all tiles, in the file's order.
+    /// Bytes by category over all tiles, in file order.
     pub categories: Vec<CategoryBytes>,
-    /// Bytes by region over all tiles; empty where there are no such columns.
+    /// Bytes by region over all tiles; empty if not in the profile.
     pub regions: Vec<(String, u64)>,
-    /// One for each IPU.
+    /// Summaries by IPU.
     pub ipus: Vec<IpuSummary>,
     /// Gaps of every tile.
     pub gaps: Option<Gaps>,
 }
 
-/// One IPU.
+/// Summary of one IPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IpuSummary {
-    /// Bytes of its tiles: including gaps, where known.
+    /// Bytes of its tiles, including gaps if known.
     pub bytes: u64,
     /// Its fullest tile.
     pub max: (u32, u64),
-    /// Tiles over the limit.
+    /// Number of tiles over the limit.
     pub over: usize,
-    /// Tiles with less than a twentieth of the mean: input and output, or nothing mapped to them.
+    /// Number of tiles with less than a twentieth of the mean, used only for I/O or not at all.
     pub idle: usize,
 }
 
@@ -93,13 +93,13 @@ impl TileAnalysis {
         }
     }
 
-    /// What is live at the peak: always, and at its step.
+    /// Bytes live at the peak, always-live ones included.
     #[must_use]
     pub fn peak_live(&self) -> Option<u64> {
         Some(self.always_live?.saturating_add(self.peak?.bytes))
     }
 
-    /// Whether every tile fits: the fullest against the limit.
+    /// Whether every tile fits, with the bytes by which the fullest one is over or under the limit.
     #[must_use]
     pub fn verdict(&self) -> Verdict {
         match (self.max, self.limit) {
@@ -109,26 +109,26 @@ impl TileAnalysis {
         }
     }
 
-    /// Fullest tile over mean; 1 is even.
+    /// Fullest tile over the mean; 1 is perfectly balanced.
     #[must_use]
     pub fn imbalance(&self) -> Option<f64> {
         let (_, max) = self.max?;
         (self.mean > 0.0).then(|| max as f64 / self.mean)
     }
 
-    /// Bytes of a category that overlap nothing, over all tiles.
+    /// Non-overlapping bytes of a category over all tiles.
     #[must_use]
     pub fn category(&self, name: &str) -> u64 {
         self.categories.iter().find(|category| category.name == name).map_or(0, |category| category.bytes)
     }
 
-    /// Bytes of all tiles: without gaps where known.
+    /// Bytes of all tiles, excluding gaps if known.
     #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         self.total.or(self.total_including_gaps)
     }
 
-    /// The fullest tiles, fullest first.
+    /// (tile, bytes) of the fullest tiles, fullest first.
     #[must_use]
     pub fn worst_tiles(memory: &TileMemory, count: usize) -> Vec<(u32, u64)> {
         let Some(bytes) = memory.must_fit() else { return Vec::new() };
@@ -144,7 +144,7 @@ impl TileAnalysis {
     }
 }
 
-/// What the makers' own tests call vertex state.
+/// Categories that make up vertex state, as in Graphcore's own tests.
 #[must_use]
 pub fn vertex_state(categories: &[CategoryBytes]) -> u64 {
     const STATE: [&str; 4] = ["copyDescriptor", "vectorListDescriptor", "vertexFieldData", "vertexInstanceState"];

@@ -82,7 +82,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 fn kind(failure: &mut Failure, section: &str) {
     failure.kind = if NOT_A_FAILURE.is_match(super::head_of(section, 2000)) {
         failure.is_error = false;
-        FailureKind::BfcWarning
+        FailureKind::BfcSoftWarning
     } else if !failure.bins.is_empty() || !failure.chunks.is_empty() {
         FailureKind::BfcDump
     } else if failure.get("max_in_use").is_some() && failure.get("allocator").is_none() {

@@ -32,6 +32,13 @@ impl Found {
         Self { start, end, failure: Failure { kind, is_error: true, message, ..Failure::default() } }
     }
 
+    /// A failure of a kind at a place, with its first line.
+    pub fn at(kind: FailureKind, line: &str, start: usize, end: usize) -> Self {
+        let message = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let message = super::head_of(&message, 2000).to_owned();
+        Self { start, end, failure: Failure { kind, is_error: true, message, ..Failure::default() } }
+    }
+
     /// Sets a key to a printed size.
     pub fn size(&mut self, key: &'static str, captures: &Captures<'_>, group: usize) -> &mut Self {
         self.put(key, captures.get(group).and_then(|text| size_value(text.as_str())))

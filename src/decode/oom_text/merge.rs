@@ -1,4 +1,8 @@
-//! Several messages about one failure become one: an allocator's dump and the error that follows it.
+//! Several messages about one failure become one: an allocator's dump and the error that follows it, a failure said in
+//! several sentences, by several layers, or again and again.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
 
 use super::bfc::agrees;
 use super::found::Found;
@@ -7,30 +11,201 @@ use crate::model::{Failure, FailureKind, FailureValue, PrintedSize, Speaker};
 /// How far the error may follow the dump's last line.
 const NEAR: usize = 64 << 10;
 
-/// Joins what belongs together; in the order of the text.
-pub fn merge(found: Vec<Found>) -> Vec<Failure> {
+/// Bytes within which sentences about one failure stand.
+const BESIDE: usize = 6 << 10;
+/// Messages before the next one that it may belong to.
+const LOOKED_BACK: usize = 6;
+
+/// Joins what belongs together in one stream; in the order of the text.
+pub fn merge(found: Vec<Found>) -> Vec<Found> {
     let mut merged: Vec<Found> = Vec::new();
     for next in found {
-        let Some(last) = merged.last_mut() else {
-            merged.push(next);
-            continue;
-        };
-        let near = next.start.saturating_sub(last.end) < NEAR.max(dump_len(&last.failure));
-        match join(&last.failure, &next.failure) {
-            Joined::IntoLast if near => {
-                let end = next.end;
-                into_last(&mut last.failure, next.failure);
-                last.end = end;
-            }
-            Joined::IntoNext if near => {
-                let (start, mut failure) = (last.start, next.failure);
-                into_next(&last.failure, &mut failure);
-                *last = Found { start, end: next.end, failure };
-            }
-            _ => merged.push(next),
+        if let Some(rest) = into_earlier(&mut merged, next) {
+            merged.push(rest);
         }
     }
-    merged.into_iter().map(|found| found.failure).collect()
+    merged
+}
+
+/// Joins a message with one before it; gives it back where it is a failure of its own.
+fn into_earlier(merged: &mut [Found], next: Found) -> Option<Found> {
+    for last in merged.iter_mut().rev().take(LOOKED_BACK) {
+        let distance = next.start.saturating_sub(last.end);
+        let near = distance < NEAR.max(dump_len(&last.failure));
+        match join(&last.failure, &next.failure) {
+            Joined::IntoLast if near => {
+                last.end = last.end.max(next.end);
+                into_last(&mut last.failure, next.failure);
+                return None;
+            }
+            Joined::IntoNext if near => {
+                let mut failure = next.failure;
+                into_next(&last.failure, &mut failure);
+                *last = Found { start: last.start, end: next.end, failure };
+                return None;
+            }
+            _ => {}
+        }
+        if distance < BESIDE && is_sentence_of(&last.failure, &next.failure) {
+            last.end = last.end.max(next.end);
+            complete(&mut last.failure, next.failure);
+            return None;
+        }
+        if distance < BESIDE && is_vague(last.failure.kind) && explains(&next.failure, &last.failure) {
+            let mut failure = next.failure;
+            failure.offset = last.failure.offset;
+            failure.line = last.failure.line;
+            failure.process = last.failure.process.take().or(failure.process);
+            failure.repeats += last.failure.repeats;
+            *last = Found { start: last.start, end: next.end, failure };
+            return None;
+        }
+        if distance < BESIDE && is_vague(next.failure.kind) && explains(&last.failure, &next.failure) {
+            last.end = last.end.max(next.end);
+            return None;
+        }
+    }
+    Some(next)
+}
+
+/// Whether a kind says only that memory ran out, as what stands around another message does.
+const fn is_vague(kind: FailureKind) -> bool {
+    matches!(
+        kind,
+        FailureKind::CudaErrorOom | FailureKind::HipErrorOom | FailureKind::Unknown | FailureKind::HostBadAlloc
+    )
+}
+
+/// Whether `full` is what the vague message is about: the same memory, and more to say.
+fn explains(full: &Failure, vague: &Failure) -> bool {
+    if is_vague(full.kind) || !full.is_error && vague.is_error {
+        return false;
+    }
+    let on_host = |kind: FailureKind| matches!(kind.speaker(), Speaker::Host) || kind == FailureKind::TorchCpu;
+    match vague.kind {
+        FailureKind::HostBadAlloc => on_host(full.kind) || full.kind == FailureKind::RmmAlloc,
+        FailureKind::Unknown => true,
+        _ => !on_host(full.kind) && full.kind.speaker() != Speaker::Poplar,
+    }
+}
+
+/// Whether two messages of one kind are about one failure: no number of theirs contradicts another. A driver that is
+/// asked for less and less is one search for a size that fits.
+fn is_sentence_of(last: &Failure, next: &Failure) -> bool {
+    if last.kind != next.kind || last.is_error != next.is_error {
+        return false;
+    }
+    let is_search = matches!(last.kind, FailureKind::CudaDriverAlloc | FailureKind::CudaHostAlloc);
+    let both = last.fields.iter().filter_map(|(key, value)| Some((*key, value, next.get(key)?)));
+    both.into_iter().all(|(key, a, b)| match (a, b) {
+        (FailureValue::Size(a), FailureValue::Size(b)) => {
+            (is_search && key == "requested" && b.bytes <= a.bytes) || same_size(a, b)
+        }
+        (a, b) => a == b,
+    })
+}
+
+/// Whether two sizes can be the same, one of them rounded for print.
+fn same_size(a: &PrintedSize, b: &PrintedSize) -> bool {
+    let fits = |printed: &PrintedSize, exact: &PrintedSize| {
+        printed.text.as_deref().is_some_and(|text| agrees(text, exact.bytes))
+    };
+    a.bytes == b.bytes || fits(a, b) || fits(b, a)
+}
+
+/// Adds what another sentence about the same failure says.
+fn complete(last: &mut Failure, next: Failure) {
+    let says_it_again = next.fields.iter().all(|(key, _)| last.get(key).is_some());
+    let is_part = next.message != last.message && !says_it_again;
+    for (key, value) in next.fields {
+        match (last.fields.iter_mut().find(|(own, _)| *own == key).map(|(_, value)| value), &value) {
+            (None, _) => last.fields.push((key, value)),
+            // The exact number beside the printed one.
+            (Some(FailureValue::Size(own)), FailureValue::Size(other))
+                if own.text.is_some() && other.text.is_none() && same_size(own, other) =>
+            {
+                own.bytes = other.bytes;
+            }
+            (Some(FailureValue::Size(own)), FailureValue::Size(other))
+                if own.text.is_none() && other.text.is_some() && same_size(own, other) =>
+            {
+                own.text.clone_from(&other.text);
+            }
+            _ => {}
+        }
+    }
+    last.paths.extend(next.paths);
+    last.repeats += next.repeats + u64::from(!is_part);
+    last.last_place = Some(next.last_place.unwrap_or((next.offset, next.line)));
+}
+
+/// The failures of a whole text: what is said again, anywhere and by any process, is counted.
+#[derive(Debug, Default)]
+pub struct Sameness {
+    rows: HashMap<u64, usize>,
+}
+
+impl Sameness {
+    /// Adds a failure to those of the text so far; returns whether it is a new one.
+    pub fn add(&mut self, failures: &mut Vec<Failure>, failure: Failure, most: usize) -> bool {
+        let key = signature(&failure);
+        if let Some(&row) = self.rows.get(&key) {
+            let known = &mut failures[row];
+            known.repeats += failure.repeats + 1;
+            known.last_place = Some(failure.last_place.unwrap_or((failure.offset, failure.line)));
+            for process in failure.process.into_iter().chain(failure.processes) {
+                if !known.processes.contains(&process) && known.processes.len() < MAX_PROCESSES {
+                    known.processes.push(process);
+                }
+            }
+            known.truncated &= failure.truncated;
+            return false;
+        }
+        if failures.len() >= most {
+            return true;
+        }
+        self.rows.insert(key, failures.len());
+        let mut failure = failure;
+        if let Some(process) = &failure.process
+            && !failure.processes.contains(process)
+        {
+            failure.processes.insert(0, process.clone());
+        }
+        failures.push(failure);
+        true
+    }
+}
+
+/// Processes that are named.
+const MAX_PROCESSES: usize = 1024;
+
+/// What makes a failure the same as another one: its kind and its numbers, not who says it; without numbers its words.
+fn signature(failure: &Failure) -> u64 {
+    let mut hasher = foldhash::fast::FixedState::default().build_hasher();
+    failure.kind.hash(&mut hasher);
+    failure.is_error.hash(&mut hasher);
+    let mut has_numbers = false;
+    for (key, value) in &failure.fields {
+        match value {
+            FailureValue::Size(size) => {
+                has_numbers = true;
+                (key, size.bytes.0).hash(&mut hasher);
+            }
+            FailureValue::Count(count) => (key, count).hash(&mut hasher),
+            FailureValue::Text(text) => (key, text).hash(&mut hasher),
+            FailureValue::Flag(flag) => (key, flag).hash(&mut hasher),
+        }
+    }
+    (failure.allocations.len(), failure.peak_buffers.len(), failure.chunks.len()).hash(&mut hasher);
+    for entry in &failure.allocations {
+        (entry.number, entry.size.as_ref().map(|size| size.bytes.0), &entry.label).hash(&mut hasher);
+    }
+    if !has_numbers {
+        // Addresses and numbers of processes differ from time to time.
+        let words: String = failure.message.chars().filter(|c| c.is_alphabetic()).collect();
+        words.hash(&mut hasher);
+    }
+    hasher.finish()
 }
 
 /// How long the dump behind a message may be.
@@ -51,7 +226,8 @@ fn join(last: &Failure, next: &Failure) -> Joined {
         FailureKind::XlaRuntimeAlloc if bfc && same_request(last, next) => Joined::IntoLast,
         FailureKind::TfOom if bfc => Joined::IntoLast,
         FailureKind::XlaRuntimeAlloc
-            if last.kind == FailureKind::RocmAlloc && last.bytes("requested") == next.bytes("requested") =>
+            if matches!(last.kind, FailureKind::RocmAlloc | FailureKind::CudaDriverAlloc)
+                && last.bytes("requested") == next.bytes("requested") =>
         {
             Joined::IntoLast
         }

@@ -1,28 +1,36 @@
 //! Out-of-memory messages in any text: a log, a traceback, a chat message, hundreds of megabytes around them.
 //!
-//! A scan finds the places that may hold a message; these excerpts are cleaned of prefixes and searched by one file
-//! per family of messages. A number that the end of the text may have cut is left out.
+//! A scan finds the places that may hold a message. Of these excerpts layers are taken away (escapes, quoting,
+//! prefixes) and processes told apart. Messages with lists and tables have a file for each family; all others are read
+//! by one table of phrases and by the words beside their sizes. A number that the end of the text may have cut is left
+//! out.
 
 mod bfc;
-mod clean;
+mod forms;
 mod found;
+mod guard;
 mod ipu;
+mod layers;
 mod listing;
 mod merge;
 mod pattern;
 mod program;
+mod roles;
 mod scan;
 mod shape;
+mod size;
 mod tensorflow;
 mod torch;
 mod tpu_compile;
 mod tpu_runtime;
+mod triggers;
 mod xla_gpu;
 
-use clean::{Joining, Text, clean};
 use found::Found;
+use layers::{Encoding, Joining, Text, Utf16Reader, detect, streams};
+use merge::Sameness;
 use pattern::patterns;
-pub use scan::NEEDLES;
+use rayon::prelude::*;
 use scan::{Excerpt, scan};
 
 use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
@@ -60,17 +68,16 @@ impl Decoder for OomTextDecoder {
         let packed = (input.packing() == Packing::Gzip).then_some("gzip");
         // Packed, nobody knows how much there will be.
         context.progress.begin(Stage::Reading, if packed.is_some() { 0 } else { input.size() });
-        let mut failures = Vec::new();
-        let mut dropped = 0usize;
-        let scanned = scan(input.reader()?, packed, context.progress, |excerpt| {
-            for failure in read(&excerpt) {
-                if failures.len() < MAX_FAILURES {
-                    failures.push(failure);
-                } else {
-                    dropped += 1;
-                }
+        let mut reading = Reading::default();
+        let reader = input.reader()?;
+        let scanned = match detect(input.head()) {
+            Encoding::Bytes => scan(reader, packed, context.progress, |excerpt| reading.take(excerpt)),
+            encoding => {
+                let reader = Utf16Reader::new(reader, encoding == Encoding::Utf16Be);
+                scan(reader, packed, context.progress, |excerpt| reading.take(excerpt))
             }
-        });
+        };
+        let (mut failures, dropped) = reading.finish();
         match scanned {
             Err(error) if error.is_cancelled() || failures.is_empty() => return Err(error),
             Err(error) => context.reporter.warn(format!("the text could not be read to its end: {error}"), None),
@@ -92,19 +99,64 @@ impl Decoder for OomTextDecoder {
     }
 }
 
+/// Bytes of excerpts that wait to be read together, on all processors.
+const BATCH: usize = 16 << 20;
+
+/// Excerpts that wait, and the failures of those before them.
+#[derive(Default)]
+struct Reading {
+    waiting: Vec<Excerpt>,
+    bytes: usize,
+    failures: Vec<Failure>,
+    sameness: Sameness,
+    dropped: usize,
+}
+
+impl Reading {
+    fn take(&mut self, excerpt: Excerpt) {
+        self.bytes += excerpt.bytes.len();
+        self.waiting.push(excerpt);
+        if self.bytes >= BATCH {
+            self.read();
+        }
+    }
+
+    fn read(&mut self) {
+        let found: Vec<Vec<Failure>> = self.waiting.par_iter().map(read).collect();
+        self.waiting.clear();
+        self.bytes = 0;
+        for failure in found.into_iter().flatten() {
+            let before = self.failures.len();
+            let is_new = self.sameness.add(&mut self.failures, failure, MAX_FAILURES);
+            self.dropped += usize::from(is_new && self.failures.len() == before);
+        }
+    }
+
+    /// The failures, and how many more there are.
+    fn finish(mut self) -> (Vec<Failure>, usize) {
+        self.read();
+        (self.failures, self.dropped)
+    }
+}
+
 /// What was looked for, in a sentence.
 fn nothing_found(bytes: u64, lines: u64) -> String {
     format!(
-        "no out-of-memory message in this text ({lines} lines, {bytes} bytes); looked for messages of the TPU compiler \
-         and runtime, XLA on GPU and CPU, the BFC allocator, TensorFlow, PyTorch (CUDA, HIP, XPU) and Poplar"
+        "No out-of-memory message in {lines} lines ({bytes} bytes). Looked for those of the TPU compiler and runtime, XLA, \
+         TensorFlow, PyTorch, CUDA and its libraries, ROCm, vLLM and other servers, ggml, ONNX Runtime, Triton, Neuron, \
+         Poplar, and of the host's kernel and schedulers"
     )
 }
 
 /// Whether bytes are the beginning of a text.
 fn is_text(head: &[u8]) -> bool {
     let looked_at = &head[..head.len().min(16 << 10)];
+    if detect(looked_at) != Encoding::Bytes {
+        return true;
+    }
     let odd =
         looked_at.iter().filter(|&&b| b < 0x20 && !matches!(b, b'\t' | b'\n' | b'\r' | 0x0c | 0x1b | 0x08)).count();
+    // Letters of Latin-1 are invalid UTF-8; a text has few of them.
     let invalid = looked_at.utf8_chunks().map(|chunk| chunk.invalid().len()).sum::<usize>();
     !looked_at.is_empty()
         && !looked_at.contains(&0)
@@ -130,19 +182,29 @@ fn head_of(text: &str, mut len: usize) -> &str {
 fn read(excerpt: &Excerpt) -> Vec<Failure> {
     // A wrapped sentence behind an unknown prefix, or wrapped within words, needs the lines put together otherwise.
     for joining in [Joining::Lines, Joining::SharedPrefix, Joining::Wrapped] {
-        if joining != Joining::Lines && excerpt.bytes.len() > 1 << 20 {
+        if joining != Joining::Lines && excerpt.bytes.len() > MAX_JOINED {
             break;
         }
-        let text = clean(excerpt, joining);
-        let failures = read_text(&text);
+        let texts = streams(excerpt, joining);
+        let found = texts.iter().flat_map(|text| read_text(text, joining == Joining::Lines));
+        let mut failures: Vec<Failure> = found.map(|found| found.failure).collect();
         if !failures.is_empty() {
+            failures.sort_by_key(|failure| failure.offset);
             return failures;
+        }
+        // Lines of source code, put together, look like anything.
+        if joining == Joining::Lines && texts.iter().any(|text| guard::is_source(&text.text)) {
+            break;
         }
     }
     Vec::new()
 }
 
-fn read_text(text: &Text) -> Vec<Failure> {
+/// A longer excerpt is not put together otherwise.
+const MAX_JOINED: usize = 64 << 10;
+
+/// Every message of a stream; of one that was put together anyhow only those with numbers.
+fn read_text(text: &Text, is_as_written: bool) -> Vec<Found> {
     let body = text.text.as_str();
     let mut found = Vec::new();
     tpu_compile::find(body, &mut found);
@@ -164,17 +226,27 @@ fn read_text(text: &Text) -> Vec<Failure> {
         tensorflow::details(one, section);
         torch::details(one, section);
         ipu::details(one, section);
-        place(one, text, section);
+    }
+    found.retain_mut(|one| guard::keep(body, one));
+    forms::find(text, is_as_written, &mut found);
+    found.sort_by_key(|found| (found.start, found.end));
+    let starts: Vec<usize> = found.iter().map(|found| found.start).chain([body.len()]).collect();
+    for (i, one) in found.iter_mut().enumerate() {
+        let end = starts.get(i + 1).copied().unwrap_or(body.len());
+        place(one, text, body.get(one.end..end.max(one.end)).unwrap_or(""));
     }
     merge::merge(found)
 }
 
 /// Where the message stands, its code, and the files it names.
 fn place(found: &mut Found, text: &Text, section: &str) {
-    let (offset, line, prefix) = text.place(found.start);
-    found.failure.offset = offset;
-    found.failure.line = line;
-    found.failure.process = clean::process(prefix);
+    if let Some(place) = text.place(found.start) {
+        found.failure.offset = place.offset;
+        found.failure.line = place.line;
+        found.failure.process.clone_from(&place.process);
+    }
+    let rank = found.failure.process.as_deref().and_then(|name| name.strip_prefix("rank "));
+    found.put("rank", rank.and_then(pattern::count_value));
     let body = text.text.as_str();
     let line_start = body[..found.start].rfind('\n').map_or(0, |i| i + 1);
     let near = body.get(line_start..found.end).unwrap_or("");
@@ -205,7 +277,14 @@ fn device_of(failures: &[Failure], file: &str) -> Device {
         let kind = match failure.kind.speaker() {
             Speaker::TpuCompiler | Speaker::TpuRuntime => Some(DeviceKind::Tpu),
             Speaker::Poplar => Some(DeviceKind::Ipu),
-            Speaker::Torch | Speaker::Rocm => Some(DeviceKind::Gpu),
+            Speaker::Torch
+                if matches!(failure.kind, FailureKind::TorchCpu | FailureKind::TorchHpu | FailureKind::TorchNpu) =>
+            {
+                None
+            }
+            Speaker::Torch | Speaker::Rocm | Speaker::Cuda | Speaker::Serving | Speaker::Kernel => {
+                Some(DeviceKind::Gpu)
+            }
             _ if failure.text("allocator").is_some_and(|name| name.starts_with("GPU")) => Some(DeviceKind::Gpu),
             _ => None,
         };
@@ -249,6 +328,7 @@ fn capacity_key(failure: &Failure) -> Option<(MemorySpace, &'static str)> {
         | FailureKind::TpuTcScHbm
         | FailureKind::TpuRuntimeReserve
         | FailureKind::TorchCuda
+        | FailureKind::TorchCudaLimit
         | FailureKind::TorchHip
         | FailureKind::TorchXpu
         | FailureKind::TorchAllowedMemory => Some((color, "capacity")),

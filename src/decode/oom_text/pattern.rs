@@ -4,23 +4,19 @@ use regex::Regex;
 
 use crate::model::{Bytes, FailureValue, PrintedSize};
 
-/// A size as TPU messages print it: `17.09G`, `4.0K`, `512B`.
-const SHORT: &str = r"\d+(?:\.\d+)?[BKMGTPE]\b";
-/// A size as XLA and the BFC allocator print it: `3.00MiB`, `0B`.
-const HUMAN: &str = r"\d+(?:\.\d+)?(?:[KMGTPE]i)?B\b";
-/// A size as PyTorch prints it: `14.00 GiB`, `0 bytes`.
-const SPACED: &str = r"\d+(?:\.\d+)?\s+(?:[KMGTPE]iB|bytes)\b";
+/// A size in any spelling: `17.09G`, `3.00MiB`, `14.00 GiB`, `25,600 bytes`.
+const SIZE: &str = r"\d+(?:,\d{3})*(?:\.\d+)?(?:[BKMGTPE]\b|[KMGTPEk]i?B\b|\s+(?:[KMGTPEk]i?B|[Bb]ytes?)\b)";
 /// A number that is surely complete: something follows it.
 const COMPLETE: &str = r"\d+";
 
-/// A pattern over the cleaned text. A space stands for any white space (a sentence may be wrapped), `<S>`, `<H>` and
-/// `<T>` for the three ways to print a size, `<N>` for a number.
+/// A pattern over the cleaned text. A space stands for any white space (a sentence may be wrapped), an optional one for
+/// none as well; `<S>`, `<H>` and `<T>` for a size, `<N>` for a number.
 #[expect(clippy::expect_used, reason = "patterns are constants; a test compiles each")]
 pub fn pattern(text: &str) -> Regex {
     let text = spaces(text)
-        .replace("<S>", &format!("({SHORT})"))
-        .replace("<H>", &format!("({HUMAN})"))
-        .replace("<T>", &format!("({SPACED})"))
+        .replace("<S>", &format!("({SIZE})"))
+        .replace("<H>", &format!("({SIZE})"))
+        .replace("<T>", &format!("({SIZE})"))
         .replace("<N>", &format!("({COMPLETE})"));
     Regex::new(&text).expect("a valid pattern")
 }
@@ -29,14 +25,16 @@ pub fn pattern(text: &str) -> Regex {
 fn spaces(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
     let (mut in_class, mut escaped) = (false, false);
-    for c in text.chars() {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
         match c {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
             '[' => in_class = true,
             ']' => in_class = false,
             ' ' if !in_class => {
-                out.push_str(r"\s+");
+                let is_optional = chars.next_if(|next| matches!(next, '?' | '*')).is_some();
+                out.push_str(if is_optional { r"\s*" } else { r"\s+" });
                 continue;
             }
             _ => {}
@@ -48,8 +46,8 @@ fn spaces(text: &str) -> String {
 
 /// A pattern in a static.
 macro_rules! patterns {
-    ($($name:ident = $text:expr;)*) => {
-        $(static $name: std::sync::LazyLock<regex::Regex> =
+    ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
+        $($(#[$doc])* static $name: std::sync::LazyLock<regex::Regex> =
             std::sync::LazyLock::new(|| $crate::decode::oom_text::pattern::pattern($text));)*
     };
 }
@@ -57,14 +55,14 @@ pub(super) use patterns;
 
 /// Bytes of a printed size. All units are binary, as in every one of these messages.
 pub fn bytes_of(text: &str) -> Option<u64> {
-    let text = text.trim();
+    let text = text.trim().replace(',', "");
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(split);
     let factor: u64 = match unit.trim() {
-        "B" | "bytes" => 1,
-        "K" | "KiB" | "KB" => 1 << 10,
-        "M" | "MiB" | "MB" => 1 << 20,
-        "G" | "GiB" | "GB" => 1 << 30,
+        "B" | "byte" | "bytes" | "Byte" | "Bytes" => 1,
+        "K" | "Ki" | "KiB" | "KB" | "kB" => 1 << 10,
+        "M" | "Mi" | "MiB" | "MB" => 1 << 20,
+        "G" | "Gi" | "GiB" | "GB" => 1 << 30,
         "T" | "TiB" | "TB" => 1 << 40,
         "P" | "PiB" | "PB" => 1 << 50,
         "E" | "EiB" | "EB" => 1 << 60,

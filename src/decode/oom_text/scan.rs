@@ -1,54 +1,18 @@
 //! Finds the places of a log that may hold a message: one pass over blocks of the stream, in bounded memory.
 //!
-//! A few dozen byte strings are looked for at once; lines around a find are kept as an [`Excerpt`]. Each sentence has
-//! several of these strings, so that one line break inside it hides none but one of them.
+//! The strings of [`NEEDLES`] are looked for at once, with the vector instructions of the processor; lines around a find
+//! are kept as an [`Excerpt`].
 
 use std::io::{self, Read};
 use std::sync::LazyLock;
 
-use regex::bytes::Regex;
+use aho_corasick::packed::{Config, MatchKind, Searcher};
+use aho_corasick::{AhoCorasick, Span};
 
-use super::clean::strip_colors;
+use super::layers::strip_colors;
+use super::triggers::NEEDLES;
 use crate::decode::decoder::DecodeError;
 use crate::source::{Progress, SourceError};
-
-/// What is looked for.
-pub const NEEDLES: &[&str] = &[
-    "t of memory",
-    "memory space ",
-    "capacity by ",
-    "exceeds available",
-    "CompileTime",
-    "Aborting compilation",
-    "would exceed ",
-    "exceeding available",
-    "bm usage",
-    "Attempting to ",
-    "was not possible",
-    "Could not allocate ",
-    "bytes allocatable",
-    "ailed to allocate ",
-    "BufferAssignment",
-    "Peak buffers:",
-    "XLA Label:",
-    "llocation type:",
-    "Entry Parameter Subshape",
-    "Largest program alloc",
-    "Total Chunks:",
-    " of size ",
-    "bfc_allocator",
-    "MaxInUse:",
-    "OOM when allocating",
-    "usage from device",
-    "Tried to allocate",
-    "_poplar_start",
-    "memory in exchange",
-    "all variable data",
-    "memory_allocation_error",
-    "host buffer memory",
-    "memory summary",
-    "memory use below",
-];
 
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 20;
@@ -61,11 +25,34 @@ const AFTER: usize = 16 << 10;
 /// The longest excerpt; a longer message is taken apart.
 pub const MAX_EXCERPT: usize = 24 << 20;
 
-static NEEDLE: LazyLock<Regex> = LazyLock::new(|| {
-    let literals: Vec<String> = NEEDLES.iter().map(|needle| regex::escape(needle)).collect();
-    #[expect(clippy::expect_used, reason = "the needles are constants; a test compiles them")]
-    Regex::new(&literals.join("|")).expect("valid needles")
+/// Looks for any of the needles.
+enum Needles {
+    /// With vector instructions.
+    Packed(Searcher),
+    /// Where the processor has none that fit.
+    Automaton(AhoCorasick),
+}
+
+/// An excerpt of this length ends where a listing begins.
+const LONG_EXCERPT: usize = 1 << 20;
+/// What a listing begins with.
+const LISTING: &[u8] = b"Ran out of memory in memory space ";
+
+static NEEDLE: LazyLock<Needles> = LazyLock::new(|| {
+    let packed = Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(NEEDLES).build();
+    #[expect(clippy::expect_used, reason = "the needles are constants; a test builds them")]
+    packed.map_or_else(|| Needles::Automaton(AhoCorasick::new(NEEDLES).expect("valid needles")), Needles::Packed)
 });
+
+/// The first find from a place on.
+fn find(bytes: &[u8], from: usize) -> Option<usize> {
+    match &*NEEDLE {
+        Needles::Packed(searcher) => {
+            searcher.find_in(bytes, Span { start: from, end: bytes.len() }).map(|found| found.start())
+        }
+        Needles::Automaton(automaton) => automaton.find(&bytes[from..]).map(|found| from + found.start()),
+    }
+}
 
 /// A piece of the text that may hold messages, whole lines.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -162,36 +149,17 @@ struct Scan {
 impl Scan {
     /// Looks at whole lines.
     fn lines(&mut self, block: &[u8], each: &mut impl FnMut(Excerpt)) {
-        let mut colorless = std::mem::take(&mut self.colorless);
-        let has_colors = memchr::memchr(0x1b, block).is_some();
-        // Offsets into a block without colours are not those of the file, so there a find stands for its whole line.
-        let found: Vec<usize> = if has_colors {
-            let mut found = Vec::new();
-            let mut start = 0;
-            for line in block.split_inclusive(|&b| b == b'\n') {
-                colorless.clear();
-                strip_colors(line, &mut colorless);
-                if NEEDLE.is_match(&colorless) {
-                    found.push(start);
-                }
-                start += line.len();
-            }
-            found
-        } else {
-            Vec::new()
-        };
-        self.colorless = colorless;
+        let mut colored = self.colored(block).into_iter().peekable();
         let mut place = 0;
-        let mut next = 0;
+        let mut plain = find(block, 0);
         loop {
-            let find = if has_colors {
-                let find = found.get(next).copied();
-                next += 1;
-                find
-            } else {
-                NEEDLE.find_at(block, place).map(|find| find.start())
-            };
-            let Some(find) = find else { break };
+            while colored.peek().is_some_and(|&at| at < place) {
+                colored.next();
+            }
+            if plain.is_some_and(|at| at < place) {
+                plain = find(block, place);
+            }
+            let Some(find) = plain.into_iter().chain(colored.peek().copied()).min() else { break };
             let line_end = memchr::memchr(b'\n', &block[find..]).map_or(block.len(), |i| find + i + 1);
             self.found(block, place, find, line_end, each);
             place = line_end;
@@ -200,6 +168,23 @@ impl Scan {
         self.remember(block);
         self.offset += block.len() as u64;
         self.line += memchr::memchr_iter(b'\n', block).count() as u64;
+    }
+
+    /// Lines whose words are broken by terminal escapes, and that hold a find without them.
+    fn colored(&mut self, block: &[u8]) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut place = 0;
+        while let Some(escape) = memchr::memchr(0x1b, &block[place..]).map(|i| place + i) {
+            let start = memchr::memrchr(b'\n', &block[..escape]).map_or(0, |i| i + 1);
+            let end = memchr::memchr(b'\n', &block[escape..]).map_or(block.len(), |i| escape + i + 1);
+            self.colorless.clear();
+            strip_colors(&block[start..end], &mut self.colorless);
+            if find(&self.colorless, 0).is_some() {
+                found.push(start);
+            }
+            place = end;
+        }
+        found
     }
 
     /// A line with a find ends at `line_end`; nothing was found from `place` to `find`.
@@ -253,7 +238,9 @@ impl Scan {
 
     fn append(&mut self, lines: &[u8], each: &mut impl FnMut(Excerpt)) {
         let Some(excerpt) = &mut self.excerpt else { return };
-        if excerpt.bytes.len() + lines.len() > MAX_EXCERPT {
+        // A listing begins with a sentence and needs nothing before it.
+        let begins = excerpt.bytes.len() > LONG_EXCERPT && memchr::memmem::find(lines, LISTING).is_some();
+        if begins || excerpt.bytes.len() + lines.len() > MAX_EXCERPT {
             let offset = excerpt.offset + excerpt.bytes.len() as u64;
             let line = excerpt.line + memchr::memchr_iter(b'\n', &excerpt.bytes).count() as u64;
             each(std::mem::replace(excerpt, Excerpt { bytes: Vec::new(), offset, line, is_last: false }));

@@ -16,8 +16,14 @@ patterns! {
     EXCEEDS = r"Allocation \(size=<N>\) would exceed memory \(size=<N>\)(?: :: (#\w+) \[shape = '([^']*)', space=(\w+), size = (0x[0-9a-fA-F]+), (?:(scoped), )?tag = '([^']*)'\](?: :: (\S+)\s)?)?";
     SCOPED = r"Ran out of memory in memory space (\w+) while allocating on stack for (%?[\w.-]+)";
     SCOPED_TAIL = r"Scoped allocation with size <S> and limit <S> exceeded scoped (\w+) limit by <S>";
+    NO_SIZE = r"^\s*It should not be possible to run out of \w+";
+    SPARSECORE = r"current allocation offset upper bound \(<N> words\) exceeds the legitimate user allocatable offset upper bound \(<N> words\) in memory space <N> when allocating <N> words";
     SCOPED_SHAPE = r"while allocating on stack for %?[\w.-]+ = ([a-z]\w*\[[\d,]*\](?:\{[^}]*\})?)";
 }
+
+/// Memory spaces of the SparseCore by their numbers, as OpenXLA's page on E3000 lists them.
+const SPARSECORE_SPACES: [(&str, &str); 5] =
+    [("0", "smem"), ("201", "tile_spmem"), ("202", "spmem"), ("203", "hbm"), ("204", "sync_flags")];
 
 /// How far behind the instruction its numbers may stand.
 const SCOPED_WITHIN: usize = 20_000;
@@ -51,8 +57,17 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         found.push(new);
     }
     for captures in RAN_OUT.captures_iter(text) {
-        // Without a number it is prose about the error.
-        if captures.get(2).is_none() || captures.get(0).is_some_and(|all| inside(all.start())) {
+        if captures.get(0).is_some_and(|all| inside(all.start())) {
+            continue;
+        }
+        // Without a number it is prose about the error, but for one sentence that never has any.
+        if captures.get(2).is_none() {
+            let end = captures.get(0).map_or(0, |all| all.end());
+            if NO_SIZE.is_match(super::head_of(&text[end..], 200)) {
+                let mut new = Found::new(FailureKind::TpuVmemNosize, &captures);
+                new.put("space", captures.get(1).map(|space| text_value(&space.as_str().to_lowercase())));
+                found.push(new);
+            }
             continue;
         }
         let space = captures.get(1).map_or("", |space| space.as_str()).to_lowercase();
@@ -65,6 +80,15 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         let mut new = Found::new(kind, &captures);
         new.put("space", Some(text_value(&space))).size("used", &captures, 2).size("capacity", &captures, 3);
         new.size("exceeded", &captures, 5).text("module", &captures, 6);
+        found.push(new);
+    }
+    for captures in SPARSECORE.captures_iter(text) {
+        let mut new = Found::new(FailureKind::TpuSparsecore, &captures);
+        let space = captures.get(3).map_or("", |space| space.as_str());
+        let name = SPARSECORE_SPACES.iter().find(|row| row.0 == space).map_or(space, |row| row.1);
+        new.put("code", Some(text_value("E3000"))).put("space", Some(text_value(name)));
+        new.count("used_words", &captures, 1).count("capacity_words", &captures, 2);
+        new.count("requested_words", &captures, 4);
         found.push(new);
     }
     for captures in EARLY.captures_iter(text) {
@@ -100,13 +124,16 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 
 /// Reads the listing that follows the sentence, up to the next message.
 pub fn details(found: &mut Found, section: &str, is_cut: bool) {
-    if found.failure.kind != FailureKind::TpuHbmOneline {
-        return;
-    }
+    let (with_list, with_totals) = match found.failure.kind {
+        FailureKind::TpuHbmOneline => (FailureKind::TpuHbmListing, FailureKind::TpuHbmUsage),
+        kind @ FailureKind::TpuVmemOneline => (FailureKind::TpuVmemListing, kind),
+        kind @ (FailureKind::TpuSmemOneline | FailureKind::TpuSpaceOneline) => (kind, kind),
+        _ => return,
+    };
     listing::read(found, section, is_cut);
     if !found.failure.allocations.is_empty() {
-        found.failure.kind = FailureKind::TpuHbmListing;
+        found.failure.kind = with_list;
     } else if found.failure.get("total").is_some() || !found.failure.program_parts.is_empty() {
-        found.failure.kind = FailureKind::TpuHbmUsage;
+        found.failure.kind = with_totals;
     }
 }

@@ -44,7 +44,9 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         found.push(new);
     }
     for captures in ROCM.captures_iter(text) {
-        let mut new = Found::new(FailureKind::RocmAlloc, &captures);
+        let is_cuda = captures.get(3).is_some_and(|error| error.as_str().starts_with("CUDA"));
+        let kind = if is_cuda { FailureKind::CudaDriverAlloc } else { FailureKind::RocmAlloc };
+        let mut new = Found::new(kind, &captures);
         exact_request(&mut new, &captures);
         new.text("driver_error", &captures, 3);
         found.push(new);

@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::advisor::remedies::{Remedies, remedies};
 use crate::analysis::failure::{Explanation, explain};
 use crate::model::{
-    Bytes, Failure, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, error_page, thousands,
+    Bytes, Failure, FailureKind, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, error_page,
+    thousands,
 };
 
 /// A failure: its JSON, and what the other formats write.
@@ -90,9 +91,21 @@ fn keys(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top: 
     map.insert("error_page".to_owned(), failure.error_code.as_deref().and_then(error_page).into());
     map.insert("paths".to_owned(), failure.paths.clone().into());
     map.insert("truncated".to_owned(), failure.truncated.into());
+    map.insert("count".to_owned(), (failure.repeats + 1).into());
+    let (last_offset, last_line) = failure.last_place.unwrap_or((failure.offset, failure.line));
+    map.insert("last_offset".to_owned(), last_offset.into());
+    map.insert("last_line".to_owned(), last_line.into());
+    map.insert("processes".to_owned(), failure.processes.clone().into());
+    for key in ["op", "program"] {
+        map.entry(key).or_insert(Value::Null);
+    }
     let list = |rows: Vec<Value>| (!rows.is_empty()).then_some(Value::Array(rows));
-    let described: Vec<Value> = failure.allocations.iter().filter(|a| a.is_described()).map(allocation).collect();
-    let cut: Vec<Value> = failure.allocations.iter().filter(|a| !a.is_described()).map(allocation).collect();
+    let is_kernel = failure.kind == FailureKind::TpuVmemListing;
+    let rows = |described: bool| {
+        let rows = failure.allocations.iter().filter(|entry| entry.is_described() == described);
+        rows.map(|entry| allocation(entry, is_kernel)).collect::<Vec<Value>>()
+    };
+    let (described, cut) = (rows(true), rows(false));
     let buffers = failure.peak_buffers.iter().map(peak_buffer).collect();
     let bins = failure.bins.iter().map(|b| json!({ "bin": b.bin, "chunks": b.chunks, "in_use": b.in_use })).collect();
     let chunks =
@@ -170,7 +183,7 @@ fn dimensions(node: Option<&ShapeNode>) -> Value {
     node.map_or(Value::Null, |node| node.dimensions.clone().into())
 }
 
-fn allocation(entry: &ListedAllocation) -> Value {
+fn allocation(entry: &ListedAllocation, is_kernel: bool) -> Value {
     let node = array(entry.shape.as_ref());
     let layout = node.and_then(|node| node.layout.as_ref());
     let mut map = Map::new();
@@ -185,9 +198,10 @@ fn allocation(entry: &ListedAllocation) -> Value {
     map.insert("layout".to_owned(), layout.map_or(Value::Null, |layout| layout.minor_to_major.clone().into()));
     map.insert("tile".to_owned(), layout.and_then(|l| l.tiles.first()).map_or(Value::Null, |tile| tile.clone().into()));
     map.insert("tiles".to_owned(), layout.map_or(Value::Null, |layout| layout.tiles.clone().into()));
-    // `op_name` is the name alone on its line and free of escapes, as programs that read the line expect it; whatever
+    // `op_name` is the name alone on its line and free of escapes, as programs that read HBM's listing expect it; whatever
     // the line says stands in `operator`.
-    let plain = entry.op_type.is_none() && entry.op_name.as_ref().is_some_and(|name| !name.contains('\\'));
+    let plain =
+        (is_kernel || entry.op_type.is_none()) && entry.op_name.as_ref().is_some_and(|name| !name.contains('\\'));
     map.insert("op_name".to_owned(), entry.op_name.clone().filter(|_| plain).into());
     let (file, line) =
         entry.source.clone().map_or((None, None), |(file, line)| (Some(file), (line > 0).then_some(line)));
@@ -236,6 +250,16 @@ fn peak_buffer(buffer: &crate::model::PeakBuffer) -> Value {
 fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top: usize) -> Lines {
     let code = failure.error_code.as_deref().map(|code| format!(", {code}")).unwrap_or_default();
     let process = failure.process.as_deref().map(|p| format!(", {p}")).unwrap_or_default();
+    let again = match (failure.repeats, failure.last_place) {
+        (0, _) => String::new(),
+        (1, Some((_, line))) => format!(", again in line {line}"),
+        (times, Some((_, line))) => format!(", {} times up to line {line}", thousands(times + 1)),
+        (times, None) => format!(", {} times", thousands(times + 1)),
+    };
+    let others = match failure.processes.len() {
+        0 | 1 => String::new(),
+        count => format!(", by {count} processes"),
+    };
     let mut rows: Vec<String> = explanation
         .groups
         .iter()
@@ -262,7 +286,12 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
     });
     Lines {
         title: explanation.title.clone(),
-        place: format!("{} ({}{code}, line {}{process})", failure.kind.title(), failure.kind.name(), failure.line),
+        place: format!(
+            "{} ({}{code}, line {}{process}{again}{others})",
+            failure.kind.title(),
+            failure.kind.name(),
+            failure.line
+        ),
         message: failure.message.clone(),
         sentences: explanation.sentences.clone(),
         sizes: sizes.collect(),

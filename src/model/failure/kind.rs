@@ -19,6 +19,22 @@ pub enum Speaker {
     Torch,
     /// Graphcore's Poplar.
     Poplar,
+    /// CUDA's driver, runtime and libraries, whoever calls them.
+    Cuda,
+    /// Servers of language models: vLLM, SGLang, TGI.
+    Serving,
+    /// ggml: llama.cpp, ollama, whisper.cpp.
+    Ggml,
+    /// A GPU kernel's compiler: Triton, ptxas.
+    Kernel,
+    /// Other frameworks on GPUs: ONNX Runtime, CuPy, CUDA.jl, Paddle, TensorRT, IREE.
+    Framework,
+    /// Interfaces of graphics drivers: Vulkan, Metal, SYCL, OpenCL.
+    Graphics,
+    /// AWS Neuron.
+    Neuron,
+    /// The host: its kernel, its schedulers, its languages.
+    Host,
     /// Unknown.
     Unknown,
 }
@@ -31,6 +47,7 @@ pub fn error_page(code: &str) -> Option<&'static str> {
         "E1001" => Some("https://openxla.org/xla/errors/error_1001"),
         "E0100" => Some("https://openxla.org/xla/errors/error_0100"),
         "E0101" => Some("https://openxla.org/xla/errors/error_0101"),
+        "E3000" => Some("https://openxla.org/xla/errors/error_3000"),
         _ => None,
     }
 }
@@ -121,7 +138,7 @@ kinds! {
         ["limit" "in_use" "max_in_use"];
     BfcOom "bfc_oom" Bfc "BFC allocator: out of memory"
         ["allocator" "requested" "rounded"];
-    BfcWarning "bfc_warning" Bfc "BFC allocator: short of memory, but not failing"
+    BfcSoftWarning "bfc_soft_warning" Bfc "BFC allocator: short of memory, but not failing"
         ["allocator" "requested" "rounded"];
     TfOom "tf_oom" TensorFlow "TensorFlow: no room for a tensor"
         ["shape" "type" "device" "allocator"];
@@ -149,6 +166,94 @@ kinds! {
         ["requested" "buffer"];
     IpuHostBuffer "ipu_host_buffer" Poplar "Poplar: the host's buffers are full"
         ["buffer" "requested" "free"];
+    TpuVmemListing "tpu_vmem_listing" TpuCompiler "TPU compiler: a kernel does not fit in VMEM, with its largest allocations"
+        ["space" "used" "capacity" "exceeded" "total" "reserved" "program" "arguments" "output" "output_shared" "fragmentation"];
+    TpuVmemNosize "tpu_vmem_nosize" TpuCompiler "TPU compiler: VMEM ran out, without numbers"
+        ["space"];
+    TpuSparsecore "tpu_sparsecore" TpuCompiler "TPU compiler: a SparseCore memory is too small"
+        ["code" "space" "used_words" "capacity_words" "requested_words"];
+    XlaConstantAlloc "xla_constant_alloc" Xla "XLA: no room for a constant of the program"
+        ["requested"];
+    XlaAutotuneWarning "xla_autotune_warning" Xla "XLA: an algorithm was tried that does not fit; the program goes on"
+        ["requested"];
+    TorchCudaLimit "torch_cuda_limit" Torch "PyTorch: CUDA out of memory, below a limit set for the process"
+        ["requested" "gpu" "capacity" "free" "allocated" "limit"];
+    TorchMps "torch_mps" Torch "PyTorch: MPS out of memory"
+        ["requested" "allocated" "other" "limit" "pool"];
+    TorchCpu "torch_cpu" Torch "PyTorch: no memory on the host"
+        ["requested"];
+    TorchNpu "torch_npu" Torch "PyTorch: NPU out of memory"
+        ["requested" "npu" "capacity" "free" "allocated"];
+    TorchHpu "torch_hpu" Torch "PyTorch: HPU out of memory"
+        ["requested"];
+    CudaDriverAlloc "cuda_driver_alloc" Cuda "CUDA driver: an allocation failed"
+        ["requested" "driver_error"];
+    CudaHostAlloc "cuda_host_alloc" Cuda "CUDA driver: no page-locked memory on the host"
+        ["requested"];
+    CudaAsyncAlloc "cuda_async_alloc" Cuda "CUDA's asynchronous allocator: out of memory"
+        ["allocator" "requested" "free" "capacity" "in_use"];
+    CudaModuleLoad "cuda_module_load" Cuda "CUDA driver: no room to load a program"
+        ["driver_error"];
+    CudaErrorOom "cuda_error_oom" Cuda "CUDA: out of memory, without numbers"
+        ["driver_error"];
+    CudaLibraryAlloc "cuda_library_alloc" Cuda "A CUDA library found no memory"
+        ["library" "driver_error"];
+    NcclAlloc "nccl_alloc" Cuda "NCCL: an allocation failed"
+        ["requested" "gpu"];
+    RmmAlloc "rmm_alloc" Cuda "RAPIDS memory manager: out of memory"
+        ["requested"];
+    HipErrorOom "hip_error_oom" Rocm "HIP: out of memory, without numbers"
+        ["driver_error"];
+    VllmKvCache "vllm_kv_cache" Serving "vLLM: no room for the KV cache"
+        ["requested" "free"];
+    VllmStartup "vllm_startup" Serving "vLLM: too little is free when it starts"
+        ["requested" "free" "capacity"];
+    SglangMemory "sglang_memory" Serving "SGLang: not enough memory"
+        ["requested"];
+    TgiMemory "tgi_memory" Serving "TGI: not enough memory for a prefill"
+        ["requested"];
+    GgmlAlloc "ggml_alloc" Ggml "ggml: no room for a buffer"
+        ["requested" "gpu"];
+    TritonSharedMemory "triton_shared_memory" Kernel "Triton: a kernel needs more on-chip memory than there is"
+        ["space" "used" "capacity"];
+    CudaSharedMemory "cuda_shared_memory" Kernel "CUDA compiler: a kernel needs more shared memory than there is"
+        ["space" "used" "capacity"];
+    OrtArena "ort_arena" Framework "ONNX Runtime: out of memory"
+        ["requested" "op"];
+    CupyAlloc "cupy_alloc" Framework "CuPy: out of memory"
+        ["requested" "allocated" "limit"];
+    JuliaCuda "julia_cuda" Framework "CUDA.jl: out of memory"
+        ["requested" "in_use" "capacity"];
+    PaddleAlloc "paddle_alloc" Framework "Paddle: out of memory"
+        ["requested" "gpu" "allocated" "free"];
+    TensorrtAlloc "tensorrt_alloc" Framework "TensorRT: out of memory"
+        ["requested"];
+    IreeAlloc "iree_alloc" Framework "IREE: out of memory"
+        ["driver_error"];
+    VulkanAlloc "vulkan_alloc" Graphics "Vulkan: out of memory"
+        ["requested" "driver_error"];
+    MetalAlloc "metal_alloc" Graphics "Metal: out of memory"
+        ["requested" "limit"];
+    SyclAlloc "sycl_alloc" Graphics "SYCL or OpenCL: out of memory"
+        ["requested" "driver_error"];
+    NeuronAlloc "neuron_alloc" Neuron "AWS Neuron: no room for a buffer"
+        ["requested" "in_use" "device"];
+    LinuxOomKill "linux_oom_kill" Host "Linux ended a process because memory ran out"
+        ["pid" "name" "used" "total_vm"];
+    SlurmOomKill "slurm_oom_kill" Host "Slurm: a step ran out of memory"
+        ["step" "used" "limit"];
+    KubernetesOomKill "kubernetes_oom_kill" Host "Kubernetes: a container ran out of memory"
+        [];
+    RayOomKill "ray_oom_kill" Host "Ray ended a worker because its node ran out of memory"
+        ["used" "capacity"];
+    RayObjectStore "ray_object_store" Host "Ray: the object store is full"
+        ["requested"];
+    NumpyAlloc "numpy_alloc" Host "NumPy: no memory for an array"
+        ["requested" "shape" "type"];
+    WindowsCommit "windows_commit" Host "Windows: no memory left to commit"
+        [];
+    HostBadAlloc "host_bad_alloc" Host "A process found no memory on the host"
+        ["requested"];
 }
 
 impl FailureKind {
@@ -162,7 +267,8 @@ impl FailureKind {
             | Self::TpuHbmEarly
             | Self::TpuCompileAbort
             | Self::TpuTcScHbm => "E1000",
-            Self::TpuScopedVmem | Self::TpuVmemOneline => "E1001",
+            Self::TpuScopedVmem | Self::TpuVmemOneline | Self::TpuVmemListing => "E1001",
+            Self::TpuSparsecore => "E3000",
             Self::TpuRuntimeAlloc => "E0100",
             Self::TpuRuntimeReserve | Self::TpuRuntimeLoad => "E0101",
             _ => return None,

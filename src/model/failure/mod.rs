@@ -76,6 +76,12 @@ pub struct Failure {
     pub line: u64,
     /// Whether the text ends in the middle of the message.
     pub truncated: bool,
+    /// How often it is said beyond the first time.
+    pub repeats: u64,
+    /// Where it is said last: byte offset and line, where it is said again.
+    pub last_place: Option<(u64, u64)>,
+    /// Every process that says it, in the order of the text.
+    pub processes: Vec<String>,
 }
 
 /// An entry of `Largest program allocations`.

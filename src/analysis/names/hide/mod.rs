@@ -139,8 +139,11 @@ fn rename_failure(failure: &mut Failure, aliases: &Aliases) {
         *path = aliases.file(path);
     }
     failure.process = failure.process.as_deref().map(|text| aliases.scope(text));
+    for process in &mut failure.processes {
+        *process = aliases.scope(process);
+    }
     failure.source = aliases.file(&failure.source);
-    "(the text is hidden with the aliases)".clone_into(&mut failure.message);
+    "(the text is hidden with the names)".clone_into(&mut failure.message);
 }
 
 fn rename_tiles(tiles: &mut TileMemory, aliases: &Aliases) {

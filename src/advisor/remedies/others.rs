@@ -1,0 +1,264 @@
+//! Remedies for messages of servers, libraries, kernels' compilers, graphics drivers and the host.
+
+use super::{Remedy, remedy};
+use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
+use crate::analysis::failure::Cause;
+use crate::model::{Failure, FailureKind};
+
+const VLLM: &str = "https://docs.vllm.ai/en/latest/configuration/conserving_memory.html";
+const ORT: &str = "https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html";
+const NEURON: &str = "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/neuron-runtime/nrt-troubleshoot.html";
+
+/// CUDA's driver and libraries, which know nothing of tensors.
+pub fn cuda(failure: &Failure) -> Vec<Remedy> {
+    match failure.kind {
+        FailureKind::CudaHostAlloc => vec![
+            remedy(
+                "This is page-locked memory of the host, not the GPU's: fewer loader workers and smaller prefetch queues",
+                No,
+                "",
+                "the message says host or pinned",
+                "",
+            ),
+            remedy(
+                "Raise what the container or the user may lock (`--ulimit memlock=-1`), or WSL's memory limit",
+                No,
+                "",
+                "the host has memory left",
+                "",
+            ),
+        ],
+        FailureKind::CudaModuleLoad => vec![
+            remedy(
+                "Leave memory for code: the framework's pool is allocated before programs are loaded, so make the pool smaller",
+                No,
+                "",
+                "it fails while a program is loaded, not while arrays are made",
+                "",
+            ),
+            remedy("Load fewer compiled variants: pad inputs to few shapes", No, "", "", ""),
+        ],
+        FailureKind::NcclAlloc => vec![
+            remedy(
+                "Leave memory outside the framework's pool: NCCL takes its buffers from what is left on the card",
+                No,
+                "hundreds of MiB for each communicator",
+                "the framework itself did not fail",
+                "",
+            ),
+            remedy(
+                "Fewer communicators or channels (`NCCL_MAX_NCHANNELS`), smaller buffers (`NCCL_BUFFSIZE`)",
+                No,
+                "",
+                "",
+                "",
+            ),
+        ],
+        FailureKind::CudaLibraryAlloc => vec![remedy(
+            "Leave memory outside the framework's pool: the library allocates its handle and workspace from what is left",
+            No,
+            "",
+            "it fails at the first operation of the library",
+            "",
+        )],
+        _ => vec![
+            remedy(
+                "See who holds memory of the card (`nvidia-smi`), also processes left over from earlier runs",
+                No,
+                "what they hold",
+                "memory is in use before the program starts",
+                "",
+            ),
+            remedy("A smaller batch, or smaller inputs", Maybe, "in proportion", "", ""),
+        ],
+    }
+}
+
+/// Servers of language models.
+pub fn serving(failure: &Failure) -> Vec<Remedy> {
+    let mut out = Vec::new();
+    match failure.kind {
+        FailureKind::VllmStartup => {
+            out.push(remedy(
+                "Something else holds memory of the card: wait until it has ended, or lower `--gpu-memory-utilization`",
+                No,
+                "",
+                "less is free at the start than the share that is asked for",
+                VLLM,
+            ));
+        }
+        FailureKind::SglangMemory => {
+            out.push(remedy(
+                "Raise `--mem-fraction-static`: weights and cache together do not fit in the share",
+                No,
+                "",
+                "",
+                "",
+            ));
+        }
+        FailureKind::TgiMemory => {
+            out.push(remedy("Lower `--max-batch-prefill-tokens`", No, "in proportion", "", ""));
+        }
+        _ => {
+            out.push(remedy(
+                "A shorter context: `--max-model-len`",
+                Maybe,
+                "the cache, in proportion",
+                "the cache for one request is larger than what is left",
+                VLLM,
+            ));
+            out.push(remedy("A larger share of the card: `--gpu-memory-utilization`", No, "", "", VLLM));
+        }
+    }
+    out.push(remedy(
+        "Divide the model over more cards (`--tensor-parallel-size`)",
+        No,
+        "weights divided by cards",
+        "",
+        "",
+    ));
+    out.push(remedy(
+        "Quantised weights or cache (`--quantization`, `--kv-cache-dtype fp8`)",
+        Yes,
+        "up to half",
+        "",
+        "",
+    ));
+    out
+}
+
+/// llama.cpp, ollama and others on ggml.
+pub fn ggml() -> Vec<Remedy> {
+    vec![
+        remedy("Fewer layers on the GPU: `--n-gpu-layers` (ollama: `num_gpu`)", No, "a layer's weights each", "", ""),
+        remedy("A shorter context: `--ctx-size` (ollama: `num_ctx`)", Maybe, "the cache, in proportion", "", ""),
+        remedy("A smaller compute buffer: `--ubatch-size`", No, "in proportion", "the compute buffer did not fit", ""),
+        remedy("A quantised cache: `--cache-type-k q8_0 --cache-type-v q8_0`", Yes, "up to half of the cache", "", ""),
+    ]
+}
+
+/// A kernel that needs more on-chip memory than there is.
+pub fn kernel() -> Vec<Remedy> {
+    vec![
+        remedy("Smaller blocks in the kernel", No, "in proportion to the block", "one kernel is over its limit", ""),
+        remedy(
+            "Fewer stages of the pipeline (`num_stages`): each holds a copy of its blocks",
+            No,
+            "one stage's blocks",
+            "",
+            "",
+        ),
+    ]
+}
+
+/// Frameworks with allocators of their own.
+pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
+    let mut out = Vec::new();
+    match failure.kind {
+        FailureKind::OrtArena => {
+            out.push(remedy(
+                "Let the arena grow by what is asked for: `arena_extend_strategy=kSameAsRequested`, and limit it with `gpu_mem_limit`",
+                No,
+                "up to half of the arena",
+                "the arena doubles",
+                ORT,
+            ));
+        }
+        FailureKind::CupyAlloc => {
+            out.push(remedy(
+                "Give back what the pool keeps: `cupy.get_default_memory_pool().free_all_blocks()`",
+                No,
+                "",
+                "",
+                "",
+            ));
+        }
+        FailureKind::JuliaCuda => {
+            out.push(remedy(
+                "Give back what the pool keeps: `GC.gc(); CUDA.reclaim()`",
+                No,
+                "",
+                "more is reserved than used",
+                "",
+            ));
+        }
+        FailureKind::PaddleAlloc => {
+            out.push(remedy("Allocate as needed: `FLAGS_allocator_strategy=auto_growth`", No, "", "", ""));
+        }
+        FailureKind::TensorrtAlloc => {
+            out.push(remedy(
+                "Allow a larger workspace, or close other programs on the card",
+                No,
+                "",
+                "a tactic was skipped",
+                "",
+            ));
+        }
+        _ => {}
+    }
+    if cause == Cause::Fragmentation {
+        out.push(remedy("The free memory is in pieces: allocate large arrays first", No, "", "", ""));
+    }
+    out.push(remedy("A smaller batch, or smaller inputs", Maybe, "in proportion", "", ""));
+    out
+}
+
+/// Vulkan, Metal, SYCL, OpenCL.
+pub fn graphics() -> Vec<Remedy> {
+    vec![
+        remedy("Close other programs that use the graphics card, also the browser", No, "what they hold", "", ""),
+        remedy("Split the largest buffer: drivers limit the size of one allocation too", No, "", "memory is free", ""),
+        remedy("A smaller batch, or smaller inputs", Maybe, "in proportion", "", ""),
+    ]
+}
+
+/// AWS Neuron.
+pub fn neuron() -> Vec<Remedy> {
+    vec![
+        remedy("Divide the model over more NeuronCores", No, "", "weights alone nearly fill the core's memory", NEURON),
+        remedy("A smaller batch or a shorter sequence", Maybe, "in proportion", "", NEURON),
+        remedy("Load fewer compiled graphs at once", No, "", "`model code` or `shared scratchpad` is large", NEURON),
+    ]
+}
+
+/// Memory of the host.
+pub fn host(failure: &Failure) -> Vec<Remedy> {
+    let mut out = vec![
+        remedy(
+            "Fewer loader workers, smaller prefetch queues and shuffle buffers",
+            No,
+            "each worker's copy",
+            "many processes",
+            "",
+        ),
+        remedy(
+            "Read data in pieces or map files instead of loading them (`numpy.memmap`, safetensors)",
+            No,
+            "",
+            "",
+            "",
+        ),
+    ];
+    match failure.kind {
+        FailureKind::KubernetesOomKill => {
+            out.push(remedy("Raise the container's `resources.limits.memory`", No, "", "the node has memory left", ""));
+        }
+        FailureKind::SlurmOomKill => {
+            out.push(remedy("Ask for more memory: `--mem` or `--mem-per-cpu`", No, "", "the node has memory left", ""));
+        }
+        FailureKind::RayObjectStore => {
+            out.push(remedy("Keep fewer references to objects, or raise `object_store_memory`", No, "", "", ""));
+        }
+        FailureKind::RayOomKill => {
+            out.push(remedy("Fewer tasks at a time: ask for more CPUs or `memory` for each", No, "", "", ""));
+        }
+        FailureKind::WindowsCommit => {
+            out.push(remedy("Enlarge the paging file; Windows must back all committed memory", No, "", "", ""));
+        }
+        FailureKind::LinuxOomKill if failure.text("scope") == Some("cgroup") => {
+            out.push(remedy("Raise the memory limit of the container or unit", No, "", "the host has memory left", ""));
+        }
+        _ => {}
+    }
+    out
+}

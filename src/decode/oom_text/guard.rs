@@ -1,0 +1,148 @@
+//! Whether a sentence reports a failure: not prose about one, not source code, not a diff, not a retry that went well.
+
+use super::found::Found;
+use super::pattern::patterns;
+use crate::model::FailureKind;
+
+/// What a sentence is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// A failure.
+    Failure,
+    /// A warning: the program goes on.
+    Warning,
+    /// No report at all.
+    Nothing,
+}
+
+patterns! {
+    /// Words of somebody who explains.
+    PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|e\.g\.|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|typically|usually|commonly|in case of|tells? you|see the)\b";
+    /// What stands directly before a message.
+    INTRODUCED = r#"(?i)(?:^|[:\]>|)("'\-–»]|\b(?:failed|failure|error|exception|because|due to|with|reason|status|warn(?:ing)?|fatal|raised|got|by|was|is|has been|event\(s\)|detected|to|from|allocator|state|terminated|unit|of this|some of|the|local|cuda|hip|driver|runtime|of|for|an instance of)|[\d=,.]|=\s*\S+|(?:fail(?:ed|ure)?|unable|could not|cannot|can't)\s(?:to\s)?[\w\s]{0,40})\s*$"#;
+    /// The class of an error, anywhere before the message on its line.
+    ERROR_CLASS = r"\b(?:\w+Error|\w+Exception|Exception|ERROR|FATAL)\b";
+    /// A word that reports.
+    REPORTS = r"(?i)error|exception|fatal|fail|abort|panic|terminat|kill|exhausted|warn|unable|could not|cannot|out of|insufficient|not enough|oom";
+    /// What is said of an attempt that is made again, or that does not matter.
+    GOES_ON = r"(?i)caller indicates that this is not a failure|retrying|will retry|will be retried|trying again|try again with|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignor(?:ed|ing)";
+    HUNK = r"(?m)^@@ -\d+(?:,\d+)? \+\d+";
+    CODE = r#"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$"#;
+    ECHOED = r#"^(?:File "|frame #|---|at |\^|~)"#;
+    QUOTED_CODE = r#"(?:^|[\s(=,{\[])(?:r?b?f?["'`]|b?r?#")[^"'`]*$"#;
+}
+
+/// Lines around a message that tell source code.
+const AROUND: usize = 12;
+/// Bytes behind a message in which it may say that it goes on.
+const BEHIND: usize = 700;
+
+/// Judges the sentence at `hit` of the line `line_start..`, whose message ends at `end`.
+pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_numbers: bool) -> Verdict {
+    let line_end = body[hit..].find('\n').map_or(body.len(), |at| hit + at);
+    let line = &body[line_start..line_end.min(ceil(body, hit + 600))];
+    let before = &body[floor(body, hit.saturating_sub(300)).max(line_start)..hit];
+    if is_code(body, line_start) || is_diff(body, line_start) {
+        return Verdict::Nothing;
+    }
+    let is_prose = PROSE.is_match(&clause(body, line_start, hit));
+    if has_numbers {
+        let is_example = is_prose && !REPORTS.is_match(before.rsplit("  ").next().unwrap_or(before));
+        if is_example {
+            return Verdict::Nothing;
+        }
+    } else if is_prose
+        || before.trim_end().ends_with('`')
+        || !(INTRODUCED.is_match(before.trim_end_matches(is_of_name)) || ERROR_CLASS.is_match(before))
+        || !REPORTS.is_match(line)
+        || line.trim_end().ends_with('?')
+        || QUOTED_CODE.is_match(before) && line.trim_start().starts_with(['"', '\'', '`', '|', '*', '-'])
+    {
+        return Verdict::Nothing;
+    }
+    let behind = &body[hit..ceil(body, end.max(hit) + BEHIND)];
+    if GOES_ON.is_match(behind.split("\n\n\n").next().unwrap_or(behind)) || GOES_ON.is_match(before) {
+        return Verdict::Warning;
+    }
+    Verdict::Failure
+}
+
+/// Judges a message with lists or tables; whether it is one.
+pub fn keep(body: &str, found: &mut Found) -> bool {
+    let line = memchr::memrchr(b'\n', &body.as_bytes()[..found.start]).map_or(0, |i| i + 1);
+    let before = &body[line..found.start];
+    if is_code(body, line) || is_diff(body, line) {
+        return false;
+    }
+    let line_end = body[found.start..].find('\n').map_or(body.len(), |at| found.start + at);
+    if found.failure.kind == FailureKind::XlaRuntimeAlloc && super::forms::is_autotuning(&body[line..line_end]) {
+        found.failure.kind = FailureKind::XlaAutotuneWarning;
+        found.failure.is_error = false;
+    }
+    !(PROSE.is_match(before) && !REPORTS.is_match(before))
+}
+
+/// Whether a character belongs to a name, the beginning of which may stand before a phrase.
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// The words of the sentence before the message.
+fn clause(body: &str, line_start: usize, hit: usize) -> String {
+    let from = floor(body, hit.saturating_sub(200)).max(line_start);
+    body[from..hit].to_owned()
+}
+
+/// Whether the lines around are source code. Lines that a traceback echoes are not looked at.
+fn is_code(body: &str, line_start: usize) -> bool {
+    let (mut code, mut all) = (0, 0);
+    let mut look = |line: &str| {
+        let line = line.trim();
+        if !line.is_empty() && !ECHOED.is_match(line) {
+            all += 1;
+            code += usize::from(line.len() < 400 && CODE.is_match(line));
+        }
+    };
+    let before = &body[floor(body, line_start.saturating_sub(4000))..line_start];
+    let lines: Vec<&str> = before.lines().rev().take(AROUND).collect();
+    let has_traceback = lines.iter().any(|line| line.trim_start().starts_with("File \"") || line.contains("Traceback"));
+    if !has_traceback {
+        lines.into_iter().for_each(&mut look);
+    }
+    let behind = &body[line_start..ceil(body, line_start + 4000)];
+    behind.lines().take(AROUND).for_each(&mut look);
+    all >= 4 && code * 5 > all * 2
+}
+
+/// Whether a text as a whole is source code.
+pub fn is_source(body: &str) -> bool {
+    let lines = || body.lines().map(str::trim).filter(|line| !line.is_empty()).take(400);
+    let code = lines().filter(|line| line.len() < 400 && CODE.is_match(line)).count();
+    code > 3 && code * 4 > lines().count()
+}
+
+/// Whether the line belongs to a diff.
+fn is_diff(body: &str, line_start: usize) -> bool {
+    if !body[line_start..].starts_with(['+', '-', ' ']) {
+        return false;
+    }
+    let before = &body[floor(body, line_start.saturating_sub(4000))..line_start];
+    let Some(hunk) = HUNK.find_iter(before).last() else { return false };
+    before[hunk.end()..].lines().skip(1).all(|line| line.is_empty() || line.starts_with(['+', '-', ' ', '\\']))
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn ceil(text: &str, mut at: usize) -> usize {
+    at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}

@@ -1,0 +1,144 @@
+//! Sizes in a message: every unit and spelling that occurs, as tokens with their place.
+//!
+//! All units are binary, as in every one of these messages, whatever they are called.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::pattern::bytes_of;
+use crate::model::{Bytes, PrintedSize};
+
+/// From here on a number is no size but the largest one that fits: "no limit".
+const NO_LIMIT: u64 = 1 << 62;
+/// Bytes of a page of the host.
+const PAGE: u64 = 4096;
+
+/// How a size is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// With a unit: `3.10G`, `120 MB`.
+    Scaled,
+    /// In bytes, and so called.
+    Bytes,
+    /// A number alone; the words beside it must say that it is a size.
+    Bare,
+}
+
+/// A size in a text.
+#[derive(Debug, Clone)]
+pub struct Size {
+    /// Where it begins.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// Its bytes, with the text as printed.
+    pub printed: PrintedSize,
+    /// How it is printed.
+    pub unit: Unit,
+    /// Whether the next size is what this one is part of: `41.07/79.15 GiB`.
+    pub is_part_of_next: bool,
+}
+
+#[expect(clippy::expect_used, reason = "a constant; a test compiles it")]
+static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"(0x[0-9a-fA-F]{1,16})\b",
+        r"|(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d{1,2}|\d+(?:\.\d+)?)",
+        r"(\s{0,12}(?:[KMGTPEk]i?B|[Bb]ytes?|BYTES|[KMG]i|pages)\b|[KMGTPB]\b)?"
+    ))
+    .expect("a valid pattern")
+});
+
+/// Every number of a text that can be a size, in order.
+pub fn sizes(text: &str) -> Vec<Size> {
+    let mut out: Vec<Size> = Vec::new();
+    for token in TOKEN.captures_iter(text) {
+        let Some(all) = token.get(0) else { continue };
+        let before = text[..all.start()].chars().next_back();
+        // Digits of a name or a version are no size; neither is what follows a decimal point.
+        if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.') {
+            continue;
+        }
+        let unit = token.get(3).map(|unit| unit.as_str().trim());
+        let number = match (token.get(1), token.get(2)) {
+            (Some(hex), _) => u64::from_str_radix(&hex.as_str()[2..], 16).ok().map(|bytes| (bytes, Unit::Bare)),
+            (_, Some(number)) => read(number.as_str(), unit),
+            _ => None,
+        };
+        let Some((bytes, unit)) = number else { continue };
+        let spelling = || all.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
+        let printed = PrintedSize { text: (unit != Unit::Bare).then(spelling), bytes: Bytes(bytes) };
+        out.push(Size { start: all.start(), end: all.end(), printed, unit, is_part_of_next: false });
+    }
+    // `41.07/79.15 GiB`: both have the unit of the second.
+    for i in 1..out.len() {
+        let (first, second) = (&out[i - 1], &out[i]);
+        if text[first.end..second.start].trim() != "/" {
+            continue;
+        }
+        let shared =
+            second.printed.text.as_deref().and_then(|text| text.find(|c: char| !c.is_ascii_digit() && c != '.'));
+        let number = text[first.start..first.end].trim().to_owned();
+        let unit = shared.and_then(|at| out[i].printed.text.as_deref().map(|text| text[at..].to_owned()));
+        if let (Unit::Bare, Unit::Scaled, Some(unit)) = (first.unit, second.unit, unit) {
+            // `unit` begins with the space before it, where there is one.
+            let printed = format!("{number}{unit}");
+            if let Some(bytes) = bytes_of(&printed) {
+                out[i - 1].printed = PrintedSize { text: Some(printed), bytes: Bytes(bytes) };
+                out[i - 1].unit = Unit::Scaled;
+            }
+        }
+        out[i - 1].is_part_of_next = true;
+    }
+    out.retain(|size| size.printed.bytes.0 < NO_LIMIT);
+    out
+}
+
+/// (bytes, how it is printed) of a number with its unit.
+fn read(number: &str, unit: Option<&str>) -> Option<(u64, Unit)> {
+    // A comma stands for a decimal point where no three digits follow it.
+    let is_decimal = number.find(',').is_some_and(|comma| number.len() - comma < 4);
+    let plain = if is_decimal { number.replace(',', ".") } else { number.replace(',', "") };
+    match unit {
+        None => Some((plain.split('.').next()?.parse().ok()?, Unit::Bare)),
+        Some("pages") => Some((plain.parse::<u64>().ok()?.checked_mul(PAGE)?, Unit::Scaled)),
+        Some(unit) if unit.to_ascii_lowercase().starts_with("byte") => Some((plain.parse().ok()?, Unit::Bytes)),
+        Some(unit) => Some((bytes_of(&format!("{plain}{unit}"))?, Unit::Scaled)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_spelling_is_read() {
+        for (text, bytes) in [
+            ("3.10G", 3_328_599_654),
+            ("3.10 GiB", 3_328_599_654),
+            ("120 MB", 120 << 20),
+            ("1900,00 MiB", 1900 << 20),
+            ("25,600,000 bytes", 25_600_000),
+            ("29360128kB", 29_360_128 << 10),
+            ("0x1e000", 0x1e000),
+            ("512 bytes", 512),
+            ("16Gi", 16 << 30),
+            ("3 pages", 3 * 4096),
+        ] {
+            let found = sizes(text);
+            assert_eq!(found.len(), 1, "{text}");
+            assert_eq!(found[0].printed.bytes, Bytes(bytes), "{text}");
+        }
+        assert!(sizes("17179869184.00 GiB CUDA0 alloc_cpu").is_empty());
+    }
+
+    #[test]
+    fn a_shared_unit_is_of_both() {
+        let text = "device (41.07/79.15 GiB)";
+        let found = sizes(text);
+        assert_eq!(found[0].printed.text.as_deref(), Some("41.07 GiB"));
+        assert!(found[0].is_part_of_next);
+        assert_eq!(found[1].printed.text.as_deref(), Some("79.15 GiB"));
+    }
+}

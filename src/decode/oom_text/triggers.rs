@@ -1,0 +1,200 @@
+//! What messages of one or a few sentences begin with: a phrase, who says it, and what must stand beside it.
+//!
+//! The first row that fits a line names the kind; the roles of the sizes beside it give the numbers. What triggers and
+//! fits no row before the last is of no known kind, and its numbers are given all the same.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, MatchKind};
+
+use crate::model::FailureKind as Kind;
+
+/// What a phrase needs beside it to be a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// The size that was asked for.
+    Requested,
+    /// Any size with a role.
+    Size,
+    /// Nothing; then the line must look like a report of a failure, not like prose about one.
+    Words,
+}
+
+/// A row of the table.
+#[derive(Debug, Clone, Copy)]
+pub struct Form {
+    /// The kind it names.
+    pub kind: Kind,
+    /// What must stand beside it.
+    pub need: Need,
+    /// Lines that belong to the message, with the one of the phrase.
+    pub lines: usize,
+    /// Phrases, any of them.
+    pub phrases: &'static [&'static str],
+    /// What the message contains as well; may be empty.
+    pub with: &'static str,
+}
+
+const fn form(kind: Kind, need: Need, lines: usize, phrases: &'static [&'static str], with: &'static str) -> Form {
+    Form { kind, need, lines, phrases, with }
+}
+
+/// Every form, the most specific first.
+#[rustfmt::skip]
+pub const FORMS: &[Form] = &[
+    form(Kind::TorchMps, Need::Requested, 2, &["MPS backend out of memory", "Invalid buffer size:"], ""),
+    form(Kind::TorchNpu, Need::Requested, 6, &["NPU out of memory"], ""),
+    form(Kind::TorchXpu, Need::Words, 6, &["XPU out of memory"], ""),
+    form(Kind::TorchHip, Need::Requested, 8, &["HIP out of memory"], ""),
+    form(Kind::TorchCuda, Need::Requested, 8, &["CUDA out of memory", "MUSA out of memory"], "ried to allocate"),
+    form(Kind::TorchHpu, Need::Requested, 1, &["llocation failed for size::"], ""),
+    form(Kind::TorchCpu, Need::Requested, 2, &[
+        "can't allocate memory: you tried to allocate", "not enough memory: you tried to allocate",
+    ], ""),
+    form(Kind::PaddleAlloc, Need::Requested, 3, &["Out of memory error on GPU"], ""),
+    form(Kind::CupyAlloc, Need::Requested, 2, &["Out of memory allocating", "out of memory to allocate"], " bytes ("),
+    form(Kind::XlaRuntimeAlloc, Need::Requested, 1, &["Out of memory allocating"], "bytes"),
+    form(Kind::JuliaCuda, Need::Words, 5, &["Out of GPU memory"], ""),
+    form(Kind::OrtArena, Need::Requested, 1, &["requested buffer of size", "is smaller than requested bytes of"], ""),
+    form(Kind::TensorrtAlloc, Need::Words, 1, &[
+        "Error Code 2: OutOfMemory", "Requested amount of GPU memory", "insufficient to use tactic",
+        "insufficient memory on requested size",
+    ], ""),
+    form(Kind::TritonSharedMemory, Need::Size, 2, &[
+        "out of resource: shared memory", "out of resource: tensor memory",
+    ], ""),
+    form(Kind::CudaSharedMemory, Need::Size, 1, &[
+        "too much shared data", "Shared memory size limit exceeded", "shared memory size limit exceeded",
+    ], ""),
+    form(Kind::NeuronAlloc, Need::Words, 8, &[
+        "Failed to alloc DEVICE memory", "Failed to alloc HOST memory", "on DEVICE for", "usage: ",
+        "nrt_tensor_allocate status=4",
+    ], "lloc"),
+    form(Kind::NcclAlloc, Need::Words, 3, &[
+        "Failed to CUDA calloc", "Failed to CUDA host alloc", "Failed to CUDA malloc",
+        "Cuda failure 'out of memory'", "Cuda failure 2 'out of memory'",
+    ], ""),
+    form(Kind::CudaAsyncAlloc, Need::Requested, 14, &[
+        "cuMemAllocAsync failed to allocate", "cudaMallocAsync failed to allocate",
+    ], ""),
+    form(Kind::CudaHostAlloc, Need::Size, 1, &[
+        "bytes on host: CUDA_ERROR_OUT_OF_MEMORY", "could not allocate pinned host memory",
+        "of pinned memory: out of memory",
+    ], ""),
+    form(Kind::CudaModuleLoad, Need::Words, 1, &[
+        "in-memory CUBIN", "cuModuleLoad", "ailed to load module", "ailed to load PTX",
+    ], "OUT_OF_MEMORY"),
+    form(Kind::CudaDriverAlloc, Need::Requested, 1, &["from device: CUDA_ERROR_OUT_OF_MEMORY"], ""),
+    form(Kind::XlaConstantAlloc, Need::Requested, 1, &["bytes for new constant"], ""),
+    form(Kind::GgmlAlloc, Need::Size, 2, &[
+        "cudaMalloc failed: out of memory", "alloc_tensor_range: failed to allocate", "ggml_gallocr_reserve",
+        "ggml_vulkan: Device memory allocation of size", "more system memory",
+        "ggml_aligned_malloc: insufficient memory", "context's memory pool", "ggml_backend_", "ggml_metal",
+        "buffer for kv cache",
+    ], ""),
+    form(Kind::GgmlAlloc, Need::Words, 1, &[
+        "unable to allocate backend buffer", "unable to allocate CUDA", "unable to allocate ROCm",
+        "unable to allocate Vulkan", "unable to allocate Metal", "failed to allocate compute",
+        "failed to allocate buffer for kv cache",
+    ], ""),
+    form(Kind::VllmKvCache, Need::Words, 6, &[
+        "No available memory for the cache blocks", "that can be stored in KV cache", "KV cache is needed",
+    ], ""),
+    form(Kind::VllmStartup, Need::Words, 3, &["on startup is less than", "when warming up sampler"], ""),
+    form(Kind::SglangMemory, Need::Words, 2, &[
+        "Not enough memory. Please try", "Not enough memory; please try",
+    ], "mem-fraction-static"),
+    form(Kind::TgiMemory, Need::Words, 2, &["Not enough memory to handle"], "tokens"),
+    form(Kind::CudaLibraryAlloc, Need::Words, 1, &[
+        "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "CUSOLVER_STATUS_ALLOC_FAILED",
+        "CUSPARSE_STATUS_ALLOC_FAILED", "CUFFT_ALLOC_FAILED", "DEVICE_ALLOCATION_FAILED",
+        "HIPBLAS_STATUS_ALLOC_FAILED", "rocblas_status_memory_error",
+    ], ""),
+    form(Kind::RmmAlloc, Need::Words, 1, &["out_of_memory: CUDA error", "aximum pool size exceeded"], ""),
+    form(Kind::IreeAlloc, Need::Words, 2, &["RESOURCE_EXHAUSTED; "], ""),
+    form(Kind::RayOomKill, Need::Words, 6, &["running low on memory"], ""),
+    form(Kind::RayObjectStore, Need::Words, 6, &["object store is full", "object store because it is full"], ""),
+    form(Kind::SlurmOomKill, Need::Words, 1, &[
+        "oom-kill event", "oom_kill event", "xceeded job memory limit", "xceeded step memory limit",
+        "exceeded memory limit",
+    ], ""),
+    form(Kind::KubernetesOomKill, Need::Words, 1, &["OOMKilled"], ""),
+    form(Kind::LinuxOomKill, Need::Words, 3, &[
+        "ut of memory: Kill", "oom-kill:constraint", "by the OOM killer", "result 'oom-kill'",
+        "invoked oom-killer",
+    ], ""),
+    form(Kind::NumpyAlloc, Need::Requested, 1, &["nable to allocate"], "array with shape"),
+    form(Kind::WindowsCommit, Need::Words, 1, &["paging file is too small", "WinError 8]"], ""),
+    form(Kind::MetalAlloc, Need::Words, 2, &[
+        "maximum allowed buffer size", "CallbackErrorOutOfMemory", "Insufficient Memory (0",
+    ], ""),
+    form(Kind::VulkanAlloc, Need::Words, 2, &[
+        "VK_ERROR_OUT_OF_DEVICE_MEMORY", "VK_ERROR_OUT_OF_HOST_MEMORY", "ErrorOutOfDeviceMemory",
+        "OutOfDeviceMemoryError",
+    ], ""),
+    form(Kind::SyclAlloc, Need::Words, 1, &[
+        "ERROR_OUT_OF_DEVICE_MEMORY", "PI_ERROR_OUT_OF_RESOURCES", "UR_RESULT_ERROR_OUT_OF_RESOURCES",
+        "CL_MEM_OBJECT_ALLOCATION_FAILURE", "CL_OUT_OF_RESOURCES",
+    ], ""),
+    form(Kind::HipErrorOom, Need::Words, 2, &[
+        "hipErrorOutOfMemory", "HIP error: out of memory", "hipErrorMemoryAllocation",
+        "HSA_STATUS_ERROR_OUT_OF_RESOURCES",
+    ], ""),
+    form(Kind::TfOom, Need::Words, 1, &["failed to allocate memory [Op:", "Dst tensor is not initialized"], ""),
+    form(Kind::CudaErrorOom, Need::Words, 2, &[
+        "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation", "cuda runtime error (2)", "CUDA error 2 at",
+        "error=2 : out of memory", "CUDA failure 2", "CUDA Error: out of memory", "CUDA error: out of memory",
+        "CUDA driver error: out of memory", "CUDA runtime error: out of memory",
+        "cuMemAlloc failed: out of memory", "cudaMalloc failed: out of memory",
+        "failed with error out of memory", "CUDA runtime error in", "CUDA out of memory",
+    ], ""),
+    form(Kind::HostBadAlloc, Need::Words, 1, &[
+        "std::bad_alloc", "JavaScript heap out of memory", "java.lang.OutOfMemoryError",
+        "fatal error: runtime: out of memory", "[Errno 12] Cannot allocate memory",
+    ], ""),
+    form(Kind::Unknown, Need::Size, 2, &[
+        "ut of memory", "OutOfMemory", "OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", "ailed to allocate",
+        "nsufficient memory", "ot enough memory",
+    ], ""),
+];
+
+/// The strings that the scan of a file looks for. Rare ones, so that an ordinary log has none; each message of any
+/// kind has one, most have two, so that a line break inside a sentence hides one of them at most.
+#[rustfmt::skip]
+pub const NEEDLES: &[&str] = &[
+    "ut of memory", "OF_MEMORY", "OF_DEVICE_MEM", "OutOfMemory", "OutOfDeviceMem", "ALLOC_FAILED", "OF_RESOURCES",
+    "n memory space ", "capacity by ", "Aborting compil", "would exceed ", "was not possible", "ould not allocate ",
+    "ailed to alloc", "ailed to CUDA ", "nable to allocate", "annot allocate", "OOM when alloc", "usage from device",
+    "Peak buffers:", "Largest program al", "bm usage", "Chunks in use: ", "InUse at ", "Chunk at 0x", "MaxInUse: ",
+    "_poplar_start", "in exchange '", "all variable data", "memory_allocation_e", "host buffer mem", "memory summary",
+    "memory use below", "the cache blocks", "d in KV cache", "KV cache is n", "on startup is less",
+    "out of resource:", "ried to allocate", "failed for size::", "oom-kill", "OOMKilled", "OOM killer",
+    "insufficient mem", "ot enough memory", "low on memory", "StoreFull", "much shared data", "memory size limit",
+    "bad_alloc", "paging file", "owed buffer size", "nvalid buffer size", "ceeded memory lim", "slurmstepd: err",
+    "more system memory", "'s memory pool", "pool size exceeded", "Dst tensor is", "MemoryAllocation",
+    "ut of GPU mem", "EXHAUSTED; ", "ested bytes of", "user allocatable",
+];
+
+#[expect(clippy::expect_used, reason = "the phrases are constants; a test builds them")]
+static PHRASES: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let phrases = FORMS.iter().flat_map(|form| form.phrases);
+    AhoCorasickBuilder::new().match_kind(MatchKind::Standard).build(phrases).expect("valid phrases")
+});
+
+/// The row of each phrase.
+static ROWS: LazyLock<Vec<usize>> = LazyLock::new(|| {
+    FORMS.iter().enumerate().flat_map(|(row, form)| std::iter::repeat_n(row, form.phrases.len())).collect()
+});
+
+/// (place, row of [`FORMS`]) of every phrase in a text, by place.
+pub fn hits(text: &str) -> Vec<(usize, usize)> {
+    let mut hits: Vec<(usize, usize)> =
+        PHRASES.find_overlapping_iter(text).map(|found| (found.start(), ROWS[found.pattern().as_usize()])).collect();
+    hits.sort_unstable();
+    hits
+}
+
+/// Whether any phrase is in a text.
+pub fn any(text: &str) -> bool {
+    PHRASES.is_match(text)
+}
