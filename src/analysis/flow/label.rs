@@ -85,7 +85,7 @@ impl Labels {
     #[must_use]
     pub fn of(&self, program: &Program, buffer: BufferId) -> Option<Label> {
         let at = program.buffers.instruction_of(buffer)?;
-        if opcode(program, at) == Opcode::PARAMETER && self.is_of_entry(program, at) {
+        if opcode(program, at) == Opcode::PARAMETER && is_of_entry(program, at) {
             return None;
         }
         let value = Value { at, index: program.buffer_index(buffer) };
@@ -142,10 +142,6 @@ impl Labels {
         let Some(written) = &part.written else { return false };
         let value = super::computed(program, written.clone());
         opcode(program, value.at) == Opcode::PARAMETER && self.is_carry(program, part, &value)
-    }
-
-    fn is_of_entry(&self, program: &Program, at: InstructionId) -> bool {
-        computation_of(program, at) == program.entry
     }
 
     /// The stack that a value is: in the loop that writes it, before it (empty), after it, and in loops that read it.
@@ -439,4 +435,9 @@ fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<In
     let largest = operands.map(|&row| InstructionId(row)).max_by_key(|&row| (size(row), std::cmp::Reverse(row)))?;
     let is_whole = with_parts || size(largest) == size(at);
     (moves && is_whole).then_some(largest)
+}
+
+/// Whether an instruction is of the entry computation.
+fn is_of_entry(program: &Program, at: InstructionId) -> bool {
+    computation_of(program, at) == program.entry
 }

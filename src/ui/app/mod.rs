@@ -437,20 +437,20 @@ impl App {
         let Some(open) = self.files.current_mut() else { return };
         open.shared.begin_turn();
         match command {
-            Command::Back => return open.shared.go_back(),
-            Command::Forward => return open.shared.go_forward(),
+            Command::Back => open.shared.go_back(),
+            Command::Forward => open.shared.go_forward(),
             Command::View(number) => {
                 if let Some(entry) = view::VIEWS.shown_for(&open.document).nth(number) {
                     open.shared.show_view(entry.id);
                 }
             }
-            Command::Pin => return self.pin(),
+            Command::Pin => self.pin(),
             Command::CopyName | Command::FilterToThis | Command::HideThis => {
                 let Some(buffer) = open.shared.selected else { return self.say("No buffer is selected") };
                 let Some((program, _)) = open.document.program(open.shared.program) else { return };
                 let name = program.buffer_name(buffer);
                 match command {
-                    Command::CopyName => return self.act(Action::Copy(name)),
+                    Command::CopyName => self.act(Action::Copy(name)),
                     Command::HideThis => {
                         open.shared.hide(buffer);
                     }

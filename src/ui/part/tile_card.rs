@@ -50,7 +50,6 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-#[expect(clippy::too_many_arguments, reason = "one card, from top to bottom")]
 fn card(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,

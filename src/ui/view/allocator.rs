@@ -248,7 +248,6 @@ impl State {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "what is drawn, where, and from what")]
 fn draw_strip(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,

@@ -190,7 +190,8 @@ mod tests {
             let start = || Job::<u8>::start(&work, "memory map", || panic!("it is inside of `secret_layer` at {}", 3));
             let (mut job, mut again) = (start(), start());
             while job.is_running() || again.is_running() {
-                (job.poll(), again.poll());
+                job.poll();
+                again.poll();
             }
             assert!(job.has_failed() && job.take().is_none());
             let message = "it is inside of \u{2026} at 3".to_owned();

@@ -504,7 +504,7 @@ impl FileEntry {
             FileState::Open(open) => self.state = FileState::Listed(Some(Box::new(open.shared))),
             FileState::Listed(shared) => self.state = FileState::Listed(shared),
             FileState::Loading(_) | FileState::Failed(_) | FileState::Cancelled => {
-                self.state = FileState::Listed(self.kept.take())
+                self.state = FileState::Listed(self.kept.take());
             }
         }
     }

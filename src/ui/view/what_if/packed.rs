@@ -32,7 +32,7 @@ impl Places {
     fn piece(&self, result: &WhatIfResult, block: usize) -> Option<Piece> {
         let own = result.after.sizes.blocks.get(block).filter(|b| b.size > 0)?;
         let from = self.base.saturating_add(*result.after.placement.offsets.get(block)?);
-        let time = (f64::from(own.start) / 2.0, (f64::from(own.end) + 1.0) / 2.0);
+        let time = (f64::from(own.start) / 2.0, f64::midpoint(own.end.into(), 1.0));
         let rect = self.window.rect_of(time, (from as f64, from.saturating_add(own.size) as f64));
         Some(Piece { block, rect })
     }
