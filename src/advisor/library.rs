@@ -114,7 +114,7 @@ impl Library {
         match self {
             Self::MaxText => format!("MaxText: `num_vocab_tiling={parts}`"),
             _ => format!(
-                "compute logits and loss for {parts} parts of the tokens one after the other: `jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"
+                "compute logits and loss for {parts} parts of the sequence one after the other: `jax.lax.map` (or `scan`) over the parts with `jax.checkpoint` on the function that goes from hidden states to the loss"
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! Rule `logits`: the scores over a large vocabulary, and their gradient, whole for all tokens at once.
+//! Rule `logits`: the scores over a large vocabulary, and their gradient, whole for every position at once.
 
 use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
@@ -34,7 +34,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "At the peak stand {} with the vocabulary as a dimension, for all tokens at once, the largest {}. The loss needs one number for each token; logits and their gradient are there only on the way.",
+        "At the peak, {} have the vocabulary as a dimension, for every position at once; the largest is {}. The loss needs one number for each position; logits and their gradient are only intermediate.",
         counted(held.len(), "temporary", "temporaries"),
         held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
     );

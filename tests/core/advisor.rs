@@ -22,7 +22,7 @@ const CAUSES: &[(&str, &[&str])] = &[
     ("v3_mlp2_oom", &["activations"]),
     ("v4_dlrm_oom", &["replicated"]),
     ("v5e_gpt_m_oom", &["attention_scores"]),
-    ("v5e_gpt_scan_oom", &["attention_scores"]),
+    ("v5e_gpt_scan_oom", &["activations", "attention_scores"]),
     ("v5e_mlp_oom", &["activations"]),
     ("v5e_moe_oom", &["unsharded_activations"]),
     ("v5e_pad_129_oom", &["donation"]),

@@ -9,5 +9,6 @@ mod gui;
 #[path = "../common/picture.rs"]
 mod picture;
 
+mod chart_gallery;
 mod gallery;
 mod views;

@@ -59,7 +59,11 @@ fn each_key_keeps_what_a_walk_keeps() {
         let size = |b: BufferId| program.buffers.size_of(b).0;
         let waste = |b: BufferId| size(b) as i64 - unpadded(program, traces, b).0 as i64;
         let place = |b: BufferId| read.map.boxes.iter().find(|item| item.buffer == b).copied();
-        let op = |b: BufferId| program.buffers.instruction_of(b).map(|i| program.text.op_name(i)).unwrap_or_default();
+        // A copy or a stack of a scan is found by what it holds.
+        let labels = read.analysis.programs[0].labels(program);
+        let op_name =
+            |b: BufferId| program.buffers.instruction_of(b).map(|i| program.text.op_name(i)).unwrap_or_default();
+        let op = |b: BufferId| labels.of(program, b).map_or_else(|| op_name(b), |label| label.text.clone());
         let kind = |b: BufferId| program.buffers.instruction_of(b).map_or("", |i| program.opcode_name(i));
         let cases: Vec<Case<'_>> = vec![
             ("size>1MiB", Box::new(|b| size(b) > 1 << 20)),

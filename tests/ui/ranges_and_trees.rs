@@ -169,8 +169,8 @@ fn the_icicle_shows_the_bytes_of_the_report_at_the_peak_and_at_a_step() {
         let items: Vec<String> =
             harness.get_all_by_role(Role::TreeItem).filter_map(|item| item.accesskit_node().label()).collect();
         let shown = root["children"].as_array().expect("nodes");
-        // What would be narrower than a few pixels is not drawn.
-        let least = number(&root["bytes"]) / 100;
+        // What is too narrow for a label has no entry of its own.
+        let least = number(&root["bytes"]) / 16;
         let shown: Vec<&Value> = shown.iter().filter(|node| number(&node["bytes"]) >= least).collect();
         assert!(shown.len() > 1, "{root}");
         for node in shown {

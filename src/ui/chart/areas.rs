@@ -206,9 +206,12 @@ mod tests {
         Areas::new(&highest, &group, &colors).draw(&mut raster, &window, &Theme::LIGHT);
         assert_eq!(raster.image.pixels[7 * 4], Slot::Output.color());
         assert_eq!(raster.image.pixels[7 * 4 + 1], Color32::TRANSPARENT);
-        let picture = drawn(&Areas { limit: Some(4), ..Areas::new(&highest, &group, &colors) }, 4.0);
-        let plain = |rows: std::ops::Range<usize>| rows.filter(|&y| picture[y][3] == Slot::Output.color()).count();
-        assert_eq!(plain(4..8), 4, "below the limit nothing is hatched");
-        assert!(plain(0..4) < 4, "above it there is a hatch");
+        // Eight columns reach to the top, as many as the period of the hatch.
+        let picture = drawn(&Areas { limit: Some(4), ..Areas::new(&highest, &group, &colors) }, 16.0);
+        let plain = |rows: std::ops::Range<usize>| {
+            rows.map(|y| picture[y][8..].iter().filter(|&&pixel| pixel == Slot::Output.color()).count()).sum::<usize>()
+        };
+        assert_eq!(plain(4..8), 32, "below the limit nothing is hatched");
+        assert!(plain(0..4) < 32, "above it there is a hatch");
     }
 }
