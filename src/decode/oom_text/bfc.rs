@@ -36,11 +36,12 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         .captures_iter(text)
         .map(|captures| {
             let mut new = Found::new(FailureKind::BfcOom, &captures);
-            new.text("allocator", &captures, 1).bytes("rounded", &captures, 3);
+            new.text("allocator", &captures, 1);
             // A unit at the very end of a text may have lost its end.
             if captures.get(2).is_some_and(|size| size.end() < text.len()) {
                 new.size("requested", &captures, 2);
             }
+            new.bytes("rounded", &captures, 3);
             if let Some(op) = BY_OP.captures(text.get(new.end..).unwrap_or("")).and_then(|c| c.get(1))
                 && !op.as_str().trim().is_empty()
             {
