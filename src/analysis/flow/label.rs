@@ -302,7 +302,10 @@ impl Labels {
                 Opcode::PARAMETER => {
                     let computation = computation_of(program, at)?;
                     if Some(computation) == program.entry {
-                        return Some(program.text.op_name(at)).filter(|path| !path.is_empty());
+                        // A number is no part of a model: it scales or fills.
+                        let is_number = program.shape_of(at).is_some_and(|shape| shape.root().element_count() <= 1);
+                        let path = program.text.op_name(at);
+                        return Some(path).filter(|path| !(path.is_empty() || with_parts && is_number));
                     }
                     let caller = self.loops.caller(computation)?;
                     if opcode(program, caller) == Opcode::WHILE {
