@@ -7,7 +7,8 @@ use crate::model::{BfcBin, BfcChunk, Bytes, Failure, FailureKind, FailureValue, 
 patterns! {
     HEAD = r"Allocator \(([^()\n]{1,100})\) ran out of memory trying to allocate <H>(?: \(rounded to <N>\))?";
     BY_OP = r"^\s*requested by op[ \t]*([^\n]*)\n";
-    NOT_A_FAILURE = r"The caller indicates that this is not a failure";
+    /// The count stands only in the warning, whose end says that it is none.
+    NOT_A_FAILURE = r"The caller indicates that this is not a failure|with freed_by_count=";
     DUMP = r"BFCAllocator dump for (\S+)\n";
     BIN = r"Bin \((\d+)\):\s*Total Chunks: (\d+), Chunks in use: (\d+)[. ]";
     CHUNK = r"\b(Chunk|InUse|Free) at (?:0x)?([0-9a-fA-F]{1,16}) of size (\d+)(?:[ \t]+(?:tag|next|by|allocation_annotation|lower|upper)([^\n]*))?[ \t]*\n";
@@ -35,7 +36,12 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         .captures_iter(text)
         .map(|captures| {
             let mut new = Found::new(FailureKind::BfcOom, &captures);
-            new.text("allocator", &captures, 1).size("requested", &captures, 2).bytes("rounded", &captures, 3);
+            new.text("allocator", &captures, 1);
+            // A unit at the very end of a text may have lost its end.
+            if captures.get(2).is_some_and(|size| size.end() < text.len()) {
+                new.size("requested", &captures, 2);
+            }
+            new.bytes("rounded", &captures, 3);
             if let Some(op) = BY_OP.captures(text.get(new.end..).unwrap_or("")).and_then(|c| c.get(1))
                 && !op.as_str().trim().is_empty()
             {

@@ -43,6 +43,7 @@ patterns! {
     IN_USE = r"\bInUse:\s+(\d+)\s";
     MAX_IN_USE = r"\bMaxInUse:\s+(\d+)\s";
     NEEDED_AVAILABLE = r"needed (\d+), available (\d+)";
+    OPEN_RESERVED = r"(?:is|are) reserved[\w\s]*$";
     SLURM_LIMIT = r"memory limit \((\d+) > (\d+)\)";
     UTILIZATION = r"desired GPU memory utilization \((\d(?:\.\d+)?), <T>\)";
     CLOSING = r"(?i)\bautotun|best \w+ (?:convolution )?algorithm|conv_algorithm_picker|gemm_algorithm|algorithm picker";
@@ -52,6 +53,21 @@ patterns! {
 const BEFORE: usize = 400;
 /// The longest message.
 const LONGEST: usize = 2600;
+
+/// Words of sentences that have rules of their own, which give every number its name: half of such a sentence gives none.
+const RULED: [&str; 11] = [
+    "memory space ",
+    "the total memory required for",
+    "Aborting compilation early",
+    "Scoped allocation with size",
+    "would exceed ",
+    "allocatable offset",
+    "TensorCore Hbm usage",
+    "Attempting to reserve",
+    "Could not allocate ",
+    "on tile ",
+    "ran out of memory trying to allocate",
+];
 
 /// Every message of the table in a text, beside those that were found already; only those with the size that was asked
 /// for where the lines are not as they were written.
@@ -101,14 +117,20 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
     }
     let to = floor(body, to.min(hit + LONGEST));
     let window = &body[from..to];
-    if !window.contains(form.with) {
+    if !window.contains(form.with) || (form.kind == Kind::Unknown && RULED.iter().any(|words| window.contains(words))) {
         return None;
     }
     let mut sizes = told(window);
     // A number at the very end of a cut text may have lost its end.
     if text.is_cut && to == body.len() {
         let whole = window.trim_end_matches(|c: char| c.is_alphanumeric() || c == '.').len();
-        sizes = told(window[..whole].trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ' ')));
+        let window = window[..whole].trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | ' '));
+        sizes = told(window);
+        // `is reserved` may go on with `by PyTorch but unallocated`, which is another number.
+        let is_open = OPEN_RESERVED.find(window).is_some_and(|open| !open.as_str().contains("unallocated"));
+        if is_open && sizes.last().is_some_and(|last| last.role == Role::Reserved) {
+            sizes.pop();
+        }
     }
     let has_request = sizes.iter().any(|told| told.role == Role::Requested);
     let fits = match form.need {

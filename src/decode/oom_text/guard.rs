@@ -18,16 +18,18 @@ pub enum Verdict {
 patterns! {
     /// Words of somebody who explains.
     PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|e\.g\.|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|typically|usually|commonly|in case of|tells? you|see the)\b";
+    /// The error as something to talk about: `out of memory errors are common`.
+    TOPIC = r"(?i)^[\w ]{0,40}\bmemory (?:errors\b|error (?:is|can|may|often|usually|occurs?|happens?)\b)";
     /// What stands directly before a message.
-    INTRODUCED = r#"(?i)(?:^|[:\]>|)("'\-–»]|\b(?:failed|failure|error|exception|because|due to|with|reason|status|warn(?:ing)?|fatal|raised|got|by|was|is|has been|event\(s\)|detected|to|from|allocator|state|terminated|unit|of this|some of|the|local|cuda|hip|driver|runtime|of|for|an instance of)|[\d=,.]|=\s*\S+|(?:fail(?:ed|ure)?|unable|could not|cannot|can't)\s(?:to\s)?[\w\s]{0,40})\s*$"#;
+    INTRODUCED = r#"(?i)(?:^|[:\]>|)("'\-–»]|\b(?:failed|failure|error|exception|because|due to|with|reason|status|warn(?:ing)?|fatal|raised|got|by|was|is|has been|event\(s\)|detected|to|from|allocator|state|terminated|unit|of this|some of|the|local|cuda|hip|driver|runtime|of|for|an instance of)|[\d=,.]|=\s*\S+|(?:fail|failed|failure|unable|could not|cannot|can't)\s(?:to\s)?[\w\s]{0,40})\s*$"#;
     /// The class of an error, anywhere before the message on its line.
     ERROR_CLASS = r"\b(?:\w+Error|\w+Exception|Exception|ERROR|FATAL)\b";
     /// A word that reports.
-    REPORTS = r"(?i)error|exception|fatal|fail|abort|panic|terminat|kill|exhausted|warn|unable|could not|cannot|out of|insufficient|not enough|oom";
+    REPORTS = r"(?i)error|exception|fatal|fail|abort|panic|terminate|terminating|kill|exhausted|warn|unable|could not|cannot|out of|insufficient|not enough|oom";
     /// What is said of an attempt that is made again, or that does not matter.
-    GOES_ON = r"(?i)caller indicates that this is not a failure|retrying|will retry|will be retried|trying again|try again with|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignor(?:ed|ing)";
+    GOES_ON = r"(?i)caller indicates that this is not a failure|retrying|will retry|will be retried|trying again|try again with|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignored|ignoring";
     HUNK = r"(?m)^@@ -\d+(?:,\d+)? \+\d+";
-    CODE = r#"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$"#;
+    CODE = r"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$";
     ECHOED = r#"^(?:File "|frame #|---|at |\^|~)"#;
     QUOTED_CODE = r#"(?:^|[\s(=,{\[])(?:r?b?f?["'`]|b?r?#")[^"'`]*$"#;
 }
@@ -45,7 +47,8 @@ pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_number
     if is_code(body, line_start) || is_diff(body, line_start) {
         return Verdict::Nothing;
     }
-    let is_prose = PROSE.is_match(&clause(body, line_start, hit));
+    let is_prose = PROSE.is_match(clause(body, line_start, hit));
+    let is_introduced = || INTRODUCED.is_match(before.trim_end_matches(is_of_name)) || ERROR_CLASS.is_match(before);
     if has_numbers {
         let is_example = is_prose && !REPORTS.is_match(before.rsplit("  ").next().unwrap_or(before));
         if is_example {
@@ -53,7 +56,8 @@ pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_number
         }
     } else if is_prose
         || before.trim_end().ends_with('`')
-        || !(INTRODUCED.is_match(before.trim_end_matches(is_of_name)) || ERROR_CLASS.is_match(before))
+        || TOPIC.is_match(super::head_of(&body[hit..line_end], 120))
+        || !is_introduced()
         || !REPORTS.is_match(line)
         || line.trim_end().ends_with('?')
         || QUOTED_CODE.is_match(before) && line.trim_start().starts_with(['"', '\'', '`', '|', '*', '-'])
@@ -79,7 +83,7 @@ pub fn keep(body: &str, found: &mut Found) -> bool {
         found.failure.kind = FailureKind::XlaAutotuneWarning;
         found.failure.is_error = false;
     }
-    !(PROSE.is_match(before) && !REPORTS.is_match(before))
+    !PROSE.is_match(before) || REPORTS.is_match(before)
 }
 
 /// Whether a character belongs to a name, the beginning of which may stand before a phrase.
@@ -88,9 +92,9 @@ fn is_of_name(c: char) -> bool {
 }
 
 /// The words of the sentence before the message.
-fn clause(body: &str, line_start: usize, hit: usize) -> String {
+fn clause(body: &str, line_start: usize, hit: usize) -> &str {
     let from = floor(body, hit.saturating_sub(200)).max(line_start);
-    body[from..hit].to_owned()
+    &body[from..hit]
 }
 
 /// Whether the lines around are source code. Lines that a traceback echoes are not looked at.

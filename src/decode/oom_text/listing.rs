@@ -1,6 +1,6 @@
 //! The TPU compiler's listing: `Total hbm usage`, `Program hbm requirement`, `Largest program allocations`.
 
-use regex::Regex;
+use regex::{Captures, Regex};
 
 use super::found::Found;
 use super::pattern::{patterns, size};
@@ -145,8 +145,13 @@ fn totals(found: &mut Found, head: &str) {
     }
 }
 
+/// The groups of a pattern in a line. Most lines have another field, and asking whether one fits allocates nothing.
+fn captures<'t>(pattern: &Regex, line: &'t str) -> Option<Captures<'t>> {
+    if pattern.is_match(line) { pattern.captures(line) } else { None }
+}
+
 fn capture<'t>(pattern: &Regex, line: &'t str, group: usize) -> Option<&'t str> {
-    pattern.captures(line)?.get(group).map(|found| found.as_str())
+    captures(pattern, line)?.get(group).map(|found| found.as_str())
 }
 
 /// The numbered entries. A field that the end of the text cuts is left out.
@@ -160,7 +165,7 @@ fn entries(text: &str, is_cut: bool) -> Vec<ListedAllocation> {
         // Only a line whose end is there can be trusted to be whole.
         let whole = !(is_cut && at == end && !line.ends_with('\n'));
         let line = line.trim_end();
-        if let Some(captures) = ENTRY.captures(line) {
+        if let Some(captures) = captures(&ENTRY, line) {
             let number = captures.get(1).and_then(|n| n.as_str().parse().ok()).unwrap_or(0);
             if entries.len() >= MAX_ENTRIES {
                 break;
@@ -184,7 +189,7 @@ fn entries(text: &str, is_cut: bool) -> Vec<ListedAllocation> {
             }
         } else if let Some(text) = capture(&ENTRY_UNPADDED, line, 1) {
             entry.unpadded = size(text);
-        } else if let Some(captures) = EXTRA.captures(line) {
+        } else if let Some(captures) = captures(&EXTRA, line) {
             entry.padding = captures.get(1).and_then(|m| size(m.as_str()));
             entry.expansion = captures.get(2).and_then(|m| m.as_str().parse().ok());
         } else if let Some(label) = capture(&LABEL, line, 1) {

@@ -48,7 +48,10 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         let kind = if is_cuda { FailureKind::CudaDriverAlloc } else { FailureKind::RocmAlloc };
         let mut new = Found::new(kind, &captures);
         exact_request(&mut new, &captures);
-        new.text("driver_error", &captures, 3);
+        // A word at the very end of a text may be half a name.
+        if captures.get(3).is_some_and(|error| error.end() < text.len()) {
+            new.text("driver_error", &captures, 3);
+        }
         found.push(new);
     }
     let mut warnings: Option<Found> = None;

@@ -13,6 +13,8 @@ pub enum Encoding {
     Utf16Be,
 }
 
+/// Bytes read at a time.
+const BLOCK: usize = 64 << 10;
 /// Bytes looked at.
 const LOOKED_AT: usize = 4 << 10;
 
@@ -40,6 +42,7 @@ pub fn detect(head: &[u8]) -> Encoding {
 pub struct Utf16Reader<R> {
     inner: R,
     is_big_endian: bool,
+    block: Vec<u8>,
     /// Bytes read and not decoded: half a unit, half a surrogate pair.
     carry: Vec<u8>,
     decoded: Vec<u8>,
@@ -50,15 +53,15 @@ pub struct Utf16Reader<R> {
 impl<R: Read> Utf16Reader<R> {
     /// Reads `inner`, whose units have their most significant byte first or last.
     pub fn new(inner: R, is_big_endian: bool) -> Self {
-        Self { inner, is_big_endian, carry: Vec::new(), decoded: Vec::new(), at: 0, is_at_start: true }
+        let block = vec![0; BLOCK];
+        Self { inner, is_big_endian, block, carry: Vec::new(), decoded: Vec::new(), at: 0, is_at_start: true }
     }
 
     /// Decodes the next block; `false` at the end.
     fn fill(&mut self) -> io::Result<bool> {
-        let mut block = [0u8; 64 << 10];
-        let read = self.inner.read(&mut block)?;
+        let read = self.inner.read(&mut self.block)?;
         let is_end = read == 0;
-        self.carry.extend_from_slice(&block[..read]);
+        self.carry.extend_from_slice(&self.block[..read]);
         self.decoded.clear();
         self.at = 0;
         let mut units: Vec<u16> = self

@@ -10,6 +10,8 @@ patterns! {
         // mpirun, torchrun, srun: `[1,2]<stderr>:`, `[default0]:`, `3: `.
         r"|\[\d+,\d+\]<std(?:err|out|diag)>:\s?",
         r"|\d{1,5}:\s+",
+        // Celery: `[2024-01-01 00:00:00,000: ERROR/ForkPoolWorker-1] `.
+        r"|\[\d{4}-\d\d-\d\d\s[\d:.,]+:\s[A-Z]+/[\w-]+\]\s?",
         // Date and time, with what log libraries put around them.
         r"|[\[(]?\d{4}[-/]\d\d[-/]\d\d[T\s]\s?\d\d:\d\d:\d\d(?:[.,]\d+)?\s?(?:Z|[+-]\d\d:?\d\d|UTC)?[\])]?:?\s",
         r"|[\[(]?\d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?:?\s",
@@ -41,7 +43,8 @@ patterns! {
         ")"
     );
     BRACKET_OF_MESSAGE = r"^\[(?:shape|Op:|enforce|metal|METAL)";
-    PROCESS = r"(?i)\brank[\s:=]?\s?(\d+)\b|\[default(\d+)\]|^\s*\[\d+,(\d+)\]<std|\(([^()]*\bpid=\d+[^()]*)\)|([\w./-]+)\s+\|\s|\s([\w.@/-]+\[\d+\]):\s|([\w.-]+:\d+):\d+\s\[\d+\]|(ForkPoolWorker-\d+)|\[((?:pod/|algo-)[^\]]+)\]";
+    RANK = r"(?i)\brank[\s:=]?\s?(\d+)\b|\[default(\d+)\]|^\s*\[\d+,(\d+)\]<std";
+    PROCESS = r"(?i)\(([^()]*\bpid=\d+[^()]*)\)|([\w./-]+)\s+\|\s|\s([\w.@/-]+\[\d+\]):\s|([\w.-]+:\d+):\d+\s\[\d+\]|(ForkPoolWorker-\d+)|\[((?:pod/|algo-)[^\]]+)\]";
     /// `3: `, as `srun --label` writes it.
     TASK = r"^\s*(\d{1,5}):\s";
 }
@@ -90,13 +93,15 @@ pub fn process(prefix: &str) -> Option<String> {
     if prefix.len() < 3 {
         return None;
     }
+    // Of several the innermost: who starts the others may have a rank of its own.
+    let ranks = RANK.captures_iter(prefix).filter_map(|found| found.iter().skip(1).flatten().next());
+    if let Some(rank) = ranks.last() {
+        return Some(format!("rank {}", rank.as_str()));
+    }
     let Some(found) = PROCESS.captures(prefix) else {
         return TASK.captures(prefix).map(|found| format!("task {}", &found[1]));
     };
-    if let Some(rank) = found.get(1).or_else(|| found.get(2)).or_else(|| found.get(3)) {
-        return Some(format!("rank {}", rank.as_str()));
-    }
-    let name = (4..=9).find_map(|group| found.get(group));
+    let name = found.iter().skip(1).flatten().next();
     name.map(|name| name.as_str().trim().to_owned())
 }
 
@@ -144,6 +149,7 @@ mod tests {
             ("[rank3]: ", "rank 3"),
             ("(EngineCore_DP0 pid=4242) ", "EngineCore_DP0 pid=4242"),
             ("[1,2]<stderr>:", "rank 2"),
+            ("(Worker pid=12) [rank0]: [rank3]:", "rank 3"),
             ("worker-1  | ", "worker-1"),
             ("ng301:30628:66152 [3] ", "ng301:30628"),
             ("3: ", "task 3"),
