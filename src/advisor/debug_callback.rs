@@ -1,7 +1,7 @@
 //! Rule `debug_callback`: callbacks left in the program, which keep what they print in memory.
 
 use super::case::{Case, Total};
-use super::finding::{ChangesResults, Finding};
+use super::finding::{ChangesResults, Finding, Severity};
 use crate::model::{BufferId, Bytes, InstructionId, NO_ROW, Opcode};
 
 /// Name of the rule.
@@ -42,7 +42,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.finding(NAME);
     // Without a large buffer it is worth knowing, but no cause.
     if !case.is_worth(bytes) {
-        finding.severity = super::Severity::Hint;
+        finding.severity = Severity::Hint;
     }
     let families: Vec<usize> = kept.iter().filter_map(|k| case.memory.families.of(k.1)).collect();
     case.fill_without(

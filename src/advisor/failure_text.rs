@@ -2,7 +2,7 @@
 
 use super::finding::{ChangesResults, Finding, Severity};
 use super::remedies::remedies;
-use super::{Rule, Subject};
+use super::subject::{Rule, Subject};
 use crate::model::{Bytes, Failure, FailureKind, MemorySpace};
 
 /// The rules.

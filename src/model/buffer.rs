@@ -1,7 +1,7 @@
 //! Logical buffers, buffer allocations and heap simulator traces.
 
+use super::device::MemorySpace;
 use super::ids::{AllocationId, BufferId, InstructionId, NO_ROW};
-use super::profile::MemorySpace;
 use super::units::Bytes;
 
 /// Columns of logical buffers, indexed by [`BufferId`]. All columns have the same length.

@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use super::profile::{MemorySpace, Note};
+use super::device::MemorySpace;
+use super::note::Note;
 use super::program::Program;
 use super::units::Bytes;
 

@@ -1,11 +1,13 @@
 //! The profile in a format-independent form: plain data without I/O or drawing. Decoders fill in what their format has.
 
 mod buffer;
+mod device;
 mod element_type;
 mod failure;
 mod ids;
 mod lazy;
 mod live_set;
+mod note;
 mod opcode;
 mod profile;
 mod program;
@@ -20,6 +22,7 @@ mod tpu;
 mod units;
 
 pub use buffer::{Allocation, Assigned, Buffers, Category, EventKind, HeapEvent, HeapTrace};
+pub use device::{Capacity, Device, DeviceKind, MemorySpace, Topology};
 pub use element_type::ElementType;
 pub use failure::{
     BfcBin, BfcChunk, Failure, FailureKind, FailureValue, ListedAllocation, PeakBuffer, PrintedSize, RematWarning,
@@ -28,11 +31,9 @@ pub use failure::{
 pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, Point, ShapeId, StringId};
 pub use lazy::{Glance, LazyProgram, ProgramSource};
 pub use live_set::{Bin, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet};
+pub use note::{Note, NoteCode, NoteLevel};
 pub use opcode::{Opcode, OpcodeTable};
-pub use profile::{
-    Capacity, Device, DeviceKind, Fact, LiveRangeTable, MemorySpace, Note, NoteCode, NoteLevel, Profile, SourceInfo,
-    Topology,
-};
+pub use profile::{Fact, LiveRangeTable, Profile, SourceInfo};
 pub use program::{
     BufferDonor, Computation, InputOutputAlias, Instructions, Metadata, Operands, OutputOperandAlias, Program,
     ProgramText, ProgramTextHandle, ScopedMemory, Sharding, ShardingKind, SourceLine, SparseLists,

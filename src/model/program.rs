@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::buffer::{Allocation, Assigned, Buffers, HeapTrace};
+use super::device::MemorySpace;
 use super::ids::{BufferId, ComputationId, InstructionId, NO_ROW, ShapeId};
 use super::opcode::{Opcode, OpcodeTable};
-use super::profile::MemorySpace;
 use super::reported::{ReportedRanges, ReportedSpace, ReportedUse};
 use super::shape::{Shape, ShapeNode};
 

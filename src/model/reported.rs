@@ -1,7 +1,7 @@
 //! Results read from another tool's report, for files that lack the data to recompute them.
 
+use super::device::MemorySpace;
 use super::ids::BufferId;
-use super::profile::MemorySpace;
 use super::units::Bytes;
 
 /// Totals of one memory space as printed in a report; `None` if not printed.

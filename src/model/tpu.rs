@@ -3,7 +3,7 @@
 //! Available HBM is the capacity the compiler prints in a forced out-of-memory error (libtpu 0.0.51, ahead-of-time
 //! compilation); VMEM and CMEM are from `pallas/mosaic/tpu_info.py` in JAX 0.10.2.
 
-use super::profile::MemorySpace;
+use super::device::MemorySpace;
 use super::units::Bytes;
 
 /// One configuration of a TPU generation.

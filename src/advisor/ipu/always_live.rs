@@ -1,7 +1,8 @@
 //! `always_live`: always-live variables fill most of the tiles.
 
-use super::{Finding, Subject, finding, severity, tiles};
-use crate::advisor::ChangesResults;
+use super::evidence::{finding, severity, tiles};
+use crate::advisor::finding::{ChangesResults, Finding};
+use crate::advisor::subject::Subject;
 use crate::model::{Bytes, percent};
 
 /// Applies the rule to a profile's tiles.

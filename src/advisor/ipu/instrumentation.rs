@@ -1,7 +1,8 @@
 //! `instrumentation`: memory taken by cycle counters for profiling.
 
-use super::{Finding, Subject, finding, severity, tiles};
-use crate::advisor::Severity;
+use super::evidence::{finding, severity, tiles};
+use crate::advisor::finding::{Finding, Severity};
+use crate::advisor::subject::Subject;
 use crate::model::Bytes;
 
 /// Applies the rule to a profile's tiles.

@@ -1,6 +1,7 @@
 //! Rules for IPU profiles: tiles, gaps, exchange code and liveness. The thresholds are this application's own.
 
 mod always_live;
+mod evidence;
 mod exchange_code;
 mod instrumentation;
 mod rearrangement;
@@ -9,12 +10,7 @@ mod tile_gaps;
 mod tile_imbalance;
 mod tile_over;
 
-use super::{Finding, Rule, Severity, Subject};
-use crate::analysis::tiles::TileAnalysis;
-use crate::model::TileMemory;
-
-/// Source of the advice.
-const GUIDE: &str = "Memory and Performance Optimisation on the IPU, docs.graphcore.ai";
+use super::subject::Rule;
 
 /// The rules in execution order.
 pub const RULES: &[Rule] = &[
@@ -28,44 +24,12 @@ pub const RULES: &[Rule] = &[
     Rule { name: "instrumentation", run: instrumentation::run },
 ];
 
-/// The tiles of a profile; `None` if it has none.
-fn tiles<'a>(subject: &Subject<'a>) -> Option<(&'a TileMemory, &'a TileAnalysis)> {
-    subject.profile.tiles.as_ref().zip(subject.analysis.tiles.as_ref())
-}
-
-/// Severity of a finding that affects all tiles alike: a cause if many tiles are over, a warning if a few are or the
-/// fullest is nearly full.
-fn severity(tiles: &TileAnalysis) -> Severity {
-    let count: usize = tiles.gaps.as_ref().map_or(0, |gaps| gaps.bytes.len());
-    if !tiles.over.is_empty() {
-        return if tiles.over.len() * 50 >= count { Severity::Critical } else { Severity::Warning };
-    }
-    match (tiles.max, tiles.limit) {
-        (Some((_, bytes)), Some(limit)) if bytes as f64 > limit as f64 * 0.83 => Severity::Warning,
-        _ => Severity::Hint,
-    }
-}
-
-/// Severity of a finding on the fullest tiles.
-fn severity_of_fullest(tiles: &TileAnalysis) -> Severity {
-    if tiles.over.is_empty() { severity(tiles) } else { Severity::Critical }
-}
-
-/// `part` as a fraction of all bytes, 0..=1.
-fn share(part: u64, tiles: &TileAnalysis) -> f64 {
-    tiles.bytes().filter(|&all| all > 0).map_or(0.0, |all| part as f64 / all as f64)
-}
-
-/// A finding that cites [`GUIDE`].
-fn finding(rule: &'static str, severity: Severity) -> Finding {
-    Finding { severity, reference: GUIDE, ..Finding::new(rule) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::advisor::Subject;
     use crate::analysis::ProfileAnalysis;
-    use crate::model::{Profile, TileCategory, TileTarget};
+    use crate::model::{Profile, TileCategory, TileMemory, TileTarget};
 
     /// Names of the rules that fire on four tiles of 1000 bytes with the given columns.
     fn fired(total: [u64; 4], including: [u64; 4], categories: &[(&str, u64)]) -> Vec<&'static str> {

@@ -1,6 +1,8 @@
 //! `rearrangement`: copies that only change the layout.
 
-use super::{Finding, Subject, finding, severity, share, tiles};
+use super::evidence::{finding, severity, share, tiles};
+use crate::advisor::finding::Finding;
+use crate::advisor::subject::Subject;
 use crate::model::{Bytes, percent};
 
 /// Applies the rule to a profile's tiles.

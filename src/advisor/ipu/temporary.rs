@@ -1,7 +1,8 @@
 //! `temporary`: one step needs far more than the others.
 
-use super::{Finding, Subject, finding, severity, tiles};
-use crate::advisor::ChangesResults;
+use super::evidence::{finding, severity, tiles};
+use crate::advisor::finding::{ChangesResults, Finding};
+use crate::advisor::subject::Subject;
 use crate::analysis::tiles::step_bytes;
 use crate::model::Bytes;
 

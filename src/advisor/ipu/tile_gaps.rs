@@ -1,6 +1,8 @@
 //! `tile_gaps`: memory lost to gaps between variables.
 
-use super::{Finding, Subject, finding, severity, share, tiles};
+use super::evidence::{finding, severity, share, tiles};
+use crate::advisor::finding::Finding;
+use crate::advisor::subject::Subject;
 use crate::model::Bytes;
 
 /// Applies the rule to a profile's tiles.

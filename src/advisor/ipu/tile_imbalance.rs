@@ -1,6 +1,8 @@
 //! `tile_imbalance`: the fullest tile holds far more than the mean.
 
-use super::{Finding, Subject, finding, severity_of_fullest, tiles};
+use super::evidence::{finding, severity_of_fullest, tiles};
+use crate::advisor::finding::Finding;
+use crate::advisor::subject::Subject;
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::Bytes;
 

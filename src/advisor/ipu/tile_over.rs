@@ -1,6 +1,8 @@
 //! `tile_over`: tiles that need more memory than they have.
 
-use super::{Finding, Subject, finding, severity_of_fullest, tiles};
+use super::evidence::{finding, severity_of_fullest, tiles};
+use crate::advisor::finding::Finding;
+use crate::advisor::subject::Subject;
 use crate::analysis::tiles::{MemoryReport, Selection};
 use crate::model::{Bytes, UnitSystem, thousands};
 

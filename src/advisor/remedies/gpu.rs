@@ -1,6 +1,6 @@
 //! Remedies on GPUs: XLA's and TensorFlow's allocators, PyTorch's caching allocator.
 
-use super::{Remedy, remedy};
+use super::remedy::{Remedy, remedy};
 use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
 use crate::analysis::failure::Cause;
 use crate::model::{Failure, FailureKind};

@@ -1,6 +1,6 @@
 //! Remedies on IPUs: Graphcore's guide to memory.
 
-use super::{Remedy, remedy};
+use super::remedy::{Remedy, remedy};
 use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
 use crate::model::{Failure, FailureKind};
 

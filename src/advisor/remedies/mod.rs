@@ -5,30 +5,19 @@ mod gpu;
 mod ipu;
 mod learn;
 mod others;
+mod remedy;
 #[cfg(test)]
 mod tests;
 mod tpu;
 
 pub use learn::NextStep;
+pub use remedy::Remedy;
 
-use super::finding::ChangesResults::{self, Maybe, No, Yes};
+use remedy::remedy;
+
+use super::finding::ChangesResults::{Maybe, No, Yes};
 use crate::analysis::failure::{Cause, cause};
 use crate::model::{Failure, FailureKind, Profile, Speaker};
-
-/// Something to change.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remedy {
-    /// What to do, one sentence; code in backquotes.
-    pub text: String,
-    /// Whether the results of the program change.
-    pub changes_results: ChangesResults,
-    /// What it can bring, where the page says; else empty.
-    pub gain: &'static str,
-    /// How to see that this is the trouble; may be empty.
-    pub sign: &'static str,
-    /// Address of the page; may be empty.
-    pub reference: &'static str,
-}
 
 /// What to do about a failure.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -43,16 +32,6 @@ pub struct Remedies {
 #[must_use]
 pub fn remedies(failure: &Failure, profile: &Profile) -> Remedies {
     Remedies { change: change(failure, cause(failure)), learn: learn::next_steps(failure, profile) }
-}
-
-fn remedy(
-    text: impl Into<String>,
-    changes_results: ChangesResults,
-    gain: &'static str,
-    sign: &'static str,
-    reference: &'static str,
-) -> Remedy {
-    Remedy { text: text.into(), changes_results, gain, sign, reference }
 }
 
 fn change(failure: &Failure, cause: Cause) -> Vec<Remedy> {

@@ -1,6 +1,6 @@
 //! Remedies for messages of servers, libraries, kernels' compilers, graphics drivers and the host.
 
-use super::{Remedy, remedy};
+use super::remedy::{Remedy, remedy};
 use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
 use crate::analysis::failure::Cause;
 use crate::model::{Failure, FailureKind};

@@ -1,6 +1,6 @@
 //! Remedies of TPU programs: OpenXLA's pages on E1000, E1001, E0100 and E0101.
 
-use super::{Remedy, remedy};
+use super::remedy::{Remedy, remedy};
 use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
 use crate::analysis::failure::Cause;
 use crate::model::{Bytes, Failure, FailureKind};

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::document::facts;
 use super::pull::{Pull, Result, Token, elements, members};
 use super::recognise::Kind;
 use super::rows::MAX_TILES;
 use super::state::State;
+use super::values::facts;
 
 /// Strings of `stringTable` that are kept.
 const MAX_STRINGS: usize = 200_000;

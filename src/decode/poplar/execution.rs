@@ -1,8 +1,8 @@
 //! An execution profile: which programs ran, how often, and how many cycles the simulation counted.
 
-use super::document::unknown;
 use super::pull::{Pull, Result, Token, elements, members};
 use super::state::State;
+use super::values::unknown;
 use crate::model::ExecutionProfile;
 
 /// Program ids beyond this are not counted.

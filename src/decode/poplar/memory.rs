@@ -1,9 +1,9 @@
 //! `memory` of a graph profile: by tile, by category, by vertex type, liveness.
 
-use super::document::unknown;
 use super::pull::{Pull, Result, Token, elements, members};
 use super::rows::{MAX_TILES, RowFolder};
 use super::state::State;
+use super::values::unknown;
 use crate::decode::DecodeError;
 use crate::model::{TileCategory, TileColumn};
 

@@ -18,6 +18,7 @@ mod rows;
 mod sql;
 mod state;
 mod step_names;
+mod values;
 mod variables;
 
 use cbor::Cbor;

@@ -1,9 +1,9 @@
 //! The lowered-variables report: every variable of every tile, with its address.
 
-use super::document::unknown;
 use super::pull::{Pull, Result, Token, elements, members};
 use super::rows::MAX_TILES;
 use super::state::State;
+use super::values::unknown;
 use crate::model::{TileCategory, TileColumn, TileVariables};
 
 /// Categories told apart.

@@ -113,12 +113,12 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
             evidence: device.evidence.clone(),
         },
         programs,
-        runtime: analysis.runtime.iter().map(|allocator| runtime::allocator(allocator, top(options))).collect(),
+        runtime: analysis.runtime.iter().map(|allocator| runtime::allocator(allocator, options.rows())).collect(),
         live: profile
             .live
             .as_ref()
             .zip(analysis.live.as_ref())
-            .map(|(set, live)| runtime::snapshot(set, live, top(options))),
+            .map(|(set, live)| runtime::snapshot(set, live, options.rows())),
         tiles: profile.tiles.as_ref().zip(analysis.tiles.as_ref()).map(|(memory, tiles)| {
             super::tiles::report(memory, tiles, if options.top == 0 { usize::MAX } else { options.top })
         }),
@@ -149,7 +149,7 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         Verdict::Over { by } => ("over", Some(by.0)),
         Verdict::Unknown => ("unknown", None),
     };
-    let top = top(options);
+    let top = options.rows();
     let row = |&buffer: &BufferId| buffer_report(scene, buffer);
     let xprof = &space.xprof;
     let occupancy = space.occupancy.as_ref();
@@ -215,11 +215,6 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
             buffers.iter().map(row).collect()
         }),
     }
-}
-
-/// Rows in a list.
-pub const fn top(options: &Options) -> usize {
-    if options.top == 0 { usize::MAX } else { options.top }
 }
 
 /// One buffer in words.

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use super::runtime_text;
 use super::schema::{ProfileReport, Report, SpaceReport};
-use super::text::{buffers, device, headline};
+use super::text::{device, headline};
 use super::what_if::WhatIfReport;
+use super::words::{buffers, code, escape};
 use crate::model::{Bytes, percent};
 
 /// Writes the report as Markdown.
@@ -45,28 +46,6 @@ pub fn write(report: &Report) -> String {
         let _ = writeln!(out, "Not read: {}: {}\n", code(&source.path), escape(error));
     }
     out
-}
-
-/// Keeps text from being taken for Markdown; an underscore inside a word and a bracket that is no link stay as they are.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let is_link = text.contains("](");
-    let mut before = ' ';
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        let inside = before.is_alphanumeric() && rest.peek().is_some_and(|next| next.is_alphanumeric());
-        if "\\|*`<".contains(c) || (c == '_' && !inside) || (c == '[' && is_link) {
-            out.push('\\');
-        }
-        out.push(c);
-        before = c;
-    }
-    out
-}
-
-/// A name as code; a bar would end the cell of a table, a backtick the code.
-pub fn code(text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("`{}`", text.replace('`', "'").replace('|', "\\|")) }
 }
 
 fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
@@ -147,19 +126,5 @@ fn write_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if: &Wh
     out.push('\n');
     for warning in &what_if.warnings {
         let _ = writeln!(out, "> careful: {}\n", escape(warning));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn text_stays_text() {
-        assert_eq!(escape("jit_train_step p[1]['w']"), "jit_train_step p[1]['w']");
-        assert_eq!(escape("_x_ *y* a|b"), "\\_x\\_ \\*y\\* a\\|b");
-        assert_eq!(escape("[x](y)"), "\\[x](y)");
-        assert_eq!(code("a|b`c"), "`a\\|b'c`");
-        assert_eq!(code(""), "");
     }
 }

@@ -13,6 +13,7 @@ mod text;
 mod tiles;
 mod tree;
 mod what_if;
+mod words;
 
 use crate::analysis::ProfileAnalysis;
 use crate::analysis::tree::TreeKind;
@@ -60,6 +61,13 @@ pub struct Options {
     pub edits: Vec<Edit>,
     /// Named sets of changes to try out, each by itself.
     pub sets: Vec<EditSet>,
+}
+
+impl Options {
+    /// Rows in a list.
+    const fn rows(&self) -> usize {
+        if self.top == 0 { usize::MAX } else { self.top }
+    }
 }
 
 /// A report over profiles and the sources that could not be read.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::markdown::{code, escape};
+use super::words::{code, escape};
 use crate::analysis::Scene;
 use crate::model::Bytes;
 

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::markdown::code;
-use super::text::buffers;
+use super::words::{buffers, code};
 use crate::analysis::Scene;
 use crate::analysis::map::TimeAxis;
 use crate::analysis::range_stats::range_stats;

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::runtime_text;
 use super::schema::{BufferReport, ProfileReport, ProgramReport, Report, SpaceReport};
 use super::what_if::WhatIfReport;
+use super::words::buffers;
 use crate::model::{Bytes, UnitSystem, percent, thousands};
 
 /// Writes the report as text.
@@ -48,11 +49,6 @@ pub fn device(profile: &ProfileReport) -> String {
     let device = &profile.device;
     let kind = || device.kind.map(str::to_ascii_uppercase);
     device.name.clone().or_else(kind).unwrap_or_else(|| "device unknown".to_owned())
-}
-
-/// `1 buffer`, `228 buffers`.
-pub fn buffers(count: usize) -> String {
-    if count == 1 { "1 buffer".to_owned() } else { format!("{} buffers", thousands(count as u64)) }
 }
 
 fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileReport) {

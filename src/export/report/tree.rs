@@ -5,9 +5,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::Options;
-use super::build::top;
-use super::markdown::code;
-use super::text::buffers;
+use super::words::{buffers, code};
 use crate::analysis::Scene;
 use crate::analysis::tree::{Tree, TreeNode};
 use crate::model::{Bytes, percent, thousands};
@@ -52,7 +50,7 @@ pub fn reports(scene: Scene<'_>, options: &Options) -> Vec<TreeReport> {
     let report = |&kind| {
         let tree = Tree::new(scene.program, scene.analysis, &live, kind, !options.unfolded);
         let depth = if options.depth == 0 { usize::MAX } else { options.depth };
-        let root = tree.nodes.first().map(|root| node(&tree, root, depth, top(options)))?;
+        let root = tree.nodes.first().map(|root| node(&tree, root, depth, options.rows()))?;
         Some(TreeReport { by: kind.word(), step, root })
     };
     options.trees.iter().filter_map(report).collect()

@@ -1,0 +1,44 @@
+//! Small pieces that text and Markdown are made of: counts, code, escaped text.
+
+use crate::model::thousands;
+
+/// `1 buffer`, `228 buffers`.
+pub fn buffers(count: usize) -> String {
+    if count == 1 { "1 buffer".to_owned() } else { format!("{} buffers", thousands(count as u64)) }
+}
+
+/// Keeps text from being taken for Markdown; an underscore inside a word and a bracket that is no link stay as they are.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let is_link = text.contains("](");
+    let mut before = ' ';
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let inside = before.is_alphanumeric() && rest.peek().is_some_and(|next| next.is_alphanumeric());
+        if "\\|*`<".contains(c) || (c == '_' && !inside) || (c == '[' && is_link) {
+            out.push('\\');
+        }
+        out.push(c);
+        before = c;
+    }
+    out
+}
+
+/// A name as code; a bar would end the cell of a table, a backtick the code.
+pub fn code(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("`{}`", text.replace('`', "'").replace('|', "\\|")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_stays_text() {
+        assert_eq!(escape("jit_train_step p[1]['w']"), "jit_train_step p[1]['w']");
+        assert_eq!(escape("_x_ *y* a|b"), "\\_x\\_ \\*y\\* a\\|b");
+        assert_eq!(escape("[x](y)"), "\\[x](y)");
+        assert_eq!(code("a|b`c"), "`a\\|b'c`");
+        assert_eq!(code(""), "");
+    }
+}

@@ -1,0 +1,57 @@
+//! Remarks for the user about what was read.
+
+use std::fmt;
+
+/// Severity of a [`Note`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoteLevel {
+    /// Useful background.
+    Info,
+    /// Something is missing or inconsistent; the rest is valid.
+    Warning,
+    /// A file could not be read.
+    Error,
+}
+
+/// Machine-readable subject of a [`Note`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NoteCode {
+    /// Only for display.
+    #[default]
+    Other,
+    /// A Poplar file lacks bytes by tile; another file of the same report may have them.
+    NoTileBytes,
+    /// A text contains no out-of-memory messages.
+    NoFailureFound,
+}
+
+/// A remark for the user about what was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Subject.
+    pub code: NoteCode,
+    /// Severity.
+    pub level: NoteLevel,
+    /// One sentence without a full stop.
+    pub text: String,
+    /// Byte offset in the file, if it applies to one.
+    pub offset: Option<u64>,
+}
+
+impl Note {
+    /// A display-only note on the file as a whole.
+    #[must_use]
+    pub fn new(level: NoteLevel, text: impl Into<String>) -> Self {
+        Self { code: NoteCode::Other, level, text: text.into(), offset: None }
+    }
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        if let Some(offset) = self.offset {
+            write!(f, " (at byte {offset})")?;
+        }
+        Ok(())
+    }
+}
