@@ -35,6 +35,8 @@ const MAX_GROUP_DEPTH: u32 = 100;
 pub const VARINT: u32 = 0;
 /// Wire type of eight-byte numbers.
 pub const FIXED64: u32 = 1;
+/// Wire type of four-byte numbers.
+pub const FIXED32: u32 = 5;
 /// Wire type of strings, messages and packed numbers.
 pub const LEN: u32 = 2;
 

@@ -1,10 +1,13 @@
 //! TensorFlow's BFC allocator dump (`MemoryDump`, written on out of memory with `TF_BFC_MEMORY_DUMP`): every chunk of
 //! the allocator's memory, in use or free.
 
+mod fields;
+
 use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use super::wire::{LEN, Reader, Result as WireResult, VARINT, field, text};
+use super::wire::{FIXED32, LEN, Reader, Result as WireResult, VARINT, field, text};
 use crate::model::{Bin, Bytes, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet, Profile, StringId};
 use crate::source::Input;
+use fields::{bin, chunk, dump, snapshot, stats};
 
 /// The allocator's dump.
 pub struct BfcDecoder;
@@ -62,7 +65,7 @@ impl Decoder for BfcDecoder {
 fn recognises(head: &[u8]) -> bool {
     let mut reader = Reader::new(head, 0);
     let Ok(Some(tag)) = reader.tag() else { return false };
-    if field(tag) != (1, LEN) {
+    if field(tag) != (dump::ALLOCATOR_NAME, LEN) {
         return false;
     }
     let Ok(name) = reader.bytes() else { return false };
@@ -72,8 +75,8 @@ fn recognises(head: &[u8]) -> bool {
     }
     let Ok(Some(tag)) = reader.tag() else { return false };
     let (highest, texts): (u32, &[u32]) = match field(tag) {
-        (2, LEN) => (5, &[]),
-        (3, LEN) => (9, &[5]),
+        (dump::BIN_SUMMARY, LEN) => (bin::TOTAL_CHUNKS_IN_BIN, &[]),
+        (dump::CHUNK, LEN) => (chunk::STEP_ID, &[chunk::OP_NAME]),
         _ => return false,
     };
     let Ok((message, whole)) = reader.bytes_or_rest() else { return false };
@@ -93,22 +96,22 @@ fn recognises(head: &[u8]) -> bool {
 fn read(mut reader: Reader<'_>, heap: &mut HeapMap, set: &mut LiveSet) -> WireResult<()> {
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, LEN) => heap.allocator = text(reader.bytes()?),
-            (2, LEN) => heap.bins.push(bin(reader.message()?)?),
-            (3, LEN) => heap.chunks.push(chunk(reader.message()?, set)?),
-            (4, LEN) => {
+            (dump::ALLOCATOR_NAME, LEN) => heap.allocator = text(reader.bytes()?),
+            (dump::BIN_SUMMARY, LEN) => heap.bins.push(bin(reader.message()?)?),
+            (dump::CHUNK, LEN) => heap.chunks.push(chunk(reader.message()?, set)?),
+            (dump::SNAP_SHOT, LEN) => {
                 let mut message = reader.message()?;
                 let (mut actions, mut size) = (0, 0);
                 while let Some(tag) = message.tag()? {
                     match field(tag) {
-                        (1, VARINT) => actions = message.varint()?,
-                        (2, VARINT) => size = message.int()?,
+                        (snapshot::ACTION_COUNT, VARINT) => actions = message.varint()?,
+                        (snapshot::SIZE, VARINT) => size = message.int()?,
                         _ => message.skip(tag)?,
                     }
                 }
                 heap.history.push((actions, Bytes::from_wire(size)));
             }
-            (5, LEN) => heap.stats = Some(stats(reader.message()?)?),
+            (dump::STATS, LEN) => heap.stats = Some(stats(reader.message()?)?),
             _ => reader.skip(tag)?,
         }
     }
@@ -119,11 +122,11 @@ fn bin(mut reader: Reader<'_>) -> WireResult<Bin> {
     let mut bin = Bin::default();
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT) => bin.number = reader.int()? as i32,
-            (2, VARINT) => bin.bytes_in_use = Bytes::from_wire(reader.int()?),
-            (3, VARINT) => bin.bytes = Bytes::from_wire(reader.int()?),
-            (4, VARINT) => bin.chunks_in_use = reader.int()?,
-            (5, VARINT) => bin.chunks = reader.int()?,
+            (bin::BIN, VARINT) => bin.number = reader.int()? as i32,
+            (bin::TOTAL_BYTES_IN_USE, VARINT) => bin.bytes_in_use = Bytes::from_wire(reader.int()?),
+            (bin::TOTAL_BYTES_IN_BIN, VARINT) => bin.bytes = Bytes::from_wire(reader.int()?),
+            (bin::TOTAL_CHUNKS_IN_USE, VARINT) => bin.chunks_in_use = reader.int()?,
+            (bin::TOTAL_CHUNKS_IN_BIN, VARINT) => bin.chunks = reader.int()?,
             _ => reader.skip(tag)?,
         }
     }
@@ -134,13 +137,13 @@ fn chunk(mut reader: Reader<'_>, set: &mut LiveSet) -> WireResult<Chunk> {
     let mut chunk = Chunk::default();
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT) => chunk.address = reader.varint()?,
-            (2, VARINT) => chunk.size = Bytes::from_wire(reader.int()?),
-            (3, VARINT) => chunk.requested = Bytes::from_wire(reader.int()?),
-            (4, VARINT) => chunk.bin = reader.int()? as i32,
-            (5, LEN) => chunk.op = set.strings.intern(&text(reader.bytes()?)),
-            (8, VARINT) => chunk.in_use = reader.varint()? != 0,
-            (9, VARINT) => chunk.step = reader.varint()?,
+            (chunk::ADDRESS, VARINT) => chunk.address = reader.varint()?,
+            (chunk::SIZE, VARINT) => chunk.size = Bytes::from_wire(reader.int()?),
+            (chunk::REQUESTED_SIZE, VARINT) => chunk.requested = Bytes::from_wire(reader.int()?),
+            (chunk::BIN, VARINT) => chunk.bin = reader.int()? as i32,
+            (chunk::OP_NAME, LEN) => chunk.op = set.strings.intern(&text(reader.bytes()?)),
+            (chunk::IN_USE, VARINT) => chunk.in_use = reader.varint()? != 0,
+            (chunk::STEP_ID, VARINT) => chunk.step = reader.varint()?,
             _ => reader.skip(tag)?,
         }
     }
@@ -151,11 +154,11 @@ fn stats(mut reader: Reader<'_>) -> WireResult<HeapStats> {
     let mut stats = HeapStats::default();
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT) => stats.allocations = reader.int()?,
-            (2, VARINT) => stats.bytes_in_use = Bytes::from_wire(reader.int()?),
-            (3, VARINT) => stats.peak_bytes = Bytes::from_wire(reader.int()?),
-            (4, VARINT) => stats.largest_allocation = Bytes::from_wire(reader.int()?),
-            (5, 5) => {
+            (stats::NUM_ALLOCS, VARINT) => stats.allocations = reader.int()?,
+            (stats::BYTES_IN_USE, VARINT) => stats.bytes_in_use = Bytes::from_wire(reader.int()?),
+            (stats::PEAK_BYTES_IN_USE, VARINT) => stats.peak_bytes = Bytes::from_wire(reader.int()?),
+            (stats::LARGEST_ALLOC_SIZE, VARINT) => stats.largest_allocation = Bytes::from_wire(reader.int()?),
+            (stats::FRAGMENTATION_METRIC, FIXED32) => {
                 let mut number = [0; 4];
                 for byte in &mut number {
                     *byte = reader.byte()?;

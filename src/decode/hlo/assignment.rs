@@ -1,5 +1,6 @@
 //! `BufferAssignmentProto`: logical buffers, allocations, heap traces.
 
+use super::fields::{allocation, assigned, assignment, event, location, logical_buffer, peak_buffers, trace};
 use super::ids::BufferIndex;
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
@@ -38,16 +39,16 @@ impl Assignment {
         tables.reserve(message.remaining());
         tables.index_start.push(0);
         let mut damage = tables.pass(message, &mut |tables, reader, tag| match field(tag) {
-            (1, LEN) => tables.logical_buffer(reader.message()?),
-            (4, LEN) => reader.bytes_or_rest().map(|_| ()),
+            (assignment::LOGICAL_BUFFERS, LEN) => tables.logical_buffer(reader.message()?),
+            (assignment::HEAP_SIMULATOR_TRACES, LEN) => reader.bytes_or_rest().map(|_| ()),
             _ => reader.skip(tag),
         });
         let index = BufferIndex::new(&tables.number);
         let mut unknown = 0;
         let second = tables.pass(message, &mut |tables, reader, tag| match field(tag) {
-            (3, LEN) => tables.allocation(reader.message()?, &index, &mut unknown),
-            (4, LEN) => tables.trace(reader, &index),
-            (5, LEN) => tables.peak(reader.message()?, &index),
+            (assignment::BUFFER_ALLOCATIONS, LEN) => tables.allocation(reader.message()?, &index, &mut unknown),
+            (assignment::HEAP_SIMULATOR_TRACES, LEN) => tables.trace(reader, &index),
+            (assignment::PEAK_BUFFERS, LEN) => tables.peak(reader.message()?, &index),
             _ => reader.skip(tag),
         });
         damage = damage.or(second);
@@ -102,19 +103,21 @@ impl Assignment {
         let (mut number, mut size, mut instruction, mut color) = (0, 0, 0, 0);
         while let Some(tag) = message.tag()? {
             match field(tag) {
-                (1, VARINT) => number = message.int()?,
-                (2, VARINT) => size = message.int()?,
-                (3, LEN) => {
+                (logical_buffer::ID, VARINT) => number = message.int()?,
+                (logical_buffer::SIZE, VARINT) => size = message.int()?,
+                (logical_buffer::DEFINED_AT, LEN) => {
                     let mut location = message.message()?;
                     while let Some(tag) = location.tag()? {
                         match field(tag) {
-                            (4, VARINT) => instruction = location.int()?,
-                            (3, VARINT | LEN) => location.numbers(tag, |n| self.index_pool.push(n))?,
+                            (location::INSTRUCTION_ID, VARINT) => instruction = location.int()?,
+                            (location::SHAPE_INDEX, VARINT | LEN) => {
+                                location.numbers(tag, |n| self.index_pool.push(n))?
+                            }
                             _ => location.skip(tag)?,
                         }
                     }
                 }
-                (4, VARINT) => color = message.int()?,
+                (logical_buffer::COLOR, VARINT) => color = message.int()?,
                 _ => message.skip(tag)?,
             }
         }
@@ -131,20 +134,22 @@ impl Assignment {
         let mut allocation = Allocation { assigned_start: start, ..Allocation::default() };
         while let Some(tag) = message.tag()? {
             match field(tag) {
-                (1, VARINT) => allocation.index = message.int()?,
-                (2, VARINT) => allocation.size = Bytes::from_wire(message.int()?),
-                (3, VARINT) => allocation.is_thread_local = message.varint()? != 0,
-                (5, VARINT) => allocation.is_parameter = message.varint()? != 0,
-                (6, VARINT) => allocation.parameter_number = message.int()?,
-                (7, VARINT) => allocation.maybe_live_out = message.varint()? != 0,
-                (8, VARINT) => allocation.color = MemorySpace(message.int()?),
-                (9, LEN) => {
+                (allocation::INDEX, VARINT) => allocation.index = message.int()?,
+                (allocation::SIZE, VARINT) => allocation.size = Bytes::from_wire(message.int()?),
+                (allocation::IS_THREAD_LOCAL, VARINT) => allocation.is_thread_local = message.varint()? != 0,
+                (allocation::IS_ENTRY_COMPUTATION_PARAMETER, VARINT) => {
+                    allocation.is_parameter = message.varint()? != 0
+                }
+                (allocation::PARAMETER_NUMBER, VARINT) => allocation.parameter_number = message.int()?,
+                (allocation::MAYBE_LIVE_OUT, VARINT) => allocation.maybe_live_out = message.varint()? != 0,
+                (allocation::COLOR, VARINT) => allocation.color = MemorySpace(message.int()?),
+                (allocation::ASSIGNED, LEN) => {
                     let (mut buffer, mut offset) = (0, 0);
                     let mut assigned = message.message()?;
                     while let Some(tag) = assigned.tag()? {
                         match field(tag) {
-                            (1, VARINT) => buffer = assigned.int()?,
-                            (2, VARINT) => offset = assigned.int()?,
+                            (assigned::LOGICAL_BUFFER_ID, VARINT) => buffer = assigned.int()?,
+                            (assigned::OFFSET, VARINT) => offset = assigned.int()?,
                             _ => assigned.skip(tag)?,
                         }
                     }
@@ -155,10 +160,14 @@ impl Assignment {
                             .push(Assigned { buffer: BufferId(row), offset: u64::try_from(offset).unwrap_or(0) }),
                     }
                 }
-                (10, VARINT | LEN) => message.numbers(tag, |n| allocation.parameter_shape_index.push(n))?,
-                (11, VARINT) => allocation.is_tuple = message.varint()? != 0,
-                (12, VARINT) => allocation.is_constant = message.varint()? != 0,
-                (13, VARINT) => allocation.is_parameter_aliased = message.varint()? != 0,
+                (allocation::PARAMETER_SHAPE_INDEX, VARINT | LEN) => {
+                    message.numbers(tag, |n| allocation.parameter_shape_index.push(n))?
+                }
+                (allocation::IS_TUPLE, VARINT) => allocation.is_tuple = message.varint()? != 0,
+                (allocation::IS_CONSTANT, VARINT) => allocation.is_constant = message.varint()? != 0,
+                (allocation::IS_PARAMETER_ALIASED_WITH_OUTPUT, VARINT) => {
+                    allocation.is_parameter_aliased = message.varint()? != 0
+                }
                 _ => message.skip(tag)?,
             }
         }
@@ -186,8 +195,8 @@ impl Assignment {
         let (mut number, mut buffers) = (0, Vec::new());
         while let Some(tag) = message.tag()? {
             match field(tag) {
-                (1, VARINT) => number = message.int()?,
-                (2, VARINT | LEN) => message.numbers(tag, |n| {
+                (peak_buffers::INDEX, VARINT) => number = message.int()?,
+                (peak_buffers::LOGICAL_BUFFER_IDS, VARINT | LEN) => message.numbers(tag, |n| {
                     let row = index.row(n);
                     if row != NO_ROW {
                         buffers.push(BufferId(row));
@@ -204,14 +213,14 @@ impl Assignment {
 fn read_trace(message: &mut Reader<'_>, trace: &mut HeapTrace, index: &BufferIndex) -> Result<()> {
     while let Some(tag) = message.tag()? {
         match field(tag) {
-            (1, LEN) => {
+            (trace::EVENTS, LEN) => {
                 let (mut kind, mut buffer, mut canonical) = (0, 0, 0);
                 let mut event = message.message()?;
                 while let Some(tag) = event.tag()? {
                     match field(tag) {
-                        (1, VARINT) => kind = event.int()? as i32,
-                        (2, VARINT) => buffer = event.int()?,
-                        (5, VARINT) => canonical = event.int()?,
+                        (event::KIND, VARINT) => kind = event.int()? as i32,
+                        (event::BUFFER_ID, VARINT) => buffer = event.int()?,
+                        (event::SHARE_WITH_CANONICAL_ID, VARINT) => canonical = event.int()?,
                         _ => event.skip(tag)?,
                     }
                 }
@@ -226,7 +235,7 @@ fn read_trace(message: &mut Reader<'_>, trace: &mut HeapTrace, index: &BufferInd
                     canonical: if kind == 2 { index.row(canonical) } else { NO_ROW },
                 });
             }
-            (2, VARINT) => trace.whole_module = message.varint()? != 0,
+            (trace::WHOLE_MODULE_SIMULATION, VARINT) => trace.whole_module = message.varint()? != 0,
             _ => message.skip(tag)?,
         }
     }

@@ -1,5 +1,6 @@
 //! The first pass over a module: where each computation lies, the schedule, and the small fields.
 
+use super::fields::{module, schedule, sequence, sequence_entry};
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
 
@@ -42,7 +43,15 @@ impl Place {
 
 /// Fields of `HloModuleProto` that are kept for decoding as messages: aliases, donors, shardings, device assignment,
 /// stack frames, attributes.
-const SMALL_FIELDS: [u32; 7] = [8, 12, 14, 15, 17, 18, 19];
+const SMALL_FIELDS: [u32; 7] = [
+    module::INPUT_OUTPUT_ALIAS,
+    module::SPMD_OUTPUT_SHARDING,
+    module::SPMD_PARAMETERS_SHARDINGS,
+    module::DEVICE_ASSIGNMENT,
+    module::STACK_FRAME_INDEX,
+    module::BUFFER_DONOR,
+    module::FRONTEND_ATTRIBUTES,
+];
 
 impl Directory {
     /// Walks a module. What is damaged is reported and left out.
@@ -57,11 +66,11 @@ impl Directory {
     fn walk(&mut self, mut module: Reader<'_>, reporter: &Reporter) -> Result<()> {
         while let Some(tag) = module.tag()? {
             match field(tag) {
-                (1, LEN) => self.name = text(module.bytes()?),
-                (2, LEN) => self.entry_name = text(module.bytes()?),
-                (5, VARINT) => self.module_id = module.int()?,
-                (6, VARINT) => self.entry = Some(module.int()?),
-                (3, LEN) => {
+                (module::NAME, LEN) => self.name = text(module.bytes()?),
+                (module::ENTRY_COMPUTATION_NAME, LEN) => self.entry_name = text(module.bytes()?),
+                (module::ID, VARINT) => self.module_id = module.int()?,
+                (module::ENTRY_COMPUTATION_ID, VARINT) => self.entry = Some(module.int()?),
+                (module::COMPUTATIONS, LEN) => {
                     let offset = module.position();
                     let (bytes, whole) = module.bytes_or_rest()?;
                     let end = module.position();
@@ -75,7 +84,7 @@ impl Directory {
                         return Ok(());
                     }
                 }
-                (7, LEN) => {
+                (module::SCHEDULE, LEN) => {
                     let bytes = module.bytes()?;
                     self.schedule.push((module.position() - bytes.len(), module.position()));
                 }
@@ -105,7 +114,7 @@ impl Schedule {
     /// Damaged bytes; what came before is kept.
     pub fn read(&mut self, mut schedule: Reader<'_>) -> Result<()> {
         while let Some(tag) = schedule.tag()? {
-            if field(tag) != (1, LEN) {
+            if field(tag) != (schedule::SEQUENCES, LEN) {
                 schedule.skip(tag)?;
                 continue;
             }
@@ -114,12 +123,14 @@ impl Schedule {
             let mut item = schedule.message()?;
             while let Some(tag) = item.tag()? {
                 match field(tag) {
-                    (1, VARINT) => key = item.int()?,
-                    (2, LEN) => {
+                    (sequence_entry::KEY, VARINT) => key = item.int()?,
+                    (sequence_entry::VALUE, LEN) => {
                         let mut sequence = item.message()?;
                         while let Some(tag) = sequence.tag()? {
                             match field(tag) {
-                                (1, VARINT | LEN) => sequence.numbers(tag, |n| self.items.push(n))?,
+                                (sequence::INSTRUCTION_IDS, VARINT | LEN) => {
+                                    sequence.numbers(tag, |n| self.items.push(n))?
+                                }
                                 _ => sequence.skip(tag)?,
                             }
                         }

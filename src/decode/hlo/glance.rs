@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
+use super::fields::{allocation, assignment, hlo_proto, module};
 use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
 use crate::model::{Bytes, Glance, MemorySpace};
 
@@ -22,7 +23,9 @@ pub fn glance(bytes: &[u8]) -> Glance {
     let mut reader = Reader::new(bytes, 0);
     while let Ok(Some(tag)) = reader.tag() {
         let part = match field(tag) {
-            (number @ (1 | 3), LEN) => reader.bytes_or_rest().map(|(part, _)| (number, part)),
+            (number @ (hlo_proto::HLO_MODULE | hlo_proto::BUFFER_ASSIGNMENT), LEN) => {
+                reader.bytes_or_rest().map(|(part, _)| (number, part))
+            }
             _ => {
                 if reader.skip(tag).is_err() {
                     break;
@@ -31,7 +34,7 @@ pub fn glance(bytes: &[u8]) -> Glance {
             }
         };
         match part {
-            Ok((1, module)) => found.module(module),
+            Ok((hlo_proto::HLO_MODULE, module)) => found.module(module),
             Ok((_, assignment)) => found.assignment(assignment),
             Err(_) => break,
         }
@@ -66,8 +69,10 @@ pub fn glance_file(path: &Path) -> io::Result<Glance> {
         let start = at + reader.position() as u64;
         let inside = &head[reader.position().max(before)..];
         match field(tag).0 {
-            1 => found.module(&inside[..inside.len().min(usize::try_from(len).unwrap_or(usize::MAX))]),
-            3 if len <= MAX_ASSIGNMENT => {
+            hlo_proto::HLO_MODULE => {
+                found.module(&inside[..inside.len().min(usize::try_from(len).unwrap_or(usize::MAX))])
+            }
+            hlo_proto::BUFFER_ASSIGNMENT if len <= MAX_ASSIGNMENT => {
                 let mut assignment = Vec::new();
                 file.seek(SeekFrom::Start(start))?;
                 (&mut file).take(len).read_to_end(&mut assignment)?;
@@ -94,7 +99,7 @@ impl Totals {
         let mut reader = Reader::new(module, 0);
         while let Ok(Some(tag)) = reader.tag() {
             match field(tag) {
-                (1, LEN) => {
+                (module::NAME, LEN) => {
                     if let Ok(name) = reader.bytes() {
                         self.name = Some(text(name));
                     }
@@ -114,7 +119,9 @@ impl Totals {
         let mut reader = Reader::new(assignment, 0);
         while let Ok(Some(tag)) = reader.tag() {
             let result = match field(tag) {
-                (3, LEN) => reader.message().and_then(|allocation| self.allocation(allocation)),
+                (assignment::BUFFER_ALLOCATIONS, LEN) => {
+                    reader.message().and_then(|allocation| self.allocation(allocation))
+                }
                 _ => reader.skip(tag),
             };
             if result.is_err() {
@@ -127,9 +134,9 @@ impl Totals {
         let (mut size, mut color, mut thread_local) = (0, 0, false);
         while let Some(tag) = reader.tag()? {
             match field(tag) {
-                (2, VARINT) => size = reader.int()?,
-                (3, VARINT) => thread_local = reader.varint()? != 0,
-                (8, VARINT) => color = reader.int()?,
+                (allocation::SIZE, VARINT) => size = reader.int()?,
+                (allocation::IS_THREAD_LOCAL, VARINT) => thread_local = reader.varint()? != 0,
+                (allocation::COLOR, VARINT) => color = reader.int()?,
                 _ => reader.skip(tag)?,
             }
         }

@@ -6,6 +6,7 @@
 use std::sync::Mutex;
 
 use super::directory::{Directory, Place};
+use super::fields::{computation, instruction, output_alias};
 use super::ids::{ComputationEntry, IdIndex};
 use super::region::Region;
 use super::shapes::{Interner, LocalInterner};
@@ -152,7 +153,7 @@ fn cut(module: &Region, computation: usize, place: Place, pieces: &mut Vec<Piece
         if reader.skip(tag).is_err() {
             break;
         }
-        if field(tag) == (2, LEN) {
+        if field(tag) == (computation::INSTRUCTIONS, LEN) {
             if first_number.is_none() {
                 let mut record = before;
                 first_number = record.message().ok().map(number_of_record);
@@ -175,7 +176,7 @@ fn number_of_record(mut record: Reader<'_>) -> i64 {
     loop {
         match record.tag() {
             Ok(None) => return number.unwrap_or(0),
-            Ok(Some(tag)) if field(tag) == (35, VARINT) => match record.int() {
+            Ok(Some(tag)) if field(tag) == (instruction::ID, VARINT) => match record.int() {
                 Ok(n) => number = Some(n),
                 Err(_) => break,
             },
@@ -242,7 +243,7 @@ impl<'a> PieceDecoder<'a> {
         let result = (|| -> Result<()> {
             while let Some(tag) = reader.tag()? {
                 match field(tag) {
-                    (2, LEN) => {
+                    (computation::INSTRUCTIONS, LEN) => {
                         let record = start + reader.position() as u32;
                         let message = reader.message()?;
                         let number = self.instruction(message, record, &mut first_number, base_row, out);
@@ -252,8 +253,8 @@ impl<'a> PieceDecoder<'a> {
                             out.odd_numbers.push((row, number));
                         }
                     }
-                    (5, VARINT) => entry.number = reader.int()?,
-                    (6, VARINT) => entry.root = reader.int()?,
+                    (computation::ID, VARINT) => entry.number = reader.int()?,
+                    (computation::ROOT_ID, VARINT) => entry.root = reader.int()?,
                     _ => reader.skip(tag)?,
                 }
             }
@@ -307,8 +308,8 @@ impl<'a> PieceDecoder<'a> {
         let mut shape_bytes: &'a [u8] = &[];
         while let Some(tag) = record.tag()? {
             match field(tag) {
-                (2, LEN) => fields.opcode = self.interner.opcode(record.bytes()?),
-                (3, LEN) => {
+                (instruction::OPCODE, LEN) => fields.opcode = self.interner.opcode(record.bytes()?),
+                (instruction::SHAPE, LEN) => {
                     let base = record.offset();
                     let bytes = record.bytes()?;
                     if shape_bytes.is_empty() {
@@ -318,15 +319,19 @@ impl<'a> PieceDecoder<'a> {
                         fields.shape = self.merged_shape(shape_bytes, bytes, base)?;
                     }
                 }
-                (9, VARINT) => fields.parameter = u32::try_from(record.int()?).unwrap_or(u32::MAX),
-                (13, VARINT) => fields.tuple_index = u32::try_from(record.int()?).unwrap_or(u32::MAX),
-                (35, VARINT) => fields.number = Some(record.int()?),
-                (36, VARINT | LEN) => record.numbers(tag, |number| self.ids.push(number))?,
-                (38, VARINT | LEN) => {
+                (instruction::PARAMETER_NUMBER, VARINT) => {
+                    fields.parameter = u32::try_from(record.int()?).unwrap_or(u32::MAX)
+                }
+                (instruction::TUPLE_INDEX, VARINT) => {
+                    fields.tuple_index = u32::try_from(record.int()?).unwrap_or(u32::MAX)
+                }
+                (instruction::ID, VARINT) => fields.number = Some(record.int()?),
+                (instruction::OPERAND_IDS, VARINT | LEN) => record.numbers(tag, |number| self.ids.push(number))?,
+                (instruction::CALLED_COMPUTATION_IDS, VARINT | LEN) => {
                     out.called.begin(row);
                     record.numbers(tag, |number| out.called.items.push(number))?;
                 }
-                (74, LEN) => {
+                (instruction::OUTPUT_OPERAND_ALIASING, LEN) => {
                     let alias = output_alias(record.message()?)?;
                     out.aliases.begin(row);
                     out.aliases.items.push(alias);
@@ -357,9 +362,11 @@ fn output_alias(mut reader: Reader<'_>) -> Result<OutputOperandAlias> {
     let mut alias = OutputOperandAlias::default();
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT | LEN) => reader.numbers(tag, |n| alias.output_index.push(n))?,
-            (2, VARINT) => alias.operand = reader.int()?,
-            (3, VARINT | LEN) => reader.numbers(tag, |n| alias.operand_index.push(n))?,
+            (output_alias::OUTPUT_SHAPE_INDEX, VARINT | LEN) => reader.numbers(tag, |n| alias.output_index.push(n))?,
+            (output_alias::OPERAND_INDEX, VARINT) => alias.operand = reader.int()?,
+            (output_alias::OPERAND_SHAPE_INDEX, VARINT | LEN) => {
+                reader.numbers(tag, |n| alias.operand_index.push(n))?
+            }
             _ => reader.skip(tag)?,
         }
     }
@@ -473,7 +480,9 @@ pub fn mend_operands(module: &Region, decoded: &mut Decoded, ids: &IdIndex) {
             let mut at = 0;
             let Ok(mut record) = module.reader_at(decoded.records[row as usize] as usize).message() else { continue };
             while let Ok(Some(tag)) = record.tag() {
-                let result = if field(tag) == (36, VARINT) || field(tag) == (36, LEN) {
+                let result = if field(tag) == (instruction::OPERAND_IDS, VARINT)
+                    || field(tag) == (instruction::OPERAND_IDS, LEN)
+                {
                     record.numbers(tag, |number| {
                         if let Some(operand) = operands.get_mut(at) {
                             *operand = ids.in_computation(computation, &entry, number);

@@ -6,6 +6,7 @@
 
 mod assignment;
 mod directory;
+mod fields;
 mod glance;
 mod ids;
 mod instructions;
@@ -65,16 +66,18 @@ pub fn recognises(head: &[u8]) -> bool {
     let mut reader = Reader::new(head, 0);
     let Ok(Some(tag)) = reader.tag() else { return false };
     match field(tag) {
-        (1, LEN) => reader.bytes_or_rest().is_ok_and(|(module, whole)| looks_like_module(module, !whole)),
+        (fields::hlo_proto::HLO_MODULE, LEN) => {
+            reader.bytes_or_rest().is_ok_and(|(module, whole)| looks_like_module(module, !whole))
+        }
         // A buffer assignment first is legal.
-        (3, LEN) => {
+        (fields::hlo_proto::BUFFER_ASSIGNMENT, LEN) => {
             let Ok((assignment, whole)) = reader.bytes_or_rest() else { return false };
             if whole && let Ok(Some(tag)) = reader.tag() {
-                return field(tag) == (1, LEN);
+                return field(tag) == (fields::hlo_proto::HLO_MODULE, LEN);
             }
             // Logical buffers with an id come first.
             let mut assignment = Reader::new(assignment, 0);
-            matches!(assignment.tag(), Ok(Some(tag)) if field(tag) == (1, LEN))
+            matches!(assignment.tag(), Ok(Some(tag)) if field(tag) == (fields::assignment::LOGICAL_BUFFERS, LEN))
         }
         _ => false,
     }
@@ -86,17 +89,17 @@ fn looks_like_module(module: &[u8], cut: bool) -> bool {
     let mut fields = 0;
     while let Ok(Some(tag)) = reader.tag() {
         match field(tag) {
-            (1, LEN) => match reader.bytes() {
+            (fields::module::NAME, LEN) => match reader.bytes() {
                 Ok(name) => named = !name.is_empty() && name.len() < 4096 && std::str::from_utf8(name).is_ok(),
                 Err(_) => return false,
             },
-            (2, LEN) if named => {
+            (fields::module::ENTRY_COMPUTATION_NAME, LEN) if named => {
                 return reader.bytes().map_or(cut, |name| std::str::from_utf8(name).is_ok());
             }
-            (3, LEN) if named => {
+            (fields::module::COMPUTATIONS, LEN) if named => {
                 let Ok((bytes, _)) = reader.bytes_or_rest() else { return cut };
                 let mut computation = Reader::new(bytes, 0);
-                return matches!(computation.tag(), Ok(Some(tag)) if matches!(field(tag), (1 | 2, LEN)));
+                return matches!(computation.tag(), Ok(Some(tag)) if matches!(field(tag), (fields::computation::NAME | fields::computation::INSTRUCTIONS, LEN)));
             }
             (1..=30, VARINT | LEN) => {
                 if reader.skip(tag).is_err() {
@@ -201,13 +204,17 @@ fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bo
     let mut read = || -> Result<(), WireError> {
         while let Some(tag) = reader.tag()? {
             match field(tag) {
-                (number @ (1 | 3), LEN) => {
+                (number @ (fields::hlo_proto::HLO_MODULE | fields::hlo_proto::BUFFER_ASSIGNMENT), LEN) => {
                     let (part, whole) = reader.bytes_or_rest()?;
                     let end = reader.position();
-                    let parts = if number == 1 { &mut modules } else { &mut assignments };
+                    let parts = if number == fields::hlo_proto::HLO_MODULE { &mut modules } else { &mut assignments };
                     parts.push((end - part.len(), end));
                     if !whole {
-                        let inside = if number == 1 { "the program's text" } else { "the buffer assignment" };
+                        let inside = if number == fields::hlo_proto::HLO_MODULE {
+                            "the program's text"
+                        } else {
+                            "the buffer assignment"
+                        };
                         reporter.warn(format!("the file ends inside {inside}"), Some(end as u64));
                     }
                 }

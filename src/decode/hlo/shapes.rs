@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use foldhash::fast::RandomState;
 
+use super::fields::{layout, shape, split, tile};
 use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
 use crate::model::{ElementType, Layout, Opcode, OpcodeTable, Shape, ShapeId, ShapeNode};
 
@@ -29,16 +30,18 @@ fn decode_node(mut reader: Reader<'_>, nodes: &mut Vec<ShapeNode>, parent: u32, 
     nodes.push(ShapeNode { parent, ..ShapeNode::default() });
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (2, VARINT) => nodes[here].element_type = ElementType(u8::try_from(reader.varint()?).unwrap_or(0)),
-            (3, VARINT | LEN) => {
+            (shape::ELEMENT_TYPE, VARINT) => {
+                nodes[here].element_type = ElementType(u8::try_from(reader.varint()?).unwrap_or(0))
+            }
+            (shape::DIMENSIONS, VARINT | LEN) => {
                 let dimensions = &mut nodes[here].dimensions;
                 reader.numbers(tag, |n| dimensions.push(n))?;
             }
-            (6, VARINT | LEN) => {
+            (shape::IS_DYNAMIC_DIMENSION, VARINT | LEN) => {
                 let dynamic = &mut nodes[here].dynamic;
                 reader.numbers(tag, |n| dynamic.push(n != 0))?;
             }
-            (4, LEN) => {
+            (shape::TUPLE_SHAPES, LEN) => {
                 let offset = reader.offset();
                 let element = reader.message()?;
                 if depth >= MAX_DEPTH {
@@ -48,7 +51,7 @@ fn decode_node(mut reader: Reader<'_>, nodes: &mut Vec<ShapeNode>, parent: u32, 
                 nodes[here].children.push(child);
                 decode_node(element, nodes, here as u32, depth + 1)?;
             }
-            (5, LEN) => {
+            (shape::LAYOUT, LEN) => {
                 let message = reader.message()?;
                 let layout = nodes[here].layout.get_or_insert_default();
                 decode_layout(message, layout)?;
@@ -72,31 +75,33 @@ fn decode_node(mut reader: Reader<'_>, nodes: &mut Vec<ShapeNode>, parent: u32, 
 fn decode_layout(mut reader: Reader<'_>, layout: &mut Layout) -> Result<()> {
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT | LEN) => {
+            (layout::MINOR_TO_MAJOR, VARINT | LEN) => {
                 reader.numbers(tag, |n| layout.minor_to_major.push(u32::try_from(n).unwrap_or(u32::MAX)))?;
             }
-            (6, LEN) => {
+            (layout::TILES, LEN) => {
                 let mut tile = Vec::new();
                 let mut message = reader.message()?;
                 while let Some(tag) = message.tag()? {
                     match field(tag) {
-                        (1, VARINT | LEN) => message.numbers(tag, |n| tile.push(n))?,
+                        (tile::DIMENSIONS, VARINT | LEN) => message.numbers(tag, |n| tile.push(n))?,
                         _ => message.skip(tag)?,
                     }
                 }
                 layout.tiles.push(tile);
             }
-            (7, VARINT) => layout.element_size_in_bits = u32::try_from(reader.varint()?).unwrap_or(0),
-            (8, VARINT) => layout.memory_space = reader.int()?,
-            (15, VARINT) => layout.dynamic_prefix_bytes = reader.int()?,
-            (16, VARINT) => layout.tail_padding_alignment = reader.int()?,
-            (17, LEN) => {
+            (layout::ELEMENT_SIZE_IN_BITS, VARINT) => {
+                layout.element_size_in_bits = u32::try_from(reader.varint()?).unwrap_or(0)
+            }
+            (layout::MEMORY_SPACE, VARINT) => layout.memory_space = reader.int()?,
+            (layout::DYNAMIC_SHAPE_METADATA_PREFIX_BYTES, VARINT) => layout.dynamic_prefix_bytes = reader.int()?,
+            (layout::TAIL_PADDING_ALIGNMENT_IN_ELEMENTS, VARINT) => layout.tail_padding_alignment = reader.int()?,
+            (layout::SPLIT_CONFIGS, LEN) => {
                 let mut message = reader.message()?;
                 let (mut dimension, mut indices) = (0, Vec::new());
                 while let Some(tag) = message.tag()? {
                     match field(tag) {
-                        (1, VARINT) => dimension = message.int()?,
-                        (2, VARINT | LEN) => message.numbers(tag, |n| indices.push(n))?,
+                        (split::DIMENSION, VARINT) => dimension = message.int()?,
+                        (split::SPLIT_INDICES, VARINT | LEN) => message.numbers(tag, |n| indices.push(n))?,
                         _ => message.skip(tag)?,
                     }
                 }

@@ -3,6 +3,7 @@
 use prost::Message;
 
 use super::directory::Directory;
+use super::fields::module;
 use super::region::Region;
 use crate::decode::reporter::Reporter;
 use crate::model::{BufferDonor, InputOutputAlias, Program, Sharding, ShardingKind, SourceLine};
@@ -58,13 +59,21 @@ impl Small {
         let bytes = |&(_, start, end): &(u32, usize, usize)| module.get(start..end).unwrap_or(&[]);
         for field in &directory.small {
             let result = match field.0 {
-                8 => small.module.input_output_alias.get_or_insert_default().merge(bytes(field)),
-                12 => small.module.spmd_output_sharding.get_or_insert_default().merge(bytes(field)),
-                14 => proto::OpSharding::decode(bytes(field)).map(|s| small.module.spmd_parameters_shardings.push(s)),
-                15 => small.module.device_assignment.get_or_insert_default().merge(bytes(field)),
-                17 => small.module.stack_frame_index.get_or_insert_default().merge(bytes(field)),
-                18 => small.module.buffer_donor.get_or_insert_default().merge(bytes(field)),
-                19 => small.module.frontend_attributes.get_or_insert_default().merge(bytes(field)),
+                module::INPUT_OUTPUT_ALIAS => {
+                    small.module.input_output_alias.get_or_insert_default().merge(bytes(field))
+                }
+                module::SPMD_OUTPUT_SHARDING => {
+                    small.module.spmd_output_sharding.get_or_insert_default().merge(bytes(field))
+                }
+                module::SPMD_PARAMETERS_SHARDINGS => {
+                    proto::OpSharding::decode(bytes(field)).map(|s| small.module.spmd_parameters_shardings.push(s))
+                }
+                module::DEVICE_ASSIGNMENT => small.module.device_assignment.get_or_insert_default().merge(bytes(field)),
+                module::STACK_FRAME_INDEX => small.module.stack_frame_index.get_or_insert_default().merge(bytes(field)),
+                module::BUFFER_DONOR => small.module.buffer_donor.get_or_insert_default().merge(bytes(field)),
+                module::FRONTEND_ATTRIBUTES => {
+                    small.module.frontend_attributes.get_or_insert_default().merge(bytes(field))
+                }
                 _ => Ok(()),
             };
             if let Err(error) = result {

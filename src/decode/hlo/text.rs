@@ -2,6 +2,7 @@
 
 use prost::Message;
 
+use super::fields::{computation, instruction, metadata};
 use super::region::Region;
 use super::small::{StackFrames, proto, sharding};
 use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
@@ -36,12 +37,12 @@ impl<'a> RawMetadata<'a> {
     fn read(&mut self, mut message: Reader<'a>) -> Result<()> {
         while let Some(tag) = message.tag()? {
             match field(tag) {
-                (1, LEN) => self.op_type = message.bytes()?,
-                (2, LEN) => self.op_name = message.bytes()?,
-                (3, LEN) => self.source_file = message.bytes()?,
-                (4, VARINT) => self.source_line = message.int()? as i32,
-                (15, VARINT) => self.stack_frame = message.int()? as i32,
-                (18, VARINT) => self.source_column = message.int()? as i32,
+                (metadata::OP_TYPE, LEN) => self.op_type = message.bytes()?,
+                (metadata::OP_NAME, LEN) => self.op_name = message.bytes()?,
+                (metadata::SOURCE_FILE, LEN) => self.source_file = message.bytes()?,
+                (metadata::SOURCE_LINE, VARINT) => self.source_line = message.int()? as i32,
+                (metadata::STACK_FRAME_ID, VARINT) => self.stack_frame = message.int()? as i32,
+                (metadata::SOURCE_COLUMN, VARINT) => self.source_column = message.int()? as i32,
                 _ => message.skip(tag)?,
             }
         }
@@ -76,7 +77,7 @@ impl HloText {
 
     fn raw_metadata(&self, row: InstructionId) -> RawMetadata<'_> {
         let mut metadata = RawMetadata::default();
-        self.fields(row, 7, |message, _| {
+        self.fields(row, instruction::METADATA, |message, _| {
             let _ = metadata.read(message);
         });
         metadata
@@ -85,7 +86,7 @@ impl HloText {
 
 impl ProgramText for HloText {
     fn instruction_name(&self, instruction: InstructionId) -> String {
-        text(self.last(instruction, 1))
+        text(self.last(instruction, instruction::NAME))
     }
 
     fn computation_name(&self, computation: ComputationId) -> String {
@@ -96,7 +97,7 @@ impl ProgramText for HloText {
         let _ = reader.bytes_or_rest().and_then(|(bytes, _)| {
             let mut message = Reader::new(bytes, 0);
             while let Some(tag) = message.tag()? {
-                if field(tag) == (1, LEN) {
+                if field(tag) == (computation::NAME, LEN) {
                     name = text(message.bytes()?);
                 } else {
                     message.skip(tag)?;
@@ -128,11 +129,11 @@ impl ProgramText for HloText {
     }
 
     fn custom_call_target(&self, instruction: InstructionId) -> String {
-        text(self.last(instruction, 28))
+        text(self.last(instruction, instruction::CUSTOM_CALL_TARGET))
     }
 
     fn scoped_memory(&self, instruction: InstructionId) -> Vec<ScopedMemory> {
-        let config = self.last(instruction, 43);
+        let config = self.last(instruction, instruction::BACKEND_CONFIG);
         // Most configurations do not mention it; a look for the name is far cheaper than parsing them.
         if memchr::memmem::find(config, b"scoped_memory_configs").is_none() {
             return Vec::new();
@@ -156,7 +157,7 @@ impl ProgramText for HloText {
 
     fn sharding(&self, instruction: InstructionId) -> Option<Sharding> {
         let mut message = None;
-        self.fields(instruction, 40, |_, bytes| {
+        self.fields(instruction, instruction::SHARDING, |_, bytes| {
             let message: &mut proto::OpSharding = message.get_or_insert_default();
             let _ = message.merge(bytes);
         });

@@ -4,12 +4,15 @@
 //! `1 program_name, 2 repeated Event{1 allocation_id, 2 kind, 3 created_by, 4 padded_size_in_bytes, 5 repeated
 //! device_ids}`. Whether a size is that of one device or of all is said nowhere; it is counted on each device.
 
+mod fields;
+
 use std::collections::HashMap;
 
 use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::wire::{LEN, Reader, Result as WireResult, VARINT, field, text};
 use crate::model::{AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Clock, Profile};
 use crate::source::Input;
+use fields::{event, trace};
 
 /// The trace.
 pub struct ProgramMemoryTraceDecoder;
@@ -78,7 +81,7 @@ impl Decoder for ProgramMemoryTraceDecoder {
 fn recognises(head: &[u8]) -> bool {
     let mut reader = Reader::new(head, 0);
     let Ok(Some(tag)) = reader.tag() else { return false };
-    if field(tag) != (1, LEN) {
+    if field(tag) != (trace::PROGRAM_NAME, LEN) {
         return false;
     }
     let Ok(name) = reader.bytes() else { return false };
@@ -91,7 +94,7 @@ fn recognises(head: &[u8]) -> bool {
     let mut telling = false;
     for _ in 0..LOOKED_AT {
         let Ok(Some(tag)) = reader.tag() else { break };
-        if field(tag) != (2, LEN) {
+        if field(tag) != (trace::EVENTS, LEN) {
             return false;
         }
         let Ok((bytes, whole)) = reader.bytes_or_rest() else { return false };
@@ -106,17 +109,17 @@ fn recognises(head: &[u8]) -> bool {
                 Err(_) => return false,
             };
             let fits = match field(tag) {
-                (1 | 4, VARINT) => event.varint().is_ok(),
-                (2, VARINT) => event.varint().is_ok_and(|kind| kind < 6),
-                (3, LEN) => event.bytes().is_ok_and(|text| {
+                (event::ALLOCATION_ID | event::PADDED_SIZE_IN_BYTES, VARINT) => event.varint().is_ok(),
+                (event::KIND, VARINT) => event.varint().is_ok_and(|kind| kind < 6),
+                (event::CREATED_BY, LEN) => event.bytes().is_ok_and(|text| {
                     telling |= !text.is_empty();
                     is_name(text)
                 }),
-                (5, LEN) => {
+                (event::DEVICE_IDS, LEN) => {
                     telling = true;
                     event.numbers(tag, |_| {}).is_ok()
                 }
-                (5, VARINT) => event.varint().is_ok(),
+                (event::DEVICE_IDS, VARINT) => event.varint().is_ok(),
                 _ => false,
             };
             if !fits {
@@ -168,8 +171,8 @@ fn read(mut reader: Reader<'_>, history: &mut History, context: Context<'_>) -> 
         let step = reader.tag().and_then(|tag| {
             let Some(tag) = tag else { return Ok(false) };
             match field(tag) {
-                (1, LEN) => history.program = text(reader.bytes()?),
-                (2, LEN) => {
+                (trace::PROGRAM_NAME, LEN) => history.program = text(reader.bytes()?),
+                (trace::EVENTS, LEN) => {
                     event.read(reader.message()?)?;
                     history.add(&event);
                 }
@@ -192,11 +195,11 @@ impl Event {
         self.devices.clear();
         while let Some(tag) = message.tag()? {
             match field(tag) {
-                (1, VARINT) => self.id = message.int()?,
-                (2, VARINT) => self.kind = message.int()?,
-                (3, LEN) => self.created_by = text(message.bytes()?),
-                (4, VARINT) => self.bytes = message.int()?.max(0),
-                (5, VARINT | LEN) => message.numbers(tag, |device| self.devices.push(device))?,
+                (event::ALLOCATION_ID, VARINT) => self.id = message.int()?,
+                (event::KIND, VARINT) => self.kind = message.int()?,
+                (event::CREATED_BY, LEN) => self.created_by = text(message.bytes()?),
+                (event::PADDED_SIZE_IN_BYTES, VARINT) => self.bytes = message.int()?.max(0),
+                (event::DEVICE_IDS, VARINT | LEN) => message.numbers(tag, |device| self.devices.push(device))?,
                 _ => message.skip(tag)?,
             }
         }

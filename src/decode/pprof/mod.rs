@@ -1,12 +1,15 @@
 //! pprof files of `jax.profiler.save_device_memory_profile`: arrays and executables alive on the devices, with the
 //! Python stacks that made them. Other pprof files open too, by their sample type of bytes.
 
+mod fields;
+
 use std::collections::HashMap;
 
 use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use super::wire::{LEN, Reader, Result as WireResult, VARINT, field, text};
 use crate::model::{Bytes, LiveEntry, LiveSet, Profile, SourceLine};
 use crate::source::Input;
+use fields::{function, location, pair, profile, sample};
 
 /// pprof.
 pub struct PprofDecoder;
@@ -47,12 +50,12 @@ fn recognises(head: &[u8]) -> bool {
     let mut types = 0;
     while let Ok(Some(tag)) = reader.tag() {
         match field(tag) {
-            (1, LEN) => {
+            (profile::SAMPLE_TYPE, LEN) => {
                 let Ok(bytes) = reader.bytes() else { return false };
                 let mut pair = Reader::new(bytes, 0);
                 let mut numbers = 0;
                 while let Ok(Some(tag)) = pair.tag() {
-                    if !matches!(field(tag), (1 | 2, VARINT)) || pair.varint().is_err() {
+                    if !matches!(field(tag), (pair::FIRST | pair::SECOND, VARINT)) || pair.varint().is_err() {
                         return false;
                     }
                     numbers += 1;
@@ -65,14 +68,19 @@ fn recognises(head: &[u8]) -> bool {
                     return false;
                 }
             }
-            (2, LEN) => {
+            (profile::SAMPLE, LEN) => {
                 // A sample: locations, values, labels.
                 let Ok((bytes, _)) = reader.bytes_or_rest() else { return false };
                 let mut sample = Reader::new(bytes, 0);
                 return types > 0
-                    && matches!(sample.tag(), Ok(Some(tag)) if matches!(field(tag), (1..=2, VARINT | LEN) | (3, LEN)));
+                    && sample.tag().ok().flatten().is_some_and(|tag| {
+                        matches!(
+                            field(tag),
+                            (sample::LOCATION_ID | sample::VALUE, VARINT | LEN) | (sample::LABEL, LEN)
+                        )
+                    });
             }
-            (3..=6, LEN) => return types > 0,
+            (profile::MAPPING..=profile::STRING_TABLE, LEN) => return types > 0,
             _ => return false,
         }
     }
@@ -103,17 +111,17 @@ impl Tables {
     fn read(&mut self, mut reader: Reader<'_>) -> WireResult<()> {
         while let Some(tag) = reader.tag()? {
             match field(tag) {
-                (1, LEN) => self.sample_types.push(pair(reader.message()?)?),
-                (2, LEN) => self.samples.push(sample(reader.message()?)?),
-                (4, LEN) => {
+                (profile::SAMPLE_TYPE, LEN) => self.sample_types.push(pair(reader.message()?)?),
+                (profile::SAMPLE, LEN) => self.samples.push(sample(reader.message()?)?),
+                (profile::LOCATION, LEN) => {
                     let (id, lines) = location(reader.message()?)?;
                     self.locations.insert(id, lines);
                 }
-                (5, LEN) => {
+                (profile::FUNCTION, LEN) => {
                     let (id, function) = function(reader.message()?)?;
                     self.functions.insert(id, function);
                 }
-                (6, LEN) => self.strings.push(text(reader.bytes()?)),
+                (profile::STRING_TABLE, LEN) => self.strings.push(text(reader.bytes()?)),
                 _ => reader.skip(tag)?,
             }
         }
@@ -196,8 +204,8 @@ fn pair(mut reader: Reader<'_>) -> WireResult<(i64, i64)> {
     let mut pair = (0, 0);
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT) => pair.0 = reader.int()?,
-            (2, VARINT) => pair.1 = reader.int()?,
+            (pair::FIRST, VARINT) => pair.0 = reader.int()?,
+            (pair::SECOND, VARINT) => pair.1 = reader.int()?,
             _ => reader.skip(tag)?,
         }
     }
@@ -208,9 +216,9 @@ fn sample(mut reader: Reader<'_>) -> WireResult<Sample> {
     let mut sample = Sample::default();
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT | LEN) => reader.numbers(tag, |id| sample.locations.push(id as u64))?,
-            (2, VARINT | LEN) => reader.numbers(tag, |value| sample.values.push(value))?,
-            (3, LEN) => sample.labels.push(pair(reader.message()?)?),
+            (sample::LOCATION_ID, VARINT | LEN) => reader.numbers(tag, |id| sample.locations.push(id as u64))?,
+            (sample::VALUE, VARINT | LEN) => reader.numbers(tag, |value| sample.values.push(value))?,
+            (sample::LABEL, LEN) => sample.labels.push(pair(reader.message()?)?),
             _ => reader.skip(tag)?,
         }
     }
@@ -221,8 +229,8 @@ fn location(mut reader: Reader<'_>) -> WireResult<(u64, Vec<(u64, i64)>)> {
     let (mut id, mut lines) = (0, Vec::new());
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT) => id = reader.varint()?,
-            (4, LEN) => {
+            (location::ID, VARINT) => id = reader.varint()?,
+            (location::LINE, LEN) => {
                 let (function, line) = pair(reader.message()?)?;
                 lines.push((function as u64, line));
             }
@@ -236,9 +244,9 @@ fn function(mut reader: Reader<'_>) -> WireResult<(u64, (i64, i64))> {
     let (mut id, mut function) = (0, (0, 0));
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT) => id = reader.varint()?,
-            (2, VARINT) => function.0 = reader.int()?,
-            (4, VARINT) => function.1 = reader.int()?,
+            (function::ID, VARINT) => id = reader.varint()?,
+            (function::NAME, VARINT) => function.0 = reader.int()?,
+            (function::FILENAME, VARINT) => function.1 = reader.int()?,
             _ => reader.skip(tag)?,
         }
     }

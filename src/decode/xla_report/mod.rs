@@ -4,6 +4,7 @@
 pub mod assemble;
 mod buffer_assignment;
 mod buffer_info;
+mod usage_fields;
 mod usage_proto;
 mod usage_table;
 mod usage_text;

@@ -1,6 +1,7 @@
 //! `*-memory-usage-report.pb` (`MemoryUsageReportProto`): allocations by memory space with exact sizes.
 
 use super::assemble::{Assembler, Named, lines, module_name};
+use super::usage_fields::{entry, report, space};
 use super::usage_table::{add_rows, row};
 use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::decode::reporter::Reporter;
@@ -33,7 +34,7 @@ impl Decoder for UsageProtoDecoder {
         let mut walk = || -> WireResult<()> {
             while let Some(tag) = reader.tag()? {
                 match field(tag) {
-                    (1, LEN) => {
+                    (report::SPACES, LEN) => {
                         let (part, whole) = reader.bytes_or_rest()?;
                         let at = reader.offset() - part.len() as u64;
                         if !whole {
@@ -68,7 +69,7 @@ impl Decoder for UsageProtoDecoder {
 fn recognises(head: &[u8]) -> bool {
     let mut reader = Reader::new(head, 0);
     let Ok(Some(tag)) = reader.tag() else { return false };
-    if field(tag) != (1, LEN) {
+    if field(tag) != (report::SPACES, LEN) {
         return false;
     }
     let Ok((space, whole)) = reader.bytes_or_rest() else { return false };
@@ -77,11 +78,16 @@ fn recognises(head: &[u8]) -> bool {
     loop {
         match space.tag() {
             Ok(Some(tag)) => match field(tag) {
-                (1 | 2, VARINT) if space.varint().is_ok() => numbers += 1,
-                (3, LEN) if numbers > 0 => {
+                (space::TOTAL_BYTES | space::MEMORY_SPACE_COLOR, VARINT) if space.varint().is_ok() => numbers += 1,
+                (space::ENTRIES, LEN) if numbers > 0 => {
                     let Ok((entry, _)) = space.bytes_or_rest() else { return false };
                     let mut entry = Reader::new(entry, 0);
-                    return matches!(entry.tag(), Ok(Some(tag)) if matches!(field(tag), (1..=3, VARINT) | (4, FIXED64)));
+                    return entry.tag().ok().flatten().is_some_and(|tag| {
+                        matches!(
+                            field(tag),
+                            (entry::INDEX..=entry::CUMULATIVE_SIZE, VARINT) | (entry::CUMULATIVE_PERCENTAGE, FIXED64)
+                        )
+                    });
                 }
                 _ => return false,
             },
@@ -104,9 +110,9 @@ fn space(assembler: &mut Assembler, mut reader: Reader<'_>, reporter: &Reporter)
     let mut walk = || -> WireResult<()> {
         while let Some(tag) = reader.tag()? {
             match field(tag) {
-                (1, VARINT) => space.allocated = Some(Bytes::from_wire(reader.int()?)),
-                (2, VARINT) => space.color = MemorySpace(reader.int()?),
-                (3, LEN) => entries.push(reader.message()?),
+                (space::TOTAL_BYTES, VARINT) => space.allocated = Some(Bytes::from_wire(reader.int()?)),
+                (space::MEMORY_SPACE_COLOR, VARINT) => space.color = MemorySpace(reader.int()?),
+                (space::ENTRIES, LEN) => entries.push(reader.message()?),
                 _ => reader.skip(tag)?,
             }
         }
@@ -129,10 +135,10 @@ fn entry(assembler: &mut Assembler, mut reader: Reader<'_>, color: MemorySpace) 
     let mut table = String::new();
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT) => allocation.index = reader.int()?,
-            (2, VARINT) => allocation.size = Bytes::from_wire(reader.int()?),
-            (5, LEN) => positions.push(text(reader.bytes()?)),
-            (6, LEN) => table = text(reader.bytes()?),
+            (entry::INDEX, VARINT) => allocation.index = reader.int()?,
+            (entry::SIZE, VARINT) => allocation.size = Bytes::from_wire(reader.int()?),
+            (entry::DEFINING_POSITIONS, LEN) => positions.push(text(reader.bytes()?)),
+            (entry::HLO_TEXT, LEN) => table = text(reader.bytes()?),
             _ => reader.skip(tag)?,
         }
     }

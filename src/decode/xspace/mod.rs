@@ -2,6 +2,7 @@
 //! when modules ran.
 
 mod device;
+mod fields;
 mod memory;
 mod modules;
 mod plane;
@@ -46,7 +47,7 @@ impl Decoder for XSpaceDecoder {
             while let Some(tag) = reader.tag().map_err(damaged)? {
                 context.progress.check()?;
                 match field(tag) {
-                    (1, LEN) => {
+                    (fields::space::PLANES, LEN) => {
                         planes += 1;
                         let before = reader.offset();
                         let message = message_or_rest(reader).map_err(damaged)?;
@@ -70,8 +71,8 @@ impl Decoder for XSpaceDecoder {
                             _ => {}
                         }
                     }
-                    (4, LEN) => hosts.push(super::wire::text(reader.bytes().map_err(damaged)?)),
-                    (2 | 3, LEN) => {
+                    (fields::space::HOSTNAMES, LEN) => hosts.push(super::wire::text(reader.bytes().map_err(damaged)?)),
+                    (fields::space::ERRORS | fields::space::WARNINGS, LEN) => {
                         let said = super::wire::text(reader.bytes().map_err(damaged)?);
                         reporter.warn(format!("the profiler said: {said}"), None);
                     }
@@ -113,11 +114,11 @@ fn recognises(head: &[u8]) -> bool {
     for _ in 0..64 {
         let Ok(Some(tag)) = reader.tag() else { return false };
         match field(tag) {
-            (1, LEN) => {
+            (fields::space::PLANES, LEN) => {
                 let Ok((bytes, _)) = reader.bytes_or_rest() else { return false };
                 return is_plane(bytes);
             }
-            (2..=4, LEN) => {
+            (fields::space::ERRORS..=fields::space::HOSTNAMES, LEN) => {
                 let Ok(bytes) = reader.bytes() else { return false };
                 if std::str::from_utf8(bytes).is_err() {
                     return false;
@@ -134,12 +135,12 @@ fn is_plane(bytes: &[u8]) -> bool {
     for _ in 0..8 {
         let Ok(Some(tag)) = reader.tag() else { return false };
         match field(tag) {
-            (1, VARINT) => {
+            (fields::plane::ID, VARINT) => {
                 if reader.varint().is_err() {
                     return false;
                 }
             }
-            (2, LEN) => {
+            (fields::plane::NAME, LEN) => {
                 let Ok(name) = reader.bytes() else { return false };
                 return name.starts_with(b"/host:")
                     || name.starts_with(b"/device:")

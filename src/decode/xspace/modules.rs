@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use super::fields::{metadata, metadata_entry};
 use super::plane::{Plane, Value, message_or_rest, stat_value};
 use crate::decode::hlo;
 use crate::decode::reporter::Reporter;
@@ -67,14 +68,14 @@ fn module<'a>(plane: &Plane<'_>, mut entry: Reader<'a>) -> Result<Option<(String
     let mut proto = None;
     while let Some(tag) = entry.tag()? {
         match field(tag) {
-            (1, VARINT) => key = entry.varint()?,
-            (2, LEN) => {
+            (metadata_entry::KEY, VARINT) => key = entry.varint()?,
+            (metadata_entry::VALUE, LEN) => {
                 let mut value = message_or_rest(&mut entry)?;
                 while let Some(tag) = value.tag()? {
                     match field(tag) {
-                        (1, VARINT) => key = value.varint()?,
-                        (2, LEN) => name = text(value.bytes()?),
-                        (5, LEN) => {
+                        (metadata::ID, VARINT) => key = value.varint()?,
+                        (metadata::NAME, LEN) => name = text(value.bytes()?),
+                        (metadata::STATS, LEN) => {
                             let (stat, value) = stat_value(message_or_rest(&mut value)?)?;
                             match (plane.stat_name(stat), value) {
                                 // XProf writes the name with either letter case and spacing.

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use super::fields::{event, line, metadata, metadata_entry, plane, stat};
 use crate::decode::reporter::Reporter;
 use crate::decode::wire::{FIXED64, LEN, Reader, Result, VARINT, WireError, field, text};
 
@@ -43,14 +44,14 @@ impl<'a> Plane<'a> {
     fn walk(&mut self, reader: &mut Reader<'a>) -> Result<()> {
         while let Some(tag) = reader.tag()? {
             match field(tag) {
-                (2, LEN) => self.name = text(reader.bytes()?),
-                (3, LEN) => self.lines.push(message_or_rest(reader)?),
-                (4, LEN) => self.event_metadata.push(message_or_rest(reader)?),
-                (5, LEN) => {
+                (plane::NAME, LEN) => self.name = text(reader.bytes()?),
+                (plane::LINES, LEN) => self.lines.push(message_or_rest(reader)?),
+                (plane::EVENT_METADATA, LEN) => self.event_metadata.push(message_or_rest(reader)?),
+                (plane::STAT_METADATA, LEN) => {
                     let (id, name) = named_entry(message_or_rest(reader)?)?;
                     self.stat_names.insert(id, name);
                 }
-                (6, LEN) => self.stats.push(message_or_rest(reader)?),
+                (plane::STATS, LEN) => self.stats.push(message_or_rest(reader)?),
                 _ => reader.skip(tag)?,
             }
         }
@@ -93,18 +94,18 @@ fn named_entry(mut entry: Reader<'_>) -> Result<(i64, String)> {
     let (mut key, mut name) = (0, String::new());
     while let Some(tag) = entry.tag()? {
         match field(tag) {
-            (1, VARINT) => key = entry.int()?,
-            (2, LEN) => {
+            (metadata_entry::KEY, VARINT) => key = entry.int()?,
+            (metadata_entry::VALUE, LEN) => {
                 let mut value = message_or_rest(&mut entry)?;
                 while let Some(tag) = value.tag()? {
                     match field(tag) {
-                        (1, VARINT) => {
+                        (metadata::ID, VARINT) => {
                             let id = value.int()?;
                             if key == 0 {
                                 key = id;
                             }
                         }
-                        (2, LEN) => {
+                        (metadata::NAME, LEN) => {
                             name = text(value.bytes()?);
                             // What follows may be large and is not needed here.
                             return Ok((key, name));
@@ -163,13 +164,13 @@ pub fn stat_value(mut stat: Reader<'_>) -> Result<(i64, Value<'_>)> {
     let (mut id, mut value) = (0, Value::None);
     while let Some(tag) = stat.tag()? {
         match field(tag) {
-            (1, VARINT) => id = stat.int()?,
-            (2, FIXED64) => value = Value::Double(f64::from_bits(stat.fixed64()?)),
-            (3, VARINT) => value = Value::Unsigned(stat.varint()?),
-            (4, VARINT) => value = Value::Signed(stat.int()?),
-            (5, LEN) => value = Value::Text(stat.bytes()?),
-            (6, LEN) => value = Value::Bytes(message_or_rest(&mut stat)?),
-            (7, VARINT) => value = Value::Reference(stat.varint()?),
+            (stat::METADATA_ID, VARINT) => id = stat.int()?,
+            (stat::DOUBLE_VALUE, FIXED64) => value = Value::Double(f64::from_bits(stat.fixed64()?)),
+            (stat::UINT64_VALUE, VARINT) => value = Value::Unsigned(stat.varint()?),
+            (stat::INT64_VALUE, VARINT) => value = Value::Signed(stat.int()?),
+            (stat::STR_VALUE, LEN) => value = Value::Text(stat.bytes()?),
+            (stat::BYTES_VALUE, LEN) => value = Value::Bytes(message_or_rest(&mut stat)?),
+            (stat::REF_VALUE, VARINT) => value = Value::Reference(stat.varint()?),
             _ => stat.skip(tag)?,
         }
     }
@@ -195,7 +196,7 @@ impl<'a> Event<'a> {
         let mut reader = self.message;
         while let Some(tag) = reader.tag()? {
             match field(tag) {
-                (4, LEN) => {
+                (event::STATS, LEN) => {
                     let (id, value) = stat_value(reader.message()?)?;
                     each(id, value);
                 }
@@ -215,8 +216,8 @@ pub fn events<'a>(
     let mut walk = || -> Result<()> {
         while let Some(tag) = line.tag()? {
             match field(tag) {
-                (2, LEN) => name = text(line.bytes()?),
-                (4, LEN) => {
+                (line::NAME, LEN) => name = text(line.bytes()?),
+                (line::EVENTS, LEN) => {
                     let message = line.message()?;
                     each(event(message)?);
                 }
@@ -235,7 +236,7 @@ pub fn events<'a>(
 pub fn line_name(mut line: Reader<'_>) -> String {
     while let Ok(Some(tag)) = line.tag() {
         match field(tag) {
-            (2, LEN) => return line.bytes().map(text).unwrap_or_default(),
+            (line::NAME, LEN) => return line.bytes().map(text).unwrap_or_default(),
             _ => {
                 if line.skip(tag).is_err() {
                     break;
@@ -251,11 +252,11 @@ fn event(message: Reader<'_>) -> Result<Event<'_>> {
     let mut reader = message;
     while let Some(tag) = reader.tag()? {
         match field(tag) {
-            (1, VARINT) => event.metadata = reader.int()?,
-            (2, VARINT) => event.offset_ps = reader.int()?,
-            (3, VARINT) => event.duration_ps = reader.int()?,
+            (event::METADATA_ID, VARINT) => event.metadata = reader.int()?,
+            (event::OFFSET_PS, VARINT) => event.offset_ps = reader.int()?,
+            (event::DURATION_PS, VARINT) => event.duration_ps = reader.int()?,
             // Statistics come last and are read where they are wanted.
-            (4, LEN) => break,
+            (event::STATS, LEN) => break,
             _ => reader.skip(tag)?,
         }
     }
