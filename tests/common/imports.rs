@@ -110,7 +110,7 @@ pub fn imports_of(file: &str, sources: &Sources) -> Vec<Import> {
     while at < lines.len() {
         let line = lines[at].trim();
         let statement = line.strip_prefix("pub ").unwrap_or(line);
-        let statement = statement.split_once(") ").filter(|(head, _)| head.starts_with("(")).map_or(statement, |s| s.1);
+        let statement = statement.split_once(") ").filter(|(head, _)| head.starts_with('(')).map_or(statement, |s| s.1);
         let statement = if line.starts_with("pub(") { line.split_once(") ").map_or(line, |s| s.1) } else { statement };
         if let Some(first) = statement.strip_prefix("use ") {
             let (begin, mut whole) = (at, first.to_owned());

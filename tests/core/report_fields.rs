@@ -56,7 +56,7 @@ fn check(
             Shown::Json(_) => &[],
         };
         for (text, which) in places.iter().zip(["text", "Markdown"]) {
-            assert!(stands(text), "{name} of {of} does not stand in the {which}: {:.300?}", forms);
+            assert!(stands(text), "{name} of {of} does not stand in the {which}: {forms:.300?}");
         }
         seen.insert(name);
     }

@@ -111,7 +111,7 @@ impl Assignment {
                         match field(tag) {
                             (location::INSTRUCTION_ID, VARINT) => instruction = location.int()?,
                             (location::SHAPE_INDEX, VARINT | LEN) => {
-                                location.numbers(tag, |n| self.index_pool.push(n))?
+                                location.numbers(tag, |n| self.index_pool.push(n))?;
                             }
                             _ => location.skip(tag)?,
                         }
@@ -138,7 +138,7 @@ impl Assignment {
                 (allocation::SIZE, VARINT) => allocation.size = Bytes::from_wire(message.int()?),
                 (allocation::IS_THREAD_LOCAL, VARINT) => allocation.is_thread_local = message.varint()? != 0,
                 (allocation::IS_ENTRY_COMPUTATION_PARAMETER, VARINT) => {
-                    allocation.is_parameter = message.varint()? != 0
+                    allocation.is_parameter = message.varint()? != 0;
                 }
                 (allocation::PARAMETER_NUMBER, VARINT) => allocation.parameter_number = message.int()?,
                 (allocation::MAYBE_LIVE_OUT, VARINT) => allocation.maybe_live_out = message.varint()? != 0,
@@ -161,12 +161,12 @@ impl Assignment {
                     }
                 }
                 (allocation::PARAMETER_SHAPE_INDEX, VARINT | LEN) => {
-                    message.numbers(tag, |n| allocation.parameter_shape_index.push(n))?
+                    message.numbers(tag, |n| allocation.parameter_shape_index.push(n))?;
                 }
                 (allocation::IS_TUPLE, VARINT) => allocation.is_tuple = message.varint()? != 0,
                 (allocation::IS_CONSTANT, VARINT) => allocation.is_constant = message.varint()? != 0,
                 (allocation::IS_PARAMETER_ALIASED_WITH_OUTPUT, VARINT) => {
-                    allocation.is_parameter_aliased = message.varint()? != 0
+                    allocation.is_parameter_aliased = message.varint()? != 0;
                 }
                 _ => message.skip(tag)?,
             }

@@ -129,7 +129,7 @@ impl Schedule {
                         while let Some(tag) = sequence.tag()? {
                             match field(tag) {
                                 (sequence::INSTRUCTION_IDS, VARINT | LEN) => {
-                                    sequence.numbers(tag, |n| self.items.push(n))?
+                                    sequence.numbers(tag, |n| self.items.push(n))?;
                                 }
                                 _ => sequence.skip(tag)?,
                             }

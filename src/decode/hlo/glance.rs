@@ -70,7 +70,7 @@ pub fn glance_file(path: &Path) -> io::Result<Glance> {
         let inside = &head[reader.position().max(before)..];
         match field(tag).0 {
             hlo_proto::HLO_MODULE => {
-                found.module(&inside[..inside.len().min(usize::try_from(len).unwrap_or(usize::MAX))])
+                found.module(&inside[..inside.len().min(usize::try_from(len).unwrap_or(usize::MAX))]);
             }
             hlo_proto::BUFFER_ASSIGNMENT if len <= MAX_ASSIGNMENT => {
                 let mut assignment = Vec::new();

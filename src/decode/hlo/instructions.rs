@@ -320,10 +320,10 @@ impl<'a> PieceDecoder<'a> {
                     }
                 }
                 (instruction::PARAMETER_NUMBER, VARINT) => {
-                    fields.parameter = u32::try_from(record.int()?).unwrap_or(u32::MAX)
+                    fields.parameter = u32::try_from(record.int()?).unwrap_or(u32::MAX);
                 }
                 (instruction::TUPLE_INDEX, VARINT) => {
-                    fields.tuple_index = u32::try_from(record.int()?).unwrap_or(u32::MAX)
+                    fields.tuple_index = u32::try_from(record.int()?).unwrap_or(u32::MAX);
                 }
                 (instruction::ID, VARINT) => fields.number = Some(record.int()?),
                 (instruction::OPERAND_IDS, VARINT | LEN) => record.numbers(tag, |number| self.ids.push(number))?,
@@ -365,7 +365,7 @@ fn output_alias(mut reader: Reader<'_>) -> Result<OutputOperandAlias> {
             (output_alias::OUTPUT_SHAPE_INDEX, VARINT | LEN) => reader.numbers(tag, |n| alias.output_index.push(n))?,
             (output_alias::OPERAND_INDEX, VARINT) => alias.operand = reader.int()?,
             (output_alias::OPERAND_SHAPE_INDEX, VARINT | LEN) => {
-                reader.numbers(tag, |n| alias.operand_index.push(n))?
+                reader.numbers(tag, |n| alias.operand_index.push(n))?;
             }
             _ => reader.skip(tag)?,
         }

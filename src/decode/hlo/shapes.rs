@@ -31,7 +31,7 @@ fn decode_node(mut reader: Reader<'_>, nodes: &mut Vec<ShapeNode>, parent: u32, 
     while let Some(tag) = reader.tag()? {
         match field(tag) {
             (shape::ELEMENT_TYPE, VARINT) => {
-                nodes[here].element_type = ElementType(u8::try_from(reader.varint()?).unwrap_or(0))
+                nodes[here].element_type = ElementType(u8::try_from(reader.varint()?).unwrap_or(0));
             }
             (shape::DIMENSIONS, VARINT | LEN) => {
                 let dimensions = &mut nodes[here].dimensions;
@@ -90,7 +90,7 @@ fn decode_layout(mut reader: Reader<'_>, layout: &mut Layout) -> Result<()> {
                 layout.tiles.push(tile);
             }
             (layout::ELEMENT_SIZE_IN_BITS, VARINT) => {
-                layout.element_size_in_bits = u32::try_from(reader.varint()?).unwrap_or(0)
+                layout.element_size_in_bits = u32::try_from(reader.varint()?).unwrap_or(0);
             }
             (layout::MEMORY_SPACE, VARINT) => layout.memory_space = reader.int()?,
             (layout::DYNAMIC_SHAPE_METADATA_PREFIX_BYTES, VARINT) => layout.dynamic_prefix_bytes = reader.int()?,

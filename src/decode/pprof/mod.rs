@@ -74,10 +74,7 @@ fn recognises(head: &[u8]) -> bool {
                 let mut sample = Reader::new(bytes, 0);
                 return types > 0
                     && sample.tag().ok().flatten().is_some_and(|tag| {
-                        matches!(
-                            field(tag),
-                            (sample::LOCATION_ID | sample::VALUE, VARINT | LEN) | (sample::LABEL, LEN)
-                        )
+                        matches!(field(tag), (sample::LOCATION_ID | sample::VALUE, VARINT | LEN) | (sample::LABEL, LEN))
                     });
             }
             (profile::MAPPING..=profile::STRING_TABLE, LEN) => return types > 0,
