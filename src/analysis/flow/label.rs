@@ -1,7 +1,7 @@
 //! What a temporary is called where the framework's own name says nothing: a stack that a loop saves by what it was
 //! made from, a copy by what it copies, a product by the weight in it.
 
-use super::loops::{Loops, Part, Role, computation_of};
+use super::loops::{Loops, Part, Role};
 use super::{Value, handed_on, node_at, opcode, operand};
 use crate::analysis::names::{lookup, scope};
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
@@ -151,7 +151,7 @@ impl Labels {
             let part = match opcode(program, value.at) {
                 Opcode::WHILE => self.loops.part(value.at, &value.index),
                 Opcode::PARAMETER => {
-                    let caller = self.loops.caller(computation_of(program, value.at)?)?;
+                    let caller = self.loops.caller(program.computation_of(value.at)?)?;
                     if opcode(program, caller) != Opcode::WHILE {
                         return None;
                     }
@@ -225,7 +225,7 @@ impl Labels {
     }
 
     fn is_carry(&self, program: &Program, part: &Part, value: &Value) -> bool {
-        let is_own = computation_of(program, value.at).and_then(|c| self.loops.caller(c)) == Some(part.at);
+        let is_own = program.computation_of(value.at).and_then(|c| self.loops.caller(c)) == Some(part.at);
         is_own && self.loops.part(part.at, &value.index).is_some_and(|p| p.role == Role::Carry)
     }
 
@@ -300,7 +300,7 @@ impl Labels {
             let at = value.at;
             match opcode(program, at) {
                 Opcode::PARAMETER => {
-                    let computation = computation_of(program, at)?;
+                    let computation = program.computation_of(at)?;
                     if Some(computation) == program.entry {
                         // A number is no part of a model: it scales or fills.
                         let is_number = program.shape_of(at).is_some_and(|shape| shape.root().element_count() <= 1);
@@ -442,5 +442,5 @@ fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<In
 
 /// Whether an instruction is of the entry computation.
 fn is_of_entry(program: &Program, at: InstructionId) -> bool {
-    computation_of(program, at) == program.entry
+    program.computation_of(at) == program.entry
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::{Value, body, computed, node_at, opcode, operand, root};
 use crate::analysis::names::pass::{Pass, pass_of};
-use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{ComputationId, InstructionId, Opcode, Program};
 
 /// What a part of a loop's state is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -204,14 +204,4 @@ fn slice_written(program: &Program, end: &Value) -> Option<(Vec<i64>, Value)> {
         }
         _ => None,
     }
-}
-
-/// The computation an instruction belongs to.
-#[must_use]
-pub fn computation_of(program: &Program, at: InstructionId) -> Option<ComputationId> {
-    // Computations lie one after the other in the file's order.
-    let row = program.computations.partition_point(|computation| computation.end <= at.0);
-    let found = program.computations.get(row).filter(|c| (c.start..c.end).contains(&at.0))?;
-    debug_assert!(found.root == NO_ROW || found.end > found.start);
-    u32::try_from(row).ok().map(ComputationId)
 }
