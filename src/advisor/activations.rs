@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::case::{AtPeak, Case, Total};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
-use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::jvp_scope;
 use crate::analysis::what_if::kept::Kept;
 use crate::analysis::what_if::{Edit, SCAN};
@@ -84,7 +83,7 @@ fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) -> bool {
         finding.advice.push("what each layer begins with is all that is saved: the body is checkpointed already. Keep it on the host (`jax.checkpoint_policies.save_and_offload_only_these_names`), divide it over more devices along the sequence, or checkpoint groups of layers instead of each".to_owned());
         return false;
     }
-    case.fill(finding, vec![Edit::Remat(SCAN.to_owned())]);
+    case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
     finding.advice.push(Library::of(case).remat(None));
     true
 }
@@ -122,7 +121,7 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
         finding.advice.push("`jax.checkpoint` around each layer, not around the whole model, which saves nothing: the layers have no names of their own here (a `jax.named_scope` for each would show what it saves)".to_owned());
         return true;
     };
-    let edits = vec![Edit::Remat(pattern.clone())];
+    let edits = vec![Edit::Remat(pattern.clone(), None)];
     let saved = case.saved(&case.try_out(&edits));
     if case.is_worth(saved) {
         case.fill(finding, edits);
@@ -134,7 +133,7 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
 fn by_scope(case: &Case<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
     let mut scopes: BTreeMap<String, u64> = BTreeMap::new();
     for t in held {
-        let layer = case.memory.kept.layers.get(t.family).and_then(Option::as_ref).map(Layer::name);
+        let layer = case.memory.kept.layer(t.family).map(|layer| layer.name.clone());
         let scope = layer
             .unwrap_or_else(|| jvp_scope(case.name(t.family)).map_or_else(String::new, |pass| pass.scope.to_owned()));
         let entry = scopes.entry(scope).or_default();
@@ -147,14 +146,14 @@ fn by_scope(case: &Case<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
 
 /// A pattern for the layers that hold most: `layer_*`; `None` where no layers repeat.
 fn pattern(case: &Case<'_>, held: &[&AtPeak]) -> Option<String> {
-    let mut stems: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut patterns: BTreeMap<&str, u64> = BTreeMap::new();
     for t in held {
-        if let Some(layer) = case.memory.kept.layers.get(t.family).and_then(Option::as_ref) {
-            let entry = stems.entry(layer.stem.as_str()).or_default();
+        if let Some(layer) = case.memory.kept.layer(t.family) {
+            let entry = patterns.entry(layer.pattern.as_str()).or_default();
             *entry = entry.saturating_add(t.size);
         }
     }
-    stems.into_iter().max_by_key(|row| row.1).map(|row| format!("{}*", row.0))
+    patterns.into_iter().max_by_key(|row| row.1).map(|row| row.0.to_owned())
 }
 
 fn advise(case: &Case<'_>, finding: &mut Finding, is_open: bool) {

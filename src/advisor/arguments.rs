@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::case::{Case, Total};
+use super::case::{Case, Total, short_names};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::class::Class;
+use crate::analysis::what_if::{Arguments, Edit, TryVerdict};
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -54,18 +55,34 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(capacity.saturating_sub(bytes)).short(),
         rows.first().map(|row| case.describe(case.memory.base[row.1].buffer)).unwrap_or_default()
     );
-    // Half of the memory is left for what is computed.
-    let times = bytes.div_ceil((capacity / 2).max(1));
-    let devices = u64::from(case.program.devices());
-    finding.advice.push(format!(
-        "over {} devices instead of {devices} they take {} on each, and leave half of it for the computation",
-        devices.saturating_mul(times),
-        Bytes(bytes / times.max(1)).short()
-    ));
+    divide(case, &mut finding, bytes);
     finding.advice.push(division(case).to_owned());
     finding.advice.push("keep them in fewer bits".to_owned());
     finding.advice.push("keep on the host what is used once in a step (`memory_kind=\"pinned_host\"`)".to_owned());
     finding.changes_results = ChangesResults::Maybe;
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
     findings.push(finding);
+}
+
+/// Parts that arguments are divided into over more devices.
+const PARTS: [u32; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
+
+/// Over how many devices the arguments would have to be divided: the fewest with which the program fits, else those
+/// that leave half of the memory for the computation.
+fn divide(case: &Case<'_>, finding: &mut Finding, bytes: u64) {
+    let meant: Vec<&str> = case.arguments().filter(|a| !case.is_data(a.0)).map(|a| a.1).collect();
+    let others: Vec<&str> = case.arguments().filter(|a| case.is_data(a.0)).map(|a| a.1).collect();
+    let names = short_names(&meant, &others);
+    let edit = |parts: u32| vec![Edit::Shard(Arguments(names.clone()), parts)];
+    let half = case.memory.capacity.unwrap_or(0) / 2;
+    let fits = |parts: &u32| case.try_out(&edit(*parts)).verdict == TryVerdict::Fits;
+    let enough = |parts: &u32| bytes / u64::from(*parts) <= half;
+    let Some(parts) = PARTS.into_iter().find(fits).or_else(|| PARTS.into_iter().find(enough)) else { return };
+    case.fill(finding, edit(parts));
+    let devices = u64::from(case.program.devices());
+    finding.advice.push(format!(
+        "over {} devices instead of {devices} they take {} on each",
+        devices.saturating_mul(u64::from(parts)),
+        Bytes(bytes / u64::from(parts)).short()
+    ));
 }

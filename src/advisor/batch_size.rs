@@ -75,7 +75,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         _ => String::new(),
     };
     finding.title =
-        format!("Half the batch ({now} to {} on each device): {} less{fitting}", now / 2, Bytes(saved).short());
+        format!("Half the batch ({now} to {} on each device): {} less{fitting}", (now + 1) / 2, Bytes(saved).short());
     finding.why = format!(
         "{} of the peak scales with the batch of {now}.{}",
         percent(saved.saturating_mul(2).min(case.memory.peak), case.memory.peak.max(1)),

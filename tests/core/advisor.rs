@@ -134,10 +134,10 @@ pub fn causes_come_first(files: &Files) -> usize {
                 "    {:<8} {:<22} {:>10}  fits {:?}  {} [{}]",
                 finding.severity.name(),
                 finding.rule,
-                finding.saves_bytes.map(|b| b.short()).unwrap_or_default(),
-                finding.fits_after,
+                finding.saves_bytes().map(|b| b.short()).unwrap_or_default(),
+                finding.fits_after(),
                 finding.title,
-                finding.edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+                finding.edits().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
             );
         }
         for plan in &advice.plans {

@@ -13,6 +13,7 @@ mod resize;
 mod result;
 mod sets;
 mod state;
+mod turn;
 
 pub use edit::{Arguments, Edit, EditError, LOGITS, SCAN};
 pub use memory::{Base, Item, Memory, Owner, Role};

@@ -62,7 +62,8 @@ pub struct State<'a> {
     /// By how much temporaries might be smaller than said: their smallest factor.
     pub least_factor: f64,
     in_place: bool,
-    unpadded: bool,
+    /// Sizes of dimensions that are merged with their neighbours.
+    merged: Vec<i64>,
 }
 
 /// Sizes and blocks after the changes.
@@ -94,7 +95,7 @@ impl<'a> State<'a> {
             kinds: Kinds::default(),
             least_factor: 1.0,
             in_place: false,
-            unpadded: false,
+            merged: Vec::new(),
         }
     }
 
@@ -107,11 +108,6 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Takes all padding away.
-    pub fn unpad(&mut self) {
-        self.unpadded = true;
-    }
-
     /// Applies a change.
     pub fn apply(&mut self, edit: &Edit) {
         match edit {
@@ -119,10 +115,12 @@ impl<'a> State<'a> {
             Edit::Dtype(arguments, ty) => self.dtype(arguments, *ty),
             Edit::Compute(ty) => self.compute(*ty),
             Edit::Dim(from, to) => self.dimension(*from, *to),
+            Edit::Unpad(size) => self.unpad_dimension(*size),
             Edit::Batch(factor) => self.batch(*factor),
             Edit::Shard(arguments, parts) => self.shard(arguments, i64::from(*parts)),
             Edit::Constrain(parts) => self.constrain(i64::from(*parts)),
-            Edit::Remat(scope) => self.remat(scope),
+            Edit::Micro(parts) => self.micro(i64::from(*parts)),
+            Edit::Remat(scope, layers) => self.remat(scope, *layers),
             Edit::Chunk(scope, parts) => self.chunk(scope, i64::from(*parts)),
             Edit::Blockwise(scope) => self.blockwise(scope),
             Edit::Drop(buffer) => self.drop(*buffer),
@@ -199,7 +197,8 @@ impl<'a> State<'a> {
         let rows = self.arguments(arguments);
         for item in self.items_of(|owner| matches!(owner, Owner::Base(row) if rows.contains(&(row as usize)))) {
             self.change(item, |node| {
-                let meant = resize::is_float(node.element_type) == resize::is_float(ty);
+                // Floats may be kept as whole numbers with scales; the other way round nothing is meant.
+                let meant = resize::is_float(node.element_type) || !resize::is_float(ty);
                 resize::set_type(node, if meant { ty } else { node.element_type });
                 meant
             });
@@ -244,6 +243,15 @@ impl<'a> State<'a> {
         }
     }
 
+    fn unpad_dimension(&mut self, size: i64) {
+        self.kinds.dimension = true;
+        let is_padded = |item: usize| self.node(item).is_some_and(|node| resize::is_padded_by(node, size));
+        if !(0..self.nodes.len()).any(is_padded) {
+            self.warn(format!("no buffer is padded because of a dimension of {size}"));
+        }
+        self.merged.push(size);
+    }
+
     fn batch(&mut self, factor: f64) {
         self.kinds.batch = true;
         let data = &self.memory.data;
@@ -263,8 +271,35 @@ impl<'a> State<'a> {
         self.scale_batch(batch, scaled);
     }
 
+    /// The step on parts of the batch: arguments stay, temporaries hold a part of the batch, and the gradients of all
+    /// weights are kept from the first part to the last.
+    fn micro(&mut self, parts: i64) {
+        self.kinds.batch = true;
+        let memory = self.memory;
+        let Some(first) = memory.data.first() else {
+            self.warn("no argument holds a batch, as far as names and sharding tell: nothing is scaled".to_owned());
+            return;
+        };
+        let batch = first.batch();
+        if batch % parts != 0 {
+            self.warn(format!("a batch of {batch} on each device cannot be divided by {parts}"));
+            return;
+        }
+        let is_temporary = |owner: Owner| matches!(owner, Owner::Family(_));
+        self.scale_items(batch, batch / parts, &is_temporary);
+        let accumulators: u64 = memory.trained.iter().fold(0, |sum, &row| sum.saturating_add(memory.base[row].size));
+        if let Some(family) = memory.families.list.len().checked_sub(1).filter(|_| accumulators > 0) {
+            self.added.push((accumulators, 0, 2 * memory.families.events, family as u32));
+        }
+    }
+
     /// Scales the batch dimension of everything that holds it.
     fn scale_batch(&mut self, batch: i64, scaled: i64) {
+        self.scale_items(batch, scaled, &|_| true);
+    }
+
+    /// Scales the batch dimension of what holds it, of the owners that a test accepts.
+    fn scale_items(&mut self, batch: i64, scaled: i64, accept: &dyn Fn(Owner) -> bool) {
         let memory = self.memory;
         let local = batch::products(&memory.data, 1);
         let weights = batch::weights(self.program, &memory.base, &memory.data);
@@ -276,6 +311,9 @@ impl<'a> State<'a> {
         };
         for item in 0..self.nodes.len() {
             let owner = memory.items[item].owner;
+            if !accept(owner) {
+                continue;
+            }
             let own_data = matches!(owner, Owner::Base(row) if is_data(row));
             self.change(item, |node| {
                 if !own_data && weights.contains(&batch::outline(&node.dimensions)) {
@@ -598,8 +636,12 @@ impl<'a> State<'a> {
     fn item_size(&self, item: usize) -> u64 {
         let buffer = self.memory.items[item].buffer;
         let present = self.program.buffers.size_of(buffer).0;
+        let merged = |node: &ShapeNode| self.merged.iter().any(|&size| resize::is_padded_by(node, size));
         match (&self.nodes[item], resize::node_of(self.program, buffer)) {
-            (None, Some(node)) if self.unpadded => node.unpadded_size().0.min(present),
+            (None, Some(node)) if merged(node) => resize::size_in_rows(node).min(present),
+            (Some(node), Some(before)) if merged(node) => {
+                resize::size_in_rows(node).min(resize::resized(present, before, node))
+            }
             (Some(node), Some(before)) => resize::resized(present, before, node),
             _ => present,
         }

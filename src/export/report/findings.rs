@@ -31,6 +31,8 @@ pub struct FindingReport {
     pub at_stake_bytes: Option<Bytes>,
     /// Whether it fits then.
     pub fits_after: Option<bool>,
+    /// Whether it may fit then, and the compiler decides.
+    pub may_fit_after: bool,
     /// `no`, `maybe` or `yes`.
     pub changes_results: &'static str,
     /// Program it is about.
@@ -128,19 +130,20 @@ fn row(profile: &Profile, finding: &Finding, top: usize) -> FindingReport {
         title: finding.title.clone(),
         why: finding.why.clone(),
         advice: finding.advice.clone(),
-        saves_bytes: finding.saves_bytes,
-        peak_after_bytes: finding.peak_after_bytes,
-        allocated_after_bytes: finding.allocated_after_bytes,
+        saves_bytes: finding.saves_bytes(),
+        peak_after_bytes: finding.peak_after_bytes(),
+        allocated_after_bytes: finding.allocated_after_bytes(),
         at_stake_bytes: finding.at_stake_bytes,
-        fits_after: finding.fits_after,
+        fits_after: finding.fits_after(),
+        may_fit_after: finding.may_fit_after(),
         changes_results: finding.changes_results.name(),
         program: program.map(|program| program.name.clone()),
         buffers: finding.buffers.iter().filter_map(number).take(top).collect(),
         tiles: finding.tiles.clone(),
-        band: finding.band.clone(),
+        band: finding.band().map(str::to_owned),
         warnings: finding.warnings.clone(),
         is_guess: finding.is_guess,
-        edits: finding.edits.iter().map(ToString::to_string).collect(),
+        edits: finding.edits().iter().map(ToString::to_string).collect(),
         reference: finding.reference,
         is_of_failure: finding.failure.is_some(),
     }
@@ -201,6 +204,7 @@ fn effect(finding: &FindingReport) -> Option<String> {
     let fits = match finding.fits_after {
         Some(true) => ", fits then",
         Some(false) => ", does not fit with this alone",
+        None if finding.may_fit_after => ", may fit then: the compiler decides",
         None => "",
     };
     Some(format!("saves {} at the peak, {} after{fits}", saves.short(), after.short()))
@@ -251,6 +255,10 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
         let _ = writeln!(out, "    {}", finding.why);
         if let Some(effect) = effect(finding) {
             let _ = writeln!(out, "    {effect}");
+        }
+        if !finding.edits.is_empty() {
+            let edits: Vec<String> = finding.edits.iter().map(|edit| format!("`{edit}`")).collect();
+            let _ = writeln!(out, "    as a change to try: {}", edits.join(", "));
         }
         for advice in finding.printed_advice() {
             let _ = writeln!(out, "    - {advice}");

@@ -134,6 +134,10 @@ pub struct DeviceReport {
     pub kind: Option<&'static str>,
     /// How it is known.
     pub evidence: Option<String>,
+    /// Chips of one host that the program was compiled for.
+    pub chips_per_host: Option<u64>,
+    /// Hosts that the program was compiled for.
+    pub hosts: Option<u64>,
 }
 
 /// A program.
@@ -254,8 +258,12 @@ pub struct BufferReport {
     pub class: &'static str,
     /// By what that is told; `null` where it is no guess.
     pub class_guessed_from: Option<&'static str>,
+    /// How sure that is: `known`, `likely` or `guess`.
+    pub class_certainty: &'static str,
     /// Framework's name of the operation.
     pub op_name: Option<String>,
+    /// What it is, where the framework's name does not say it: `saved by the scan for 32 layers: mlp/wi`.
+    pub label: Option<String>,
     /// `file:line`.
     pub source: Option<String>,
     /// Offset in the allocation.
@@ -274,6 +282,13 @@ pub struct BufferReport {
     pub lifetime_from: Option<&'static str>,
 }
 
+impl BufferReport {
+    /// What it is, in words: its label, else the framework's name of its operation.
+    pub fn in_words(&self) -> &str {
+        self.label.as_deref().or(self.op_name.as_deref()).unwrap_or_default()
+    }
+}
+
 /// Bytes of a class at the peak.
 #[derive(Debug, Serialize)]
 pub struct ClassReport {
@@ -283,6 +298,19 @@ pub struct ClassReport {
     pub bytes: u64,
     /// Buffers.
     pub buffers: usize,
+    /// Bytes of those whose class is a mere guess.
+    pub guess_bytes: u64,
+}
+
+impl ClassReport {
+    /// How much of it is a mere guess, in words; `None` where nothing is.
+    pub fn guess_in_words(&self) -> Option<String> {
+        match self.guess_bytes {
+            0 => None,
+            bytes if bytes >= self.bytes => Some(", a guess".to_owned()),
+            bytes => Some(format!(", {} a guess", crate::model::Bytes(bytes).short())),
+        }
+    }
 }
 
 /// Bytes of a category at the peak.

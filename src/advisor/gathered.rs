@@ -1,0 +1,50 @@
+//! Rule `gathered`: weights of many layers that stand gathered from all devices, or copied, at the peak at once.
+
+use super::case::{AtPeak, Case, Total, counted};
+use super::finding::{ChangesResults, Finding};
+use crate::analysis::class::{Class, Reason};
+use crate::model::Bytes;
+
+/// Name of the rule.
+pub const NAME: &str = "gathered";
+
+/// Looks for copies of weights among the temporaries at the peak.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let classes = case.analysis.classes(case.program);
+    let of = |reason: Reason| -> Vec<&AtPeak> {
+        let is_one = |t: &&AtPeak| classes.of(t.buffer) == Class::Weight && classes.reason(t.buffer) == reason;
+        case.peak.iter().filter(is_one).collect()
+    };
+    let (gathered, copied) = (of(Reason::Gathered), of(Reason::CopyOfArgument));
+    let sum = |held: &[&AtPeak]| held.iter().map(|t| t.size).total();
+    let (whole, casts) = (sum(&gathered), sum(&copied));
+    if !case.is_worth(whole.saturating_add(casts)) {
+        return;
+    }
+    let mut finding = case.remedy(NAME);
+    let mut held: Vec<&AtPeak> = gathered.iter().chain(&copied).copied().collect();
+    held.sort_by_key(|t| (std::cmp::Reverse(t.size), t.buffer));
+    case.stake(&mut finding, whole.saturating_add(casts));
+    finding.title = if whole >= casts {
+        format!("Weights gathered from all devices take {} at the peak", Bytes(whole).short())
+    } else {
+        format!("Copies of weights take {} at the peak", Bytes(casts).short())
+    };
+    finding.why = format!(
+        "{} ({}) weights put together from all devices, {} ({}) casts or copies of weights in another layout; the largest is {}.",
+        counted(gathered.len(), "temporary at the peak holds", "temporaries at the peak hold"),
+        Bytes(whole).short(),
+        copied.len(),
+        Bytes(casts).short(),
+        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+    );
+    if whole > 0 {
+        finding.advice.push("gather one layer at a time: the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
+    }
+    if casts > 0 {
+        finding.advice.push("cast weights where a layer uses them, inside what is checkpointed, not all of them before the first layer".to_owned());
+    }
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}
