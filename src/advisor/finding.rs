@@ -113,10 +113,10 @@ impl Finding {
         Self { rule, ..Self::default() }
     }
 
-    /// What findings are ranked by: bytes at the peak that it is about, at least those it saves.
+    /// What findings are ranked by: bytes at the peak that it is about; where these are not said, what it saves.
     #[must_use]
     pub fn weight(&self) -> u64 {
-        self.at_stake_bytes.max(self.saves_bytes()).map_or(0, |bytes| bytes.0)
+        self.at_stake_bytes.or(self.saves_bytes()).map_or(0, |bytes| bytes.0)
     }
 
     /// The changes to try; none where no change can be named.
