@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::Options;
+use super::options::Options;
 use super::words::{buffers, code};
 use crate::analysis::Scene;
 use crate::analysis::tree::{Tree, TreeNode};

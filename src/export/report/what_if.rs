@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Options;
+use super::options::Options;
 use crate::advisor::chips;
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::analysis::{Scene, SpaceAnalysis};

@@ -2,7 +2,7 @@
 
 use egui::{Align, Layout, Pos2, Rect, Sense, Ui, Vec2};
 
-use super::{fact, title};
+use super::card::{fact, title};
 use crate::analysis::{LifetimeFrom, Scene};
 use crate::model::{BufferId, InstructionId, thousands};
 use crate::ui::part::links::{self, To};

@@ -2,7 +2,7 @@
 
 use egui::{Align, Layout, Ui};
 
-use super::title;
+use super::card::title;
 use crate::model::{Metadata, SourceLine};
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{Action, ViewContext};

@@ -2,7 +2,7 @@
 
 use egui::{Align, Layout, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::{fact, title};
+use super::card::{fact, title};
 use crate::analysis::padding::{by_dimension, in_words};
 use crate::analysis::{Scene, unpadded};
 use crate::model::{BufferId, ShapeNode, factor, percent, thousands};

@@ -2,7 +2,7 @@
 
 use egui::{Align, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::{ROWS, title};
+use super::card::{ROWS, title};
 use crate::analysis::Scene;
 use crate::model::{BufferId, Bytes, thousands};
 use crate::ui::part::links::{self, To};

@@ -2,7 +2,7 @@
 
 use egui::{Align, Layout, Ui};
 
-use super::{ROWS, readout, title};
+use super::card::{ROWS, readout, title};
 use crate::analysis::Scene;
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::part::ViewContext;

@@ -2,7 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::section;
+use super::section::section;
 use crate::model::{Bytes, Failure, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::legend;

@@ -2,7 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
-use super::section;
+use super::section::section;
 use crate::analysis::failure::Explanation;
 use crate::model::{Bytes, Failure, FailureValue, percent};
 use crate::ui::chart::{self, Span, Window};

@@ -4,6 +4,7 @@ mod allocator;
 mod bar;
 mod head;
 mod listing;
+mod section;
 mod words;
 
 use std::sync::Arc;
@@ -118,17 +119,6 @@ fn choose(ui: &mut Ui, failures: &[Failure], chosen: &mut usize, theme: &Theme) 
             *chosen = (*chosen + 1).min(failures.len() - 1);
         }
     });
-}
-
-/// The title of a section, with a remark beside it.
-fn section(ui: &mut Ui, theme: &Theme, title: &str, remark: &str) {
-    ui.horizontal(|ui| {
-        ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
-        if !remark.is_empty() {
-            ui.label(text(remark, size::SMALL, Weight::Regular, theme.text3));
-        }
-    });
-    ui.add_space(2.0);
 }
 
 /// A text without a message is an answer too.

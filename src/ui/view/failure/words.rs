@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use egui::{Frame, Margin, Ui};
 
-use super::section;
+use super::section::section;
 use crate::advisor::ChangesResults;
 use crate::advisor::remedies::{NextStep, Remedy};
 use crate::model::Failure;

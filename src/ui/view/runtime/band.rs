@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::plot::times_of;
-use super::{AT_ONCE, Places, State};
+use super::state::{AT_ONCE, Places, State, times_of};
 use crate::model::{Execution, thousands};
 use crate::ui::chart::{self, Span, Window, milliseconds};
 use crate::ui::part::{ViewContext, colors};

@@ -2,7 +2,7 @@
 
 use egui::Ui;
 
-use super::{State, moment};
+use super::state::{State, moment};
 use crate::model::{Bytes, Clock, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{cut_label, rule};

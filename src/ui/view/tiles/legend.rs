@@ -2,7 +2,7 @@
 
 use egui::{Rect, Ui};
 
-use super::State;
+use super::state::State;
 use super::map::scale_end;
 use super::metric::Metric;
 use crate::analysis::tiles::{TileAnalysis, histogram};

@@ -2,7 +2,7 @@
 
 use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::State;
+use super::state::State;
 use crate::analysis::tiles::FloorPlan;
 use crate::model::{Bytes, TileMemory, thousands};
 use crate::ui::part::ViewContext;

@@ -2,7 +2,8 @@
 
 use egui::{Color32, Rect, Stroke, Ui};
 
-use super::{AT_ONCE, Groups, Places, State};
+use super::groups::Groups;
+use super::state::{AT_ONCE, Drawn, Places, State};
 use crate::analysis::SpaceAnalysis;
 use crate::model::{Bytes, percent, thousands};
 use crate::ui::chart::{Areas, Chart, Fit, Line, Peak, Tone, Window, XAxis, step_of, steps_between};
@@ -13,9 +14,7 @@ pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     state: &mut State,
-    groups: &Groups,
-    data: &SpaceData,
-    places: &Places,
+    Drawn { data, groups, places }: Drawn<'_>,
 ) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };

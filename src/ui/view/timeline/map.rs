@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::{AT_ONCE, Groups, Places, State};
+use super::groups::Groups;
+use super::state::{AT_ONCE, Drawn, Places, State};
 use crate::analysis::map::MapBox;
 use crate::analysis::{Scene, category, unpadded};
 use crate::model::{Bytes, percent, thousands};
@@ -32,10 +33,9 @@ pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     state: &mut State,
-    data: &Arc<SpaceData>,
-    groups: &Groups,
-    places: &Places,
+    drawn: Drawn<'_>,
 ) {
+    let Drawn { data, groups, places } = drawn;
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let rect = places.map;
@@ -71,7 +71,7 @@ pub fn show(
         window.rect_of((f64::from(item.start), f64::from(item.end) + 1.0), (item.address as f64, end))
     };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
-    labels(&painter, state, &named, scene, data, groups, places, &box_rect);
+    labels(&painter, state, &named, scene, drawn, &box_rect);
     axis(ui, context, data, &window);
     chart::limit(ui, theme, &window, limit, context.options.units);
     if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
@@ -280,15 +280,12 @@ impl Picture {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "everything a label depends on")]
 fn labels(
     painter: &egui::Painter,
     state: &mut State,
     named: &[u32],
     scene: Scene<'_>,
-    data: &SpaceData,
-    groups: &Groups,
-    places: &Places,
+    Drawn { data, groups, places }: Drawn<'_>,
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
     let bounds = places.map;

@@ -2,7 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
-use super::{Calls, Places};
+use super::state::{Calls, Places};
 use crate::model::ComputationId;
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
