@@ -1,6 +1,7 @@
 //! The files of a session and the programs of their lists: listed, being read, open, not readable. Of the programs of a
 //! list only a few stay decoded.
 
+mod asking;
 pub(super) mod dialog;
 mod drop;
 pub(super) mod loading;

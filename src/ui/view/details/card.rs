@@ -29,7 +29,13 @@ pub fn title(ui: &mut Ui, theme: &Theme, words: &str) {
 }
 
 /// A large size with its exact bytes, which lead on, and one more remark.
-pub fn readout(ui: &mut Ui, context: &mut ViewContext<'_>, bytes: Bytes, (remark, remark_to): (&str, Option<To>), to: To) {
+pub fn readout(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    bytes: Bytes,
+    (remark, remark_to): (&str, Option<To>),
+    to: To,
+) {
     let theme = context.theme;
     ui.horizontal(|ui| {
         let (number, unit) = context.options.units.split(bytes);

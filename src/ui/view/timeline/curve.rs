@@ -10,12 +10,7 @@ use crate::ui::chart::{Areas, Chart, Fit, Line, Peak, Tone, Window, XAxis, step_
 use crate::ui::part::ViewContext;
 use crate::ui::work::{Sheet, SpaceData};
 
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut State,
-    Drawn { data, groups, places }: Drawn<'_>,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, places }: Drawn<'_>) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let limit = context.capacity().map(|c| c.bytes.0);

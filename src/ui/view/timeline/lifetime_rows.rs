@@ -99,8 +99,9 @@ impl Lifetimes {
             let (document, data, groups, own) =
                 (Arc::clone(context.document), Arc::clone(data), groups.clone(), key.clone());
             let at_peak = if scope == RowScope::Peak { scene.space.at_peak.clone() } else { Vec::new() };
-            let job =
-                Job::start(context.work, "lifetimes", move || Arc::new(rows(&document, &data, &groups, &own, &at_peak)));
+            let job = Job::start(context.work, "lifetimes", move || {
+                Arc::new(rows(&document, &data, &groups, &own, &at_peak))
+            });
             self.rows = Some((key, job));
         }
         if let Some(rows) = self.rows.as_mut().and_then(|(_, job)| job.poll())

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 use super::groups::Groups;
 use super::lifetime_rows::{Group, Lifetimes, Rows, Sort};
 use super::map;
@@ -18,18 +17,14 @@ use crate::ui::widget::keys;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
 use crate::ui::work::{Lit, Sheet, SpaceData};
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 /// Height of a row.
 const ROW: f32 = 20.0;
 /// Width of the scroll bar.
 const BAR: f32 = 8.0;
 
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut Lifetimes,
-    drawn: Drawn<'_>,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, drawn: Drawn<'_>) {
     let Drawn { data, groups, places } = drawn;
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
@@ -343,14 +338,7 @@ fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, data: 
 }
 
 /// Wheel and selection move the rows.
-fn scroll(
-    ui: &Ui,
-    context: &ViewContext<'_>,
-    state: &mut Lifetimes,
-    data: &SpaceData,
-    rect: Rect,
-    visible: f64,
-) {
+fn scroll(ui: &Ui, context: &ViewContext<'_>, state: &mut Lifetimes, data: &SpaceData, rect: Rect, visible: f64) {
     if ui.rect_contains_pointer(rect) {
         let (wheel, zooms) = ui.input(|i| (i.smooth_scroll_delta().y, i.modifiers.command));
         if !zooms {

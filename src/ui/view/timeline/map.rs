@@ -29,12 +29,7 @@ pub fn addresses(context: &ViewContext<'_>, data: &SpaceData) -> Reach {
     Reach::addresses(data.map.height, context.capacity().map(|c| c.bytes.0))
 }
 
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut State,
-    drawn: Drawn<'_>,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn: Drawn<'_>) {
     let Drawn { data, groups, places } = drawn;
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };

@@ -18,12 +18,7 @@ const GREW: usize = 4;
 /// Width of the card.
 const CARD: f32 = 292.0;
 
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut State,
-    Drawn { data, groups, places }: Drawn<'_>,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, places }: Drawn<'_>) {
     let theme = context.theme;
     drag(ui, context, state, data, places);
     let Some((from, to)) = context.shared.measured else { return };
