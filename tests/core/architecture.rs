@@ -209,6 +209,53 @@ fn a_module_whose_files_import_it_is_a_circle() {
     assert!(circles(&graph(&files), MAX_CIRCLE).is_empty());
 }
 
+/// Parameters of type `bool` in the public functions of a file, as `line: function(parameter)`.
+fn bare_bools(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let starts = text.match_indices("fn ").filter(|(at, _)| {
+        let line = &text[text[..*at].rfind('\n').map_or(0, |i| i + 1)..*at];
+        line.trim_start().starts_with("pub") && !line.contains("//")
+    });
+    for (at, _) in starts {
+        let (name, rest) = text[at + 3..].split_once('(').unwrap_or_default();
+        let name = name.split('<').next().unwrap_or(name);
+        // Up to the bracket that closes the list: what is returned is no parameter.
+        let mut depth = 1;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        let parameters = &rest[..end.unwrap_or(0)];
+        for parameter in parameters.split([',', '(', ')']).map(str::trim) {
+            if let Some((parameter, "bool")) = parameter.split_once(": ") {
+                found.push(format!("{}: {name}({parameter})", text[..at].lines().count()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn public_functions_of_the_window_take_no_bare_bool() {
+    let mut wrong = Vec::new();
+    for path in source_files(&root().join("src/ui")) {
+        let text = fs::read_to_string(&path).expect("readable");
+        wrong.extend(bare_bools(&text).into_iter().map(|place| format!("{}:{place}", relative(&path))));
+    }
+    assert!(wrong.is_empty(), "name it: an enum, a structure, two functions:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn bare_bools_are_found() {
+    assert_eq!(bare_bools("pub fn a(on: bool) {}"), ["1: a(on)"]);
+    assert_eq!(
+        bare_bools("\n    pub(super) const fn a<T>(\n  &self,\n  x: (u8, u8),\n  on: bool,\n) -> bool {"),
+        ["2: a(on)"]
+    );
+    assert_eq!(bare_bools("fn own(on: bool) {}\npub fn a(On(on): On) -> bool {\n    let x: bool = on;\n}"), [""; 0]);
+    assert_eq!(bare_bools("pub fn a(f: impl Fn(bool) -> bool, g: bool) {}"), ["1: a(g)"]);
+}
+
 #[test]
 fn only_the_window_knows_egui() {
     for path in source_files(&root().join("src")) {

@@ -2,9 +2,10 @@
 
 use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
-use super::chrome::side_panel;
+use super::chrome::side_panel::{self, Shown};
 use super::commands;
 use super::files::FileState;
+use super::files::program_row::ListStyle;
 use super::files::writing::Writing;
 use super::state::App;
 use crate::open::Target;
@@ -84,7 +85,7 @@ impl App {
                 .exact_size(list)
                 .resizable(false)
                 .frame(bar(theme.chrome))
-                .show(ui, |ui| self.program_list(ui, &theme, rail));
+                .show(ui, |ui| self.program_list(ui, ListStyle { theme: &theme, rail }));
         }
         let mut actions = Vec::new();
         let frame = Frame::new().fill(theme.canvas);
@@ -162,7 +163,7 @@ impl App {
         child.set_clip_rect(body.intersect(ui.clip_rect()));
         (entry.show)(&mut child, &mut context);
         let side_rect = Rect::from_min_max(Pos2::new(if panel { split } else { main.right() }, full.top()), full.max);
-        let toggled = side_panel::show(ui, &mut context, theme, side_rect, panel);
+        let toggled = side_panel::show(ui, &mut context, side_rect, if panel { Shown::Whole } else { Shown::Rail });
         if hovered_before != open.shared.hovered {
             ui.ctx().request_repaint();
         }

@@ -13,6 +13,7 @@ use crate::ui::session::pins::Asked;
 use crate::ui::session::{PinOn, ThemeChoice};
 use crate::ui::view::VIEWS;
 use crate::ui::widget::keys;
+use crate::ui::work::Direction;
 
 impl App {
     /// Does what a command says.
@@ -61,11 +62,11 @@ impl App {
                 self.palette = if self.palette.is_some() { None } else { Some(CommandPalette::default()) };
             }
             Command::Sample => self.open_sample(),
-            Command::NextFile => self.files.show_next(false),
-            Command::PreviousFile => self.files.show_next(true),
+            Command::NextFile => self.files.show_next(Direction::Forward),
+            Command::PreviousFile => self.files.show_next(Direction::Back),
             Command::Find => self.find(),
-            Command::NextHit => self.next_hit(false),
-            Command::PreviousHit => self.next_hit(true),
+            Command::NextHit => self.next_hit(Direction::Forward),
+            Command::PreviousHit => self.next_hit(Direction::Back),
             Command::CopyPicture => self.copy_picture(),
             Command::SavePicture => self.save_picture(),
             Command::IntoView => keys::next_field(&self.ctx),

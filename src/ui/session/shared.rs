@@ -154,12 +154,15 @@ impl Changes {
         self.on.clone_from(&set.edits);
     }
 
-    /// Switches changes on or off.
-    pub fn set(&mut self, edits: &[Edit], on: bool) {
+    /// Switches changes on.
+    pub fn switch_on(&mut self, edits: &[Edit]) {
+        self.switch_off(edits);
+        self.on.extend_from_slice(edits);
+    }
+
+    /// Switches changes off.
+    pub fn switch_off(&mut self, edits: &[Edit]) {
         self.on.retain(|edit| !edits.contains(edit));
-        if on {
-            self.on.extend_from_slice(edits);
-        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, cut_label, legend, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
-use crate::ui::widget::raster::CachedRaster;
+use crate::ui::widget::raster::{CachedRaster, RasterArea};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
 
@@ -80,7 +80,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(names).id_salt("legend"));
     legends(&mut child, theme, &analysis.kinds);
     let strip = line(names.bottom() + 6.0, STRIP);
-    draw_strip(ui, context, &mut state, set, heap, strip, request);
+    draw_strip(ui, context, &mut state, (set, heap), strip, request);
     let tables = Rect::from_min_max(
         Pos2::new(full.left() + 12.0, strip.bottom() + 28.0),
         Pos2::new(full.right() - 8.0, full.bottom() - 6.0),
@@ -153,7 +153,7 @@ fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, heap: &Hea
             }
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            if controls::button(ui, "All", "0", false, theme).clicked() {
+            if controls::button(ui, "All", "0", theme).clicked() {
                 state.x = None;
             }
         });
@@ -252,8 +252,7 @@ fn draw_strip(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     state: &mut State,
-    set: &LiveSet,
-    heap: &HeapMap,
+    (set, heap): (&LiveSet, &HeapMap),
     rect: Rect,
     request: Option<Bytes>,
 ) {
@@ -283,7 +282,7 @@ fn draw_strip(
     state.x = reach.chosen(x);
     let key = (state.of, [x.lo, x.hi].map(f64::to_bits), theme.dark);
     let mut strip = std::mem::take(&mut state.strip);
-    strip.show(ui, rect, "chunks by address", key, theme.inset, |raster| {
+    strip.show(ui, RasterArea { rect, name: "chunks by address", ground: theme.inset }, key, |raster| {
         let (width, height) = (raster.width() as i64, raster.height() as i64);
         for column in 0..width {
             let at = |column: i64| x.at(column as f64 / width as f64);

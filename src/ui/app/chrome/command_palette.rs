@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use egui::{Key, Modifiers, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
+use egui::{Key, Modifiers, Pos2, Response, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::palette_matches::{CommandPalette, LEAST, buffers, score};
 use crate::model::{BufferId, MemorySpace};
@@ -85,7 +85,12 @@ impl App {
                     ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
                 }
                 for (i, line) in lines.iter().enumerate() {
-                    if draw(ui, theme, line, i == palette.chosen, moved != 0) {
+                    let chosen = i == palette.chosen;
+                    let response = draw(ui, theme, line, chosen);
+                    if chosen && moved != 0 {
+                        response.scroll_to_me(None);
+                    }
+                    if response.clicked() {
                         goal = Some(line.goal.clone());
                     }
                 }
@@ -195,15 +200,12 @@ impl App {
     }
 }
 
-/// Draws a line; returns whether it was clicked.
-fn draw(ui: &mut Ui, theme: &Theme, line: &Line, chosen: bool, moved: bool) -> bool {
+/// Draws a line.
+fn draw(ui: &mut Ui, theme: &Theme, line: &Line, chosen: bool) -> Response {
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), space::CONTROL), Sense::click());
     if chosen {
         ui.painter().rect_filled(rect, space::RADIUS, theme.accent_bg);
         ui.painter().rect_filled(egui::Rect::from_min_size(rect.min, Vec2::new(3.0, rect.height())), 0.0, theme.accent);
-        if moved {
-            response.scroll_to_me(None);
-        }
     } else if response.hovered() {
         ui.painter().rect_filled(rect, space::RADIUS, theme.hover);
     }
@@ -214,8 +216,8 @@ fn draw(ui: &mut Ui, theme: &Theme, line: &Line, chosen: bool, moved: bool) -> b
     let font = if matches!(line.goal, Goal::Buffer(_)) { small } else { Weight::Medium.at(size::BODY) };
     let at = Pos2::new(rect.left() + 12.0, y);
     let room = more.left() - at.x - 12.0;
-    paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, &line.words, font, theme.text, room);
+    paint_cut(ui.painter(), (at, egui::Align2::LEFT_CENTER), &line.words, font, theme.text, room);
     response
         .widget_info(|| WidgetInfo::selected(Role::ListItem, true, chosen, format!("{} {}", line.words, line.more)));
-    response.clicked()
+    response
 }

@@ -87,8 +87,7 @@ impl App {
             }
             let (drawn, _) = crate::ui::widget::controls::paint_cut(
                 ui.painter(),
-                Pos2::new(x, y),
-                Align2::LEFT_CENTER,
+                (Pos2::new(x, y), Align2::LEFT_CENTER),
                 &part,
                 small.clone(),
                 theme.text2,

@@ -6,7 +6,7 @@ pub(super) mod dialog;
 mod drop;
 pub(super) mod loading;
 mod program_list;
-mod program_row;
+pub(super) mod program_row;
 pub(super) mod sample;
 pub(super) mod writing;
 
@@ -18,7 +18,7 @@ use crate::open::{Collection, Entry, Target, join_messages};
 use crate::source::{Member, is_run_file};
 use crate::ui::app::files::loading::{Loading, Outcome};
 use crate::ui::session::{Document, Locals, Shared};
-use crate::ui::work::{Derived, Job, Work};
+use crate::ui::work::{Derived, Direction, Job, Work};
 
 /// Programs of lists that stay decoded at most, the one that is shown among them.
 pub const MAX_DECODED: usize = 4;
@@ -407,11 +407,11 @@ impl Files {
         }
     }
 
-    /// Shows the next file that is open, or the one before.
-    pub fn show_next(&mut self, back: bool) {
+    /// Shows the next or previous file that is open.
+    pub fn show_next(&mut self, direction: Direction) {
         let Some(current) = self.current else { return };
         let count = self.entries.len();
-        let step = if back { count - 1 } else { 1 };
+        let step = if direction == Direction::Back { count - 1 } else { 1 };
         let next = (1..count).map(|i| (current + i * step) % count);
         let is_open = |&i: &usize| matches!(self.entries[i].state, FileState::Open(_));
         self.current = next.into_iter().find(is_open).or(self.current);

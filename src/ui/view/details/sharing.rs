@@ -86,8 +86,7 @@ pub fn buffer_row(
     let room = size_rect.left() - at.x - 8.0;
     controls::paint_cut(
         ui.painter(),
-        at,
-        egui::Align2::LEFT_CENTER,
+        (at, egui::Align2::LEFT_CENTER),
         words,
         Weight::Regular.at(size::SMALL),
         theme.text,

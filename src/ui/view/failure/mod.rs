@@ -67,10 +67,9 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         }
     };
     let (explained, remedies) = &*explained;
-    keys::scrolled(
+    keys::scrolled_by_keys(
         egui::ScrollArea::vertical().id_salt(("failure", state.chosen)).auto_shrink([false, false]),
         ui,
-        true,
         |ui| {
             let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
             egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
@@ -106,7 +105,7 @@ fn choose(ui: &mut Ui, failures: &[Failure], chosen: &mut usize, theme: &Theme) 
             }
             return;
         }
-        if button(ui, "Previous", "", false, theme).clicked() {
+        if button(ui, "Previous", "", theme).clicked() {
             *chosen = chosen.saturating_sub(1);
         }
         ui.label(text(
@@ -115,7 +114,7 @@ fn choose(ui: &mut Ui, failures: &[Failure], chosen: &mut usize, theme: &Theme) 
             Weight::Medium,
             theme.text,
         ));
-        if button(ui, "Next", "", false, theme).clicked() {
+        if button(ui, "Next", "", theme).clicked() {
             *chosen = (*chosen + 1).min(failures.len() - 1);
         }
     });

@@ -203,9 +203,9 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
         let chosen = state.allocator.unwrap_or(0);
         if names.len() > BUTTONS {
             let shown = names.get(chosen).copied().unwrap_or_default();
-            let response = controls::button(ui, shown, "\u{2193}", false, theme);
+            let response = controls::button(ui, shown, "\u{2193}", theme);
             egui::Popup::menu(&response).show(|ui| {
-                keys::scrolled(egui::ScrollArea::vertical().max_height(480.0), ui, false, |ui| {
+                keys::scrolled(egui::ScrollArea::vertical().max_height(480.0), ui, |ui| {
                     for (i, name) in names.iter().enumerate() {
                         let peak = document.analysis.runtime.get(i).map_or(Bytes::ZERO, |a| a.peak);
                         if ui.selectable_label(i == chosen, format!("{name}   {}", peak.short())).clicked() {
@@ -220,14 +220,14 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
             state.allocator = Some(i);
         }
         if let Some(lit) = free {
-            let response = controls::button(ui, "Free memory", "", lit, theme);
+            let response = controls::toggle_button(ui, "Free memory", "", controls::On(lit), theme);
             if response.on_hover_text("Whether the axis reaches up to the capacity, or only to the peak").clicked() {
                 state.free = Some(!lit);
             }
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            all = controls::button(ui, "All", "0", false, theme).clicked();
-            if state.range.is_some() && controls::button(ui, "No range", "Esc", false, theme).clicked() {
+            all = controls::button(ui, "All", "0", theme).clicked();
+            if state.range.is_some() && controls::button(ui, "No range", "Esc", theme).clicked() {
                 state.range = None;
             }
         });

@@ -114,11 +114,11 @@ pub fn headline(ui: &Ui, context: &ViewContext<'_>, rect: Rect, memory: &TileMem
     let at = Pos2::new(drawn.right() + 16.0, y + 1.0);
     let font = Weight::Medium.at(size::LEAD);
     let room = rect.right() - at.x;
-    controls::paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, &more, font, theme.text, room);
+    controls::paint_cut(ui.painter(), (at, egui::Align2::LEFT_CENTER), &more, font, theme.text, room);
     let words = together(memory, tiles, units);
     let at = Pos2::new(rect.left() + 22.0, rect.top() + 38.0);
     let font = Weight::Regular.at(size::SMALL);
-    controls::paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, &words, font, theme.text2, rect.width() - 22.0);
+    controls::paint_cut(ui.painter(), (at, egui::Align2::LEFT_CENTER), &words, font, theme.text2, rect.width() - 22.0);
 }
 
 /// What all tiles use together, and whether that says anything.
@@ -157,7 +157,7 @@ fn tools(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State) {
         if let Some(i) = segmented(ui, &["Floor plan", "Software order"], order, theme) {
             state.software_order = i == 1;
         }
-        if controls::button(ui, "Over only", "", state.over_only, theme).clicked() {
+        if controls::toggle_button(ui, "Over only", "", controls::On(state.over_only), theme).clicked() {
             state.over_only = !state.over_only;
         }
         if memory.target.ipus > 1 {

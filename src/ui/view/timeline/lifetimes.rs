@@ -97,7 +97,7 @@ fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes) {
             state.sort = Sort::ALL[i];
             state.top = 0.0;
         }
-        if controls::button(ui, "Fold layers", "", state.fold, theme).clicked() {
+        if controls::toggle_button(ui, "Fold layers", "", controls::On(state.fold), theme).clicked() {
             state.fold = !state.fold;
             state.top = 0.0;
         }
@@ -243,10 +243,10 @@ fn one(
             let ground = Rect::from_min_size(at - Vec2::new(3.0, 7.5), Vec2::new(wide + 6.0, 15.0));
             painter.rect_filled(ground, 2.0, theme.canvas.gamma_multiply(0.82));
         }
-        paint_cut(&painter, at, Align2::LEFT_CENTER, &name, font, color, right - left - 10.0);
+        paint_cut(&painter, (at, Align2::LEFT_CENTER), &name, font, color, right - left - 10.0);
     } else if line.right() - right > 140.0 {
         let at = Pos2::new(right + 6.0, y);
-        paint_cut(&painter, at, Align2::LEFT_CENTER, &name, small, theme.text, line.right() - right - 20.0);
+        paint_cut(&painter, (at, Align2::LEFT_CENTER), &name, small, theme.text, line.right() - right - 20.0);
     } else {
         let galley = painter.layout_no_wrap(name.clone(), small, theme.text);
         let at = Pos2::new((left - 6.0 - galley.size().x).max(line.left() + 4.0), y - galley.size().y / 2.0);

@@ -313,7 +313,7 @@ fn labels(
             room -= drawn.width() + 12.0;
         }
         let at = Pos2::new(shown.left() + 6.0, y);
-        paint_cut(painter, at, Align2::LEFT_CENTER, name, Weight::Medium.at(size::SMALL), slot.text(), room);
+        paint_cut(painter, (at, Align2::LEFT_CENTER), name, Weight::Medium.at(size::SMALL), slot.text(), room);
     }
 }
 

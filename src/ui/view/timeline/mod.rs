@@ -174,19 +174,21 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Optio
         if let Some(i) = segmented(ui, &["Memory map", "Lifetimes", "Both"], chosen, theme) {
             state.bands = Bands::ALL[i];
         }
-        if state.bands.has_map() && controls::button(ui, "Padding", "", state.show_padding, theme).clicked() {
+        if state.bands.has_map()
+            && controls::toggle_button(ui, "Padding", "", controls::On(state.show_padding), theme).clicked()
+        {
             state.show_padding = !state.show_padding;
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            if controls::button(ui, "Peak", "P", false, theme).clicked() {
+            if controls::button(ui, "Peak", "P", theme).clicked() {
                 context.shared.choose_step(None);
                 context.shared.select(None);
             }
-            if controls::button(ui, "All", "0", false, theme).clicked() {
+            if controls::button(ui, "All", "0", theme).clicked() {
                 asked = Some(Asked::All);
             }
             let can = context.shared.selected.is_some();
-            if can && controls::button(ui, "Focus", "F", false, theme).clicked() {
+            if can && controls::button(ui, "Focus", "F", theme).clicked() {
                 asked = Some(Asked::Focus);
             }
         });

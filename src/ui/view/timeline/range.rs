@@ -138,7 +138,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &Ran
         let more = format!("+{}", context.short(bytes));
         let drawn = ui.painter().text(Pos2::new(rect.right(), y), Align2::RIGHT_CENTER, more, font.clone(), theme.text);
         let at = Pos2::new(rect.left() + 16.0, y);
-        controls::paint_cut(ui.painter(), at, Align2::LEFT_CENTER, name, font, theme.text, drawn.left() - at.x - 8.0);
+        controls::paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), name, font, theme.text, drawn.left() - at.x - 8.0);
     }
 }
 
