@@ -1,6 +1,5 @@
 //! The rows of the lifetime chart: the buffers of a step, of the peak or of all the program, in an order, folded or not.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use rayon::slice::ParallelSliceMut as _;
@@ -11,7 +10,7 @@ use crate::analysis::contributors::contributors;
 use crate::analysis::pyramid::MaxPyramid;
 use crate::analysis::steps::Steps;
 use crate::model::{BufferId, MemorySpace};
-use crate::ui::part::ViewContext;
+use crate::ui::part::{BufferNames, ViewContext};
 use crate::ui::session::{Document, RowScope};
 use crate::ui::widget::theme::Slot;
 use crate::ui::work::{DeferredPicture, Job, SpaceData};
@@ -75,7 +74,7 @@ pub struct Lifetimes {
     rows: Option<(Key, Job<Arc<Rows>>)>,
     pub shown: Arc<Rows>,
     pub picture: DeferredPicture<()>,
-    pub names: HashMap<BufferId, String>,
+    pub names: BufferNames,
     pub last_selected: Option<BufferId>,
 }
 

@@ -192,17 +192,10 @@ fn one(
         (None, Some(b)) => (b.buffer, b.start, b.end, b.size, groups.slot_of(b.buffer)),
         (None, None) => return,
     };
-    if state.names.len() > 4000 {
-        state.names.clear();
-    }
     let name = match group {
         Some(group) if group.count == 1 => group.name.clone(),
         Some(group) => format!("{} \u{d7} {}", group.name, thousands(group.count as u64)),
-        None => state
-            .names
-            .entry(buffer)
-            .or_insert_with(|| scene.analysis.labels(scene.program).buffer_name(scene.program, buffer))
-            .clone(),
+        None => state.names.name(scene, buffer).to_owned(),
     };
     let painter = ui.painter().with_clip_rect(
         Rect::everything_above(line.bottom())

@@ -299,10 +299,7 @@ fn labels(
         if shown.width() < LABEL.x || shown.height() < LABEL.y {
             continue;
         }
-        let name = state
-            .labels
-            .entry(item.buffer)
-            .or_insert_with(|| scene.analysis.labels(scene.program).buffer_name(scene.program, item.buffer));
+        let name = state.labels.name(scene, item.buffer);
         let slot = groups.slot_of(item.buffer);
         let bytes = Bytes(item.size).short();
         let y = shown.center().y.round();

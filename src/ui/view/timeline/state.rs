@@ -1,6 +1,5 @@
 //! What the view remembers of a document, and where things are in a frame.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use egui::{Pos2, Rect};
@@ -9,8 +8,9 @@ use super::groups::Groups;
 use super::lifetime_rows::Lifetimes;
 use crate::analysis::range_stats::RangeStats;
 use crate::analysis::stacked_curves::Grouping;
-use crate::model::{BufferId, ComputationId, MemorySpace};
+use crate::model::{ComputationId, MemorySpace};
 use crate::ui::chart::{Span, Window};
+use crate::ui::part::BufferNames;
 use crate::ui::work::{DeferredPicture, SpaceData};
 
 /// Boxes up to which pictures are drawn in the frame that needs them; more are drawn on a worker.
@@ -56,7 +56,7 @@ pub struct State {
     pub mini: DeferredPicture<()>,
     pub lifetimes: Lifetimes,
     pub measure: Measuring,
-    pub labels: HashMap<BufferId, String>,
+    pub labels: BufferNames,
     pub calls: Option<Arc<Calls>>,
     /// Program and memory space the rest belongs to.
     pub of: Option<(usize, MemorySpace)>,
