@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use highwater::decode::DecodeError;
-use highwater::open::Collection;
+use highwater::open::{Collection, Opened, Target};
 use highwater::source::Progress;
 
 use crate::common;
