@@ -40,7 +40,7 @@ pub use program::{
 };
 pub use reported::{ReportedPeak, ReportedRanges, ReportedSpace, ReportedUse};
 pub use runtime::{
-    AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Clock, Execution, GivenPeak, GivenRow,
+    AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Clock, Execution, GivenPeak, LiveAllocation,
 };
 pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode};
 pub use strings::Strings;

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::analysis::live_set::{Group, LiveAnalysis, bins, smallest};
-use crate::analysis::runtime::{AllocatorAnalysis, LiveAllocation};
+use crate::analysis::runtime::AllocatorAnalysis;
+use crate::model::LiveAllocation;
 use crate::model::{Bin, Clock, LiveSet};
 
 /// An allocator's history (`ALLOCATOR`).

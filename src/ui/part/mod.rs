@@ -5,6 +5,7 @@ pub(super) mod class_legend;
 pub(super) mod colors;
 mod context;
 pub(super) mod empty;
+pub(super) mod facts;
 pub(super) mod links;
 pub(super) mod menu;
 mod text_file;

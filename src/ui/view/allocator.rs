@@ -5,6 +5,7 @@ use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 use crate::analysis::live_set::{Group, HeapAnalysis, bins, smallest};
 use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveSet, StringId, UnitSystem, parse_size, percent, thousands};
 use crate::ui::chart::{Reach, Span};
+use crate::ui::part::facts::fact;
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{KeyHelp, View, ViewContext, colors};
 use crate::ui::session::Document;
@@ -480,35 +481,27 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
     };
     let state = context.locals.take::<State>();
     let width = ui.available_width();
-    let fact = |ui: &mut Ui, name: &str, value: &str| {
-        ui.horizontal(|ui| {
-            ui.label(text(name, size::SMALL, Weight::Regular, theme.text2));
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                cut_label(ui, value, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
-            });
-        });
-    };
     if let Some(chunk) = state.hovered.and_then(|row| heap.chunks.get(row as usize)) {
         let what = if chunk.in_use { op_name(set, chunk) } else { "Free" };
         cut_label(ui, what, Weight::SemiBold.at(size::LEAD), theme.text, width);
-        fact(ui, "Bytes", &chunk.size.exact());
-        fact(ui, "Asked for", &chunk.requested.exact());
-        fact(ui, "Address", &format!("{:#x}", chunk.address));
+        fact(ui, theme, "Bytes", &chunk.size.exact());
+        fact(ui, theme, "Asked for", &chunk.requested.exact());
+        fact(ui, theme, "Address", &format!("{:#x}", chunk.address));
         rule(ui, theme);
     }
     if let Some(stats) = &heap.stats {
         ui.label(text("The allocator's own counts", size::BODY, Weight::SemiBold, theme.text));
-        fact(ui, "In use", &stats.bytes_in_use.exact());
-        fact(ui, "Highest use", &stats.peak_bytes.exact());
-        fact(ui, "Largest allocation", &stats.largest_allocation.exact());
-        fact(ui, "Allocations", &thousands(stats.allocations.unsigned_abs()));
-        fact(ui, "Fragmentation", &format!("{:.1}\u{2009}%", f64::from(stats.fragmentation) * 100.0));
+        fact(ui, theme, "In use", &stats.bytes_in_use.exact());
+        fact(ui, theme, "Highest use", &stats.peak_bytes.exact());
+        fact(ui, theme, "Largest allocation", &stats.largest_allocation.exact());
+        fact(ui, theme, "Allocations", &thousands(stats.allocations.unsigned_abs()));
+        fact(ui, theme, "Fragmentation", &format!("{:.1}\u{2009}%", f64::from(stats.fragmentation) * 100.0));
         rule(ui, theme);
     }
     ui.label(text("Largest free blocks", size::BODY, Weight::SemiBold, theme.text));
     for &row in state.free.iter().take(FREE) {
         let chunk = &heap.chunks[row as usize];
-        fact(ui, &format!("{:#x}", chunk.address), &chunk.size.exact());
+        fact(ui, theme, &format!("{:#x}", chunk.address), &chunk.size.exact());
     }
     if state.free.len() > FREE {
         let words = format!("and {} smaller ones", thousands((state.free.len() - FREE) as u64));

@@ -7,6 +7,7 @@ use crate::advisor::{Finding, Severity, advise};
 use crate::analysis::Verdict;
 use crate::analysis::tiles::{TileAnalysis, histogram, vertex_state};
 use crate::model::{Bytes, TileMemory, percent, thousands};
+use crate::ui::part::facts::Answer;
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{View, ViewContext, colors, tile_card};
 use crate::ui::session::Document;
@@ -85,23 +86,7 @@ fn verdict(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
         Verdict::Unknown => (theme.text, "Not known", "whether it fits".to_owned()),
     };
     let evidence = memory.target.evidence.as_ref().map(|words| format!("Memory of a tile: {words}"));
-    ui.horizontal(|ui| {
-        let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 76.0), Sense::hover());
-        ui.painter().rect_filled(bar, 0.0, color);
-        ui.add_space(8.0);
-        ui.vertical(|ui| {
-            ui.horizontal_wrapped(|ui| {
-                ui.label(text(answer, size::VERDICT, Weight::SemiBold, color));
-                ui.add_space(8.0);
-                ui.label(text(amount, size::VERDICT, Weight::SemiBold, theme.text));
-            });
-            ui.label(text(worst, size::LEAD, Weight::Medium, theme.text));
-            if let Some(words) = evidence {
-                let room = ui.available_width();
-                controls::cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text3, room);
-            }
-        });
-    });
+    Answer { color, answer, amount: &amount, sentence: &worst, evidence: evidence.as_deref() }.show(ui, theme);
 }
 
 /// All tiles together as one bar of groups.

@@ -12,22 +12,6 @@ use crate::ui::widget::theme::{Theme, size};
 /// Rows of each list.
 pub const ROWS: usize = 8;
 
-/// A name on the left, a value on the right.
-pub fn fact(ui: &mut Ui, theme: &Theme, name: &str, value: &str) {
-    ui.horizontal(|ui| {
-        let width = ui.available_width();
-        ui.label(text(name, size::SMALL, Weight::Regular, theme.text2));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            cut_label(ui, value, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
-        });
-    });
-}
-
-/// The title of a section.
-pub fn title(ui: &mut Ui, theme: &Theme, words: &str) {
-    ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
-}
-
 /// A large size with its exact bytes, which lead on, and one more remark.
 pub fn readout(
     ui: &mut Ui,

@@ -2,9 +2,10 @@
 
 use egui::{Align, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::card::{ROWS, title};
+use super::card::ROWS;
 use crate::analysis::Scene;
 use crate::model::{BufferId, Bytes, thousands};
+use crate::ui::part::facts::title;
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{self, paint_swatch};
