@@ -2,8 +2,7 @@
 //! the trace never saw. XProf has the last two in one row, "unused preallocated device memory".
 
 use super::runtime::AllocatorAnalysis;
-use crate::model::LiveAllocation;
-use crate::model::{AllocatorTrace, Bytes};
+use crate::model::{AllocatorTrace, Bytes, LiveAllocation};
 
 /// Since when something is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -25,23 +25,23 @@ pub const MAX_DECODED: usize = 4;
 
 /// A file of the session, or a program of a list.
 pub struct FileEntry {
-    /// What to call it.
+    /// Display name.
     pub name: String,
-    /// Where from.
+    /// Where it was opened from.
     pub target: Target,
-    /// How it stands.
+    /// Whether it is listed, loading, open or failed.
     pub state: FileState,
-    /// The list it belongs to, by number.
+    /// Id of the group it belongs to.
     pub group: Option<u32>,
     /// Why it could not be opened, for a program of a list.
     pub error: Option<String>,
-    /// Whether it is to be shown once it is there.
+    /// Whether it is to be shown as soon as it is loaded.
     wanted: bool,
-    /// When it was shown last.
+    /// Counter of its last use; the least recently used programs are dropped first.
     used: u64,
-    /// What was chosen in it, while it is decoded again.
+    /// The selection to restore when it is decoded again.
     kept: Option<Box<Shared>>,
-    /// Messages of other files that name it; joined to it whenever it is decoded.
+    /// Messages of other files that name it, joined to it whenever it is decoded.
     messages: Vec<Arc<Profile>>,
     /// Whether a message was joined that is to be shown first.
     told: bool,
@@ -63,15 +63,15 @@ pub enum FileState {
 
 /// A folder, an archive or a trace with several programs.
 pub struct Group {
-    /// Its number.
+    /// Number of the group, unique in the session.
     pub id: u32,
-    /// What to call it.
+    /// Display name.
     pub name: String,
-    /// Where it was read from.
+    /// Path it was read from.
     pub path: Option<PathBuf>,
-    /// The list.
+    /// The programs.
     pub collection: Arc<Collection>,
-    /// Looks for the worst program.
+    /// The running search for the program that needs the most memory.
     pub sorting: Option<Loading>,
 }
 
@@ -79,17 +79,17 @@ pub struct Group {
 pub struct OpenFile {
     /// The profile with its analysis.
     pub document: Arc<Document>,
-    /// Selection, step and the like.
+    /// State shared by the views: selection, step, filter.
     pub shared: Shared,
-    /// State of its views.
+    /// State of each view.
     pub locals: Locals,
-    /// Results of workers.
+    /// Results of background work.
     pub derived: Derived,
-    /// Whether it was given what was kept of it from last time.
+    /// Whether the settings of last time were applied.
     pub begun: bool,
-    /// The document with its real names, while they are hidden.
+    /// The document with its real names while they are hidden.
     pub named: Option<Arc<Document>>,
-    /// The document with aliases, while it is made.
+    /// The job that makes the document with aliases.
     pub hiding: Option<Job<Arc<Document>>>,
 }
 
