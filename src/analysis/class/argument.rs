@@ -51,7 +51,7 @@ pub fn classes(program: &Program, is_training: bool) -> HashMap<i64, (Class, Rea
 
 fn class(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Reason) {
     let Some(own) = flow.arguments.get(&argument.number).filter(|_| flow.results > 0) else {
-        return by_name(argument);
+        return by_name(argument.path, argument.is_whole());
     };
     let is_returned = own.own_result.is_some();
     match Hint::of(argument.path) {
@@ -85,13 +85,13 @@ fn by_flow(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, R
 }
 
 /// The class that a path alone tells: for programs that cannot be followed.
-fn by_name(argument: &Argument<'_>) -> (Class, Reason) {
-    match Hint::of(argument.path) {
+fn by_name(path: &str, is_whole: bool) -> (Class, Reason) {
+    match Hint::of(path) {
         Hint::Optimizer | Hint::MaybeOptimizer => (Class::Optimizer, Reason::OptimizerName),
         Hint::Cache => (Class::Cache, Reason::CacheName),
         Hint::State => (Class::Input, Reason::StateName),
         Hint::Samples => (Class::Input, Reason::DataName),
-        Hint::Nothing if argument.is_whole() => (Class::Input, Reason::Integers),
+        Hint::Nothing if is_whole => (Class::Input, Reason::Integers),
         Hint::Weight => (Class::Weight, Reason::WeightName),
         Hint::Place | Hint::Nothing => (Class::Weight, Reason::Argument),
     }

@@ -7,7 +7,7 @@ use crate::ui::part::ViewContext;
 use crate::ui::part::links::{self, To};
 use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 
 /// Rows of each list.
 pub const ROWS: usize = 8;

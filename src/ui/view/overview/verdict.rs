@@ -1,13 +1,10 @@
 //! The answer: does it fit, by how much, on which device, and how that is known.
 
-use egui::{Rect, Sense, Ui, Vec2};
+use egui::Ui;
 
 use crate::analysis::Verdict;
 use crate::ui::part::ViewContext;
 use crate::ui::part::facts::Answer;
-use crate::ui::widget::controls::cut_label;
-use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::size;
 
 pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
     let theme = context.theme;

@@ -7,7 +7,7 @@ use crate::model::{Bytes, Clock, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::facts::{fact, title};
 use crate::ui::widget::controls::{cut_label, rule};
-use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::size;
 
 /// Steps whose lowest use is listed.

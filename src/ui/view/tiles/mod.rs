@@ -16,7 +16,6 @@ use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, Mark, paint_mark, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
-use by_tile::Breakdown;
 use metric::Metric;
 use state::State;
 
