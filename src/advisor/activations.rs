@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{AtPeak, Case, Total};
+use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
-use crate::analysis::names::pass::jvp_scope;
+use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::what_if::kept::Kept;
 use crate::analysis::what_if::{Edit, SCAN};
 use crate::model::{Bytes, percent};
@@ -31,6 +31,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .filter(|t| !kept.has_own_remedy(t.family))
         .collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
+    recomputed(case, findings);
     let all = case.peak.iter().filter(|t| is_stack(t) || is_activation(case.name(t.family)));
     if !case.is_share(all.map(|t| t.size).total(), SHARE) || !case.is_share(bytes, OWN_SHARE) {
         return;
@@ -44,6 +45,40 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     };
     finding.at_stake_bytes = Some(Bytes(bytes));
     advise(case, &mut finding, is_open);
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}
+
+/// What the backward pass computes again, and keeps: a checkpoint around too much saves nothing.
+fn recomputed(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let kept = &case.memory.kept;
+    let is_own = |t: &&AtPeak| {
+        kept.passes.get(t.family) == Some(&Pass::Recomputed)
+            && !kept.is_stack(t.family)
+            && !kept.has_own_remedy(t.family)
+    };
+    let held: Vec<&AtPeak> = case.peak.iter().filter(is_own).collect();
+    let bytes: u64 = held.iter().map(|t| t.size).total();
+    if !case.is_share(bytes, SHARE) {
+        return;
+    }
+    let mut finding = case.finding(NAME);
+    finding.at_stake_bytes = Some(Bytes(bytes));
+    finding.title = format!(
+        "Activations computed again in the backward pass take {} of the peak: {}",
+        percent(bytes, case.memory.peak.max(1)),
+        Bytes(bytes).short()
+    );
+    finding.why = format!(
+        "{} made by a checkpoint's second forward pass, the largest {}. A checkpoint around the whole model computes all of it again before the backward pass begins, so as much stands in memory as without it.",
+        counted(held.len(), "temporary at the peak is", "temporaries at the peak are"),
+        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+    );
+    finding.advice.push(
+        "checkpoint each block by itself instead: only one block's activations are computed again at a time".to_owned(),
+    );
+    finding.advice.push(Library::of(case).remat(Some("*")));
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);

@@ -35,8 +35,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let edit = if names.is_empty() { Arguments::all() } else { Arguments(names.clone()) };
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Donate(edit)]);
-    let rows: Vec<usize> = rows.iter().copied().filter(|&row| counts(row)).collect();
-    let pairs = rows.len();
+    let pairs = rows.iter().filter(|&&row| counts(row)).count();
     finding.title = format!("Donate {}: {} less at the peak", listed(&names, 4), Bytes(saved).short());
     finding.why = format!(
         "{} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. Donated, the result is written where the argument was.",
@@ -61,6 +60,9 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
+/// Ranges of numbers that are listed, at most.
+const MOST_RANGES: usize = 8;
+
 /// Numbers of the flat arguments, as ranges.
 fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
     let mut numbers: Vec<i64> =
@@ -74,9 +76,14 @@ fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
             _ => ranges.push((number, number)),
         }
     }
-    let text: Vec<String> =
-        ranges.iter().map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}\u{2013}{b}") }).collect();
-    format!("flattened arguments {}", text.join(", "))
+    let more = ranges.len().saturating_sub(MOST_RANGES);
+    let text: Vec<String> = ranges
+        .iter()
+        .take(MOST_RANGES)
+        .map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}\u{2013}{b}") })
+        .collect();
+    let more = if more > 0 { format!(" and {more} more ranges") } else { String::new() };
+    format!("flattened arguments {}{more}", text.join(", "))
 }
 
 /// Arguments that are read after the result that would take their place is written.

@@ -41,9 +41,8 @@ fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut groups: BTreeMap<(String, String), Vec<&AtPeak>> = BTreeMap::new();
     let kept = &case.memory.kept;
     // What the forward pass keeps for the backward pass has a rule of its own.
-    let is_told = |t: &AtPeak| {
-        kept.has_own_remedy(t.family) || kept.is_stack(t.family) || case.memory.is_kept(t.family)
-    };
+    let is_told =
+        |t: &AtPeak| kept.has_own_remedy(t.family) || kept.is_stack(t.family) || case.memory.is_kept(t.family);
     for t in case.peak.iter().filter(|t| !is_told(t)) {
         let name = case.name(t.family);
         let Some((shape, node)) = case.program.buffer_shape(t.buffer) else { continue };
@@ -79,12 +78,27 @@ fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
+/// Outlines of weights as all devices together hold them.
+fn whole_weights(case: &Case<'_>) -> Vec<Vec<i64>> {
+    case.arguments()
+        .filter(|argument| !case.is_data(argument.0))
+        .filter_map(|(row, _, number, _)| {
+            let node = case.node(case.memory.base[row].buffer)?;
+            let sharding = case.program.parameter_shardings.get(usize::try_from(number).ok()?)?;
+            let parts = |d: usize| sharding.tiles.get(d).copied().unwrap_or(1).max(1);
+            let whole = node.dimensions.iter().enumerate().map(|(d, &size)| size.saturating_mul(parts(d)));
+            Some(outline(&whole.collect::<Vec<i64>>()))
+        })
+        .collect()
+}
+
 fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
     // Gradients and casts of weights are there where something is trained; a cache has twins for other reasons.
     if !case.memory.kept.passes.contains(&Pass::Backward) {
         return;
     }
-    let weights = weights(case.program, &case.memory.base, &case.memory.data);
+    let mut weights = weights(case.program, &case.memory.base, &case.memory.data);
+    weights.extend(whole_weights(case));
     let classes = case.analysis.classes(case.program);
     let rows: Vec<&AtPeak> = case
         .peak

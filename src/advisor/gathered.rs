@@ -8,14 +8,21 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "gathered";
 
+/// Whether an operation puts a temporary together from all devices.
+fn is_gather(case: &Case<'_>, t: &AtPeak) -> bool {
+    let at = case.program.buffers.instruction_of(t.buffer);
+    at.is_some_and(|at| case.program.opcode_name(at).starts_with("all-gather"))
+}
+
 /// Looks for copies of weights among the temporaries at the peak.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
-    let of = |reason: Reason| -> Vec<&AtPeak> {
-        let is_one = |t: &&AtPeak| classes.of(t.buffer) == Class::Weight && classes.reason(t.buffer) == reason;
-        case.peak.iter().filter(is_one).collect()
-    };
-    let (gathered, copied) = (of(Reason::Gathered), of(Reason::CopyOfArgument));
+    let is_copy =
+        |t: &&AtPeak, reason: Reason| classes.of(t.buffer) == Class::Weight && classes.reason(t.buffer) == reason;
+    let is_gathered = |t: &&AtPeak| is_copy(t, Reason::Gathered) || is_gather(case, t);
+    let gathered: Vec<&AtPeak> = case.peak.iter().filter(is_gathered).collect();
+    let copied: Vec<&AtPeak> =
+        case.peak.iter().filter(|t| is_copy(t, Reason::CopyOfArgument) && !is_gathered(t)).collect();
     let sum = |held: &[&AtPeak]| held.iter().map(|t| t.size).total();
     let (whole, casts) = (sum(&gathered), sum(&copied));
     if !case.is_worth(whole.saturating_add(casts)) {
@@ -26,12 +33,12 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     held.sort_by_key(|t| (std::cmp::Reverse(t.size), t.buffer));
     case.stake(&mut finding, whole.saturating_add(casts));
     finding.title = if whole >= casts {
-        format!("Weights gathered from all devices take {} at the peak", Bytes(whole).short())
+        format!("Arrays gathered from all devices, mostly weights, take {} at the peak", Bytes(whole).short())
     } else {
         format!("Copies of weights take {} at the peak", Bytes(casts).short())
     };
     finding.why = format!(
-        "{} ({}) weights put together from all devices, {} ({}) casts or copies of weights in another layout; the largest is {}.",
+        "{} ({}) arrays put together from all devices, {} ({}) casts or copies of weights in another layout; the largest is {}.",
         counted(gathered.len(), "temporary at the peak holds", "temporaries at the peak hold"),
         Bytes(whole).short(),
         copied.len(),
@@ -42,7 +49,10 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push("gather one layer at a time: the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
     }
     if casts > 0 {
-        finding.advice.push("cast weights where a layer uses them, inside what is checkpointed, not all of them before the first layer".to_owned());
+        finding.advice.push(
+            "cast weights where a layer uses them, inside what is checkpointed, not all of them before the first layer"
+                .to_owned(),
+        );
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();

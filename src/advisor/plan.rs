@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::case::Case;
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
+use crate::analysis::names::pattern::matches;
 use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, SCAN, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
 
@@ -48,6 +49,8 @@ pub struct Step {
     pub allocated: Bytes,
     /// Allocated bytes beyond what there is then.
     pub over: Bytes,
+    /// Whether the program fits then.
+    pub verdict: TryVerdict,
 }
 
 /// Changes of which every set is looked at, at most; longer plans are put together one change at a time.
@@ -214,9 +217,64 @@ fn evaluated(
     }
 }
 
+/// Leaves out changes without which a plan fits as well, those that change results first and the later ones before the
+/// earlier; then checkpoints no more layers than it takes.
+fn pruned(case: &Case<'_>, plan: Plan) -> Plan {
+    let mut plan = plan;
+    let mut at = plan.edits.len();
+    while plan.fits && plan.edits.len() > 1 && at > 0 {
+        at -= 1;
+        let mut edits = plan.edits.clone();
+        edits.remove(at);
+        let shorter = evaluated(case, edits, plan.rules.clone(), plan.changes_results, Depth::Verdict);
+        if shorter.fits {
+            let mut rules = plan.rules.clone();
+            if rules.len() == plan.edits.len() {
+                rules.remove(at);
+            }
+            plan = Plan { rules, ..shorter };
+        }
+    }
+    fewest_layers(case, plan)
+}
+
+/// Share of the layers from which on it is simpler to checkpoint all of them.
+const NEARLY_ALL: f64 = 0.75;
+
+/// Checkpoints only as many layers as it takes to fit.
+fn fewest_layers(case: &Case<'_>, plan: Plan) -> Plan {
+    let at = plan.edits.iter().position(|edit| matches!(edit, Edit::Remat(scope, None) if scope != SCAN));
+    let (Some(at), Some(turn), true) = (at, &case.memory.kept.turn, plan.fits) else { return plan };
+    let Edit::Remat(scope, _) = &plan.edits[at] else { return plan };
+    let all = turn.layers.iter().filter(|layer| matches(scope, &layer.name)).count() as u32;
+    let with = |layers: u32| {
+        let mut edits = plan.edits.clone();
+        edits[at] = Edit::Remat(scope.clone(), Some(layers));
+        evaluated(case, edits, plan.rules.clone(), plan.changes_results, Depth::Verdict)
+    };
+    // More layers never take more.
+    let (mut low, mut high) = (0, all);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if with(middle).fits {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    let fewest = with(high);
+    if high > 0 && f64::from(high) <= f64::from(all) * NEARLY_ALL && fewest.fits { fewest } else { plan }
+}
+
 impl Plan {
     /// Works out what is left after each change.
-    fn with_steps(mut self, case: &Case<'_>) -> Self {
+    fn with_steps(self, case: &Case<'_>) -> Self {
+        let mut pruned = pruned(case, self);
+        pruned.work_out_steps(case);
+        pruned
+    }
+
+    fn work_out_steps(&mut self, case: &Case<'_>) {
         let capacity = case.memory.capacity.unwrap_or(u64::MAX);
         let library = Library::of(case);
         self.steps = (1..=self.edits.len())
@@ -228,10 +286,10 @@ impl Plan {
                     edit,
                     allocated: outcome.expected(),
                     over: Bytes(outcome.expected().0.saturating_sub(capacity)),
+                    verdict: outcome.verdict,
                 }
             })
             .collect();
-        self
     }
 }
 

@@ -36,8 +36,11 @@ fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
             let is_kind = stem.starts_with(|c: char| c.is_ascii_uppercase());
             let is_product = part.contains("->") || part.contains(',') || part.contains('(');
             let number = part[stem.len()..].parse().ok()?;
-            (is_separate && !is_kind && !is_product && !stem.starts_with("branch_"))
-                .then_some(Numbered { place, stem, number })
+            (is_separate && !is_kind && !is_product && !stem.starts_with("branch_")).then_some(Numbered {
+                place,
+                stem,
+                number,
+            })
         })
         .collect()
 }
@@ -84,8 +87,7 @@ impl Layers {
                 }
             }
         }
-        let stems: BTreeSet<String> =
-            outer.into_iter().filter(|row| row.1.len() > 1).map(|row| row.0).collect();
+        let stems: BTreeSet<String> = outer.into_iter().filter(|row| row.1.len() > 1).map(|row| row.0).collect();
         let nested = inner
             .into_iter()
             .filter(|((first, ..), inside)| {
@@ -111,8 +113,7 @@ impl Layers {
         let first = &found[at];
         let (name, pattern) = (format!("{}{}", first.stem, first.number), format!("{}*", first.stem));
         let second = found.get(at + 1).filter(|second| {
-            second.place == first.place + 1
-                && self.nested.contains(&(first.stem.to_owned(), second.stem.to_owned()))
+            second.place == first.place + 1 && self.nested.contains(&(first.stem.to_owned(), second.stem.to_owned()))
         });
         Some(match second {
             Some(second) => Layer {

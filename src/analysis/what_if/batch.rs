@@ -77,10 +77,8 @@ pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> V
         );
     }
     if data.is_empty() {
-        data = candidates(
-            &|base, node, path, parts| parts > 1 && !is_returned(base, node) && !holds_state(path),
-            false,
-        );
+        data =
+            candidates(&|base, node, path, parts| parts > 1 && !is_returned(base, node) && !holds_state(path), false);
     }
     // One batch: that of the largest of them. A list of numbers alone may count anything: tokens of all samples, pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);

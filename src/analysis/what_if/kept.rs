@@ -5,10 +5,10 @@ use std::collections::HashSet;
 
 use super::batch::{DataArgument, outline};
 use super::memory::{Base, Role};
+use super::turn::Turn;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::class::Class;
 use crate::analysis::flow::loops::Role as LoopRole;
-use super::turn::Turn;
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;

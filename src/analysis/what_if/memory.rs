@@ -158,9 +158,8 @@ impl Memory {
         let kept = Kept::new(program, analysis, (&base, &data), &families, (&family_names, &points));
         let classes = analysis.classes(program);
         let trains = base.iter().any(|base| classes.of(base.buffer) == Class::Optimizer);
-        let is_weight = |base: &Base| {
-            matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Weight
-        };
+        let is_weight =
+            |base: &Base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Weight;
         let trained = (0..base.len()).filter(|&row| trains && is_weight(&base[row])).collect();
         let last_read = last_reads(program, analysis, &base);
         Self {

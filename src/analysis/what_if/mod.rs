@@ -11,6 +11,7 @@ mod outcome;
 mod recompute;
 mod resize;
 mod result;
+mod scale;
 mod sets;
 mod state;
 mod turn;

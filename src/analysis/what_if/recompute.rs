@@ -176,7 +176,10 @@ impl State<'_> {
             return false;
         }
         let reads = turn.reads_of(row);
-        if reads.iter().any(|read| parts.of_read(self.program, turn, read) != Some(segment)) {
+        // A layer's result is read once the next layer runs; what reads earlier only has another name.
+        let layer = turn.layer_of.get(row as usize).copied().flatten();
+        let end = layer.map_or(0, |layer| turn.window(layer).1);
+        if reads.iter().any(|read| read.time >= end && parts.of_read(self.program, turn, read) != Some(segment)) {
             return false;
         }
         self.spans[row as usize].1 = reads.last().map_or(first, |read| read.time).max(first);
@@ -187,6 +190,10 @@ impl State<'_> {
     /// What a segment reads of others is its input: it has to be there when the segment is computed again.
     fn keep_inputs(&mut self, turn: &Turn, parts: &Parts, segments: &[Segment]) {
         for read in turn.reads() {
+            // What is read before the layer runs is no input of it, but cast or copied for it.
+            if read.layer.is_some_and(|layer| read.time < turn.window(layer).0) {
+                continue;
+            }
             let Some(segment) = parts.of_read(self.program, turn, read) else { continue };
             let row = read.family as usize;
             let is_own = parts.of_family.get(row).copied().flatten() == Some(segment);

@@ -14,6 +14,9 @@ use crate::model::{BufferId, InstructionId, Program};
 /// are made long before.
 const RUNS: f64 = 0.001;
 
+/// Share of what a layer makes that may be made long before it.
+const EARLY: f64 = 0.05;
+
 /// A read of a family's value in the forward pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Read {
@@ -36,6 +39,8 @@ pub struct Turn {
     pub layers: Vec<Layer>,
     /// The layer of each family; `None` where it is of none.
     pub layer_of: Vec<Option<u32>>,
+    /// First time of each layer's forward pass; `u32::MAX` where it has none.
+    begins: Vec<u32>,
     /// Reads before the turn, by family.
     reads: Vec<Read>,
 }
@@ -64,6 +69,13 @@ impl Turn {
                 names.iter().map(|name| known.of(name).map(|layer| turn.row_of(&mut rows, layer))).collect();
         }
         let windows = turn.windows(families);
+        if known.is_empty() {
+            turn.add_rest(families, passes, &windows);
+        }
+        turn.begins = vec![u32::MAX; turn.layers.len()];
+        for &(time, layer) in &windows {
+            turn.begins[layer as usize] = time;
+        }
         let mut layer_of_reader: HashMap<u32, Option<u32>> = HashMap::new();
         for (buffer, point, reader) in live.reads(program) {
             let time = 2 * points.partition_point(|&p| p < point) as u32;
@@ -94,19 +106,51 @@ impl Turn {
         })
     }
 
-    /// First times of the layers before the turn, ascending.
+    /// First times of the layers before the turn, ascending. What little of a layer is made long before the rest of
+    /// it, such as casts of its weights, does not count.
     fn windows(&self, families: &Families) -> Vec<(u32, u32)> {
-        let mut first = vec![u32::MAX; self.layers.len()];
+        let mut made: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.layers.len()];
         for (family, layer) in families.list.iter().zip(&self.layer_of) {
-            if let Some(layer) = layer
-                && let Some(first) = first.get_mut(*layer as usize)
+            if let Some(made) = layer.and_then(|layer| made.get_mut(layer as usize))
+                && 2 * family.first < self.at
             {
-                *first = (*first).min(2 * family.first);
+                made.push((2 * family.first, family.size));
             }
         }
-        let mut windows: Vec<(u32, u32)> = first.into_iter().zip(0..).filter(|row| row.0 < self.at).collect();
+        let begins = |made: Vec<(u32, u64)>| {
+            let whole = made.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
+            let mut before = 0u64;
+            made.into_iter().find_map(|(time, size)| {
+                before = before.saturating_add(size);
+                (before as f64 > whole as f64 * EARLY).then_some(time)
+            })
+        };
+        let mut windows: Vec<(u32, u32)> =
+            made.into_iter().zip(0..).filter_map(|(made, layer)| Some((begins(made)?, layer))).collect();
         windows.sort_unstable();
         windows
+    }
+
+    /// What else the forward pass keeps between the beginnings of two layers belongs to the first of them.
+    fn add_rest(&mut self, families: &Families, passes: &[Pass], windows: &[(u32, u32)]) {
+        let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return };
+        let each = (last.0 - first.0) / u32::try_from(windows.len().max(2) - 1).unwrap_or(u32::MAX);
+        for (row, family) in families.list.iter().enumerate() {
+            let time = 2 * family.first;
+            let is_kept = time < self.at && 2 * family.last > self.at && passes.get(row) == Some(&Pass::Forward);
+            if is_kept && self.layer_of[row].is_none() && time < last.0.saturating_add(each) {
+                let at = windows.partition_point(|window| window.0 <= time);
+                self.layer_of[row] = at.checked_sub(1).map(|at| windows[at].1);
+            }
+        }
+    }
+
+    /// Time from which a layer of the forward pass runs, and from which the next does.
+    #[must_use]
+    pub fn window(&self, layer: u32) -> (u32, u32) {
+        let begin = self.begins.get(layer as usize).copied().unwrap_or(u32::MAX);
+        let next = self.begins.iter().copied().filter(|&other| other > begin).min();
+        (begin, next.map_or(self.at, |next| next.min(self.at)))
     }
 
     /// Reads of a family before the turn, by time.

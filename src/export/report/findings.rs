@@ -99,6 +99,8 @@ pub struct StepReport {
     pub allocated_bytes: Bytes,
     /// Bytes still missing after it; 0 if it fits.
     pub over_by_bytes: Bytes,
+    /// Whether the program fits after it: `fits`, `may_fit`, `over` or `unknown`.
+    pub verdict: &'static str,
 }
 
 /// The largest batch that fits.
@@ -173,13 +175,17 @@ fn step(step: &Step) -> StepReport {
         words: step.words.clone(),
         allocated_bytes: step.allocated,
         over_by_bytes: step.over,
+        verdict: step.verdict.name(),
     }
 }
 
 /// A step of a plan in words: what to do, and what is left.
 fn step_text(number: usize, step: &StepReport) -> String {
-    let left =
-        if step.over_by_bytes.0 > 0 { format!("{} over", step.over_by_bytes.short()) } else { "fits".to_owned() };
+    let left = match step.verdict {
+        "may_fit" => "may fit".to_owned(),
+        _ if step.over_by_bytes.0 > 0 => format!("{} over", step.over_by_bytes.short()),
+        _ => "fits".to_owned(),
+    };
     format!("{number}. {}: {} then, {left}", step.words, step.allocated_bytes.short())
 }
 

@@ -130,7 +130,8 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
 }
 
 fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, result: Option<&WhatIfResult>) {
-    let (Some(needs), Some(capacity)) = (finding.allocated_after_bytes(), result.and_then(|t| t.memory.capacity)) else {
+    let (Some(needs), Some(capacity)) = (finding.allocated_after_bytes(), result.and_then(|t| t.memory.capacity))
+    else {
         return;
     };
     let (words, color) = if needs.0 > capacity {
