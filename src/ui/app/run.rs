@@ -77,7 +77,7 @@ impl App {
                     self.ctx.copy_text(link);
                     self.say("Command line copied");
                 } else {
-                    self.say("What was pasted has no file to lead to");
+                    self.say("Pasted text has no file that a command line could open");
                 }
             }
             Command::Clear if self.help => self.help = false,

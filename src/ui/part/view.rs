@@ -20,6 +20,8 @@ pub struct View {
     pub show: fn(&mut Ui, &mut ViewContext<'_>),
     /// Its own card in Details; `None` for the card of the selected buffer or step.
     pub card: Option<fn(&mut Ui, &mut ViewContext<'_>)>,
+    /// A section above the card: what the view measures now; draws nothing where it measures nothing.
+    pub section: Option<fn(&mut Ui, &mut ViewContext<'_>)>,
     /// What looking for something does in it.
     pub find: Find,
     /// Whether a buffer can be shown in it.
@@ -51,7 +53,8 @@ impl View {
         const fn clear(_: &mut Locals) -> bool {
             false
         }
-        Self { id, title, applies, show, card: None, find: Find::Elsewhere, shows_buffers: false, clear, keys: &[] }
+        let find = Find::Elsewhere;
+        Self { id, title, applies, show, card: None, section: None, find, shows_buffers: false, clear, keys: &[] }
     }
 }
 

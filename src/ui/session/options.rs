@@ -5,7 +5,7 @@ use crate::model::UnitSystem;
 /// Light or dark, and how strong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum ThemeChoice {
-    /// As the desktop says.
+    /// Same as the desktop says.
     #[default]
     System,
     /// Dark text on white.
@@ -26,7 +26,7 @@ impl ThemeChoice {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::System => "As the desktop",
+            Self::System => "Same as the desktop",
             Self::Light => "Light",
             Self::Dark => "Dark",
             Self::ContrastLight => "High contrast, light",

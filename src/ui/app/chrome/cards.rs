@@ -29,12 +29,12 @@ impl App {
         let ui = &mut child;
         if self.files.is_loading() {
             ui.label(text("Reading", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
-            ui.label(text("The list on the left shows how far it is.", size::LEAD, Weight::Regular, theme.text2));
+            ui.label(text("Progress is shown in the list on the left.", size::LEAD, Weight::Regular, theme.text2));
             return;
         }
         if !self.files.entries.is_empty() {
             ui.label(text("Choose a program", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
-            ui.label(text("The list on the left has them, the worst first.", size::LEAD, Weight::Regular, theme.text2));
+            ui.label(text("They are in the list on the left, worst first.", size::LEAD, Weight::Regular, theme.text2));
             return;
         }
         ui.label(text("Drop a memory profile here", size::VERDICT, Weight::SemiBold, theme.text));
@@ -134,15 +134,15 @@ impl App {
             };
             FailureCard {
                 title: format!("Could not read {name}"),
-                hint: format!("What can be opened. {}", crate::decode::inputs().join(". ")),
+                hint: format!("Supported files. {}", crate::decode::inputs().join(". ")),
                 copy: "Copy details",
                 report: format!("{name}: {error}"),
                 words: error,
             }
         });
         let jobs = self.failed_jobs.list().into_iter().map(|failed| FailureCard {
-            title: format!("Could not be worked out: {}", failed.job),
-            hint: "This is a defect of Highwater. The report names nothing of your profile.".to_owned(),
+            title: format!("Could not compute: {}", failed.job),
+            hint: "This is a bug in Highwater. The report contains nothing from your profile.".to_owned(),
             copy: "Copy report",
             report: failed.report(),
             words: failed.message,
@@ -205,7 +205,7 @@ impl App {
                     }
                 });
             });
-            let words = "Every command, also those without keys: Ctrl P";
+            let words = "All commands, including those without keys: Ctrl P";
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
             ui.add_space(6.0);
             controls::button(ui, "Close", "Esc", theme).clicked()

@@ -80,7 +80,7 @@ impl App {
                 ui.set_min_height(HEIGHT);
                 ui.spacing_mut().item_spacing.y = 0.0;
                 if lines.is_empty() {
-                    let words = if palette.searching.is_some() { "Looking\u{2026}" } else { "Nothing has that name" };
+                    let words = if palette.searching.is_some() { "Searching\u{2026}" } else { "No match" };
                     ui.add_space(12.0);
                     ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
                 }

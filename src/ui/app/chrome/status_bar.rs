@@ -116,6 +116,6 @@ fn tile_words(memory: &TileMemory, tiles: &TileAnalysis, shared: &Shared, units:
         1 => "1 tile chosen".to_owned(),
         count => format!("{} tiles chosen", thousands(count as u64)),
     });
-    parts.push("shift-click adds, drag chooses many".to_owned());
+    parts.push("Shift click adds one, drag chooses many".to_owned());
     parts.join("     ")
 }

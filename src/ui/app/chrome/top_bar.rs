@@ -49,7 +49,7 @@ impl App {
                 if self.options.names_hidden
                     && controls::toggle_button(ui, "Names hidden", "", controls::On(true), theme)
                         .on_hover_text(
-                            "Scopes, operations, files and modules are shown under aliases. Click to show them",
+                            "Scopes, operations, files and modules are shown as aliases. Click to show their names",
                         )
                         .clicked()
                 {
@@ -114,7 +114,7 @@ impl App {
             row(ui, "Hide names", Command::HideNames, self.options.names_hidden);
             row(ui, "Copy a picture of the view", Command::CopyPicture, false);
             row(ui, "Save a picture of the view\u{2026}", Command::SavePicture, false);
-            row(ui, "Copy the command line that leads here", Command::Link, false);
+            row(ui, "Copy a command line that opens this place", Command::Link, false);
         });
     }
 
@@ -158,7 +158,7 @@ impl App {
             if let Some(tiles) = &document.profile.tiles {
                 let name = document.profile.device.name.clone().unwrap_or_else(|| "IPU".to_owned());
                 let limit = tiles.target.bytes_per_tile.map(|bytes| units.capacity(Bytes(bytes)));
-                let limit = limit.map_or_else(String::new, |limit| format!("   limit {limit} a tile"));
+                let limit = limit.map_or_else(String::new, |limit| format!("   {limit} per tile"));
                 let words = format!("{name}   {} tiles{limit}", thousands(tiles.tile_count() as u64));
                 ui.label(text(words, size::BODY, Weight::Medium, theme.text));
             }
@@ -359,7 +359,7 @@ fn capacity_choice(
         }
     });
     if shared.capacity.contains_key(&MemorySpace::HBM)
-        && controls::link(ui, "Back to the capacity of the dump", theme).clicked()
+        && controls::link(ui, "Reset to the capacity in the dump", theme).clicked()
     {
         shared.set_capacity(None);
     }

@@ -62,7 +62,7 @@ impl App {
     fn is_open(&mut self, path: &Path) -> bool {
         let is = self.files.entries.iter().any(|entry| entry.target.path().is_some_and(|open| open == path));
         if is {
-            self.say(&format!("Not written: {} is a profile that is open", path.display()));
+            self.say(&format!("Not saved: {} is an open profile", path.display()));
         }
         is
     }
@@ -74,7 +74,7 @@ impl App {
                 open.shared.changes_mut().save_all(sets);
                 self.say("Sets of changes read");
             }
-            (Err(error), _) => self.say(&format!("Not taken over, {error}")),
+            (Err(error), _) => self.say(&format!("Not imported: {error}")),
             (Ok(_), None) => {}
         }
     }

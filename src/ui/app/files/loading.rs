@@ -56,7 +56,7 @@ impl Loading {
             ctx.request_repaint();
         });
         if let Err(error) = spawned {
-            let _ = failed.send(Outcome::Failed(format!("no thread to read it: {error}")));
+            let _ = failed.send(Outcome::Failed(format!("no thread could be started to read it: {error}")));
         }
         Self { progress, result }
     }

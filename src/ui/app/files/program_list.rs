@@ -250,7 +250,7 @@ impl App {
             let cancel =
                 Rect::from_min_max(Pos2::new(right - 50.0, rect.top() + 21.0), Pos2::new(right, rect.bottom() - 2.0));
             let response = ui.interact(cancel, ui.scope_id().with(("stop group", group.id)), Sense::click());
-            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Stop looking at {group_name}")));
+            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Stop sorting {group_name}")));
             painter.text(
                 cancel.right_center(),
                 Align2::RIGHT_CENTER,
@@ -262,7 +262,7 @@ impl App {
                 asked.stop_group = Some(group.id);
             }
         } else {
-            let words = format!("{} programs, the worst first", thousands(group.collection.entries.len() as u64));
+            let words = format!("{} programs, worst first", thousands(group.collection.entries.len() as u64));
             painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
         }
         let path = group.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();

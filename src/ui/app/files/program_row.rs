@@ -56,7 +56,7 @@ impl App {
             }
             if !listed.others.is_empty() {
                 let others: Vec<&str> = listed.others.iter().map(String::as_str).collect();
-                lines.push(format!("also there: {}", some_of(&others)));
+                lines.push(format!("also in it: {}", some_of(&others)));
             }
         }
         lines.join("\n")

@@ -99,7 +99,12 @@ impl App {
         ui.add_space(80.0);
         let shown = ui.vertical_centered(|ui| {
             ui.label(text("Hiding names", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
-            ui.label(text("The view comes back with aliases.", size::LEAD, Weight::Regular, theme.text2));
+            ui.label(text(
+                "The view returns as soon as the aliases are ready.",
+                size::LEAD,
+                Weight::Regular,
+                theme.text2,
+            ));
             controls::link_sized(ui, "Show the names instead", size::BODY, theme).clicked()
         });
         if shown.inner {

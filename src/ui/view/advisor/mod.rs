@@ -109,7 +109,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
         ui.label(text(words, size::SMALL, Weight::SemiBold, color));
         ui.label(text(finding.rule.replace('_', " "), size::SMALL, Weight::Regular, theme.text3));
         if finding.is_guess {
-            ui.label(text("guess", size::SMALL, Weight::Regular, theme.text3)).on_hover_text("Rests on names alone");
+            ui.label(text("guess", size::SMALL, Weight::Regular, theme.text3)).on_hover_text("Based on names alone");
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if let Some(saves) = finding.saves_bytes.filter(|b| b.0 > 0) {

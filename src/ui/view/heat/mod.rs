@@ -37,7 +37,7 @@ const KEYS: &[KeyHelp] = &[
     ("Alt wheel", "Heat map: zoom the addresses"),
     ("click", "Heat map: pin the step, select the buffer"),
     ("double click", "Heat map: one memory space alone, then all of it"),
-    ("Shift \u{2190} \u{2192}", "Timeline, heat map: the step before, the next"),
+    ("Shift \u{2190} \u{2192}", "Timeline, heat map: previous step, next step"),
 ];
 
 /// Memory spaces side by side at most: those with the most bytes.

@@ -66,8 +66,7 @@ impl Picture {
             rows: (rect.height() / CELL) as usize,
         };
         let spread = &self.data.by_class;
-        let fullest =
-            |from: u32, to: u32| spread.pyramid.max_in(&spread.curves.total, from, to).map_or(from, |(_, point)| point);
+        let fullest = |from: u32, to: u32| spread.highest(from, to).map_or(from, |(_, point)| point);
         let waste = |item: &MapBox| {
             let Some((program, analysis)) = self.document.program(self.program) else { return 0 };
             item.size.saturating_sub(unpadded(program, &analysis.traces, item.buffer).0)

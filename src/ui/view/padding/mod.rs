@@ -180,7 +180,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
         ui.label(text(percent(waste.0, whole.0), size::VERDICT, Weight::SemiBold, theme.text));
         let of = match state.which {
             Which::Step if at_peak => "of the peak is padding",
-            Which::Step => "of what lives here is padding",
+            Which::Step => "of what is live here is padding",
             Which::Program => "of all buffers is padding",
         };
         ui.label(text(of, size::HEADLINE, Weight::Medium, theme.text));
@@ -196,8 +196,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
         });
     });
     let (buffers, shapes) = found.wasting;
-    let wasting =
-        format!("{} buffers of {} shapes waste something", thousands(buffers as u64), thousands(shapes as u64));
+    let wasting = format!("{} buffers of {} shapes have padding", thousands(buffers as u64), thousands(shapes as u64));
     let amount = format!("{} of {}", context.short(waste), context.short(whole));
     let sentence = match state.which {
         Which::Step if at_peak => format!("{amount} at the peak, step {step}, hold no data: {wasting}."),

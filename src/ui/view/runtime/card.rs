@@ -54,7 +54,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             fact(ui, theme, "Lowest use", &exact(range.lowest));
             fact(ui, theme, "On average", &exact(range.mean));
             fact(ui, theme, "Allocations", &format!("{}, {}", thousands(range.allocations), exact(range.allocated)));
-            fact(ui, theme, "Given back", &format!("{}, {}", thousands(range.deallocations), exact(range.freed)));
+            fact(ui, theme, "Freed", &format!("{}, {}", thousands(range.deallocations), exact(range.freed)));
         }
         if !analysis.floors.is_empty() {
             rule(ui, theme);

@@ -35,7 +35,7 @@ const KEYS: &[KeyHelp] = &[
     ("drag", "Runtime: choose a range for its numbers"),
     ("wheel, W S", "Runtime: zoom at the pointer"),
     ("Shift drag, A D", "Runtime: move"),
-    ("0, Esc", "Runtime: all of the time; no range"),
+    ("0, Esc", "Runtime: show everything; clear the range"),
 ];
 
 /// Allocators up to this number each have a button.
@@ -221,7 +221,7 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
         }
         if let Some(lit) = free {
             let response = controls::toggle_button(ui, "Free memory", "", controls::On(lit), theme);
-            if response.on_hover_text("Whether the axis reaches up to the capacity, or only to the peak").clicked() {
+            if response.on_hover_text("Show free memory: the axis then reaches up to the capacity").clicked() {
                 state.free = Some(!lit);
             }
         }
@@ -289,7 +289,7 @@ fn answer(
     cut_label(ui, &format!("{}.", parts.join("; ")), Weight::Regular.at(size::BODY), theme.text2, width);
     if let Some(bytes) = analysis.rising_floor() {
         let words = format!(
-            "The lowest use rises from step to step, by {} over {} steps: something is never given back.",
+            "The lowest use rises from step to step, by {} over {} steps: something is never freed.",
             context.short(bytes),
             thousands(analysis.floors.len() as u64)
         );

@@ -90,7 +90,7 @@ fn readout(context: &ViewContext<'_>, trace: &AllocatorTrace, event: &AllocatorE
     let mut lines = vec![Line::new(since, short(event.stats.in_use())).toned(Tone::Title)];
     let did = match event.activity {
         AllocatorActivity::Allocation => "took",
-        AllocatorActivity::Deallocation => "gave back",
+        AllocatorActivity::Deallocation => "freed",
         AllocatorActivity::Other => "noted",
     };
     lines.push(Line::new(did, short(event.allocated)));

@@ -17,10 +17,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
     let peak = scene.space.peak();
     let count = data.map.points;
     let stacked = groups.stacked();
-    let total = &stacked.curves.total;
     let visible = || {
         let (from, to) = steps_between(places.x.lo, places.x.hi, count);
-        stacked.pyramid.max_in(total, from, to).map_or(0, |highest| highest.0)
+        stacked.highest(from, to).map_or(0, |highest| highest.0)
     };
     let y = Fit::of(ui.ctx()).bytes(peak.0, visible, limit);
     let window = Window { rect: places.curve, x: places.x, y };
@@ -41,11 +40,16 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
         let unpadded = |point: u32| stacked.curves.unpadded.at(point);
         let highest = |from: f64, to: f64| {
             let (from, to) = steps_between(from, to, count);
-            stacked.pyramid.max_in(&stacked.curves.total, from, to)
+            stacked.highest(from, to)
+        };
+        let lowest = |from: f64, to: f64| {
+            let (from, to) = steps_between(from, to, count);
+            stacked.lowest(from, to)
         };
         let group = |group: usize, point: u32| stacked.curves.groups[group].at(point);
         let line = shows_line.then_some(&unpadded as &dyn Fn(u32) -> u64);
-        Areas { line, limit, ..Areas::new(&highest, &group, &colors) }.draw(raster, &window, &style);
+        Areas { lowest: Some(&lowest), line, limit, ..Areas::new(&highest, &group, &colors) }
+            .draw(raster, &window, &style);
     });
     let unit = data.map.axis.unit();
     let words = format!("peak {}", context.short(peak));
@@ -96,7 +100,7 @@ fn readout(context: &ViewContext<'_>, groups: &Groups, data: &SpaceData, step: u
     let limit = context.capacity().map(|c| c.bytes.0);
     let padding = total.saturating_sub(curves.unpadded.at(step));
     if let Some(limit) = limit.filter(|&limit| total > limit) {
-        lines.push(Line::new("over the limit", context.short(Bytes(total - limit))).toned(Tone::Over));
+        lines.push(Line::new("over capacity", context.short(Bytes(total - limit))).toned(Tone::Over));
     } else if padding > 0 {
         lines.push(Line::new("of it padding", context.short(Bytes(padding))));
     }

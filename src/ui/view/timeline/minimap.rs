@@ -33,7 +33,7 @@ pub fn show(
         let (stacked, total) = (&own.by_class, &own.by_class.curves.total);
         let highest = |from: f64, to: f64| {
             let (from, to) = steps_between(from, to, own.map.points);
-            stacked.pyramid.max_in(total, from, to)
+            stacked.highest(from, to)
         };
         let colors: [Color32; 1] = [mix(style.panel, style.text3, 0.55)];
         Areas::new(&highest, &|_, point| total.at(point), &colors).draw(raster, &window, &style);

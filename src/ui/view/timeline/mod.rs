@@ -32,6 +32,7 @@ use crate::ui::work::SpaceData;
 /// The view.
 pub const VIEW: View = View {
     applies: Document::has_times,
+    section: Some(range::section),
     find: Find::Dim,
     shows_buffers: true,
     keys: KEYS,
@@ -44,13 +45,13 @@ const KEYS: &[KeyHelp] = &[
     ("Alt wheel", "Memory map: zoom the addresses"),
     ("double click", "Timeline: fit a buffer, or all"),
     ("F", "Timeline: focus the selected buffer"),
-    ("0", "Timeline: all of the program"),
+    ("0", "Timeline: show the whole program"),
     (". ,", "Next and previous allocation"),
     ("click above", "Pin a step for every view"),
-    ("drag on the axis", "Measure a range of steps"),
+    ("drag on the axis", "Measure a range of steps, in Details"),
     ("Shift drag", "Measure a range of steps"),
-    ("[ ]", "Measure from the chosen step, up to it"),
-    ("wheel over lifetimes", "Scroll the rows; with Ctrl zoom"),
+    ("[ ]", "Measure from the chosen step, or up to it"),
+    ("wheel over lifetimes", "Scroll the rows; with Ctrl, zoom"),
 ];
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
@@ -214,7 +215,9 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, groups: &Groups) {
         let has_line = context.scene().is_some_and(|scene| curve::shows_line(scene.space));
         if has_line {
             chart::legend::entry(ui, theme, Sign::Line, "without padding");
+            ui.add_space(6.0);
         }
+        chart::legend::paler(ui, theme);
     });
 }
 

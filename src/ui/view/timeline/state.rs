@@ -71,7 +71,8 @@ pub type RangeKey = ((u32, u32), Grouping, usize);
 pub struct Measuring {
     /// Where a drag began.
     pub from: Option<u32>,
-    pub stats: Option<(RangeKey, RangeStats)>,
+    /// The figures, and the groups they name.
+    pub stats: Option<(RangeKey, RangeStats, Groups)>,
 }
 
 impl Measuring {

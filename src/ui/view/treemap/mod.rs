@@ -308,7 +308,7 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut 
         let cell = cell_of(&tree, node, plot);
         answer.response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, scene, state, &cell, whole));
     } else if answer.rest > 0 {
-        let words = format!("{} more, each too narrow to be seen", thousands(answer.rest.into()));
+        let words = format!("{} more, too narrow to show", thousands(answer.rest.into()));
         answer.response.on_hover_text_at_pointer(words);
     }
     if answer.went {

@@ -64,7 +64,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
             .layout(egui::Layout::left_to_right(egui::Align::Center))
             .id_salt("packed head"),
     );
-    child.label(text("Packed again", size::BODY, Weight::SemiBold, theme.text));
+    child.label(text("Repacked", size::BODY, Weight::SemiBold, theme.text));
     child.add_space(16.0);
     let how = match result.after.packer {
         Packer::Online => "in program order, as below 83 % of the memory",
@@ -155,7 +155,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, places: &Pl
         let block = block as usize;
         let Some(piece) = places.piece(result, block) else { continue };
         // The rest is lower still.
-        if piece.rect.height() < 20.0 || shown > 200 {
+        if piece.rect.height() < 15.0 || shown > 200 {
             break;
         }
         if piece.rect.width() < 90.0 {
