@@ -12,7 +12,9 @@ use crate::model::{BufferId, Bytes, Capacity, InstructionId, MemorySpace};
 use crate::ui::session::pins::{Pin, PinOn};
 use crate::ui::session::{Document, Locals, Options, Shared};
 use crate::ui::widget::theme::Theme;
-use crate::ui::work::{Derived, Hits, Lit, RelatedToBuffer, RelatedToStep, SpaceData, WhatIfResult, Work};
+use crate::ui::work::{
+    Derived, Highlight, RelatedToBuffer, RelatedToStep, SearchResults, SpaceData, WhatIfResult, Work,
+};
 
 /// What a view wants done outside of itself.
 #[derive(Debug, Clone)]
@@ -59,7 +61,7 @@ pub struct ViewContext<'a> {
     /// What the view wants done.
     pub actions: &'a mut Vec<Action>,
     /// What is found; `None` while nothing is looked for.
-    pub hits: Option<Arc<Hits>>,
+    pub hits: Option<Arc<SearchResults>>,
     /// What views keep between runs, as text by names of their choice: chosen columns and the like.
     pub kept: &'a mut BTreeMap<String, String>,
 }
@@ -166,8 +168,8 @@ impl<'a> ViewContext<'a> {
 
     /// What is lit, for workers that draw; `None` where everything is.
     #[must_use]
-    pub fn lit(&self) -> Option<Lit> {
-        self.is_finding().then(|| Lit { hits: self.hits.clone(), hidden: self.shared.hidden.clone() })
+    pub fn lit(&self) -> Option<Highlight> {
+        self.is_finding().then(|| Highlight { hits: self.hits.clone(), hidden: self.shared.hidden.clone() })
     }
 
     /// Changes whenever other buffers are to be lit: for keys of pictures.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use crate::model::{Bytes, Profile, Program};
 use crate::open::{Collection, Entry, Target, join_messages};
 use crate::source::{Member, is_run_file};
-use crate::ui::app::files::loading::{Loading, Outcome};
+use crate::ui::app::files::loading::{LoadResult, Loading};
 use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::work::{Derived, Direction, Job, Work};
 
@@ -197,24 +197,24 @@ impl Files {
                 FileState::Loading(loading) => Some((index, loading.poll()?)),
                 _ => None,
             });
-            if let Some((index, outcome)) = entry {
-                self.take(index, outcome, first_view, work);
+            if let Some((index, result)) = entry {
+                self.take(index, result, first_view, work);
                 continue;
             }
             let sorted = |group: &Group| group.sorting.as_ref().and_then(Loading::poll);
             let group = self.groups.iter().enumerate().find_map(|(index, group)| Some((index, sorted(group)?)));
-            let Some((index, outcome)) = group else { return };
+            let Some((index, result)) = group else { return };
             self.groups[index].sorting = None;
-            if let Outcome::Sorted(order) = outcome {
+            if let LoadResult::Sorted(order) = result {
                 self.sort(self.groups[index].id, &order, program, work);
             }
         }
     }
 
-    fn take(&mut self, index: usize, outcome: Outcome, first_view: &'static str, work: &Work) {
-        match outcome {
-            Outcome::Listed(collection) => self.list(index, collection),
-            Outcome::Read(document) => {
+    fn take(&mut self, index: usize, result: LoadResult, first_view: &'static str, work: &Work) {
+        match result {
+            LoadResult::Listed(collection) => self.list(index, collection),
+            LoadResult::Read(document) => {
                 if self.entries[index].group.is_none() && self.join(index, &document, work) {
                     return;
                 }
@@ -238,7 +238,7 @@ impl Files {
                 }
                 self.forget();
             }
-            Outcome::Failed(error) => {
+            LoadResult::Failed(error) => {
                 let entry = &mut self.entries[index];
                 if entry.group.is_none() {
                     entry.state = FileState::Failed(error);
@@ -249,14 +249,14 @@ impl Files {
                 let name = entry.name.clone();
                 self.errors.push((name, error));
             }
-            Outcome::Cancelled => {
+            LoadResult::Cancelled => {
                 let entry = &mut self.entries[index];
                 entry.state = match entry.group {
                     Some(_) => FileState::Listed(entry.kept.take()),
                     None => FileState::Cancelled,
                 };
             }
-            Outcome::Sorted(_) => {}
+            LoadResult::Sorted(_) => {}
         }
     }
 

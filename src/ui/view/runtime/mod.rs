@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use egui::{Pos2, Rect, Stroke, Ui, Vec2};
 
-use self::state::{AT_ONCE, HEAP, Places, STACK, State, Worked, axis_of, moment};
+use self::state::{AT_ONCE, FrameLayout, HEAP, STACK, State, Worked, axis_of, moment};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{Origin, breakdown, bytes_of};
 use crate::analysis::runtime_curve::RuntimeCurve;
@@ -113,17 +113,17 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     if curve_rect.width() < 60.0 {
         return;
     }
-    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, reach };
-    input::take(ui, state, &mut places);
-    state.x = reach.chosen(places.x);
+    let mut layout = FrameLayout { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, reach };
+    input::take(ui, state, &mut layout);
+    state.x = reach.chosen(layout.x);
     if let (Some((trace, analysis)), Some(worked)) = (history, &worked) {
-        plot::show(ui, context, state, &places, (trace, analysis), worked);
-        plot::fragmentation(ui, context, state, &places, trace, worked);
+        plot::show(ui, context, state, &layout, (trace, analysis), worked);
+        plot::fragmentation(ui, context, state, &layout, trace, worked);
     }
-    band::show(ui, context, state, &runs, &places);
-    axis_of(clock).draw(ui, theme, &places.window(), band.bottom());
+    band::show(ui, context, state, &runs, &layout);
+    axis_of(clock).draw(ui, theme, &layout.window(), band.bottom());
     let below = band.bottom() + 24.0;
-    marks(ui, theme, state, &places);
+    marks(ui, theme, state, &layout);
     let strip = line(below, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(strip).id_salt("range"));
     range_line(&mut child, context, state, worked.as_deref(), clock);
@@ -316,8 +316,8 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, worked: Option<&Worked>, free
 }
 
 /// The chosen range and the time under the pointer, through all bands.
-fn marks(ui: &Ui, theme: &Theme, state: &State, places: &Places) {
-    let (axis, all) = (places.window(), [places.all()]);
+fn marks(ui: &Ui, theme: &Theme, state: &State, layout: &FrameLayout) {
+    let (axis, all) = (layout.window(), [layout.all()]);
     if let Some((from, to)) = state.range {
         chart::range(ui.painter(), theme, &axis, (from as f64, to as f64), &all);
     }

@@ -59,7 +59,7 @@ pub struct State {
 }
 
 /// Where things are in this frame.
-pub struct Places {
+pub struct FrameLayout {
     pub curve: Rect,
     pub fragmentation: Rect,
     pub runs: Rect,
@@ -73,7 +73,7 @@ impl State {
     }
 }
 
-impl Places {
+impl FrameLayout {
     /// The axis that all bands share.
     pub const fn window(&self) -> Window {
         Window::strip(self.curve, self.x)

@@ -3,14 +3,14 @@
 use egui::{Color32, Rect, Stroke, Ui};
 
 use super::groups::Groups;
-use super::state::{AT_ONCE, Drawn, Places, State};
+use super::state::{AT_ONCE, Drawn, FrameLayout, State};
 use crate::analysis::SpaceAnalysis;
 use crate::model::{Bytes, percent, thousands};
 use crate::ui::chart::{Areas, Chart, Fit, Line, Peak, Tone, Window, XAxis, step_of, steps_between};
 use crate::ui::part::ViewContext;
 use crate::ui::work::{Sheet, SpaceData};
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, places }: Drawn<'_>) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, layout }: Drawn<'_>) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let limit = context.capacity().map(|c| c.bytes.0);
@@ -18,11 +18,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
     let count = data.map.points;
     let stacked = groups.stacked();
     let visible = || {
-        let (from, to) = steps_between(places.x.lo, places.x.hi, count);
+        let (from, to) = steps_between(layout.x.lo, layout.x.hi, count);
         stacked.highest(from, to).map_or(0, |highest| highest.0)
     };
     let y = Fit::of(ui.ctx()).bytes(peak.0, visible, limit);
-    let window = Window { rect: places.curve, x: places.x, y };
+    let window = Window { rect: layout.curve, x: layout.x, y };
     let shows_line = shows_line(scene.space);
     let key = (
         state.of,
@@ -61,7 +61,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
         .peak([peak])
         .start(f64::from(context.step()) + 0.5)
         .show(ui);
-    life(ui, context, data, places);
+    life(ui, context, data, layout);
     let Some(at) = shown.at else { return };
     let step = step_of(at, count);
     context.shared.hover_step(step);
@@ -113,12 +113,12 @@ pub fn shows_line(space: &SpaceAnalysis) -> bool {
 }
 
 /// The life of the hovered or selected buffer, under the curve.
-fn life(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, places: &Places) {
+fn life(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, layout: &FrameLayout) {
     let theme = context.theme;
     let Some(item) = context.shared.hovered.or(context.shared.selected).and_then(|b| data.box_of(b)) else { return };
-    let rect: Rect = places.curve;
-    let left = places.x_of(f64::from(item.start)).max(rect.left());
-    let right = places.x_of(f64::from(item.end) + 1.0).min(rect.right());
+    let rect: Rect = layout.curve;
+    let left = layout.x_of(f64::from(item.start)).max(rect.left());
+    let right = layout.x_of(f64::from(item.end) + 1.0).min(rect.right());
     if left > right {
         return;
     }

@@ -4,7 +4,7 @@
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::groups::Groups;
-use super::state::{Drawn, Places, State};
+use super::state::{Drawn, FrameLayout, State};
 use crate::analysis::range_stats::{RangeStats, range_stats};
 use crate::model::thousands;
 use crate::ui::chart;
@@ -17,9 +17,9 @@ use crate::ui::work::SpaceData;
 /// Groups that are listed.
 const GREW: usize = 4;
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, places }: Drawn<'_>) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, layout }: Drawn<'_>) {
     let theme = context.theme;
-    drag(ui, context, state, data, places);
+    drag(ui, context, state, data, layout);
     let Some((from, to)) = context.shared.measured else { return };
     let key = ((from, to), state.grouping, groups.stacked().names.len());
     if state.measure.stats.as_ref().is_none_or(|(of, ..)| *of != key) {
@@ -29,7 +29,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
     }
     let Some((_, stats, _)) = &state.measure.stats else { return };
     let (first, end) = (f64::from(stats.from), f64::from(stats.to) + 1.0);
-    chart::range(ui.painter(), theme, &places.window(), (first, end), &places.bands());
+    chart::range(ui.painter(), theme, &layout.window(), (first, end), &layout.bands());
 }
 
 /// The figures of the measured range, for Details.
@@ -42,10 +42,10 @@ pub fn section(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places) {
-    let axis = places.window();
+fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, layout: &FrameLayout) {
+    let axis = layout.window();
     let point_at = |x: f32| axis.step_at(x, data.map.points);
-    let response = ui.interact(places.axis, ui.scope_id().with("measure"), Sense::click_and_drag());
+    let response = ui.interact(layout.axis, ui.scope_id().with("measure"), Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Drag to measure a range of steps"));
     if response.clicked() {
         context.shared.measure(None);
@@ -53,7 +53,7 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
             context.shared.choose_step(point_at(at.x));
         }
     }
-    let everything = places.curve.union(places.map).union(places.lifetimes);
+    let everything = layout.curve.union(layout.map).union(layout.lifetimes);
     let (shift, down, pressed, origin, at) = ui.input(|i| {
         let p = &i.pointer;
         (i.modifiers.shift, p.primary_down(), p.primary_pressed(), p.press_origin(), p.latest_pos())

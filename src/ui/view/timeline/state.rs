@@ -84,7 +84,7 @@ impl Measuring {
 
 /// Where things are in this frame.
 #[derive(Clone, Copy)]
-pub struct Places {
+pub struct FrameLayout {
     pub curve: Rect,
     /// The memory map; of no height where it is not shown.
     pub map: Rect,
@@ -98,7 +98,7 @@ pub struct Places {
     pub whole: Span,
 }
 
-impl Places {
+impl FrameLayout {
     /// The curve with the calls under it, the map, the rows of lifetimes: what lines through time cross.
     pub fn bands(&self) -> [Rect; 3] {
         let curve = Rect::from_min_max(self.curve.min, Pos2::new(self.curve.right(), self.axis.top()));
@@ -126,7 +126,7 @@ impl Places {
 pub struct Drawn<'a> {
     pub data: &'a Arc<SpaceData>,
     pub groups: &'a Groups,
-    pub places: &'a Places,
+    pub layout: &'a FrameLayout,
 }
 
 /// What a button asked for.
