@@ -31,7 +31,7 @@ pub struct Case<'a> {
     /// The space, ready for changes.
     pub memory: Arc<Memory>,
     /// The unchanged program.
-    pub before: Outcome,
+    pub before: Arc<Outcome>,
     /// Temporaries at the peak, largest first.
     pub peak: Vec<AtPeak>,
     /// The largest batch that fits, once somebody asked.
@@ -55,7 +55,7 @@ impl<'a> Case<'a> {
     pub fn new(row: usize, scene: Scene<'a>, capacity: Option<Bytes>) -> Self {
         let Scene { program, analysis, space, device, .. } = scene;
         let memory = scene.memory_against(capacity);
-        let before = memory.evaluate(program, &[], Depth::Verdict);
+        let before = scene.unchanged(&memory);
         let at = before.peak_event;
         let mut peak: Vec<AtPeak> = memory
             .families
