@@ -241,7 +241,11 @@ impl<'a> Reader<'a> {
                 match self.tag()? {
                     None => return Err(self.error(PAST_END)),
                     Some(end) if end & 7 == 4 => {
-                        return if end >> 3 == tag >> 3 { Ok(()) } else { Err(self.error("mismatched end of a group")) };
+                        return if end >> 3 == tag >> 3 {
+                            Ok(())
+                        } else {
+                            Err(self.error("mismatched end of a group"))
+                        };
                     }
                     Some(inner) => self.skip_rare(inner, depth + 1)?,
                 }

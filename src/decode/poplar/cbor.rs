@@ -70,7 +70,9 @@ impl<'a> Cbor<'a> {
                 if head == 0xff {
                     break;
                 }
-                let Some(length) = self.argument(head & 31)? else { return self.feed.damaged("a string within a string") };
+                let Some(length) = self.argument(head & 31)? else {
+                    return self.feed.damaged("a string within a string");
+                };
                 self.take_text(length)?;
             },
         }

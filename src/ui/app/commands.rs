@@ -5,7 +5,7 @@ use egui::{Key, Modifiers};
 use crate::ui::session::ThemeChoice;
 use crate::ui::widget::keys;
 
-/// What can be done.
+/// Everything the user can do from the keyboard, a menu or the palette.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// Open files.
@@ -16,51 +16,51 @@ pub enum Command {
     Close,
     /// Show the next file.
     NextFile,
-    /// Show the file before.
+    /// Show the previous file.
     PreviousFile,
     /// Show a view by its number.
     View(usize),
-    /// Where one was before.
+    /// Go back in the history.
     Back,
-    /// The other way.
+    /// Go forward in the history.
     Forward,
-    /// Choose a command, a view, a file or a buffer by typing.
+    /// Open the command palette.
     Palette,
     /// Show or hide the right panel.
     Panel,
-    /// Dark, where it is light, and the other way round.
+    /// Switch between light and dark.
     Theme,
-    /// A certain theme.
+    /// Use this theme.
     Look(ThemeChoice),
-    /// Powers of 1024 or of 1000.
+    /// Switch between binary and decimal units.
     Units,
-    /// Larger type.
+    /// Zoom in.
     Larger,
-    /// Smaller type.
+    /// Zoom out.
     Smaller,
-    /// Type as designed.
+    /// Reset the zoom.
     Normal,
-    /// Presenter mode.
+    /// Switch presenter mode on or off.
     Presenter,
-    /// Neutral names.
+    /// Hide or show names.
     HideNames,
     /// Find buffers.
     Find,
-    /// Select the next buffer that was found.
+    /// Select the next match.
     NextHit,
-    /// Select the one before.
+    /// Select the previous match.
     PreviousHit,
     /// Pin the selected buffer, or the step.
     Pin,
     /// Copy the selected buffer's name.
     CopyName,
-    /// Show only what has the selected buffer's name.
+    /// Filter by the selected buffer's name.
     FilterToThis,
     /// Hide the selected buffer.
     HideThis,
-    /// Show all that was hidden.
+    /// Show all hidden buffers.
     ShowHidden,
-    /// Pin the peak again.
+    /// Go back to the peak.
     Peak,
     /// Clear: filter, selection, step.
     Clear,
@@ -78,7 +78,7 @@ pub enum Command {
     Help,
 }
 
-/// A command with its words and keys.
+/// A command with its label and shortcut.
 pub struct Entry {
     /// The command.
     pub command: Command,
@@ -86,9 +86,9 @@ pub struct Entry {
     pub words: &'static str,
     /// Modifiers.
     pub modifiers: Modifiers,
-    /// Key; `None` for one that has none.
+    /// Key; `None` if it has no shortcut.
     pub key: Option<Key>,
-    /// How the keys are written.
+    /// The shortcut as text.
     pub keys: &'static str,
 }
 
@@ -152,14 +152,14 @@ pub const COMMANDS: &[Entry] = &[
     plain(Command::Sample, "Open the sample"),
 ];
 
-/// How a command's keys are written.
+/// A command's shortcut as text; empty if it has none.
 #[must_use]
 pub fn keys_of(command: Command) -> &'static str {
     COMMANDS.iter().find(|entry| entry.command == command).map_or("", |entry| entry.keys)
 }
 
-/// The commands whose keys were pressed in this frame. Keys without modifiers belong to a text field while one has the
-/// focus; function keys and Esc never do.
+/// The commands whose shortcuts were pressed in this frame. Keys without modifiers belong to a text field while it has
+/// the focus; function keys and Esc never do.
 pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
     let typing = !keys::are_free(ctx);
     let is_free = |entry: &&Entry| {

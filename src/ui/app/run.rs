@@ -16,7 +16,7 @@ use crate::ui::widget::keys;
 use crate::ui::work::Direction;
 
 impl App {
-    /// Does what a command says.
+    /// Runs a command.
     pub fn run(&mut self, command: Command) {
         match command {
             Command::Open => self.open_dialog(),
@@ -126,7 +126,7 @@ impl App {
         self.apply_look();
     }
 
-    /// Pins what is selected, or the step.
+    /// Pins the selected buffer or the step.
     fn pin(&mut self) {
         let Some(open) = self.files.current_mut() else { return };
         let Some((program, analysis)) = open.document.program(open.shared.program) else { return };

@@ -98,7 +98,7 @@ impl App {
     }
 }
 
-/// The tile under the pointer or chosen, and how many are.
+/// The hovered or chosen tile, and the number of chosen tiles.
 fn tile_words(memory: &TileMemory, tiles: &TileAnalysis, shared: &Shared, units: UnitSystem) -> String {
     let mut parts = Vec::new();
     let tile = shared.tile_hovered.or(shared.tiles.last().copied()).or(tiles.max.map(|max| max.0));

@@ -65,7 +65,7 @@ impl App {
         }
     }
 
-    /// What is wanted often, where there is room for it.
+    /// Frequent commands, if there is room.
     fn quick(ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
         for (words, command, room) in
             [("Copy picture", Command::CopyPicture, 480.0), ("Find buffer, op, scope", Command::Find, 260.0)]
@@ -76,7 +76,7 @@ impl App {
         }
     }
 
-    /// Theme, units, size, what helps on shared screens.
+    /// Menu of theme, units, zoom and sharing.
     fn look_menu(&self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
         let response = controls::button(ui, "View", "", theme);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "View options"));
@@ -118,7 +118,7 @@ impl App {
         });
     }
 
-    /// Opening: the dialog, files of last time, the sample.
+    /// Menu of the dialog, the sample and recent files.
     fn open_menu(&mut self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
         let response = controls::button(ui, "Open", "", theme);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Open menu"));
@@ -245,7 +245,7 @@ impl App {
     }
 }
 
-/// A space's verdict as a mark.
+/// The mark for a verdict.
 pub fn mark_of(verdict: Verdict) -> Mark {
     match verdict {
         Verdict::Over { .. } => Mark::Over,
@@ -265,7 +265,7 @@ fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: b
     response
 }
 
-/// A button that shows a choice and opens a menu.
+/// A button that shows the current choice and opens a menu.
 fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, width: f32) -> Response {
     let label = ui.painter().layout_no_wrap(name.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
     let shown = Cut::new(ui.painter(), value, Weight::Medium.at(size::BODY), theme.text, width);
@@ -317,7 +317,7 @@ fn row(ui: &mut Ui, theme: &Theme, mark: Mark, name: &str, value: &str, chosen: 
     response
 }
 
-/// Choosing the device's capacity by hand: a generation, or a size.
+/// Menu to set the capacity: a TPU generation or a size.
 fn capacity_choice(
     ui: &mut Ui,
     theme: &Theme,

@@ -11,10 +11,10 @@ use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
 
-/// Files that are named.
+/// Maximum number of files that are listed.
 const NAMED: usize = 8;
 
-/// What a file is, from its name alone: nothing is read before it is dropped.
+/// The type of a file, from its name alone: nothing is read before it is dropped.
 fn kind_of(path: &Path, is_folder: bool) -> &'static str {
     if is_folder {
         return "folder: every profile in it";
@@ -27,7 +27,7 @@ fn kind_of(path: &Path, is_folder: bool) -> &'static str {
 }
 
 impl App {
-    /// What will happen to the files over the window.
+    /// Says what will happen to the files that are dragged over the window.
     pub(in crate::ui::app) fn drop_overlay(&self, ui: &Ui, theme: &Theme) {
         let hovered = ui.input(|i| i.raw.hovered_files.clone());
         if hovered.is_empty() {

@@ -13,17 +13,17 @@ use crate::source::{Progress, Stage};
 use crate::ui::session::Document;
 use crate::ui::work::Work;
 
-/// What a worker has to say.
+/// A result of the worker that reads a file.
 pub enum LoadResult {
-    /// Several programs: the list, in no order yet.
+    /// Several programs, not sorted yet. [`Self::Sorted`] follows.
     Listed(Arc<Collection>),
-    /// The rows of the list, the worst first. Nothing follows.
+    /// Indices of the programs, worst first. Nothing follows.
     Sorted(Vec<usize>),
     /// One profile. Nothing follows.
     Read(Arc<Document>),
-    /// Nothing could be read, and why. Nothing follows.
+    /// Reading failed, with the reason. Nothing follows.
     Failed(String),
-    /// It was cancelled. Nothing follows.
+    /// Reading was cancelled. Nothing follows.
     Cancelled,
 }
 
@@ -61,7 +61,7 @@ impl Loading {
         Self { progress, receiver }
     }
 
-    /// The next thing the worker has to say.
+    /// The next result of the worker, if there is one.
     pub fn poll(&self) -> Option<LoadResult> {
         match self.receiver.try_recv() {
             Ok(result) => Some(result),
@@ -75,7 +75,7 @@ impl Loading {
         self.progress.cancel();
     }
 
-    /// What is being done, and how far it is.
+    /// Current stage and progress from 0 to 1.
     #[must_use]
     pub fn state(&self) -> (Stage, f32) {
         (self.progress.stage(), self.progress.fraction())
