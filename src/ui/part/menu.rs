@@ -13,12 +13,12 @@ use crate::ui::widget::keys;
 use crate::ui::widget::table::TableResponse;
 use crate::ui::widget::theme::size;
 
-/// Something with a name that is no buffer of a program: a tile, a variable, an array, a step.
+/// Something with a name other than a buffer of a program: a tile, a variable, an array, a step.
 #[derive(Debug, Clone, Default)]
 pub struct Thing {
     /// Its name.
     pub name: String,
-    /// What else can be copied: the words of the row, and what is copied.
+    /// Other text to copy: the words of the row, and what is copied.
     pub copies: Vec<(&'static str, String)>,
     /// What only its own view can do.
     pub own: Vec<&'static str>,
@@ -27,7 +27,7 @@ pub struct Thing {
 }
 
 impl Thing {
-    /// Something of a name.
+    /// Something with a name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -73,14 +73,14 @@ pub struct Show {
     pub tile: Option<u32>,
 }
 
-/// What a menu is of.
+/// Subject of a menu.
 #[derive(Debug, Clone)]
 enum What {
     Buffer(BufferId),
     Thing(Thing),
 }
 
-/// What the menu was opened on: the pointer moves on, the menu stays.
+/// Subject of the open menu: the pointer moves on, the menu stays.
 #[derive(Default)]
 struct MenuTarget {
     what: Option<What>,
@@ -88,7 +88,7 @@ struct MenuTarget {
     at: Option<Pos2>,
     /// Its first row is to get the focus.
     focus: bool,
-    /// What had the focus before.
+    /// Widget that had the focus before.
     back: Option<Id>,
 }
 
@@ -219,7 +219,7 @@ fn popup(
     shown.and_then(|shown| shown.inner)
 }
 
-/// What had the focus before the menu has it again.
+/// Returns the focus to the widget that had it before the menu.
 fn give_back(ctx: &Context, context: &mut ViewContext<'_>) {
     if let Some(id) = context.locals.get::<MenuTarget>().back.take() {
         ctx.memory_mut(|memory| memory.request_focus(id));

@@ -34,7 +34,7 @@ pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_pa
 /// The same in the side panel.
 pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
 
-/// Whether there may be advice.
+/// Whether advice is possible for this document.
 fn applies(document: &Document) -> bool {
     !document.profile.programs.is_empty()
         || document.profile.tiles.is_some()

@@ -39,7 +39,7 @@ struct State {
     last_selected: Option<BufferId>,
     /// Line of the selected buffer.
     selected_line: Option<usize>,
-    /// Words of cells are cut from this, so that they are made once.
+    /// Texts of cells, kept so that they are made once.
     cells: HashMap<(u32, Column), String>,
     /// Whether the columns of last time were taken over.
     recalled: bool,

@@ -17,7 +17,7 @@ const READERS: usize = 3;
 /// The same where all are asked for.
 const MOST_READERS: usize = 60;
 
-/// From when to when it lives, where it lies, who makes and reads it.
+/// Live range, address, defining instruction and readers.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: Option<&SpaceData>, buffer: BufferId) {
     let theme = context.theme;
     let Scene { program, analysis, space, .. } = scene;
@@ -111,7 +111,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     }
 }
 
-/// Where it is remembered whose readers are all listed.
+/// The buffer whose readers are all listed.
 fn unfolded() -> egui::Id {
     egui::Id::unique("all readers are listed")
 }

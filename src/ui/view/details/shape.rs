@@ -12,7 +12,7 @@ use crate::ui::widget::controls::{self, cut_label};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
-/// What it looks like, and what its layout wastes.
+/// Shape, layout and padding.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, buffer: BufferId) {
     let theme = context.theme;
     title(ui, theme, "Shape and padding");

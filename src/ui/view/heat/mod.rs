@@ -46,7 +46,7 @@ const PANELS: usize = 9;
 /// Room for the name of a space.
 const TITLE: f32 = 20.0;
 
-/// What is remembered while a program is shown.
+/// State of this view of one program.
 #[derive(Default)]
 struct State {
     of: (usize, usize),

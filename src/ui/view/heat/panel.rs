@@ -21,7 +21,7 @@ use crate::ui::work::{DeferredPicture, Highlight, Job, Sheet, SpaceData};
 /// More buffers than this are drawn on a worker.
 const AT_ONCE: usize = 3000;
 
-/// What is remembered of a space.
+/// State of a memory space's panel.
 #[derive(Default)]
 pub struct State {
     /// Visible addresses; `None` for all.
@@ -373,7 +373,7 @@ impl Panel<'_> {
     }
 }
 
-/// Where things are in this frame.
+/// Layout of the view in this frame.
 struct View<'a> {
     theme: &'a Theme,
     window: Window,

@@ -17,7 +17,7 @@ use crate::ui::widget::theme::size;
 /// Frames that are shown.
 const FRAMES: usize = 60;
 
-/// Draws the card.
+/// Draws the card in Details.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();

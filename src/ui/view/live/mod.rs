@@ -30,7 +30,7 @@ const KEYS: &[KeyHelp] = &[
     ("Ctrl F", "Live arrays: search functions and files"),
 ];
 
-/// What belongs to this view of one document.
+/// State of this view of one document.
 #[derive(Default)]
 struct State {
     /// What the first row of the icicle divides by; `None` for stacks alone.
@@ -220,7 +220,7 @@ fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State) {
     });
 }
 
-/// What is alive, and where most of it was made.
+/// The headline: live bytes, and where most of them were allocated.
 fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet) {
     let theme = context.theme;
     let Some(analysis) = &context.document.analysis.live else { return };

@@ -14,7 +14,7 @@ use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Slot, size, space};
 use crate::ui::work::SpaceData;
 
-/// What else a shape could look like, each with the peak as it would be.
+/// Alternatives to a shape, each with the resulting peak.
 pub fn forms(data: &SpaceData, group: &ShapeGroup) -> Vec<Form> {
     alternatives::forms(group, &data.map, &data.by_class.curves.total)
 }
@@ -32,7 +32,7 @@ fn best_of<'a>(group: &ShapeGroup, forms: &'a [Form]) -> Option<&'a Form> {
 const DRAWN: f32 = 230.0;
 const WIDE: f32 = 760.0;
 
-/// Draws the card.
+/// Draws the card in Details.
 pub fn show(
     ui: &mut Ui,
     context: &ViewContext<'_>,

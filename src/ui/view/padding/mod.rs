@@ -28,7 +28,7 @@ const BESIDE: f32 = 860.0;
 /// Which buffers are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Which {
-    /// What lives at the step, or at the peak.
+    /// What is live at the step, or at the peak.
     #[default]
     Step,
     /// All of the memory space, whenever they live.
@@ -74,7 +74,7 @@ struct State {
     chosen: usize,
     /// The selection that was followed last.
     followed: Option<BufferId>,
-    /// What else the chosen shape could look like.
+    /// Alternatives to the chosen shape.
     forms: Option<((Of, usize), Vec<Form>)>,
     table: TableState,
     bar: CachedRaster,
@@ -121,7 +121,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Asks for the shapes of what is looked at, and takes them once they are there.
+/// Starts grouping the selected buffers by shape, and takes the result once it is there.
 fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
     let (program, color) = (context.shared.program, context.shared.color);
     let of: Of = (program, color, context.shared.step.filter(|_| state.which == Which::Step), state.which);

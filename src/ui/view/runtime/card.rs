@@ -13,7 +13,7 @@ use crate::ui::widget::theme::size;
 /// Steps whose lowest use is listed.
 const FLOORS: usize = 24;
 
-/// Draws the card.
+/// Draws the card in Details.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();

@@ -144,7 +144,7 @@ fn most_used(document: &Document) -> usize {
     all.max_by_key(|(row, allocator)| (allocator.peak, std::cmp::Reverse(*row))).map_or(0, |(row, _)| row)
 }
 
-/// The curve of the chosen allocator, worked out aside.
+/// The curve of the chosen allocator, computed on a worker.
 fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Option<Arc<Worked>> {
     let of = (Arc::as_ptr(context.document) as usize, allocator);
     if state.of != Some(of) {
@@ -168,7 +168,7 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
     state.job.as_mut()?.poll().cloned()
 }
 
-/// Runs of programs by device, sorted aside where they are many.
+/// Runs of programs by device; many are sorted on a worker.
 fn lanes(context: &ViewContext<'_>, state: &mut State) -> Arc<band::Lanes> {
     let of = Arc::as_ptr(context.document) as usize;
     if state.lanes_of != Some(of) {
@@ -190,7 +190,7 @@ fn whole_span(curve: Option<&RuntimeCurve>, lanes: &band::Lanes) -> Span {
     Span::new(lo as f64, hi.max(lo.saturating_add(1)) as f64)
 }
 
-/// Returns whether all of the time was asked for.
+/// Returns whether the button to show everything was clicked.
 fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, free: Option<bool>) -> bool {
     let mut all = false;
     ui.horizontal(|ui| {
@@ -235,7 +235,7 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
     all
 }
 
-/// The answer: how much at the peak, of how much, when; and what is conspicuous.
+/// The headline: peak, capacity and time; and what stands out.
 fn answer(
     ui: &mut Ui,
     context: &ViewContext<'_>,
@@ -326,7 +326,7 @@ fn marks(ui: &Ui, theme: &Theme, state: &State, layout: &FrameLayout) {
     }
 }
 
-/// What happened in the chosen range, or how to choose one.
+/// Statistics of the chosen range, or a hint on how to choose one.
 fn range_line(ui: &mut Ui, context: &ViewContext<'_>, state: &State, worked: Option<&Worked>, clock: Clock) {
     let theme = context.theme;
     let Some(worked) = worked else { return };

@@ -77,7 +77,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
     }
 }
 
-/// What lives at a step: all of it, the instruction, the group under the pointer (or the largest), what is over.
+/// What is live at a step: all of it, the instruction, the group under the pointer (or the largest), what is over.
 fn readout(context: &ViewContext<'_>, groups: &Groups, data: &SpaceData, step: u32, pointer: Option<f64>) -> Vec<Line> {
     let curves = &groups.stacked().curves;
     let total = curves.total.at(step);

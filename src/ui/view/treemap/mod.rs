@@ -46,7 +46,7 @@ const SPOKEN: usize = 60;
 struct State {
     form: Form,
     fold: bool,
-    /// The tree that is being built, and of what.
+    /// The tree that is being built, and its key.
     building: Option<(Of, Job<Arc<Tree>>)>,
     of: Option<Of>,
     tree: Arc<Tree>,
@@ -137,7 +137,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Asks for the tree of what lives now, and takes it once it is built.
+/// Starts building the tree of what is live, and takes it once it is built.
 fn update(context: &mut ViewContext<'_>, state: &mut State) {
     let (program, kind, fold) = (context.shared.program, context.shared.tree.kind, state.fold);
     let of: Of = (program, context.shared.color, context.shared.step, kind, fold);
