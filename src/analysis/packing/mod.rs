@@ -6,6 +6,7 @@
 
 mod fallback;
 mod families;
+mod occupied;
 mod online;
 
 pub use fallback::{MAX_BLOCKS, Order, fallback};
