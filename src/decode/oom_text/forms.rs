@@ -151,7 +151,6 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
     }
     let prefix = text.place(from).map_or("", |place| place.prefix.as_str());
     let verdict = guard::verdict(body, line, hit, to, !sizes.is_empty());
-    let is_told = form.need != Need::Report || guard::is_report(&body[line..hit], prefix);
     // Of no known kind and no failure either: nothing to say.
     let is_idle = verdict == Verdict::Warning && form.kind == Kind::Unknown;
     if verdict == Verdict::Nothing || is_idle || !is_said(form, body, line, hit, to, prefix, &sizes) {
@@ -172,6 +171,7 @@ fn is_said(form: &Form, body: &str, line: usize, hit: usize, to: usize, prefix: 
         _ if form.need == Need::Report && !is_report => false,
         Kind::Unknown | Kind::CudaErrorOom | Kind::HipErrorOom if guard::is_subject(rest) => false,
         Kind::KubernetesOomKill => KILLED_BY.is_match(rest),
+        Kind::TritonSharedMemory => !rest.contains("resource: threads") && !rest.contains("resource: registers"),
         // The sentence goes on with its numbers.
         Kind::TorchMps | Kind::TorchNpu | Kind::TorchXpu | Kind::TorchHip | Kind::TorchCuda => {
             TORCH_GOES_ON.is_match(rest)

@@ -11,16 +11,17 @@ use super::shape;
 use crate::model::{ListedAllocation, PrintedSize};
 
 patterns! {
-    TOTAL = r"Total (\w+) usage >= <S>:";
-    RESERVED = r"(?m)\breserved(?:\([^)\n]*\))?[ \t]+<S>[ \t]*$";
-    PROGRAM = r"(?m)\bprogram[ \t]+<S>[ \t]*(?:\([^)\n]*\)[ \t]*)?$";
-    ARGUMENTS = r"(?m)\barguments[ \t]+<S>[ \t]*(?:\([^)\n]*\)[ \t]*)?$";
-    HEAP = r"(?m)\bheap allocations \([^)\n]*\)[ \t]+<S>[ \t]*$";
-    PERSISTENT_OUTPUT = r"(?m)\boutput[ \t]+<S>";
-    MAX_FREE = r"Max free chunk <S>";
-    OUTPUT = r"Output size <S>(?: \([^)\n]*\))?; shares <S> with arguments";
-    REQUIREMENT = r"Program (\w+) requirement <S>:";
-    PART = r"(?m)\b(reserved|global|scoped|overlays|HLO temp|stack|program code|constants)[ \t]+<S>[ \t]*(\(.*)?$";
+    // Each begins where its first word was found, see [`at_word`].
+    TOTAL = r"^Total (\w+) usage >= <S>:";
+    RESERVED = r"(?m)^reserved(?:\([^)\n]*\))?[ \t]+<S>[ \t]*$";
+    PROGRAM = r"(?m)^program[ \t]+<S>[ \t]*(?:\([^)\n]*\)[ \t]*)?$";
+    ARGUMENTS = r"(?m)^arguments[ \t]+<S>[ \t]*(?:\([^)\n]*\)[ \t]*)?$";
+    HEAP = r"(?m)^heap allocations \([^)\n]*\)[ \t]+<S>[ \t]*$";
+    PERSISTENT_OUTPUT = r"^output[ \t]+<S>";
+    MAX_FREE = r"^Max free chunk <S>";
+    OUTPUT = r"^Output size <S>(?: \([^)\n]*\))?; shares <S> with arguments";
+    REQUIREMENT = r"^Program (\w+) requirement <S>:";
+    PART = r"(?m)^(reserved|global|scoped|overlays|HLO temp|stack|program code|constants)[ \t]+<S>[ \t]*(\(.*)?$";
     UTILIZATION = r"(\d+(?:\.\d+)?)% utilization";
     UNPADDED = r"Unpadded \(<S>\)";
     PADDED = r"Padded \(<S>\)";
@@ -76,28 +77,54 @@ fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
+/// The words that [`PART`] may begin with.
+const PARTS: [&str; 8] = ["reserved", "global", "scoped", "overlays", "HLO temp", "stack", "program code", "constants"];
+
+/// Bytes behind a word in which its sentence ends.
+const SENTENCE: usize = 400;
+
+/// The groups of a pattern that begins with a word, at the first place of the word where it fits. A short text with a
+/// known beginning is many times faster than a search.
+fn at_word<'t>(pattern: &Regex, word: &str, text: &'t str) -> Option<(usize, Captures<'t>)> {
+    text.match_indices(word).filter(|found| is_word_start(text, found.0)).find_map(|(at, _)| {
+        let rest = super::head_of(&text[at..], SENTENCE);
+        pattern.captures(rest).map(|captures| (at, captures))
+    })
+}
+
+/// Whether no longer word ends at a place.
+fn is_word_start(text: &str, at: usize) -> bool {
+    !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+}
+
+fn put_at_word(found: &mut Found, key: &'static str, pattern: &Regex, word: &str, text: &str) {
+    if let Some((_, captures)) = at_word(pattern, word, text) {
+        found.size(key, &captures, 1);
+    }
+}
+
 fn totals(found: &mut Found, head: &str) {
-    let total = TOTAL.captures(head);
-    let requirement = REQUIREMENT.captures(head);
-    let requirement_at = requirement.as_ref().and_then(|c| c.get(0)).map_or(head.len(), |m| m.start());
-    if let Some(total) = &total {
+    let total = at_word(&TOTAL, "Total", head);
+    let requirement = at_word(&REQUIREMENT, "Program", head);
+    let requirement_at = requirement.as_ref().map_or(head.len(), |found| found.0);
+    if let Some((at, total)) = &total {
         found.size("total", total, 2);
-        let start = total.get(0).map_or(0, |m| m.end());
+        let start = at + total.get(0).map_or(0, |m| m.end());
         let part = head.get(start..requirement_at.max(start)).unwrap_or("");
         // Before the results: their line names the arguments too.
         let before_output = &part[..part.find("Output size").unwrap_or(part.len())];
         let before_output =
             &before_output[..before_output.find("Persistent allocations").unwrap_or(before_output.len())];
-        found.size_in("reserved", &RESERVED, before_output);
-        found.size_in("program", &PROGRAM, before_output);
-        found.size_in("arguments", &ARGUMENTS, before_output);
-        found.size_in("heap_allocations", &HEAP, before_output);
-        found.size_in("largest_free", &MAX_FREE, part);
+        put_at_word(found, "reserved", &RESERVED, "reserved", before_output);
+        put_at_word(found, "program", &PROGRAM, "program", before_output);
+        put_at_word(found, "arguments", &ARGUMENTS, "arguments", before_output);
+        put_at_word(found, "heap_allocations", &HEAP, "heap", before_output);
+        put_at_word(found, "largest_free", &MAX_FREE, "Max", part);
         if let Some(persistent) = part.find("Persistent allocations") {
-            found.size_in("arguments", &ARGUMENTS, &part[persistent..]);
-            found.size_in("output", &PERSISTENT_OUTPUT, &part[persistent..]);
+            put_at_word(found, "arguments", &ARGUMENTS, "arguments", &part[persistent..]);
+            put_at_word(found, "output", &PERSISTENT_OUTPUT, "output", &part[persistent..]);
         }
-        if let Some(output) = OUTPUT.captures(part) {
+        if let Some((_, output)) = at_word(&OUTPUT, "Output", part) {
             found.size("output", &output, 1).size("output_shared", &output, 2);
         }
     }
@@ -126,10 +153,11 @@ fn totals(found: &mut Found, head: &str) {
             }
         }
     }
-    if let Some(requirement) = &requirement {
+    if let Some((at, requirement)) = &requirement {
         found.size("program_requirement", requirement, 2);
-        let part = head.get(requirement.get(0).map_or(0, |m| m.end())..).unwrap_or("");
-        for row in PART.captures_iter(part).take(50) {
+        let part = head.get(at + requirement.get(0).map_or(0, |m| m.end())..).unwrap_or("");
+        let rows = part.lines().filter_map(|line| PARTS.iter().find_map(|word| at_word(&PART, word, line)));
+        for (_, row) in rows.take(50) {
             let name = row.get(1).map_or("", |m| m.as_str());
             let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
             let Some(printed) = row.get(2).and_then(|m| size(m.as_str())) else { continue };

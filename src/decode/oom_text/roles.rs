@@ -107,7 +107,7 @@ const BEFORE: [(&str, Role); 16] = [
         Role::Capacity,
     ),
     (
-        r"hardware limit|limit(?:ed)?(?: is| of| set)?(?: to)?|max(?:imum)?(?: allowed| size)?(?: buffer size)?(?: of)?|allowed|greater than|exceeds?|larger than|threshold",
+        r"max_smem_bytes|hardware limit|limit(?:ed)?(?: is| of| set)?(?: to)?|max(?:imum)?(?: allowed| size)?(?: buffer size)?(?: of)?|allowed|greater than|exceeds?|larger than|threshold",
         Role::Limit,
     ),
     (
@@ -122,13 +122,13 @@ const BEFORE: [(&str, Role); 16] = [
         Role::Requested,
     ),
     (r"require[sd]?|needs?|needed|desired|attempt(?:ed|ing)? to \w+", Role::Requested),
-    (r"(?:of |for |buffer )?size", Role::Requested),
+    (r"(?:of |for |buffer )?size|smem_bytes", Role::Requested),
     (r"device memory", Role::Requested),
     (r"total", Role::Capacity),
 ];
 
 /// What must stand directly before a number without a unit.
-const BARE: &str = r#"(?i)(?:size(?: was| is)?|required|limit|available|requested(?: bytes of)?|memory|needed|free|allowed|total|total memory|data|bytes of|alloc\w*|allocatable|max|amount|memory of|reported|size\[|size:|requested=\\?"|available=\\?")\s*[:=(]{0,3}\s*$"#;
+const BARE: &str = r#"(?i)(?:size(?: was| is)?|required|limit|available|requested(?: bytes of)?|memory|needed|free|allowed|total|total memory|data|bytes of|alloc\w*|allocatable|max|amount|memory of|reported|size\[|size:|_bytes=|requested=\\?"|available=\\?")\s*[:=(]{0,3}\s*$"#;
 
 /// What is counted and not measured.
 const COUNTED: &str = r"^\s*(?:(?:prefill|total|cached|new|running)\s+)?(?:tokens?|blocks?|requests?|sequences?|chunks?|pages?|layers?|files?|workers?|processes|times?|words?|elements?|entries|seconds?|ms|s)\b";

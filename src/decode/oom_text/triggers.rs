@@ -129,7 +129,7 @@ pub const FORMS: &[Form] = &[
         "bad_alloc: CUDA error at", "RMM failure",
     ], ""),
     form(Kind::IreeAlloc, Need::Words, 2, &["RESOURCE_EXHAUSTED; "], ""),
-    form(Kind::RayOomKill, Need::Words, 6, &["running low on memory", "due to memory pressure (OOM)"], ""),
+    form(Kind::RayOomKill, Need::Words, 6, &["running low on memory", "Workers (tasks / actors) killed due to memory pressure"], ""),
     form(Kind::RayObjectStore, Need::Words, 6, &["object store is full", "object store because it is full"], ""),
     form(Kind::YarnMemoryKill, Need::Words, 2, &[
         "for exceeding memory limits", "beyond physical memory limits", "exceeding physical memory limits",
@@ -138,7 +138,7 @@ pub const FORMS: &[Form] = &[
         "oom-kill event", "oom_kill event", "xceeded job memory limit", "xceeded step memory limit",
         "exceeded memory limit",
     ], ""),
-    form(Kind::SlurmOomKill, Need::Words, 1, &[": Out Of Memory"], "task "),
+    form(Kind::SlurmOomKill, Need::Words, 1, &["Out Of Memory"], ": task "),
     form(Kind::KubernetesOomKill, Need::Words, 1, &["OOMKilled"], ""),
     form(Kind::LinuxOomKill, Need::Words, 3, &[
         "ut of memory: Kill", "oom-kill:constraint", "has been killed by the OOM killer", "result 'oom-kill'",
