@@ -304,6 +304,7 @@ fn every_kind_of_sentence_is_read() {
     for case in text.trim_start_matches("@ ").split("\n@ ").filter(|case| !case.is_empty()) {
         count += 1;
         let (head, message) = case.split_once('\n').expect("a message below its head");
+        let message = format!("{}\n", message.trim_end());
         let mut words = head.split_whitespace();
         let kind = words.next().expect("a kind");
         let found = failures(message.as_bytes());
