@@ -12,7 +12,7 @@ use highwater::model::{Bytes, Capacity, MemorySpace, Profile, parse_size};
 use highwater::open::{Found, Target};
 use highwater::source::Progress;
 
-use super::{EXIT_UNREADABLE, read_sets, refuse};
+use super::inputs::{EXIT_UNREADABLE, read_sets, refuse};
 
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {

@@ -7,9 +7,9 @@ use highwater::export::report::Format;
 use highwater::ui::app;
 use highwater::ui::session::Options;
 
+use super::inputs::{EXIT_UNREADABLE, read_sets, refuse, targets};
 use super::link::LinkArgs;
-use super::report::ReportArgs;
-use super::{EXIT_UNREADABLE, read_sets, refuse, report, targets};
+use super::report::{self, ReportArgs};
 
 #[derive(Debug, clap::Args)]
 pub struct WindowArgs {

@@ -12,7 +12,7 @@ patterns! {
     REPLICA = r"replica <N> and";
     PARTITION = r"and partition <N> of";
     COULD_NOT = r"Could not allocate <N> bytes in memory (\d+x\d+x\d+_\w+); <N> bytes allocatable, <N> bytes available";
-    RESERVE = r"(?:Error loading program '([^'\n]*)': )?Attempting to reserve <S> at the bottom of memory\. That was not possible\. There are <S> free, <S> reserved, and <S> reservable";
+    RESERVE = r"(?:Error loading program '([^'\n]*)': )?Attempting to reserve <S> at the bottom of memory\. That was not possible\.(?: There are <S> free, <S> reserved, and <S> reservable)?";
 }
 
 /// How far behind the sentence its device and replica may stand.
@@ -43,7 +43,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 
 /// Reads what follows the sentence, up to the next message.
 pub fn details(found: &mut Found, section: &str, is_cut: bool) {
-    let tail = super::head_of(section, TAIL);
+    let tail = super::head::head_of(section, TAIL);
     match found.failure.kind {
         FailureKind::TpuRuntimeAlloc => {
             found.size_in("largest_free", &LARGEST, tail);

@@ -44,10 +44,10 @@ impl App {
         }
         ui.add_space(14.0);
         ui.horizontal(|ui| {
-            if controls::button(ui, "Open\u{2026}", "Ctrl O", true, theme).clicked() {
+            if controls::toggle_button(ui, "Open\u{2026}", "Ctrl O", controls::On(true), theme).clicked() {
                 self.run(Command::Open);
             }
-            if controls::button(ui, "Open the sample", "", false, theme).clicked() {
+            if controls::button(ui, "Open the sample", "", theme).clicked() {
                 self.run(Command::Sample);
             }
             ui.label(text("a training step that does not fit", size::SMALL, Weight::Regular, theme.text3));
@@ -82,7 +82,7 @@ impl App {
         for (path, left_in) in recent {
             let (name, place) = self.words_of_path(&path);
             let title = VIEWS.by_id(&left_in).map_or("", |known| known.title);
-            let response = controls::menu_row(ui, &name, title, false, theme);
+            let response = controls::menu_row(ui, &name, title, theme);
             if response.on_hover_text(place).clicked() {
                 chosen = Some(path);
             }
@@ -208,7 +208,7 @@ impl App {
             let words = "Every command, also those without keys: Ctrl P";
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
             ui.add_space(6.0);
-            controls::button(ui, "Close", "Esc", false, theme).clicked()
+            controls::button(ui, "Close", "Esc", theme).clicked()
         });
         if modal.inner || modal.should_close() {
             self.help = false;
@@ -231,10 +231,10 @@ impl App {
             let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
             response.request_focus();
             ui.horizontal(|ui| {
-                if controls::button(ui, verb, "Enter", true, theme).clicked() || entered {
+                if controls::toggle_button(ui, verb, "Enter", controls::On(true), theme).clicked() || entered {
                     open = Some(std::path::PathBuf::from(path.trim()));
                 }
-                controls::button(ui, "Cancel", "Esc", false, theme).clicked()
+                controls::button(ui, "Cancel", "Esc", theme).clicked()
             })
             .inner
         });
@@ -298,10 +298,10 @@ fn failure_card(
                     ui.label(text(&card.hint, size::SMALL, Weight::Regular, theme.text3));
                     ui.add_space(4.0);
                     ui.horizontal(|ui| {
-                        if controls::button(ui, card.copy, "", false, theme).clicked() {
+                        if controls::button(ui, card.copy, "", theme).clicked() {
                             answer = Some(Answer::Copy);
                         }
-                        if controls::button(ui, "Dismiss", "", false, theme).clicked() {
+                        if controls::button(ui, "Dismiss", "", theme).clicked() {
                             answer = Some(Answer::Dismiss);
                         }
                     });

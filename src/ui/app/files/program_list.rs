@@ -3,6 +3,7 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
+use super::program_row::ListStyle;
 use crate::model::thousands;
 use crate::ui::app::files::{FileEntry, FileState};
 use crate::ui::app::{App, Command};
@@ -36,7 +37,8 @@ struct Asked {
 }
 
 impl App {
-    pub(in crate::ui::app) fn program_list(&mut self, ui: &mut Ui, theme: &Theme, rail: bool) {
+    pub(in crate::ui::app) fn program_list(&mut self, ui: &mut Ui, style: ListStyle<'_>) {
+        let ListStyle { theme, rail } = style;
         let full = ui.max_rect();
         controls::vline(ui, full.right() - 1.0, full.top(), full.bottom(), theme.line);
         let head = Rect::from_min_size(full.min, Vec2::new(full.width(), 36.0));
@@ -69,7 +71,7 @@ impl App {
         let mut asked = Asked::default();
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(list));
         let reveal = self.files.current.filter(|_| self.revealed != self.files.current);
-        self.rows(&mut child, theme, rail, &lines, reveal, &mut asked);
+        self.rows(&mut child, style, &lines, reveal, &mut asked);
         self.revealed = self.files.current;
         let work = self.work();
         if let Some(index) = asked.show {
@@ -143,7 +145,7 @@ impl App {
         lines
     }
 
-    fn rows(&self, ui: &mut Ui, theme: &Theme, rail: bool, lines: &[Line], reveal: Option<usize>, asked: &mut Asked) {
+    fn rows(&self, ui: &mut Ui, style: ListStyle<'_>, lines: &[Line], reveal: Option<usize>, asked: &mut Asked) {
         let width = ui.available_width();
         let height = |line: &Line| if matches!(line, Line::Head(_)) { HEAD } else { ROW };
         let mut tops = Vec::with_capacity(lines.len() + 1);
@@ -166,15 +168,16 @@ impl App {
                 for (line, &top) in lines.iter().zip(&tops).skip(first).take_while(|(_, top)| **top < seen.bottom()) {
                     let rect = Rect::from_min_size(origin + Vec2::new(0.0, top), Vec2::new(width, height(line)));
                     match *line {
-                        Line::Head(row) => self.group_head(ui, theme, rect, row, rail, asked),
-                        Line::Entry(index) => self.entry(ui, theme, rect, index, rail, asked),
+                        Line::Head(row) => self.group_head(ui, style, rect, row, asked),
+                        Line::Entry(index) => self.entry(ui, style, rect, index, asked),
                     }
                 }
             },
         );
     }
 
-    fn entry(&self, ui: &mut Ui, theme: &Theme, rect: Rect, index: usize, rail: bool, asked: &mut Asked) {
+    fn entry(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, index: usize, asked: &mut Asked) {
+        let theme = style.theme;
         let entry = &self.files.entries[index];
         let response = ui.interact(rect, ui.scope_id().with(("entry", index)), Sense::click());
         let current = self.files.current == Some(index);
@@ -184,7 +187,7 @@ impl App {
         } else if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(rect, 0.0, theme.hover);
         }
-        if self.row(ui, theme, rect, index, rail) || response.middle_clicked() {
+        if self.row(ui, style, rect, index) || response.middle_clicked() {
             asked.close = Some(index);
         }
         let kind = if entry.group.is_some() { "Program" } else { "File" };
@@ -203,7 +206,8 @@ impl App {
     }
 
     /// Name and number of programs of a folder, an archive or a trace; how far it is.
-    fn group_head(&self, ui: &mut Ui, theme: &Theme, rect: Rect, row: usize, rail: bool, asked: &mut Asked) {
+    fn group_head(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, row: usize, asked: &mut Asked) {
+        let ListStyle { theme, rail } = style;
         let group = &self.files.groups[row];
         let group_name = self.listed_name(&group.name);
         ui.painter().rect_filled(rect, 0.0, theme.inset);
@@ -223,7 +227,14 @@ impl App {
         }
         let name = Pos2::new(rect.left() + 16.0, rect.top() + 14.0);
         let room = close.left() - name.x - 6.0;
-        paint_cut(&painter, name, Align2::LEFT_CENTER, &group_name, Weight::SemiBold.at(size::SMALL), theme.text, room);
+        paint_cut(
+            &painter,
+            (name, Align2::LEFT_CENTER),
+            &group_name,
+            Weight::SemiBold.at(size::SMALL),
+            theme.text,
+            room,
+        );
         let small = Weight::Regular.at(size::SMALL);
         let at = Pos2::new(rect.left() + 16.0, rect.top() + 29.0);
         if let Some(sorting) = &group.sorting {

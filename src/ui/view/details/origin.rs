@@ -2,8 +2,8 @@
 
 use egui::{Align, Layout, Ui};
 
-use super::title;
 use crate::model::{Metadata, SourceLine};
+use crate::ui::part::facts::title;
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{cut_label, link};
