@@ -8,6 +8,7 @@ mod block;
 mod colocated;
 mod fallback;
 mod families;
+mod occupied;
 mod online;
 
 pub use block::{ALIGNMENT, Block, Placement};

@@ -34,7 +34,7 @@ pub struct WhatIfResult {
     /// The memory model the changes were applied to.
     pub memory: Arc<Memory>,
     /// Outcome without the changes.
-    pub before: Outcome,
+    pub before: Arc<Outcome>,
     /// Outcome with the changes.
     pub after: Outcome,
     /// Live bytes without the changes, by heap event.
@@ -94,10 +94,15 @@ impl Blocks {
 }
 
 impl WhatIfResult {
-    /// Evaluates changes on the memory of a program.
+    /// Evaluates changes on the memory of a program; `before` is what it comes to without any.
     #[must_use]
-    pub fn new(model: &Program, analysis: &ProgramAnalysis, memory: Arc<Memory>, edits: &[Edit]) -> Self {
-        let before = memory.evaluate(model, &[], Depth::Verdict);
+    pub fn new(
+        model: &Program,
+        analysis: &ProgramAnalysis,
+        memory: Arc<Memory>,
+        before: Arc<Outcome>,
+        edits: &[Edit],
+    ) -> Self {
         let after = memory.evaluate(model, edits, Depth::Packed);
         let curve_before = memory.curve(&before);
         let curve_after = memory.curve(&after);
@@ -179,7 +184,7 @@ impl WhatIfResult {
             let _ = writeln!(out, "  prediction: {band}");
         }
         for warning in &self.after.warnings {
-            let _ = writeln!(out, "  careful: {warning}");
+            let _ = writeln!(out, "  caution: {warning}");
         }
         let _ = writeln!(out, "  highwater report FILE {}", edits.join(" "));
         out

@@ -59,7 +59,6 @@ impl State<'_> {
         let local = batch::products(&memory.data, 1);
         let weights = batch::weights(self.program, &memory.base, &memory.data);
         let whole = batch::GlobalBatch::new(self.program, &memory.base, &memory.data);
-        let is_data = |row: u32| memory.data.iter().any(|d| d.base == row);
         let scale = |size: i64| {
             let scaled = i128::from(size) * i128::from(scaled) / i128::from(batch.max(1));
             i64::try_from(scaled).unwrap_or(i64::MAX).max(1)
@@ -69,7 +68,7 @@ impl State<'_> {
             if !accept(owner) {
                 continue;
             }
-            let own_data = matches!(owner, Owner::Base(row) if is_data(row));
+            let own_data = matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
             self.change(item, |node| {
                 if !own_data && weights.contains(&batch::outline(&node.dimensions)) {
                     return false;

@@ -5,10 +5,10 @@ use crate::ui::app::{App, DeepLink};
 use crate::ui::view::VIEWS;
 
 impl App {
-    /// Whether the file that is shown has what was asked for.
+    /// Checks that the current file has everything the link names.
     ///
     /// # Errors
-    /// A sentence that says what it has instead.
+    /// A sentence that says what is missing and what there is instead.
     pub fn check_link(&self, link: &DeepLink) -> Result<(), String> {
         let Some(open) = self.files.current() else { return Err("nothing to show".to_owned()) };
         let document = open.original();
@@ -40,7 +40,7 @@ impl App {
         Ok(())
     }
 
-    /// Goes where the command line said.
+    /// Goes to the place given on the command line.
     pub(in crate::ui::app) fn begin(&mut self) {
         let Some(link) = self.link.take() else { return };
         let Some(open) = self.files.current_mut() else { return };
@@ -94,8 +94,8 @@ impl App {
         open.shared.begin_history();
     }
 
-    /// The command line that shows what is shown now. It is for a colleague, so it names the file as it is, also while
-    /// names are hidden.
+    /// The command line that opens the current place. It is meant for a colleague, so it contains the real path even
+    /// while names are hidden.
     pub(in crate::ui::app) fn link(&self) -> Option<String> {
         let open = self.files.current()?;
         let shared = &open.shared;
@@ -137,7 +137,7 @@ impl App {
     }
 }
 
-/// A word for a shell.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/+:@%=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

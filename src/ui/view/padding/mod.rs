@@ -28,7 +28,7 @@ const BESIDE: f32 = 860.0;
 /// Which buffers are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Which {
-    /// What lives at the step, or at the peak.
+    /// What is live at the step, or at the peak.
     #[default]
     Step,
     /// All of the memory space, whenever they live.
@@ -74,7 +74,7 @@ struct State {
     chosen: usize,
     /// The selection that was followed last.
     followed: Option<BufferId>,
-    /// What else the chosen shape could look like.
+    /// Alternatives to the chosen shape.
     forms: Option<((Of, usize), Vec<Form>)>,
     table: TableState,
     bar: CachedRaster,
@@ -121,7 +121,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Asks for the shapes of what is looked at, and takes them once they are there.
+/// Starts grouping the selected buffers by shape, and takes the result once it is there.
 fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
     let (program, color) = (context.shared.program, context.shared.color);
     let of: Of = (program, color, context.shared.step.filter(|_| state.which == Which::Step), state.which);
@@ -180,7 +180,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
         ui.label(text(percent(waste.0, whole.0), size::VERDICT, Weight::SemiBold, theme.text));
         let of = match state.which {
             Which::Step if at_peak => "of the peak is padding",
-            Which::Step => "of what lives here is padding",
+            Which::Step => "of what is live here is padding",
             Which::Program => "of all buffers is padding",
         };
         ui.label(text(of, size::HEADLINE, Weight::Medium, theme.text));
@@ -196,8 +196,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
         });
     });
     let (buffers, shapes) = found.wasting;
-    let wasting =
-        format!("{} buffers of {} shapes waste something", thousands(buffers as u64), thousands(shapes as u64));
+    let wasting = format!("{} buffers of {} shapes have padding", thousands(buffers as u64), thousands(shapes as u64));
     let amount = format!("{} of {}", context.short(waste), context.short(whole));
     let sentence = match state.which {
         Which::Step if at_peak => format!("{amount} at the peak, step {step}, hold no data: {wasting}."),

@@ -2,7 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
-use super::state::{Calls, Places};
+use super::state::{Calls, FrameLayout};
 use crate::model::ComputationId;
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
@@ -39,19 +39,19 @@ pub fn spans(context: &ViewContext<'_>) -> Calls {
     rows
 }
 
-pub fn show(ui: &Ui, context: &ViewContext<'_>, rows: &Calls, places: &Places, top: f32) {
+pub fn show(ui: &Ui, context: &ViewContext<'_>, rows: &Calls, layout: &FrameLayout, top: f32) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     if rows.is_empty() {
         return;
     }
     let small = Weight::Regular.at(size::SMALL);
-    let at = Pos2::new(places.curve.left() - 10.0, top + ROW / 2.0);
+    let at = Pos2::new(layout.curve.left() - 10.0, top + ROW / 2.0);
     ui.painter().text(at, Align2::RIGHT_CENTER, "Calls", small.clone(), theme.text2);
     for (depth, row) in rows.iter().enumerate() {
         for &(computation, start, end) in row {
-            let left = places.x_of(f64::from(start)).max(places.curve.left());
-            let right = places.x_of(f64::from(end)).min(places.curve.right());
+            let left = layout.x_of(f64::from(start)).max(layout.curve.left());
+            let right = layout.x_of(f64::from(end)).min(layout.curve.right());
             if right - left < 1.0 {
                 continue;
             }
