@@ -6,8 +6,9 @@ use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use crate::analysis::names::pass::{Pass, jvp_scope};
+use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::kept::Kept;
-use crate::analysis::what_if::{Edit, SCAN};
+use crate::analysis::what_if::{Edit, SCAN, TryVerdict};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -130,7 +131,7 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
         .iter()
         .take(4)
         .map(|(scope, bytes)| {
-            let scope = if scope.is_empty() { "the outermost scope" } else { scope };
+            let scope = if scope.is_empty() { "no scope" } else { scope };
             format!("{scope} {}", Bytes(*bytes).short())
         })
         .collect();
@@ -153,6 +154,7 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
         return false;
     }
     let Some(pattern) = pattern else {
+        in_parts(case, finding);
         finding.advice.push("`jax.checkpoint` around each layer, not around the whole model, which saves nothing: the layers have no names of their own here (a `jax.named_scope` for each would show what it saves)".to_owned());
         return true;
     };
@@ -160,9 +162,28 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
     let saved = case.saved(&case.try_out(&edits));
     if case.is_worth(saved) {
         case.fill(finding, edits);
+        finding.is_guess = pattern == "*";
         finding.advice.push(Library::of(case).remat(Some(&pattern)));
+    } else {
+        in_parts(case, finding);
     }
     true
+}
+
+/// Parts of the batch that are tried where checkpoints do not help.
+const PARTS: [u32; 4] = [2, 4, 8, 16];
+
+/// The change for activations that no checkpoint takes away: the step on parts of the batch.
+fn in_parts(case: &Case<'_>, finding: &mut Finding) {
+    let Some(batch) = case.memory.data.first().map(DataArgument::batch) else { return };
+    let edits = |parts: u32| vec![Edit::Micro(parts)];
+    let divides = |parts: &u32| batch % i64::from(*parts) == 0 && batch > i64::from(*parts);
+    let parts: Vec<u32> = PARTS.into_iter().filter(divides).collect();
+    let fits = |parts: &&u32| case.try_out(&edits(**parts)).verdict == TryVerdict::Fits;
+    let Some(&parts) = parts.iter().find(fits).or_else(|| parts.first()) else { return };
+    if case.is_worth(case.saved(&case.try_out(&edits(parts)))) {
+        case.fill(finding, edits(parts));
+    }
 }
 
 fn by_scope(case: &Case<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {

@@ -9,7 +9,7 @@ use crate::model::{Bytes, percent};
 pub const NAME: &str = "batch";
 
 /// How many times the present batch is looked for at most.
-const MOST_TIMES: i64 = 64;
+pub const MOST_TIMES: i64 = 64;
 
 /// The largest batch on each device that fits, and the one there is now; `None` where no argument holds a batch or
 /// nobody says how much memory there is.

@@ -116,7 +116,7 @@ fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.remedy(NAME);
     case.stake(&mut finding, bytes);
-    finding.title = format!("Gradients of many weights stand at the peak at once: {}", Bytes(bytes).short());
+    finding.title = format!("Gradients of weights stand at the peak: {}", Bytes(bytes).short());
     finding.why = format!(
         "{} of the backward pass with the shape of a weight; the largest is {}.",
         counted(rows.len(), "temporary at the peak is", "temporaries at the peak are"),

@@ -37,12 +37,18 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     } else {
         format!("Copies of weights take {} at the peak", Bytes(casts).short())
     };
+    let mut parts = Vec::new();
+    if whole > 0 {
+        let arrays = counted(gathered.len(), "array", "arrays");
+        parts.push(format!("{arrays} put together from all devices ({})", Bytes(whole).short()));
+    }
+    if casts > 0 {
+        let arrays = counted(copied.len(), "cast or copy of a weight", "casts or copies of weights");
+        parts.push(format!("{arrays} ({})", Bytes(casts).short()));
+    }
     finding.why = format!(
-        "{} ({}) arrays put together from all devices, {} ({}) casts or copies of weights in another layout; the largest is {}.",
-        counted(gathered.len(), "temporary at the peak holds", "temporaries at the peak hold"),
-        Bytes(whole).short(),
-        copied.len(),
-        Bytes(casts).short(),
+        "At the peak stand {}; the largest is {}.",
+        parts.join(" and "),
         held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
     );
     if whole > 0 {

@@ -179,7 +179,9 @@ impl Memory {
         let brought_back = if may_bring_back { allocated(state.live_without_recomputation(&sizes)) } else { 0 };
         let expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
         let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
-        let floor = if is_short { self.floor(state.program, edits).unwrap_or(least) } else { least };
+        // Where the program does not fit the compiler has recomputed all it could already.
+        let has_reach = is_short && self.capacity.is_some_and(|capacity| self.allocated <= capacity);
+        let floor = if has_reach { self.floor(state.program, edits).unwrap_or(least) } else { least };
         let range = self.allocated_range(state.kinds, expected, brought_back, floor);
         let mut fits = self.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
         let verdict = match (fits, self.capacity) {

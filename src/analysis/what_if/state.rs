@@ -295,7 +295,11 @@ impl<'a> State<'a> {
             }
         }
         if !undivided.is_empty() {
-            self.warn(format!("{} arguments have no dimension that {parts} divides; they stay whole", undivided.len()));
+            let arguments = match undivided.len() {
+                1 => "1 argument has".to_owned(),
+                many => format!("{many} arguments have"),
+            };
+            self.warn(format!("{arguments} no dimension that {parts} divides, and stay whole"));
         }
         if results_follow {
             self.warn("results of the same shape are taken to be divided in the same way".to_owned());

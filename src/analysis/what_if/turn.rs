@@ -204,7 +204,14 @@ fn alike(
         let sum = bytes.entry(rows.len()).or_default();
         *sum = rows.iter().fold(*sum, |sum, &row| sum.saturating_add(families.list[row].size));
     }
-    let Some(count) = bytes.into_iter().max_by_key(|row| (row.1, row.0)).map(|row| row.0) else { return layer_of };
+    let whole = groups.values().flatten().fold(0u64, |sum, &row| sum.saturating_add(families.list[row].size));
+    let of_layers = |count: usize| {
+        let rows = groups.values().filter(|rows| rows.len() % count == 0).flatten();
+        rows.fold(0u64, |sum, &row| sum.saturating_add(families.list[row].size))
+    };
+    // Where most of what is kept comes once, or in other numbers, no layers repeat.
+    let most = bytes.into_iter().max_by_key(|row| (row.1, row.0)).map(|row| row.0);
+    let Some(count) = most.filter(|&count| of_layers(count) >= whole / 2) else { return layer_of };
     layers.extend((0..count).map(|number| Layer { name: format!("layer {number}"), pattern: "*".to_owned() }));
     for rows in groups.values().filter(|rows| rows.len() % count == 0) {
         let each = rows.len() / count;

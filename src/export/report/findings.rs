@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::advisor::batch_size::MOST_TIMES;
 use crate::advisor::plan::Step;
 use crate::advisor::{Advice, Finding, Plan};
 use crate::model::{Bytes, Profile};
@@ -238,6 +239,9 @@ fn sentence(batch: &BatchReport) -> String {
             format!("No batch fits for sure{maybe}; it is {} on each device now{guess}", batch.per_device)
         }
         0 => format!("Not even a batch of 1 on each device fits; it is {} now{guess}", batch.per_device),
+        largest if largest >= batch.per_device.saturating_mul(MOST_TIMES) => {
+            format!("A batch of {largest} on each device fits, and more; it is {} now{guess}", batch.per_device)
+        }
         largest => format!(
             "The largest batch on each device that surely fits is about {largest}{maybe}; it is {} now{guess}",
             batch.per_device
