@@ -9,6 +9,7 @@ pub mod failure;
 pub mod flow;
 pub mod grouping;
 pub mod heat;
+pub mod hlo_text;
 pub mod live_at;
 pub mod live_range;
 pub mod live_set;

@@ -8,7 +8,7 @@ use highwater::ui::app::{self, App};
 use highwater::ui::session::{Options, ThemeChoice};
 
 use super::link::LinkArgs;
-use super::{EXIT_UNREADABLE, read_sets, refuse, targets};
+use super::{EXIT_UNREADABLE, complain, read_sets, refuse, targets};
 
 #[derive(Debug, clap::Args)]
 pub struct ScreenshotArgs {
@@ -85,7 +85,7 @@ pub fn draw(args: &ScreenshotArgs) -> ExitCode {
     }
     let failures = app.take_errors();
     for (name, error) in &failures {
-        eprintln!("error: cannot open: {error}: {name}");
+        complain(name, error);
     }
     if let Err(sentence) = app.check_link(&link) {
         eprintln!("error: {sentence}");
@@ -99,7 +99,7 @@ pub fn draw(args: &ScreenshotArgs) -> ExitCode {
     }
     let picture = app::draw_picture(&context, &mut app, size, scale);
     if let Err(error) = export::image::write_png(&args.out, picture.size, picture.as_raw()) {
-        eprintln!("error: cannot write: {error}: {}", args.out.display());
+        complain(&args.out.display().to_string(), &format!("cannot write: {error}"));
         return ExitCode::from(EXIT_UNREADABLE);
     }
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
