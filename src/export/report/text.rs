@@ -14,9 +14,6 @@ pub fn write(report: &Report) -> String {
     for profile in &report.profiles {
         write_profile(&mut out, profile);
     }
-    for source in report.sources.iter().filter(|source| source.error.is_some()) {
-        let _ = writeln!(out, "not read: {}: {}", source.path, source.error.as_deref().unwrap_or_default());
-    }
     out
 }
 
@@ -53,6 +50,9 @@ pub fn device(profile: &ProfileReport) -> String {
 
 fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileReport) {
     let _ = writeln!(out, "program {}", program.name);
+    for instruction in &program.instructions {
+        instruction.write_text(out);
+    }
     if program.spaces.is_empty() && program.has_buffer_assignment {
         let _ = writeln!(out, "  no memory space of that name");
     }
@@ -104,7 +104,7 @@ pub fn headline(space: &SpaceReport, device: Option<&str>) -> String {
             capacity(limit),
             space.name
         ),
-        _ => format!("Needs {needs} {}; capacity unknown (say it with --capacity)", space.name),
+        _ => format!("Needs {needs} {}. Capacity unknown (give it with --capacity)", space.name),
     }
 }
 
@@ -221,5 +221,8 @@ fn write_at_peak(out: &mut String, space: &SpaceReport) {
             buffer.op_name.as_deref().unwrap_or("")
         );
         let _ = writeln!(out, "{}", text.trim_end());
+        if let Some(words) = buffer.spans().and_then(|spans| spans.difference("step")) {
+            let _ = writeln!(out, "      {:>10}  {words}", "");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use egui::{Align, Layout, Pos2, Rect, Sense, Ui, Vec2};
 
 use super::{fact, title};
+use crate::analysis::live_at::Spans;
 use crate::analysis::{LifetimeFrom, Scene};
 use crate::model::{BufferId, InstructionId, thousands};
 use crate::ui::part::links::{self, To};
@@ -45,6 +46,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         let points = f64::from(data.map.points.max(1));
         let x = |point: f64| rect.left() + rect.width() * (point / points) as f32;
         ui.painter().rect_filled(rect, 0.0, theme.inset);
+        if let Some(spans) = Spans::of(&data.map, buffer).filter(|spans| spans.reserved != spans.written) {
+            let (first, last) = spans.reserved;
+            let reserved = egui::Rangef::new(x(f64::from(first)), x(f64::from(last) + 1.0));
+            ui.painter().hline(reserved, rect.bottom() - 1.0, egui::Stroke::new(2.0, theme.text3));
+        }
         let end = x(f64::from(place.end) + 1.0).max(x(f64::from(place.start)) + 1.5);
         let life = Rect::from_min_max(Pos2::new(x(f64::from(place.start)), rect.top()), Pos2::new(end, rect.bottom()));
         ui.painter().rect_filled(life, 0.0, colors::slot_of_class(analysis.class_now(program, buffer)).color());
@@ -53,6 +59,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         ui.add_space(4.0);
         let alive = place.end - place.start + 1;
         let across = if (place.start..=place.end).contains(&space.peak_point()) { ", across the peak" } else { "" };
+        if let Some(words) = Spans::of(&data.map, buffer).and_then(|spans| spans.difference(unit)) {
+            fact(ui, theme, "Memory", &words);
+        }
         let words = format!("{} of {} {unit}s{across}", thousands(alive.into()), thousands(data.map.points.into()));
         links::fact(ui, context, "Alive for", &words, To::Life(place.start, place.end));
         let region = &data.map.regions[place.region as usize];

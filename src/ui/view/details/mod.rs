@@ -110,6 +110,7 @@ fn buffer_card(
     sharing::show(ui, context, scene, data, buffer);
     origin::op(ui, context, &metadata.op_name);
     origin::source(ui, context, &metadata);
+    origin::hlo(ui, context, scene, buffer);
 }
 
 /// A large size with its exact bytes, which lead on, and one more remark.

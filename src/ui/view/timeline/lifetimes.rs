@@ -9,6 +9,7 @@ use rayon::slice::ParallelSliceMut as _;
 use super::{AT_ONCE, Groups, Places, map};
 use crate::analysis::Scene;
 use crate::analysis::contributors::contributors;
+use crate::analysis::live_at::Spans;
 use crate::analysis::pyramid::MaxPyramid;
 use crate::analysis::steps::Steps;
 use crate::model::{BufferId, Bytes, MemorySpace, thousands};
@@ -218,7 +219,10 @@ fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_pe
     let boxes = &data.map.boxes;
     let mut lines: Vec<u32> = match key.scope {
         RowScope::Peak => at_peak.iter().filter_map(|b| data.map.row_of(*b)).collect(),
-        RowScope::Step => data.map.rows_in(key.step, key.step, 1),
+        RowScope::Step => {
+            let live = document.scene(key.of.0, key.of.1).map(|scene| scene.live_at(key.step)).unwrap_or_default();
+            live.iter().filter_map(|live| data.map.row_of(live.buffer)).collect()
+        }
         RowScope::All => (0..boxes.len() as u32).collect(),
     };
     lines.retain(|&row| (row as usize) < boxes.len());
@@ -319,6 +323,12 @@ impl Picture {
                     let color = self.groups.slot_of(item.buffer).color();
                     let is_lit = self.lit.as_ref().is_none_or(|lit| lit.has(item.buffer));
                     let color = if is_lit { color } else { mix(color, self.theme.panel, NO_MATCH) };
+                    // Memory that is set aside before it is written, and after it was read last: a line at the foot.
+                    if let Some(spans) = Spans::of(&self.data.map, item.buffer) {
+                        let foot = (raster.scale() * 2.0).round() as i64;
+                        let (first, last) = (px(f64::from(spans.reserved.0)), px(f64::from(spans.reserved.1) + 1.0));
+                        raster.fill(first, bottom - foot, last, bottom, mix(color, self.theme.panel, 0.35));
+                    }
                     raster.fill(left, top, right, bottom, color);
                 }
             }
@@ -392,12 +402,17 @@ fn one(
     painter.text(size_at, Align2::RIGHT_CENTER, context.short(Bytes(bytes)), small.clone(), theme.text2);
     let selected = context.shared.selected == Some(buffer);
     let response = ui.interact(sensed, ui.scope_id().with(("lifetime", row)), Sense::CLICK);
-    let spoken = format!(
-        "{name} {}, steps {} to {}",
+    let spans = Spans::of(&data.map, buffer).filter(|_| group.is_none());
+    let unit = data.map.axis.unit();
+    let mut spoken = format!(
+        "{name} {}, {unit}s {} to {}",
         context.short(Bytes(bytes)),
         thousands(start.into()),
         thousands(end.into())
     );
+    if let Some(words) = spans.and_then(|spans| spans.difference(unit)) {
+        spoken = format!("{spoken}; {words}");
+    }
     response.widget_info(|| WidgetInfo::selected(Role::Row, true, selected, &spoken));
     let outside = right < line.left() || left > line.right() || right <= left;
     if outside {
