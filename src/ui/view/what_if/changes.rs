@@ -165,7 +165,10 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
                 changes.set(&[edit], true);
                 state.words.clear();
             }
-            Err(error) => state.error = Some(error.to_string()),
+            Err(error) => {
+                state.error = Some(error.to_string());
+                response.request_focus();
+            }
         }
     }
     if let Some(error) = &state.error {
