@@ -10,6 +10,8 @@ use crate::ui::widget::keys;
 pub enum Command {
     /// Open files.
     Open,
+    /// Open a folder.
+    OpenFolder,
     /// Open the sample that comes with the program.
     Sample,
     /// Close the file that is shown.
@@ -107,7 +109,8 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::CopyPicture, "Copy a picture of the view", COMMAND_SHIFT, Key::C, "Ctrl Shift C"),
     entry(Command::SavePicture, "Save a picture of the view", COMMAND_SHIFT, Key::S, "Ctrl Shift S"),
     entry(Command::HideNames, "Hide names", COMMAND_SHIFT, Key::H, "Ctrl Shift H"),
-    entry(Command::PreviousFile, "File before", COMMAND_SHIFT, Key::Tab, "Ctrl Shift Tab"),
+    entry(Command::OpenFolder, "Open a folder", COMMAND_SHIFT, Key::O, "Ctrl Shift O"),
+    entry(Command::PreviousFile, "Previous file", COMMAND_SHIFT, Key::Tab, "Ctrl Shift Tab"),
     entry(Command::PreviousHit, "Find the one before", Modifiers::SHIFT, Key::F3, "Shift F3"),
     entry(Command::Palette, "Go to anything", Modifiers::COMMAND, Key::P, "Ctrl P"),
     entry(Command::Open, "Open files", Modifiers::COMMAND, Key::O, "Ctrl O"),

@@ -67,6 +67,8 @@ pub struct App {
     searching: bool,
     /// The entry that the list was last scrolled to.
     revealed: Option<usize>,
+    /// Title of the window as it was set last.
+    title: String,
     ctx: egui::Context,
     running: std::sync::Arc<std::sync::atomic::AtomicUsize>,
     failed_jobs: FailedJobs,
@@ -99,6 +101,7 @@ impl App {
             search: String::new(),
             searching: false,
             revealed: None,
+            title: String::new(),
             ctx: ctx.clone(),
             running: std::sync::Arc::default(),
             failed_jobs: FailedJobs::default(),
@@ -334,11 +337,8 @@ impl App {
     pub fn run(&mut self, command: Command) {
         match command {
             Command::Open => self.open_dialog(),
-            Command::Close => {
-                if let Some(index) = self.files.current {
-                    self.files.close(index);
-                }
-            }
+            Command::OpenFolder => self.ask(Purpose::Folder),
+            Command::Close => self.files.close_current(),
             Command::Panel => {
                 let open = self.panel_open();
                 self.panel = Some(!open);
@@ -410,6 +410,21 @@ impl App {
             | Command::ShowHidden
             | Command::Peak
             | Command::Clear => self.run_in_file(command),
+        }
+    }
+
+    /// Title of the window: what is shown, by folder and program.
+    #[must_use]
+    pub fn window_title(&self) -> String {
+        let Some(entry) = self.files.current.and_then(|index| self.files.entries.get(index)) else {
+            return "Highwater".to_owned();
+        };
+        let list = self.files.groups.iter().find(|group| Some(group.id) == entry.group);
+        match list.filter(|_| self.files.own_list(entry).is_none()) {
+            Some(list) => {
+                format!("{} / {} \u{2013} Highwater", self.listed_name(&list.name), self.name_of(entry))
+            }
+            None => format!("{} \u{2013} Highwater", self.name_of(entry)),
         }
     }
 
@@ -501,6 +516,11 @@ impl App {
 impl eframe::App for App {
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
         self.show(ui);
+        let title = self.window_title();
+        if title != self.title {
+            ui.ctx().send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
+            self.title = title;
+        }
     }
 }
 

@@ -47,6 +47,9 @@ impl App {
             if controls::button(ui, "Open\u{2026}", "Ctrl O", true, theme).clicked() {
                 self.run(Command::Open);
             }
+            if controls::button(ui, "Open folder\u{2026}", "", false, theme).clicked() {
+                self.run(Command::OpenFolder);
+            }
             if controls::button(ui, "Open the sample", "", false, theme).clicked() {
                 self.run(Command::Sample);
             }
@@ -54,7 +57,8 @@ impl App {
         });
         self.recent_list(ui, theme);
         ui.add_space(14.0);
-        let promise = "Nothing leaves this machine: Highwater has no network access. Your files are never written.";
+        let promise =
+            "Nothing leaves this machine: Highwater has no network access. Highwater never changes your files.";
         ui.label(text(promise, size::BODY, Weight::Regular, theme.text3));
     }
 

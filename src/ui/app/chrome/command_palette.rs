@@ -55,6 +55,8 @@ type Found = Vec<(i32, BufferId, String, String)>;
 pub struct CommandPalette {
     text: String,
     chosen: usize,
+    /// Enter was pressed while buffers were looked for.
+    is_entered: bool,
     searching: Option<(String, Job<Arc<Found>>)>,
     found: Option<(String, Arc<Found>)>,
 }
@@ -63,9 +65,6 @@ impl App {
     /// Draws the palette, where it is open.
     pub(in crate::ui::app) fn palette_sheet(&mut self, ui: &Ui, theme: &Theme) {
         let Some(mut palette) = self.palette.take() else { return };
-        self.search_buffers(&mut palette);
-        let lines = self.lines(&palette);
-        palette.chosen = palette.chosen.min(lines.len().saturating_sub(1));
         let mut goal = None;
         let frame = cards::sheet_frame(theme).inner_margin(12);
         let modal = egui::Modal::new(egui::Id::unique("palette")).frame(frame).show(ui.ctx(), |ui| {
@@ -75,9 +74,11 @@ impl App {
                 let page = (HEIGHT / space::CONTROL) as i64;
                 pressed(Key::ArrowDown) - pressed(Key::ArrowUp) + page * (pressed(Key::PageDown) - pressed(Key::PageUp))
             });
-            let last = lines.len().saturating_sub(1) as i64;
-            palette.chosen = (palette.chosen as i64 + moved).clamp(0, last) as usize;
+            // The focus comes before the field is drawn, so that not even the first letter is lost.
+            let id = egui::Id::unique("palette field");
+            ui.memory_mut(|memory| memory.request_focus(id));
             let edit = egui::TextEdit::singleline(&mut palette.text)
+                .id(id)
                 .hint_text("Go to a command, a view, a file, a buffer")
                 .font(Weight::Regular.at(size::LEAD))
                 .desired_width(f32::INFINITY)
@@ -86,11 +87,18 @@ impl App {
             response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Go to"));
             if response.changed() {
                 palette.chosen = 0;
+                palette.is_entered = false;
             }
-            let entered = ui.input(|i| i.key_pressed(Key::Enter));
             response.request_focus();
             ui.add_space(6.0);
-            if entered {
+            // What is typed in this turn counts for its lines, and Enter waits until the buffers are looked through.
+            self.search_buffers(&mut palette);
+            let lines = self.lines(&palette);
+            let last = lines.len().saturating_sub(1) as i64;
+            palette.chosen = (palette.chosen as i64 + moved).clamp(0, last) as usize;
+            palette.is_entered |= ui.input(|i| i.key_pressed(Key::Enter));
+            if palette.is_entered && palette.searching.is_none() {
+                palette.is_entered = false;
                 goal = lines.get(palette.chosen).map(|line| line.goal.clone());
             }
             egui::ScrollArea::vertical().max_height(HEIGHT).min_scrolled_height(HEIGHT).show(ui, |ui| {
@@ -146,7 +154,8 @@ impl App {
                 add(Goal::Program(i), format!("Program: {}", program.name), need, 1);
             }
         }
-        if let Some((_, found)) = palette.found.as_ref().filter(|_| text.chars().count() >= LEAST) {
+        let known = palette.found.as_ref().filter(|(of, _)| of.as_str() == text);
+        if let Some((_, found)) = known.filter(|_| text.chars().count() >= LEAST) {
             for (score, buffer, name, op) in found.iter() {
                 let words = if op.is_empty() { name.clone() } else { format!("{name}   {op}") };
                 let bytes = open.and_then(|open| open.document.program(open.shared.program));
@@ -241,9 +250,9 @@ fn buffers(document: &Document, program: usize, text: &str) -> Found {
 }
 
 /// How well letters fit a text: all must be there in order; those at the beginning of words and side by side count
-/// more. `None` where one is missing.
+/// more, and what has them as they were typed counts more than any other. `None` where one is missing.
 fn score(letters: &str, words: &str) -> Option<i32> {
-    let mut score = 0;
+    let mut score = as_typed(letters, words);
     let mut last_was_hit = false;
     let mut before = ' ';
     let mut wanted = letters.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).peekable();
@@ -262,6 +271,23 @@ fn score(letters: &str, words: &str) -> Option<i32> {
         }
     }
     wanted.peek().is_none().then_some(score - words.chars().count() as i32 / 16)
+}
+
+/// What a text gains that has the letters in one piece: all of it, its beginning, a word's beginning, anywhere.
+fn as_typed(letters: &str, words: &str) -> i32 {
+    let typed = letters.trim().to_lowercase();
+    if typed.is_empty() {
+        return 0;
+    }
+    let whole = words.to_lowercase();
+    let name = whole.split_once(": ").map_or(whole.as_str(), |(_, name)| name);
+    match name.find(&typed) {
+        Some(0) if name.len() == typed.len() => 80,
+        Some(0) => 40,
+        Some(at) if !name[..at].ends_with(char::is_alphanumeric) => 25,
+        Some(_) => 15,
+        None => 0,
+    }
 }
 
 /// Draws a line; returns whether it was clicked.
@@ -300,5 +326,8 @@ mod tests {
         assert!(score("fus12", "fusion.12") > score("fus12", "fusion.1002"));
         assert!(score("", "anything").is_some());
         assert!(score("vt", "View: Timeline") > score("vt", "convert"));
+        let buffer = score("copy.12", "copy.12").map(|score| score - 10);
+        assert!(buffer > score("copy.12", "Copy a picture of the view, 1 or 2"), "what is typed comes first");
+        assert!(score("top", "op.1 top") > score("top", "The one before, page"));
     }
 }

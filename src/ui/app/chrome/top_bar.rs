@@ -127,6 +127,7 @@ impl App {
             ui.set_min_width(320.0);
             for (words, command) in [
                 ("Open files\u{2026}", Command::Open),
+                ("Open a folder\u{2026}", Command::OpenFolder),
                 ("Open the sample", Command::Sample),
                 ("Go to\u{2026}", Command::Palette),
             ] {

@@ -23,6 +23,8 @@ pub struct Dialog {
 pub enum Purpose {
     /// Profiles to open.
     Profiles,
+    /// A folder to open with everything in it.
+    Folder,
     /// A file to write a text into.
     Text(TextFile),
     /// A file to write a picture into, with the name to suggest.
@@ -36,6 +38,7 @@ impl Purpose {
     pub const fn words(&self) -> (&'static str, &'static str) {
         match self {
             Self::Profiles => ("Open memory profiles", "Open"),
+            Self::Folder => ("Open a folder", "Open"),
             Self::Text(_) => ("Save", "Save"),
             Self::Picture(..) => ("Save the picture", "Save"),
             Self::ReadSets => ("Read sets of changes", "Read"),
@@ -47,7 +50,7 @@ impl Purpose {
         match self {
             Self::Text(file) => &file.name,
             Self::Picture(name, _) => name,
-            Self::Profiles | Self::ReadSets => "",
+            Self::Profiles | Self::Folder | Self::ReadSets => "",
         }
     }
 }
@@ -88,6 +91,7 @@ impl Dialog {
         let named = dialog.clone().set_file_name(purpose.name());
         let ask: Box<dyn FnOnce() -> Option<Vec<PathBuf>> + Send> = match purpose {
             Purpose::Profiles => Box::new(|| with_filters(dialog).pick_files()),
+            Purpose::Folder => Box::new(|| dialog.pick_folders()),
             Purpose::ReadSets => Box::new(|| dialog.pick_files()),
             Purpose::Text(_) => Box::new(|| named.save_file().map(|path| vec![path])),
             Purpose::Picture(..) => Box::new(|| named.add_filter("PNG", &["png"]).save_file().map(|path| vec![path])),
@@ -145,7 +149,7 @@ impl App {
     /// Does what files were asked for.
     pub(in crate::ui::app) fn answered(&mut self, purpose: Purpose, files: Vec<PathBuf>) {
         match purpose {
-            Purpose::Profiles => files.into_iter().for_each(|path| self.open(Target::Path(path))),
+            Purpose::Profiles | Purpose::Folder => files.into_iter().for_each(|path| self.open(Target::Path(path))),
             Purpose::Text(text) => {
                 if let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) {
                     self.writing = Some(Writing::start(&self.ctx, path, text));

@@ -6,6 +6,7 @@ mod drop;
 pub(super) mod loading;
 mod program_list;
 mod program_row;
+mod reveal;
 pub(super) mod sample;
 pub(super) mod writing;
 
@@ -202,7 +203,7 @@ impl Files {
             }
             let sorted = |group: &Group| group.sorting.as_ref().and_then(Loading::poll);
             let group = self.groups.iter().enumerate().find_map(|(index, group)| Some((index, sorted(group)?)));
-            let Some((index, outcome)) = group else { return };
+            let Some((index, outcome)) = group else { return self.arrange() };
             self.groups[index].sorting = None;
             if let Outcome::Sorted(order) = outcome {
                 self.sort(self.groups[index].id, &order, program, work);
@@ -307,7 +308,7 @@ impl Files {
         self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
         let rows = &self.entries[first..end];
         if rows.iter().all(|entry| matches!(entry.state, FileState::Listed(_))) {
-            let named = program.and_then(|name| rows.iter().position(|entry| entry.name == name));
+            let named = program.and_then(|name| rows.iter().position(|entry| entry.is_called(name)));
             self.show(first + named.unwrap_or(0), work);
         }
     }
@@ -375,6 +376,54 @@ impl Files {
         }
         self.show(target, work);
         true
+    }
+
+    /// The list that holds nothing but an entry: a folder or an archive with one program, which has its name.
+    #[must_use]
+    pub fn own_list(&self, entry: &FileEntry) -> Option<&Group> {
+        let group = self.groups.iter().find(|group| Some(group.id) == entry.group)?;
+        (group.collection.entries.len() == 1).then_some(group)
+    }
+
+    /// Puts what is over its limit by most first, then what needs most; the programs of a list stay together. Nothing
+    /// moves while something is being read.
+    fn arrange(&mut self) {
+        if self.is_loading() {
+            return;
+        }
+        let shown = self.current.map(|index| self.entries[index].place());
+        let mut units: Vec<Vec<FileEntry>> = Vec::new();
+        for entry in std::mem::take(&mut self.entries) {
+            match units.last_mut() {
+                Some(unit) if entry.group.is_some() && unit[0].group == entry.group => unit.push(entry),
+                _ => units.push(vec![entry]),
+            }
+        }
+        units.sort_by_cached_key(|unit| {
+            std::cmp::Reverse(unit.iter().filter_map(FileEntry::standing).max().unwrap_or_default())
+        });
+        self.entries = units.into_iter().flatten().collect();
+        self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
+    }
+
+    /// Reads a file or a list again, in place of what was read.
+    pub fn reload(&mut self, index: usize, work: &Work) {
+        let Some(entry) = self.entries.get(index) else { return };
+        let Some(path) = entry.target.origin().map(Path::to_owned) else { return };
+        match entry.group {
+            Some(id) => self.close_group(id),
+            None => self.close(index),
+        }
+        self.open(Target::Path(path), work);
+    }
+
+    /// Closes what is shown: a file, or the whole list that a program belongs to.
+    pub fn close_current(&mut self) {
+        let Some(index) = self.current else { return };
+        match self.entries.get(index).and_then(|entry| entry.group) {
+            Some(id) => self.close_group(id),
+            None => self.close(index),
+        }
     }
 
     /// Whether something is being read.
@@ -467,6 +516,30 @@ impl FileEntry {
             Target::Entry(collection, _, row) => collection.entries.get(*row),
             Target::Path(_) | Target::Bytes(..) => None,
         }
+    }
+
+    /// Whether a name means this program of a list: its own, or with the folder in the list before it.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.listed().is_some_and(|entry| entry.full_name() == name)
+    }
+
+    /// (bytes over the limit, bytes needed), where they are known.
+    fn standing(&self) -> Option<(Bytes, Bytes)> {
+        let over = |need: Bytes, limit: Option<Bytes>| limit.map_or(Bytes::ZERO, |limit| need.saturating_sub(limit));
+        if let FileState::Open(open) = &self.state {
+            let (program, color) = open.document.main();
+            if let Some(space) = open.document.space(program, color) {
+                let need = space.xprof.allocated;
+                return Some((over(need, space.capacity.as_ref().map(|capacity| capacity.bytes)), need));
+            }
+            if let Some(tiles) = &open.document.analysis.tiles {
+                let need = Bytes(tiles.max?.1);
+                return Some((over(need, tiles.limit.map(Bytes)), need));
+            }
+        }
+        let (need, limit) = self.known()?;
+        Some((over(need, limit), need))
     }
 
     /// Whether it is a program of a list with this name.
