@@ -214,14 +214,13 @@ impl App {
         }
         let mut actions = Vec::new();
         let frame = Frame::new().fill(theme.canvas);
+        self.error_cards(ui, &theme);
         CentralPanel::default().frame(frame).show(ui, |ui| {
-            let rect = ui.max_rect();
             if self.files.current().is_some() {
                 self.workspace(ui, &theme, &mut actions);
             } else {
                 self.welcome(ui, &theme);
             }
-            self.error_cards(ui, &theme, rect);
         });
         for action in actions {
             self.act(action);
@@ -454,8 +453,8 @@ impl App {
         match command {
             Command::Back => open.shared.go_back(),
             Command::Forward => open.shared.go_forward(),
-            Command::View(number) => {
-                if let Some(entry) = view::VIEWS.shown_for(&open.document).nth(number) {
+            Command::View(digit) => {
+                if let Some(entry) = view::VIEWS.of_digit(digit, &open.document) {
                     open.shared.show_view(entry.id);
                 }
             }

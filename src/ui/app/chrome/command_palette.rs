@@ -134,8 +134,8 @@ impl App {
         };
         let open = self.files.current().filter(|open| !self.is_veiled(open));
         if let Some(open) = open {
-            for (i, known) in VIEWS.shown_for(&open.document).enumerate() {
-                let key = if i < 9 { (i + 1).to_string() } else { String::new() };
+            for known in VIEWS.shown_for(&open.document) {
+                let key = VIEWS.digit_of(known, &open.document);
                 add(Goal::View(known.id), format!("View: {}", known.title), key, 3);
             }
         }

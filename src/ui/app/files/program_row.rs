@@ -99,6 +99,16 @@ impl App {
         false
     }
 
+    /// The verdict on a file of the session, and what it needs in words.
+    pub(in crate::ui::app) fn standing_of(&self, entry: &FileEntry) -> (Mark, String) {
+        let facts = match &entry.state {
+            FileState::Open(open) => open_facts(open),
+            _ => self.listed_facts(entry),
+        };
+        let need = facts.need.map(|need| self.options.units.short(need)).unwrap_or_default();
+        (facts.mark.unwrap_or(Mark::Unknown), need)
+    }
+
     fn listed_facts(&self, entry: &FileEntry) -> Facts {
         let Some(listed) = entry.listed() else { return Facts::default() };
         let others = match listed.others.len() {

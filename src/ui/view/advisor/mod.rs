@@ -29,7 +29,7 @@ struct State {
 const EVIDENCE: usize = 6;
 
 /// The view.
-pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page) };
+pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page).with_digit(8) };
 
 /// The same in the side panel.
 pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };

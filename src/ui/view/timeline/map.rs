@@ -5,6 +5,7 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::{AT_ONCE, Groups, Places, State};
+use crate::analysis::live_at::Spans;
 use crate::analysis::map::MapBox;
 use crate::analysis::{Scene, category, unpadded};
 use crate::model::{Bytes, percent, thousands};
@@ -358,8 +359,16 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
         let words = format!("{} of it padding", context.short(waste));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.warn));
     }
-    let steps = format!("{}, steps {} to {}", kind.name(), thousands(item.start.into()), thousands(item.end.into()));
+    // The box has the colour of its class; what the compiler calls it stands behind.
+    let class = scene.analysis.class_now(program, item.buffer).name();
+    let kind =
+        if class == kind.name() { class.to_owned() } else { format!("{class}, {} to the compiler", kind.name()) };
+    let unit = scene.map().axis.unit();
+    let steps = format!("{kind}, {unit}s {} to {}", thousands(item.start.into()), thousands(item.end.into()));
     ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));
+    if let Some(words) = Spans::of(scene.map(), item.buffer).and_then(|spans| spans.difference(unit)) {
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+    }
     if let Some((shape, node)) = program.buffer_shape(item.buffer) {
         ui.label(text(shape.text_of(node), size::SMALL, Weight::Mono, theme.text2));
     }

@@ -33,7 +33,7 @@ pub const VIEW: View = View {
     find: Find::Dim,
     shows_buffers: true,
     keys: KEYS,
-    ..View::new("timeline", "Timeline", show)
+    ..View::new("timeline", "Timeline", show).with_digit(2)
 };
 
 const KEYS: &[KeyHelp] = &[
