@@ -1,6 +1,6 @@
 //! Rule `attention_scores`: attention whose scores for all pairs of positions stand in memory.
 
-use super::case::{AtPeak, Case, Total, counted};
+use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use crate::analysis::what_if::Edit;
@@ -12,8 +12,7 @@ pub const NAME: &str = "attention_scores";
 /// Looks for buffers at the peak with two dimensions of positions.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let Some(sequence) = case.memory.kept.sequence else { return };
-    let held: Vec<&AtPeak> =
-        case.peak.iter().filter(|t| case.memory.kept.scores.contains(&(t.family as u32))).collect();
+    let held = case.held(&case.memory.kept.scores);
     let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_worth(bytes) {
         return;

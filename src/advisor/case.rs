@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::finding::{Finding, Severity};
 use crate::analysis::packing::FALLBACK_SHARE;
+use crate::analysis::what_if::kept::is_among;
 use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis};
 use crate::model::{BufferId, Bytes, Device, Program, ShapeNode, percent, thousands};
@@ -72,6 +73,12 @@ impl<'a> Case<'a> {
     #[must_use]
     pub fn allocated(&self) -> u64 {
         self.memory.allocated
+    }
+
+    /// What is at the peak of some families, listed ascending; the largest first.
+    #[must_use]
+    pub fn held(&self, families: &[u32]) -> Vec<&AtPeak> {
+        self.peak.iter().filter(|held| is_among(families, held.family)).collect()
     }
 
     /// Whether so many bytes are worth a finding.

@@ -1,6 +1,6 @@
 //! Rule `gradients`: gradients of all layers of a scan that stand in f32 at once.
 
-use super::case::{AtPeak, Case, Total, counted};
+use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use crate::model::Bytes;
 
@@ -9,12 +9,8 @@ pub const NAME: &str = "gradients";
 
 /// Looks for stacks of gradients at the peak.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
-    let held: Vec<&AtPeak> = case
-        .peak
-        .iter()
-        .filter(|t| case.memory.kept.gradients.contains(&(t.family as u32)))
-        .filter(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_wide_float()))
-        .collect();
+    let mut held = case.held(&case.memory.kept.gradients);
+    held.retain(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_wide_float()));
     let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_worth(bytes) {
         return;

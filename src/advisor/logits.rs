@@ -1,6 +1,6 @@
 //! Rule `logits`: the scores over a large vocabulary, and their gradient, whole for every position at once.
 
-use super::case::{AtPeak, Case, Total, counted};
+use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use crate::analysis::what_if::{Edit, LOGITS};
@@ -15,8 +15,7 @@ const PARTS: u32 = 8;
 /// Looks for buffers at the peak that have the vocabulary as a dimension.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let Some(vocabulary) = case.memory.kept.vocabulary else { return };
-    let held: Vec<&AtPeak> =
-        case.peak.iter().filter(|t| case.memory.kept.logits.contains(&(t.family as u32))).collect();
+    let held = case.held(&case.memory.kept.logits);
     let bytes: u64 = held.iter().map(|t| t.size).total();
     if !case.is_worth(bytes) {
         return;

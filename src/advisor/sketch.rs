@@ -8,7 +8,7 @@ use crate::analysis::{ProgramAnalysis, ProgramParts};
 use crate::model::{
     Allocation, Assigned, BufferId, Bytes, Capacity, Computation, ComputationId, Device, ElementType, EventKind,
     HeapEvent, HeapTrace, InstructionId, Layout, MemorySpace, Metadata, NO_ROW, Opcode, Program, ProgramText,
-    ProgramTextHandle, ScopedMemory, Shape, ShapeId, ShapeNode, Sharding,
+    ProgramTextHandle, ScopedMemory, Shape, ShapeId, ShapeNode,
 };
 
 /// A program in the making: one computation, in the order of its schedule.
@@ -37,14 +37,8 @@ impl ProgramText for Words {
         let op_name = self.op_names.get(instruction.index()).cloned().unwrap_or_default();
         Metadata { op_name, ..Metadata::default() }
     }
-    fn custom_call_target(&self, _: InstructionId) -> String {
-        String::new()
-    }
     fn scoped_memory(&self, instruction: InstructionId) -> Vec<ScopedMemory> {
         self.scratch.get(instruction.index()).cloned().unwrap_or_default()
-    }
-    fn sharding(&self, _: InstructionId) -> Option<Sharding> {
-        None
     }
 }
 

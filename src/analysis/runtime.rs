@@ -5,32 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Bytes, Clock};
+use crate::model::{AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Bytes, Clock, LiveAllocation};
 
 /// Points of XProf's timeline.
 const MAX_POINTS: usize = 1000;
 
 /// Steps without which no trend is seen.
 const MIN_TREND_STEPS: usize = 3;
-
-/// Equal allocations that are alive.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct LiveAllocation {
-    /// Framework's name of the operation.
-    pub op: String,
-    /// Bytes of each.
-    pub bytes: i64,
-    /// Bytes that were asked for, of each.
-    pub requested: i64,
-    /// How many there are.
-    pub count: i64,
-    /// `output`, `temp`, `persist/dynamic`, …
-    pub region: String,
-    /// Element type.
-    pub data_type: String,
-    /// Shape.
-    pub shape: String,
-}
 
 /// The lowest use of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,19 +88,7 @@ impl AllocatorAnalysis {
             result.peak_time_ps = given.time_ps;
             result.capacity = u64::try_from(given.capacity).ok().filter(|&bytes| bytes > 0).map(Bytes);
             result.lifetime_peak = Some(Bytes::from_wire(given.lifetime_peak));
-            result.at_peak = given
-                .rows
-                .iter()
-                .map(|row| LiveAllocation {
-                    op: row.op.clone(),
-                    bytes: row.bytes,
-                    requested: row.requested,
-                    count: row.count,
-                    region: row.region.clone(),
-                    data_type: row.data_type.clone(),
-                    shape: row.shape.clone(),
-                })
-                .collect();
+            result.at_peak.clone_from(&given.rows);
             result.older_at_peak.clear();
             result.step_at_peak.clear();
             result.before_trace = Bytes::ZERO;
@@ -237,42 +206,6 @@ impl AllocatorAnalysis {
     pub fn fragmentation_at_peak(&self) -> Option<f64> {
         let fragmentation = self.peak_stats.fragmentation;
         (self.events > 0 && fragmentation.is_finite()).then_some(fragmentation)
-    }
-
-    /// What happened between two times, both included.
-    #[must_use]
-    pub fn range(&self, trace: &AllocatorTrace, from_ps: i64, to_ps: i64) -> RangeStats {
-        let time = |row: u32| trace.events[row as usize].time_ps;
-        let start = self.order.partition_point(|&row| time(row) < from_ps);
-        let end = self.order.partition_point(|&row| time(row) <= to_ps).max(start);
-        let mut stats = RangeStats::default();
-        let (mut area, mut last): (i128, Option<(i64, i64)>) = (0, None);
-        for &row in &self.order[start..end] {
-            let event = &trace.events[row as usize];
-            let in_use = event.stats.in_use();
-            stats.highest = stats.highest.max(in_use);
-            stats.lowest = if last.is_none() { in_use } else { stats.lowest.min(in_use) };
-            match event.activity {
-                AllocatorActivity::Allocation => {
-                    stats.allocations += 1;
-                    stats.allocated = stats.allocated.saturating_add(event.allocated);
-                }
-                AllocatorActivity::Deallocation => {
-                    stats.deallocations += 1;
-                    stats.freed = stats.freed.saturating_add(event.allocated);
-                }
-                AllocatorActivity::Other => {}
-            }
-            if let Some((since, level)) = last {
-                area += i128::from(level) * i128::from(event.time_ps.saturating_sub(since));
-            }
-            last = Some((event.time_ps, in_use));
-        }
-        if let (Some(&first), Some((until, level))) = (self.order.get(start), last) {
-            let span = i128::from(until.saturating_sub(time(first)));
-            stats.mean = if span > 0 { (area / span) as i64 } else { level };
-        }
-        stats
     }
 }
 
@@ -400,8 +333,6 @@ mod tests {
         let rows: Vec<(i64, i64)> = result.at_peak.iter().map(|row| (row.bytes, row.count)).collect();
         assert_eq!(rows, [(100, 1), (20, 2)]);
         assert_eq!(result.before_trace, Bytes(100));
-        let range = result.range(&trace, 20, 40);
-        assert_eq!((range.highest, range.lowest, range.mean, range.allocations, range.freed), (140, 120, 125, 2, 10));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What was in use at an allocator's peak, row by row up to the peak: what the current step took, what is older, what
 //! the trace never saw. XProf has the last two in one row, "unused preallocated device memory".
 
-use super::runtime::{AllocatorAnalysis, LiveAllocation};
-use crate::model::{AllocatorTrace, Bytes};
+use super::runtime::AllocatorAnalysis;
+use crate::model::{AllocatorTrace, Bytes, LiveAllocation};
 
 /// Since when something is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The command line: which words open the window, which print a report, which draw a picture. A build without the window
 //! prints reports alone.
 
+mod inputs;
 #[cfg(feature = "window")]
 mod link;
 mod report;
@@ -14,12 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
-use highwater::analysis::what_if::EditSet;
-use highwater::export;
-use highwater::open::Target;
-
-/// Something could not be read.
-const EXIT_UNREADABLE: u8 = 3;
+use inputs::{EXIT_UNREADABLE, complain, targets};
 
 /// Where the memory of a TPU, GPU or IPU program went, and what brings the peak down.
 #[derive(Debug, Parser)]
@@ -102,37 +98,4 @@ pub fn run() -> ExitCode {
 #[cfg(not(feature = "window"))]
 pub fn run() -> ExitCode {
     Cli::parse().command.run()
-}
-
-/// What the paths of a command line name; standard input that cannot be read is reported and left out.
-fn targets(paths: &[PathBuf]) -> Vec<Target> {
-    let named = paths.iter().map(|path| Target::named(path));
-    named.filter_map(|target| target.map_err(|error| complain("-", &format!("cannot read: {error}"))).ok()).collect()
-}
-
-/// The sets of changes in some files; the second of two with one name counts.
-///
-/// # Errors
-/// A sentence about the first file that holds none.
-fn read_sets(paths: &[PathBuf]) -> Result<Vec<EditSet>, String> {
-    let mut sets: Vec<EditSet> = Vec::new();
-    for path in paths {
-        let read = export::sets::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        sets.retain(|known| !read.iter().any(|set| set.name == known.name));
-        sets.extend(read);
-    }
-    Ok(sets)
-}
-
-/// Says on standard error what is wrong with a file.
-fn complain(path: &str, why: &str) {
-    // What the reader of a file says may name it already.
-    let why = why.strip_suffix(path).and_then(|why| why.strip_suffix(": ")).unwrap_or(why);
-    terminal::complain(&format!("error: {path}: {why}"));
-}
-
-/// Prints what is wrong with a file that was named.
-fn refuse(error: &str) -> ExitCode {
-    eprintln!("error: {error}");
-    ExitCode::from(EXIT_UNREADABLE)
 }

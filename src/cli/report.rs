@@ -13,8 +13,8 @@ use highwater::model::{Bytes, Capacity, MemorySpace, Profile, parse_size};
 use highwater::open::{Found, Target};
 use highwater::source::{Progress, Stage};
 
+use super::inputs::{EXIT_UNREADABLE, complain, read_sets, refuse};
 use super::terminal::{self, Meter};
-use super::{EXIT_UNREADABLE, complain, read_sets, refuse};
 
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {

@@ -7,8 +7,8 @@ use highwater::export;
 use highwater::ui::app::{self, App};
 use highwater::ui::session::{Options, ThemeChoice};
 
+use super::inputs::{EXIT_UNREADABLE, complain, read_sets, refuse, targets};
 use super::link::LinkArgs;
-use super::{EXIT_UNREADABLE, complain, read_sets, refuse, targets};
 
 #[derive(Debug, clap::Args)]
 pub struct ScreenshotArgs {

@@ -9,12 +9,10 @@ use highwater::export::report::Format;
 use highwater::ui::app;
 use highwater::ui::session::Options;
 
+use super::Command;
+use super::inputs::{EXIT_UNREADABLE, EXIT_WRONG, read_sets, refuse, targets};
 use super::link::LinkArgs;
-use super::report::ReportArgs;
-use super::{Command, EXIT_UNREADABLE, read_sets, refuse, report, targets};
-
-/// Wrong arguments, as clap ends for them.
-const EXIT_WRONG: u8 = 2;
+use super::report::{self, ReportArgs};
 
 #[derive(Debug, clap::Args)]
 pub struct WindowArgs {

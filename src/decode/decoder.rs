@@ -80,21 +80,21 @@ pub trait Decoder: Sync {
 /// Why an input could not be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// Its bytes could not be had.
+    /// The bytes could not be read.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// It is damaged.
+    /// The input is damaged.
     #[error("{what} (at byte {offset})")]
     Damaged {
-        /// What is wrong.
+        /// What is wrong, in words.
         what: String,
-        /// Where.
+        /// Byte offset in the unpacked input.
         offset: u64,
     },
-    /// It holds nothing of use.
+    /// The input contains nothing useful; the text says what was expected.
     #[error("{0}")]
     Empty(String),
-    /// No decoder knows it.
+    /// No decoder recognises the input.
     #[error("{0}")]
     NotAProfile(String),
 }

@@ -54,11 +54,6 @@ id!(
     /// An interned string.
     StringId
 );
-id!(
-    /// A program point: the position of an instruction in the flattened schedule. The position after the last instruction
-    /// is the end of the program.
-    Point
-);
 
 /// Marks a missing row in `u32` columns.
 pub const NO_ROW: u32 = u32::MAX;

@@ -28,7 +28,7 @@ pub use failure::{
     BfcBin, BfcChunk, Failure, FailureKind, FailureValue, ListedAllocation, PeakBuffer, PrintedSize, RematWarning,
     Speaker, error_page,
 };
-pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, Point, ShapeId, StringId};
+pub use ids::{AllocationId, BufferId, ComputationId, InstructionId, NO_ROW, ShapeId, StringId};
 pub use lazy::{Glance, LazyProgram, ProgramSource};
 pub use live_set::{Bin, Chunk, HeapMap, HeapStats, LiveEntry, LiveSet};
 pub use note::{Note, NoteCode, NoteLevel};
@@ -40,7 +40,7 @@ pub use program::{
 };
 pub use reported::{ReportedPeak, ReportedRanges, ReportedSpace, ReportedUse};
 pub use runtime::{
-    AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Clock, Execution, GivenPeak, GivenRow,
+    AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Clock, Execution, GivenPeak, LiveAllocation,
 };
 pub use shape::{COMBINE, DimensionPadding, Layout, Shape, ShapeNode};
 pub use strings::Strings;

@@ -322,24 +322,37 @@ pub struct ScopedMemory {
     pub used: bool,
 }
 
-/// Names and metadata of single rows. Implementations read them from the file's bytes on each call.
+/// Names and metadata of single rows. Implementations read them from the file's bytes on each call; what a format does
+/// not say is empty.
 pub trait ProgramText: Send + Sync + std::fmt::Debug {
     /// Name of an instruction.
-    fn instruction_name(&self, instruction: InstructionId) -> String;
+    fn instruction_name(&self, _: InstructionId) -> String {
+        String::new()
+    }
     /// Name of a computation.
-    fn computation_name(&self, computation: ComputationId) -> String;
+    fn computation_name(&self, _: ComputationId) -> String {
+        String::new()
+    }
     /// Source information of an instruction.
-    fn metadata(&self, instruction: InstructionId) -> Metadata;
+    fn metadata(&self, _: InstructionId) -> Metadata {
+        Metadata::default()
+    }
     /// Only the framework op name; cheaper than [`Self::metadata`].
     fn op_name(&self, instruction: InstructionId) -> String {
         self.metadata(instruction).op_name
     }
     /// `custom_call_target`; empty if there is none.
-    fn custom_call_target(&self, instruction: InstructionId) -> String;
+    fn custom_call_target(&self, _: InstructionId) -> String {
+        String::new()
+    }
     /// Scratch memory that an instruction reserves.
-    fn scoped_memory(&self, instruction: InstructionId) -> Vec<ScopedMemory>;
+    fn scoped_memory(&self, _: InstructionId) -> Vec<ScopedMemory> {
+        Vec::new()
+    }
     /// Sharding attribute of an instruction; `None` if it has none.
-    fn sharding(&self, instruction: InstructionId) -> Option<Sharding>;
+    fn sharding(&self, _: InstructionId) -> Option<Sharding> {
+        None
+    }
 }
 
 /// A shared [`ProgramText`]; the default returns empty text.
@@ -362,26 +375,7 @@ impl std::ops::Deref for ProgramTextHandle {
 #[derive(Debug)]
 struct NoText;
 
-impl ProgramText for NoText {
-    fn instruction_name(&self, _: InstructionId) -> String {
-        String::new()
-    }
-    fn computation_name(&self, _: ComputationId) -> String {
-        String::new()
-    }
-    fn metadata(&self, _: InstructionId) -> Metadata {
-        Metadata::default()
-    }
-    fn custom_call_target(&self, _: InstructionId) -> String {
-        String::new()
-    }
-    fn scoped_memory(&self, _: InstructionId) -> Vec<ScopedMemory> {
-        Vec::new()
-    }
-    fn sharding(&self, _: InstructionId) -> Option<Sharding> {
-        None
-    }
-}
+impl ProgramText for NoText {}
 
 impl Program {
     /// The computation that contains an instruction.

@@ -108,12 +108,12 @@ pub struct GivenPeak {
     /// Total bytes managed by the allocator.
     pub capacity: i64,
     /// Live allocations.
-    pub rows: Vec<GivenRow>,
+    pub rows: Vec<LiveAllocation>,
 }
 
-/// Identical allocations live at the peak.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct GivenRow {
+/// Identical allocations that are live.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LiveAllocation {
     /// Framework op name.
     pub op: String,
     /// Bytes of each.

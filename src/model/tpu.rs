@@ -31,26 +31,23 @@ pub struct TpuGeneration {
 
 /// Every generation, oldest first. v4 is listed twice: with two devices per chip and as one megacore device.
 pub const TPU_GENERATIONS: &[TpuGeneration] = &[
-    row("v2", &["TPU v2"], "JELLYFISH", "", 748, 8, (16, 0), 2),
-    row("v3", &["TPU v3"], "DRAGONFISH", "", 1548, 16, (16, 0), 2),
-    row("v4i", &["TPU v4 lite"], "PUFFERFISH", "lite", 0, 8, (16, 128), 1),
-    row("v4", &["TPU v4"], "PUFFERFISH", "", 1525, 16, (16, 128), 2),
-    row("v4 megacore", &["TPU v4"], "PUFFERFISH", "", 3075, 32, (16, 128), 1),
-    row("v5e", &["TPU v5 lite", "TPU v5e"], "VIPERFISH", "lite", 1575, 16, (128, 0), 1),
-    row("v5p", &["TPU v5", "TPU v5p"], "VIPERFISH", "", 9573, 96, (64, 0), 1),
-    row("v6e", &["TPU v6 lite", "TPU v6e"], "GHOSTLITE", "", 3124, 32, (128, 0), 1),
-    row("v7x", &["TPU7x", "TPU v7x"], "6acc60406", "", 9474, 96, (64, 0), 2),
-    row("8i", &["TPU8i"], "", "", 0, 144, (192, 0), 2),
+    row("v2", &["TPU v2"], ("JELLYFISH", ""), (748, 8), (16, 0), 2),
+    row("v3", &["TPU v3"], ("DRAGONFISH", ""), (1548, 16), (16, 0), 2),
+    row("v4i", &["TPU v4 lite"], ("PUFFERFISH", "lite"), (0, 8), (16, 128), 1),
+    row("v4", &["TPU v4"], ("PUFFERFISH", ""), (1525, 16), (16, 128), 2),
+    row("v4 megacore", &["TPU v4"], ("PUFFERFISH", ""), (3075, 32), (16, 128), 1),
+    row("v5e", &["TPU v5 lite", "TPU v5e"], ("VIPERFISH", "lite"), (1575, 16), (128, 0), 1),
+    row("v5p", &["TPU v5", "TPU v5p"], ("VIPERFISH", ""), (9573, 96), (64, 0), 1),
+    row("v6e", &["TPU v6 lite", "TPU v6e"], ("GHOSTLITE", ""), (3124, 32), (128, 0), 1),
+    row("v7x", &["TPU7x", "TPU v7x"], ("6acc60406", ""), (9474, 96), (64, 0), 2),
+    row("8i", &["TPU8i"], ("", ""), (0, 144), (192, 0), 2),
 ];
 
-#[expect(clippy::too_many_arguments, reason = "the columns of a table that is written out once")]
 const fn row(
     name: &'static str,
     device_kinds: &'static [&'static str],
-    version: &'static str,
-    variant: &'static str,
-    available_hbm_gib_100: u64,
-    nominal_hbm_gib: u64,
+    (version, variant): (&'static str, &'static str),
+    (available_hbm_gib_100, nominal_hbm_gib): (u64, u64),
     (vmem_mib, cmem_mib): (u64, u64),
     devices_per_chip: u32,
 ) -> TpuGeneration {

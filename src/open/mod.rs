@@ -6,9 +6,7 @@ mod cross_check;
 mod file;
 mod modules;
 mod target;
-mod worst;
 
 pub use collection::{Collection, Entry};
 pub use file::{join_messages, open_input, open_path, open_with};
 pub use target::{Found, Opened, Target};
-pub use worst::{load_worst, open_worst};

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::collection::Collection;
 use super::file::{join_messages, open_input, open_path};
-use super::worst::load_worst;
 use crate::decode::DecodeError;
 use crate::model::{Profile, SourceInfo};
 use crate::source::{Input, Progress};
@@ -130,8 +129,8 @@ impl Target {
 }
 
 impl Opened {
-    /// Prepares the result for the list of open programs. A trace with several programs becomes a collection. In any other
-    /// profile the program that needs the most memory is decoded and `messages` are joined to it.
+    /// Prepares the result for the list of open programs. A trace with several programs becomes a collection. The only
+    /// program of a trace is decoded, and `messages` are joined to it.
     ///
     /// # Errors
     /// If the program cannot be decoded, or `progress` was cancelled.
@@ -141,12 +140,24 @@ impl Opened {
             Ok(collection) => return Ok(Self::Collection(collection)),
             Err(profile) => profile,
         };
-        load_worst(&mut profile, progress)?;
+        load_only_program(&mut profile, progress)?;
         for text in messages {
             join_messages(&mut profile, (**text).clone());
         }
         Ok(Self::Profile(profile))
     }
+}
+
+/// Decodes the program of a trace that has just one.
+fn load_only_program(profile: &mut Profile, progress: &Progress) -> Result<(), DecodeError> {
+    let [module] = &profile.modules[..] else { return Ok(()) };
+    if profile.programs.is_empty() {
+        progress.check()?;
+        let (program, notes) = module.source.load().map_err(DecodeError::Empty)?;
+        profile.notes.extend(notes);
+        profile.programs.push(program);
+    }
+    Ok(())
 }
 
 fn unread(path: String, on_disk: Option<&Path>, error: &DecodeError) -> SourceInfo {

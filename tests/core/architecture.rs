@@ -3,7 +3,6 @@
 #[path = "../common/imports.rs"]
 mod imports;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -114,22 +113,9 @@ fn imports_follow_the_rules() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The graph without the imports from inside a module's folder to the module itself.
-///
-/// What `a/mod.rs` declares, its private items too, is there for all files of `a/`, and `a/mod.rs` puts those files
-/// together: every module with children would be a circle with them, and none could be taken apart. Counted is all
-/// else: files beside each other in one folder, and files of different folders.
-fn without_own_module(sources: &Sources) -> BTreeMap<String, BTreeMap<String, usize>> {
-    let mut graph = graph(sources);
-    for (file, imports) in &mut graph {
-        imports.retain(|target, _| !target.strip_suffix("mod.rs").is_some_and(|folder| file.starts_with(folder)));
-    }
-    graph
-}
-
 #[test]
 fn no_circle_is_larger_than_three_files() {
-    let circles = circles(&without_own_module(&sources()), MAX_CIRCLE);
+    let circles = circles(&graph(&sources()), MAX_CIRCLE);
     let wrong: Vec<_> = circles.iter().map(|circle| circle.join("\n  ")).collect();
     assert!(wrong.is_empty(), "{} circles:\n  {}", wrong.len(), wrong.join("\n\n  "));
 }
@@ -201,24 +187,73 @@ fn circles_are_found() {
     let in_one_folder = |i| format!("model/f{i}.rs");
     let in_several_folders = |i| format!("model/f{i}/part.rs");
     for file in [in_one_folder, in_several_folders] {
-        assert!(circles(&without_own_module(&around(3, file)), MAX_CIRCLE).is_empty());
-        assert_eq!(circles(&without_own_module(&around(4, file)), MAX_CIRCLE)[0].len(), 4);
+        assert!(circles(&graph(&around(3, file)), MAX_CIRCLE).is_empty());
+        assert_eq!(circles(&graph(&around(4, file)), MAX_CIRCLE)[0].len(), 4);
     }
 }
 
 #[test]
-fn a_module_and_its_children_are_no_circle_unless_a_child_brings_another_module_in() {
+fn a_module_whose_files_import_it_is_a_circle() {
+    let parent = "mod b;\nmod c;\nmod d;\nuse b::B;\nuse c::C;\nuse d::D;\npub struct A;";
     let mut files = made_up(&[
-        ("model/a/mod.rs", "mod b;\nmod c;\nmod d;\nuse b::B;\nuse c::C;\nuse d::D;\npub struct A;"),
+        ("model/a/mod.rs", parent),
         ("model/a/b.rs", "use super::A;"),
         ("model/a/c.rs", "use super::A;"),
         ("model/a/d.rs", "use super::A;"),
     ]);
-    assert!(circles(&without_own_module(&files), MAX_CIRCLE).is_empty());
-    files.insert("model/e.rs".to_owned(), "use super::a::A;".to_owned());
-    files.insert("model/a/b.rs".to_owned(), "use super::c::C;".to_owned());
-    files.insert("model/a/c.rs".to_owned(), "use crate::model::e::E;".to_owned());
-    assert_eq!(circles(&without_own_module(&files), MAX_CIRCLE)[0].len(), 4);
+    assert_eq!(circles(&graph(&files), MAX_CIRCLE)[0].len(), 4);
+    // The shared type in a file of its own, passed on by the module, and there is none.
+    let parent = parent.replace("pub struct A;", "mod e;\npub use e::A;");
+    files.insert("model/a/mod.rs".to_owned(), parent);
+    files.insert("model/a/e.rs".to_owned(), "pub struct A;".to_owned());
+    assert!(circles(&graph(&files), MAX_CIRCLE).is_empty());
+}
+
+/// Parameters of type `bool` in the public functions of a file, as `line: function(parameter)`.
+fn bare_bools(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let starts = text.match_indices("fn ").filter(|(at, _)| {
+        let line = &text[text[..*at].rfind('\n').map_or(0, |i| i + 1)..*at];
+        line.trim_start().starts_with("pub") && !line.contains("//")
+    });
+    for (at, _) in starts {
+        let (name, rest) = text[at + 3..].split_once('(').unwrap_or_default();
+        let name = name.split('<').next().unwrap_or(name);
+        // Up to the bracket that closes the list: what is returned is no parameter.
+        let mut depth = 1;
+        let end = rest.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        let parameters = &rest[..end.unwrap_or(0)];
+        for parameter in parameters.split([',', '(', ')']).map(str::trim) {
+            if let Some((parameter, "bool")) = parameter.split_once(": ") {
+                found.push(format!("{}: {name}({parameter})", text[..at].lines().count()));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn public_functions_of_the_window_take_no_bare_bool() {
+    let mut wrong = Vec::new();
+    for path in source_files(&root().join("src/ui")) {
+        let text = fs::read_to_string(&path).expect("readable");
+        wrong.extend(bare_bools(&text).into_iter().map(|place| format!("{}:{place}", relative(&path))));
+    }
+    assert!(wrong.is_empty(), "name it: an enum, a structure, two functions:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn bare_bools_are_found() {
+    assert_eq!(bare_bools("pub fn a(on: bool) {}"), ["1: a(on)"]);
+    assert_eq!(
+        bare_bools("\n    pub(super) const fn a<T>(\n  &self,\n  x: (u8, u8),\n  on: bool,\n) -> bool {"),
+        ["2: a(on)"]
+    );
+    assert_eq!(bare_bools("fn own(on: bool) {}\npub fn a(On(on): On) -> bool {\n    let x: bool = on;\n}"), [""; 0]);
+    assert_eq!(bare_bools("pub fn a(f: impl Fn(bool) -> bool, g: bool) {}"), ["1: a(g)"]);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use highwater::analysis::runtime::{AllocatorAnalysis, LiveAllocation};
-use highwater::model::Profile;
+use highwater::analysis::runtime::AllocatorAnalysis;
+use highwater::model::{LiveAllocation, Profile};
 use highwater::open;
 use highwater::source::{Input, Progress};
 use serde_json::Value;

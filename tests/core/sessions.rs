@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use highwater::decode::DecodeError;
-use highwater::open::Collection;
+use highwater::open::{Collection, Opened, Target};
 use highwater::source::Progress;
 
 use crate::common;
@@ -384,16 +384,12 @@ fn cancelling_stops_the_listing() {
 }
 
 #[test]
-fn one_profile_of_many_is_the_worst() {
-    let (fits, over) = two_dumps();
-    let folder = Folder::new("worst");
-    folder.file("module_0001.jit_a.after_optimizations.hlo.pb", &fs::read(&fits).expect("readable"));
-    folder.file("module_0002.jit_b.after_optimizations.hlo.pb", &fs::read(&over).expect("readable"));
-    let profile = highwater::open::open_worst(&folder.0, &Progress::default()).expect("a profile");
-    assert_eq!(profile.name, "jit_b");
-    assert!(profile.notes.iter().any(|note| note.text.contains("also here: jit_a")), "{:?}", profile.notes);
-    let alone = Folder::new("worst-of-a-trace");
-    let trace = alone.file("three.xplane.pb", &trace());
-    let profile = highwater::open::open_worst(&trace, &Progress::default()).expect("a profile");
-    assert_eq!((profile.programs.len(), profile.modules.len()), (1, 3));
+fn the_only_program_of_a_trace_is_decoded_with_it() {
+    let folder = Folder::new("only-program");
+    let bytes = common::bytes(&common::sample_program("/v5e_mlp_f32/"));
+    let trace = folder.file("one.xplane.pb", &xla_made::trace_of_modules(&[("jit_a", 1, &bytes)]));
+    let progress = Progress::default();
+    let opened = Target::Path(trace).open(&progress).and_then(|opened| opened.listed(&[], &progress));
+    let Ok(Opened::Profile(profile)) = opened else { panic!("{opened:?}") };
+    assert_eq!((profile.programs.len(), profile.modules.len()), (1, 1));
 }

@@ -25,13 +25,13 @@ fn strip(ui: &mut Ui, height: f32) -> Rect {
 }
 
 fn show_controls(ui: &mut Ui, theme: &Theme) {
-    controls::button(ui, "Open…", "Ctrl O", false, theme);
-    controls::button(ui, "Hide names", "", true, theme);
-    controls::toggle(ui, true, "Padding hatched", theme);
-    controls::toggle(ui, false, "Layers folded", theme);
+    controls::button(ui, "Open…", "Ctrl O", theme);
+    controls::toggle_button(ui, "Hide names", "", controls::On(true), theme);
+    controls::toggle(ui, controls::On(true), "Padding hatched", theme);
+    controls::toggle(ui, controls::On(false), "Layers folded", theme);
     controls::segmented(ui, &["Treemap", "Icicle", "Both"], 1, theme);
     controls::link(ui, "fusion.218 at step 1,204", theme);
-    controls::menu_row(ui, "Show in the memory map", "M", false, theme);
+    controls::menu_row(ui, "Show in the memory map", "M", theme);
 }
 
 fn show_signs(ui: &mut Ui, theme: &Theme) {
@@ -83,7 +83,7 @@ fn show_legends(ui: &mut Ui, theme: &Theme) {
     heat.show(ui, theme, rect);
 }
 
-fn draw(results: &mut SnapshotResults, (name, size, show): Part, dark: bool, contrast: bool) {
+fn draw(results: &mut SnapshotResults, (name, size, show): Part, (dark, contrast): (bool, bool)) {
     let mut is_ready = false;
     let mut harness = Harness::builder()
         .with_size(size)
@@ -117,8 +117,8 @@ fn draw(results: &mut SnapshotResults, (name, size, show): Part, dark: bool, con
 fn parts_look_as_they_did_in_every_theme() {
     let mut results = SnapshotResults::default();
     for part in PARTS {
-        for (dark, contrast) in [(false, false), (true, false), (false, true), (true, true)] {
-            draw(&mut results, *part, dark, contrast);
+        for look in [(false, false), (true, false), (false, true), (true, true)] {
+            draw(&mut results, *part, look);
         }
     }
 }

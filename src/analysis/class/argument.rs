@@ -20,6 +20,13 @@ struct Argument<'a> {
     node: Option<&'a ShapeNode>,
 }
 
+impl Argument<'_> {
+    /// Whether its elements are whole numbers.
+    fn is_whole(&self) -> bool {
+        self.node.is_some_and(|node| node.element_type.is_index())
+    }
+}
+
 /// Classes of the entry's arguments, by number. `is_training`: names tell a backward pass.
 pub fn classes(program: &Program, is_training: bool) -> HashMap<i64, (Class, Reason)> {
     let paths = argument_paths(program);
@@ -43,9 +50,8 @@ pub fn classes(program: &Program, is_training: bool) -> HashMap<i64, (Class, Rea
 }
 
 fn class(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Reason) {
-    let is_whole = argument.node.is_some_and(|node| node.element_type.is_index());
     let Some(own) = flow.arguments.get(&argument.number).filter(|_| flow.results > 0) else {
-        return by_name(argument.path, is_whole);
+        return by_name(argument.path, argument.is_whole());
     };
     let is_returned = own.own_result.is_some();
     match Hint::of(argument.path) {
@@ -56,12 +62,12 @@ fn class(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Rea
         Hint::Weight => (Class::Weight, Reason::WeightName),
         Hint::Samples => (Class::Input, Reason::DataName),
         Hint::State => (Class::Input, Reason::StateName),
-        Hint::MaybeOptimizer | Hint::Place | Hint::Nothing => by_flow(argument, flow, is_training, is_whole),
+        Hint::MaybeOptimizer | Hint::Place | Hint::Nothing => by_flow(argument, flow, is_training),
     }
 }
 
 /// The class that the use of an argument tells.
-fn by_flow(argument: &Argument<'_>, flow: &Flow, is_training: bool, is_whole: bool) -> (Class, Reason) {
+fn by_flow(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Reason) {
     let own = flow.arguments.get(&argument.number).cloned().unwrap_or_default();
     let rank = argument.node.map_or(0, |node| node.dimensions.iter().filter(|&&d| d > 1).count());
     if own.own_result.is_some() {
@@ -72,7 +78,7 @@ fn by_flow(argument: &Argument<'_>, flow: &Flow, is_training: bool, is_whole: bo
             _ => (Class::Input, Reason::StateReturned),
         };
     }
-    if is_whole || argument.node.is_some_and(|node| node.element_type.name() == "pred") {
+    if argument.is_whole() || argument.node.is_some_and(|node| node.element_type.name() == "pred") {
         return (Class::Input, Reason::Integers);
     }
     if is_training { (Class::Input, Reason::NotReturned) } else { (Class::Weight, Reason::Argument) }

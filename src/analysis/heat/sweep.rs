@@ -61,9 +61,9 @@ impl Sweep {
         let Some((from, to)) = self.inside(item) else { return };
         let Self { first, row_bytes, rows, union, .. } = self;
         union.add(from, to, &mut |from, to| {
-            spread(rows, *first, *row_bytes, from, to, Sums { occupied: 1, ..Sums::default() }, 1);
+            spread(rows, *first, *row_bytes, (from, to), Sums { occupied: 1, ..Sums::default() }, 1);
         });
-        spread(rows, *first, *row_bytes, from, to, weights(item, waste), 1);
+        spread(rows, *first, *row_bytes, (from, to), weights(item, waste), 1);
     }
 
     /// Removes a box.
@@ -71,9 +71,9 @@ impl Sweep {
         let Some((from, to)) = self.inside(item) else { return };
         let Self { first, row_bytes, rows, union, .. } = self;
         union.remove(from, to, &mut |from, to| {
-            spread(rows, *first, *row_bytes, from, to, Sums { occupied: 1, ..Sums::default() }, -1);
+            spread(rows, *first, *row_bytes, (from, to), Sums { occupied: 1, ..Sums::default() }, -1);
         });
-        spread(rows, *first, *row_bytes, from, to, weights(item, waste), -1);
+        spread(rows, *first, *row_bytes, (from, to), weights(item, waste), -1);
     }
 
     /// Appends the cells of a point.
@@ -109,7 +109,7 @@ fn weights(item: &MapBox, waste: u64) -> Sums {
 }
 
 /// Adds the bytes `from..to` to the rows that contain them.
-fn spread(rows: &mut [Row], first: u64, row_bytes: u64, from: u64, to: u64, of: Sums, sign: i128) {
+fn spread(rows: &mut [Row], first: u64, row_bytes: u64, (from, to): (u64, u64), of: Sums, sign: i128) {
     let row_of = |address: u64| ((address - first) / row_bytes) as usize;
     let (low, high) = (row_of(from), row_of(to - 1));
     if low == high {

@@ -4,10 +4,12 @@
 //! is packed online in program order ([`online`]); one that would need more than about 83 % of the memory is recompiled
 //! and packed by size ([`fallback`]).
 
+mod block;
 mod fallback;
 mod families;
 mod online;
 
+pub use block::{ALIGNMENT, Block, Placement};
 pub use fallback::{MAX_BLOCKS, Order, fallback};
 pub use families::{Families, Family};
 pub use online::online;
@@ -15,31 +17,8 @@ pub use online::online;
 use super::SpaceAnalysis;
 use crate::model::{Bytes, Program};
 
-/// Alignment of blocks in bytes.
-pub const ALIGNMENT: u64 = 16384;
-
 /// Fraction of the available memory above which the compiler packs by size and rematerialises.
 pub const FALLBACK_SHARE: f64 = 0.83;
-
-/// Memory needed during a live range. Times are twice the heap event, so that changes can fall between events.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Block {
-    /// Size in bytes; empty blocks are not placed.
-    pub size: u64,
-    /// First time: twice the heap event.
-    pub start: u32,
-    /// Last time, inclusive.
-    pub end: u32,
-}
-
-/// The result of packing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Placement {
-    /// Heap size in bytes: the highest end of a block.
-    pub heap: u64,
-    /// Offset by block in bytes; 0 for empty blocks.
-    pub offsets: Vec<u64>,
-}
 
 /// The compiler's packing algorithms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -274,7 +274,7 @@ impl BufferTable {
             table.end.push(item.map_or(u32::MAX, |item| item.end));
             table.length.push(item.map_or(0, |item| map.length(item.start, item.end)));
             let region = item.and_then(|item| map.regions.get(item.region as usize));
-            table.throughout.push(region.is_some_and(|region| region.always_live));
+            table.throughout.push(region.is_some_and(|region| region.always_live && region.largest == Some(buffer)));
             table.offset.push(program.buffers.offset.get(buffer.index()).copied().unwrap_or(0));
             table.allocation.push(allocation.map_or(-1, |allocation| allocation.index));
             table.class.push(classes.of(buffer));

@@ -57,6 +57,12 @@ pub struct Kept {
     pub scores: Vec<u32>,
 }
 
+/// Whether a family is in a list of [`Kept`]; they are ascending.
+#[must_use]
+pub fn is_among(list: &[u32], family: usize) -> bool {
+    u32::try_from(family).is_ok_and(|family| list.binary_search(&family).is_ok())
+}
+
 impl Kept {
     /// Looks at the families of a memory space; `names`: the framework's names of their operations.
     pub fn new(
@@ -91,7 +97,7 @@ impl Kept {
         };
         for family in 0..families.list.len() {
             let Some(node) = node(family) else { continue };
-            let is_stack = kept.stacks.iter().any(|stack| stack.family as usize == family);
+            let is_stack = kept.is_stack(family);
             if kept.vocabulary.is_some_and(|vocabulary| !is_stack && weights.are_logits(node, vocabulary)) {
                 kept.logits.push(family as u32);
             } else if kept.sequence.is_some_and(|sequence| {
@@ -129,13 +135,13 @@ impl Kept {
     /// Whether a family holds logits or attention scores, which have causes and remedies of their own.
     #[must_use]
     pub fn has_own_remedy(&self, family: usize) -> bool {
-        u32::try_from(family).is_ok_and(|family| self.logits.contains(&family) || self.scores.contains(&family))
+        is_among(&self.logits, family) || is_among(&self.scores, family)
     }
 
     /// Whether a family is a stack that a scan saves.
     #[must_use]
     pub fn is_stack(&self, family: usize) -> bool {
-        self.stacks.iter().any(|stack| stack.family as usize == family)
+        self.stacks.binary_search_by_key(&family, |stack| stack.family as usize).is_ok()
     }
 
     /// Whether the layers of a program are checkpointed already, as the names of their operations tell.

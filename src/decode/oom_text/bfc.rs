@@ -86,7 +86,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 }
 
 fn kind(failure: &mut Failure, section: &str) {
-    failure.kind = if NOT_A_FAILURE.is_match(super::head_of(section, 2000)) {
+    failure.kind = if NOT_A_FAILURE.is_match(super::head::head_of(section, 2000)) {
         failure.is_error = false;
         FailureKind::BfcSoftWarning
     } else if !failure.bins.is_empty() || !failure.chunks.is_empty() {

@@ -2,6 +2,7 @@
 
 use regex::{Captures, Regex};
 
+use super::head::head_of;
 use super::pattern::{bytes_value, count_value, size_value, text_value};
 use crate::model::{Failure, FailureKind, FailureValue};
 
@@ -21,21 +22,13 @@ impl Found {
     pub fn new(kind: FailureKind, captures: &Captures<'_>) -> Self {
         let (start, end) = captures.get(0).map_or((0, 0), |all| (all.start(), all.end()));
         let message = captures.get(0).map_or("", |all| all.as_str());
-        let mut message = message.split_whitespace().collect::<Vec<_>>().join(" ");
-        if message.len() > 2000 {
-            let mut cut = 2000;
-            while !message.is_char_boundary(cut) {
-                cut -= 1;
-            }
-            message.truncate(cut);
-        }
-        Self { start, end, failure: Failure { kind, is_error: true, message, ..Failure::default() } }
+        Self::at(kind, message, start, end)
     }
 
     /// A failure of a kind at a place, with its first line.
     pub fn at(kind: FailureKind, line: &str, start: usize, end: usize) -> Self {
         let message = line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let message = super::head_of(&message, 2000).to_owned();
+        let message = head_of(&message, 2000).to_owned();
         Self { start, end, failure: Failure { kind, is_error: true, message, ..Failure::default() } }
     }
 

@@ -56,7 +56,7 @@ pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_number
         }
     } else if is_prose
         || before.trim_end().ends_with('`')
-        || TOPIC.is_match(super::head_of(&body[hit..line_end], 120))
+        || TOPIC.is_match(super::head::head_of(&body[hit..line_end], 120))
         || !is_introduced()
         || !REPORTS.is_match(line)
         || line.trim_end().ends_with('?')

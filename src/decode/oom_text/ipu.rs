@@ -49,7 +49,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 /// The report that the message says was written.
 pub fn details(found: &mut Found, section: &str) {
     if found.failure.kind == FailureKind::IpuAllowOom
-        && let Some(captures) = REPORT.captures(super::head_of(section, 600))
+        && let Some(captures) = REPORT.captures(super::head::head_of(section, 600))
         && let Some(path) = captures.get(1)
     {
         found.put("report", Some(text_value(path.as_str())));

@@ -9,6 +9,7 @@ mod bfc;
 mod forms;
 mod found;
 mod guard;
+mod head;
 mod ipu;
 mod layers;
 mod listing;
@@ -27,6 +28,7 @@ mod triggers;
 mod xla_gpu;
 
 use found::Found;
+use head::head_of;
 use layers::{Encoding, Joining, Text, Utf16Reader, detect, streams};
 use merge::Sameness;
 use pattern::patterns;
@@ -167,15 +169,6 @@ fn is_text(head: &[u8]) -> bool {
 patterns! {
     CODE = r"\bE(\d{4}): ?(\w+)?";
     SAVED = r"(?:Profile saved to|profile written to|Dumped (?:HLO|module)[^\n]{0,80}? to|dumped to|xla_dump_to[=:]|Writing (?:dump|report) to):?\s*['`]?([^\s'`,;]+)";
-}
-
-/// The first bytes of a text, whole characters.
-fn head_of(text: &str, mut len: usize) -> &str {
-    len = len.min(text.len());
-    while !text.is_char_boundary(len) {
-        len -= 1;
-    }
-    &text[..len]
 }
 
 /// Every message of an excerpt.

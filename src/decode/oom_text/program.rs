@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use super::bfc::agrees;
 use crate::model::{
-    Allocation, Assigned, BufferId, Bytes, ComputationId, Failure, FailureKind, InstructionId, ListedAllocation,
-    MemorySpace, Metadata, NO_ROW, Opcode, PrintedSize, Program, ProgramText, ProgramTextHandle, ScopedMemory, Shape,
-    ShapeId, Sharding, SourceLine,
+    Allocation, Assigned, BufferId, Bytes, Failure, FailureKind, InstructionId, ListedAllocation, MemorySpace,
+    Metadata, NO_ROW, Opcode, PrintedSize, Program, ProgramText, ProgramTextHandle, Shape, ShapeId, SourceLine,
 };
 
 /// What an entry is for.
@@ -229,20 +228,8 @@ impl ProgramText for ListingText {
     fn instruction_name(&self, instruction: InstructionId) -> String {
         self.0.get(instruction.index()).map(|row| row.0.clone()).unwrap_or_default()
     }
-    fn computation_name(&self, _: ComputationId) -> String {
-        String::new()
-    }
     fn metadata(&self, instruction: InstructionId) -> Metadata {
         self.0.get(instruction.index()).map(|row| row.1.clone()).unwrap_or_default()
-    }
-    fn custom_call_target(&self, _: InstructionId) -> String {
-        String::new()
-    }
-    fn scoped_memory(&self, _: InstructionId) -> Vec<ScopedMemory> {
-        Vec::new()
-    }
-    fn sharding(&self, _: InstructionId) -> Option<Sharding> {
-        None
     }
 }
 

@@ -161,7 +161,7 @@ pub fn told(text: &str) -> Vec<Told> {
         let floor = if i == 0 { 0 } else { found[i - 1].end };
         let before = last(&text[floor..size.start], REACH);
         let ceiling = found.get(i + 1).map_or(text.len(), |next| next.start);
-        let behind = super::head_of(&text[size.end..ceiling], REACH);
+        let behind = super::head::head_of(&text[size.end..ceiling], REACH);
         let role = if previous_part.is_some() {
             // The second of `a / b` is what the first is part of.
             Some(Role::Capacity)

@@ -38,7 +38,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 
 /// Reads the numbers behind the sentence.
 pub fn details(found: &mut Found, section: &str) {
-    let near = super::head_of(section, WITHIN);
+    let near = super::head::head_of(section, WITHIN);
     match found.failure.kind {
         FailureKind::TorchAllowedMemory => {
             found.size_in("allocated", &CURRENTLY, near).size_in("requested", &REQUESTED, near);
@@ -46,7 +46,7 @@ pub fn details(found: &mut Found, section: &str) {
             found.size_in("limit", &LIMIT, near);
         }
         FailureKind::TorchMemorySummary => {
-            let table = super::head_of(section, SUMMARY_WITHIN);
+            let table = super::head::head_of(section, SUMMARY_WITHIN);
             found.count_in("ooms", &OOMS, table).count_in("retries", &RETRIES, table);
             for row in METRIC.captures_iter(table).take(20) {
                 let now = row.get(2).and_then(|m| size_value(m.as_str()));

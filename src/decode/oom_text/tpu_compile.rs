@@ -36,7 +36,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         new.put("space", captures.get(1).map(|space| text_value(&space.as_str().to_lowercase())));
         new.put("instruction", captures.get(2).map(|name| text_value(name.as_str().trim_start_matches('%'))));
         // The instruction stands between, and may be long.
-        let behind = super::head_of(&text[new.end..], SCOPED_WITHIN);
+        let behind = super::head::head_of(&text[new.end..], SCOPED_WITHIN);
         let Some(tail) = SCOPED_TAIL.captures(behind) else { continue };
         new.size("used", &tail, 1).size("capacity", &tail, 2).size("exceeded", &tail, 4);
         new.end += tail.get(0).map_or(0, |m| m.end());
@@ -63,7 +63,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
         // Without a number it is prose about the error, but for one sentence that never has any.
         if captures.get(2).is_none() {
             let end = captures.get(0).map_or(0, |all| all.end());
-            if NO_SIZE.is_match(super::head_of(&text[end..], 200)) {
+            if NO_SIZE.is_match(super::head::head_of(&text[end..], 200)) {
                 let mut new = Found::new(FailureKind::TpuVmemNosize, &captures);
                 new.put("space", captures.get(1).map(|space| text_value(&space.as_str().to_lowercase())));
                 found.push(new);

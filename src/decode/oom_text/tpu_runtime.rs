@@ -43,7 +43,7 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 
 /// Reads what follows the sentence, up to the next message.
 pub fn details(found: &mut Found, section: &str, is_cut: bool) {
-    let tail = super::head_of(section, TAIL);
+    let tail = super::head::head_of(section, TAIL);
     match found.failure.kind {
         FailureKind::TpuRuntimeAlloc => {
             found.size_in("largest_free", &LARGEST, tail);

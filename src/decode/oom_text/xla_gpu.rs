@@ -81,7 +81,7 @@ pub fn details(found: &mut Found, section: &str, is_cut: bool) {
         return;
     }
     let peak = PEAK.find(section);
-    let stats_end = peak.as_ref().map_or_else(|| super::head_of(section, STATS_WITHIN).len(), |m| m.start());
+    let stats_end = peak.as_ref().map_or_else(|| super::head::head_of(section, STATS_WITHIN).len(), |m| m.start());
     let mut any = false;
     for row in STATS.captures_iter(&section[..stats_end]).take(20) {
         let label = row.get(1).map_or("", |m| m.as_str()).split_whitespace().collect::<Vec<_>>().join(" ");

@@ -6,6 +6,7 @@
 
 mod cbor;
 mod companions;
+mod device;
 mod document;
 mod execution;
 mod join;
@@ -22,6 +23,7 @@ mod values;
 mod variables;
 
 use cbor::Cbor;
+use device::profile_of;
 pub use join::{check_cache, join};
 use json::Json;
 use pull::{Feed, Pull};
@@ -31,8 +33,7 @@ pub use sql::{SqlDecoder, TileVariable, step_ids, variables_of_tile};
 use state::State;
 
 use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use super::reporter::Reporter;
-use crate::model::{Device, DeviceKind, Fact, NoteCode, Profile, TileMemory};
+use crate::model::Profile;
 use crate::source::{Input, Stage};
 
 /// The trees: JSON and CBOR.
@@ -87,47 +88,11 @@ impl Decoder for TreeDecoder {
         if tiles.is_none() && facts.is_empty() {
             return Err(DecodeError::Empty("a Poplar file with nothing in it that is known".to_owned()));
         }
-        Ok(profile(tiles, facts, context.reporter))
+        Ok(profile_of(tiles, facts, context.reporter))
     }
 }
 
 /// What a small file's facts are listed under.
 fn group(file_name: &str) -> &str {
     file_name.trim_end_matches(".gz").trim_end_matches(".json").trim_end_matches(".cbor")
-}
-
-/// A profile of what was found.
-fn profile(tiles: Option<TileMemory>, facts: Vec<Fact>, reporter: &Reporter) -> Profile {
-    if let Some(tiles) = &tiles
-        && tiles.must_fit().is_none()
-    {
-        let text = "There are no bytes by tile (memory.byTile), so nothing says what fits";
-        reporter.warn_about(NoteCode::NoTileBytes, text);
-    }
-    Profile { device: tiles.as_ref().map(device).unwrap_or_default(), tiles, facts, ..Profile::default() }
-}
-
-/// The device of a target.
-fn device(tiles: &TileMemory) -> Device {
-    let target = &tiles.target;
-    let is_cpu = target.kind.as_deref() == Some("CPU");
-    let generation = match (target.bytes_per_tile, target.tiles_per_ipu) {
-        (Some(262_144), 1216) => Some("Mk1"),
-        (Some(638_976), 1472) => Some("Mk2"),
-        _ => None,
-    };
-    let model = if target.kind.as_deref() == Some("IPU_MODEL") { " (model)" } else { "" };
-    let name = match (is_cpu, generation, target.ipus) {
-        (true, ..) => "CPU".to_owned(),
-        (_, Some(generation), 1) => format!("{generation} IPU{model}"),
-        (_, Some(generation), ipus) => format!("{ipus} × {generation} IPU{model}"),
-        (_, None, 1) => format!("IPU{model}"),
-        (_, None, ipus) => format!("{ipus} × IPU{model}"),
-    };
-    Device {
-        name: Some(name),
-        kind: Some(if is_cpu { DeviceKind::Cpu } else { DeviceKind::Ipu }),
-        evidence: target.evidence.clone().or_else(|| Some("it is a Poplar profile".to_owned())),
-        ..Device::default()
-    }
 }

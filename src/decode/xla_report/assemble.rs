@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::model::{
-    Allocation, Assigned, BufferId, Bytes, ComputationId, InstructionId, MemorySpace, Metadata, NO_ROW, Opcode,
-    Program, ProgramText, ProgramTextHandle, ScopedMemory, Shape, ShapeId, Sharding,
+    Allocation, Assigned, BufferId, Bytes, InstructionId, MemorySpace, Metadata, NO_ROW, Opcode, Program, ProgramText,
+    ProgramTextHandle, Shape, ShapeId,
 };
 
 /// What a report says of a named value.
@@ -130,20 +130,8 @@ impl ProgramText for ReportText {
     fn instruction_name(&self, instruction: InstructionId) -> String {
         self.names.get(instruction.index()).cloned().unwrap_or_default()
     }
-    fn computation_name(&self, _: ComputationId) -> String {
-        String::new()
-    }
     fn metadata(&self, instruction: InstructionId) -> Metadata {
         self.metadata.get(&instruction.0).cloned().unwrap_or_default()
-    }
-    fn custom_call_target(&self, _: InstructionId) -> String {
-        String::new()
-    }
-    fn scoped_memory(&self, _: InstructionId) -> Vec<ScopedMemory> {
-        Vec::new()
-    }
-    fn sharding(&self, _: InstructionId) -> Option<Sharding> {
-        None
     }
 }
 

@@ -23,9 +23,7 @@ impl Decoder for BufferInfoDecoder {
     }
 
     fn recognises(&self, input: &Input) -> bool {
-        let head = input.head();
-        let start = head.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
-        head[start..].starts_with(HEAD.as_bytes())
+        input.head().trim_ascii_start().starts_with(HEAD.as_bytes())
     }
 
     fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {

@@ -25,9 +25,7 @@ impl Decoder for UsageTextDecoder {
     }
 
     fn recognises(&self, input: &Input) -> bool {
-        let head = input.head();
-        let start = head.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
-        let head = &head[start..];
+        let head = input.head().trim_ascii_start();
         head.starts_with(b"Memory Space: ")
             || (head.starts_with(b"Total bytes used:")
                 && memchr::memmem::find(&head[..head.len().min(512)], b"Allocations sorted by size:").is_some())

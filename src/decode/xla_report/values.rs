@@ -42,9 +42,7 @@ impl Decoder for ValuesDecoder {
     }
 
     fn recognises(&self, input: &Input) -> bool {
-        let head = input.head();
-        let start = head.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
-        let head = &head[start..];
+        let head = input.head().trim_ascii_start();
         (head.starts_with(b"Total bytes used:") || head.starts_with(b"Used values:"))
             && memchr::memmem::find(&head[..head.len().min(512)], b"Used values:").is_some()
     }

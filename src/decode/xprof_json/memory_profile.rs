@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::value::{self, double, get, int, list, text};
 use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
 use crate::model::{
-    AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Execution, GivenPeak, GivenRow, Profile,
+    AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorTrace, Execution, GivenPeak, LiveAllocation, Profile,
 };
 use crate::source::Input;
 
@@ -105,7 +105,7 @@ fn trace(name: &str, allocator: &Value) -> AllocatorTrace {
                 (_, Some(row)) => get(snapshots.get(row)?, "activityMetadata"),
                 (None, None) => return None,
             };
-            Some(GivenRow {
+            Some(LiveAllocation {
                 op: text(row, "tfOpName").to_owned(),
                 bytes: int(row, "allocationBytes"),
                 requested: int(row, "requestedBytes"),

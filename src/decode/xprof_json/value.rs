@@ -113,8 +113,8 @@ pub fn mib_to_bytes(mib: f64) -> Bytes {
 
 /// Whether a text is a JSON object in which one of the keys stands, in either spelling.
 pub fn has_key(head: &[u8], keys: &[&str]) -> bool {
-    let start = head.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(0);
-    let head = head[start..].strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head[start..]);
+    let head = head.trim_ascii_start();
+    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     head.starts_with(b"{")
         && keys.iter().any(|key| {
             [(*key).to_owned(), snake_case(key)]

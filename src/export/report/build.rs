@@ -1,9 +1,10 @@
 //! Fills the report from the profiles and their analysis.
 
+use super::options::Options;
 use super::schema::{
     BufferReport, CategoryReport, ClassReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
 };
-use super::{Options, findings, runtime, what_if};
+use super::{findings, runtime, what_if};
 use crate::analysis::class::Reason;
 use crate::analysis::live_at::Spans;
 use crate::analysis::{

@@ -11,43 +11,43 @@ use crate::model::{Bytes, Profile};
 /// A finding.
 #[derive(Debug, Serialize)]
 pub struct FindingReport {
-    /// Rule.
+    /// Name of the rule.
     pub rule: &'static str,
     /// `critical`, `warning` or `hint`.
     pub severity: &'static str,
-    /// One line.
+    /// Headline: what, and how much.
     pub title: String,
-    /// What it rests on.
+    /// The evidence, in a few sentences.
     pub why: String,
-    /// What to do.
+    /// Actions, most useful first.
     pub advice: Vec<String>,
-    /// Bytes saved at the peak.
+    /// Bytes by which the peak drops.
     pub saves_bytes: Option<Bytes>,
-    /// The peak after it.
+    /// Peak after the change.
     pub peak_after_bytes: Option<Bytes>,
-    /// Allocated after it.
+    /// Allocated bytes after the change.
     pub allocated_after_bytes: Option<Bytes>,
-    /// Bytes at the peak that it is about: what causes are ranked by.
+    /// Bytes at the peak that the finding is about, which causes are ranked by.
     pub at_stake_bytes: Option<Bytes>,
-    /// Whether it fits then.
+    /// Whether the program fits after the change; `null` if unknown.
     pub fits_after: Option<bool>,
-    /// `no`, `maybe` or `yes`.
+    /// Whether results change: `no`, `maybe` or `yes`.
     pub changes_results: &'static str,
-    /// Program it is about.
+    /// Name of the program; `null` for the profile as a whole.
     pub program: Option<String>,
-    /// Numbers of the buffers in the file.
+    /// Buffer ids that are the evidence.
     pub buffers: Vec<i64>,
-    /// Tiles.
+    /// IPU tiles that are the evidence.
     pub tiles: Vec<u32>,
-    /// How far such predictions were off.
+    /// Error of such predictions on real programs.
     pub band: Option<String>,
-    /// What to know before trusting it.
+    /// Caveats of the prediction.
     pub warnings: Vec<String>,
     /// Whether it rests on names alone.
     pub is_guess: bool,
-    /// The same as changes to try with `--edit`.
+    /// The change in the syntax of `--edit`.
     pub edits: Vec<String>,
-    /// Page.
+    /// Title or address of the page it follows.
     pub reference: &'static str,
     /// Whether its advice stands with an out-of-memory message already, where the text formats print it.
     #[serde(skip)]
@@ -64,53 +64,53 @@ impl FindingReport {
 /// A plan.
 #[derive(Debug, Serialize)]
 pub struct PlanReport {
-    /// Program it is about.
+    /// Name of the program.
     pub program: String,
-    /// One sentence.
+    /// The plan in one sentence.
     pub summary: String,
-    /// The changes, as for `--edit`.
+    /// The changes in the syntax of `--edit`.
     pub edits: Vec<String>,
-    /// Rules they come from.
+    /// Rules that the changes come from.
     pub rules: Vec<&'static str>,
-    /// The peak after it.
+    /// Peak after all changes.
     pub peak_bytes: Bytes,
-    /// Allocated after it.
+    /// Allocated bytes after all changes.
     pub allocated_bytes: Bytes,
-    /// Whether it fits then.
+    /// Whether the program then fits.
     pub fits: bool,
-    /// What is missing where it does not.
+    /// Bytes still missing; 0 if it fits.
     pub over_by_bytes: Bytes,
-    /// Whether results may change.
+    /// Whether results change: `no`, `maybe` or `yes`.
     pub changes_results: &'static str,
-    /// The changes one after the other, with what is left after each.
+    /// The changes in order, with the memory needed after each.
     pub steps: Vec<StepReport>,
 }
 
 /// A step of a plan.
 #[derive(Debug, Serialize)]
 pub struct StepReport {
-    /// The change, as for `--edit`.
+    /// The change in the syntax of `--edit`.
     pub edit: String,
-    /// In words.
+    /// The change in the terms of the library.
     pub words: String,
-    /// Allocated after it and those before it.
+    /// Allocated bytes after this change and those before it.
     pub allocated_bytes: Bytes,
-    /// What is missing then.
+    /// Bytes still missing after it; 0 if it fits.
     pub over_by_bytes: Bytes,
 }
 
 /// The largest batch that fits.
 #[derive(Debug, Serialize)]
 pub struct BatchReport {
-    /// Program it is about.
+    /// Name of the program.
     pub program: String,
-    /// The batch on each device.
+    /// Present batch on each device.
     pub per_device: i64,
-    /// The largest that fits.
+    /// Largest batch on each device that fits.
     pub largest_that_fits: i64,
-    /// The largest that may fit when the compiler recomputes what it can.
+    /// Largest batch that may fit if the compiler recomputes what it can.
     pub largest_that_may_fit: i64,
-    /// Whether which arguments hold the batch is known from their names alone.
+    /// Whether the arguments that hold the batch are known by name alone.
     pub is_guess: bool,
 }
 

@@ -30,20 +30,20 @@ pub struct PaddingReport {
     pub waste_bytes: u64,
     /// Bytes by which the peak falls without the padding of all of them.
     pub saves_at_peak_bytes: u64,
-    /// What else it could look like.
+    /// Other forms the shape could take.
     pub other_forms: Vec<FormReport>,
 }
 
 /// Another form of a shape.
 #[derive(Debug, Serialize)]
 pub struct FormReport {
-    /// What to change.
+    /// The change: a dimension, a layout, a type.
     pub change: String,
-    /// What it means for the data.
+    /// Its consequence for the data.
     pub effect: String,
-    /// Bytes of one then.
+    /// Bytes of one buffer after the change.
     pub each_bytes: u64,
-    /// The peak then.
+    /// Peak after the change.
     pub peak_after_bytes: u64,
 }
 

@@ -22,17 +22,17 @@ pub struct RangeReport {
     pub steps: &'static str,
     /// Sizes of the buffers that come after the first step.
     pub allocated_bytes: u64,
-    /// How many they are.
+    /// Number of those buffers.
     pub allocations: usize,
     /// Sizes of the buffers that are gone before the last step is over.
     pub freed_bytes: u64,
-    /// How many they are.
+    /// Number of those buffers.
     pub frees: usize,
-    /// Live at the first step.
+    /// Bytes live at the first step.
     pub live_before_bytes: u64,
-    /// Live at the last step.
+    /// Bytes live at the last step.
     pub live_after_bytes: u64,
-    /// Highest inside.
+    /// Highest live bytes in the range.
     pub peak_bytes: u64,
     /// First step that reaches it.
     pub peak_step: u32,
@@ -52,9 +52,9 @@ pub struct GrewReport {
 /// Growth of a group.
 #[derive(Debug, Serialize)]
 pub struct GroupReport {
-    /// Its name; `other` for the small ones together.
+    /// Name of the group; `other` for the small ones together.
     pub name: String,
-    /// More bytes.
+    /// Bytes by which it grew.
     pub bytes: u64,
 }
 

@@ -3,53 +3,53 @@
 use serde::Serialize;
 
 use crate::analysis::live_set::{Group, LiveAnalysis, bins, smallest};
-use crate::analysis::runtime::{AllocatorAnalysis, LiveAllocation};
-use crate::model::{Bin, Clock, LiveSet};
+use crate::analysis::runtime::AllocatorAnalysis;
+use crate::model::{Bin, Clock, LiveAllocation, LiveSet};
 
 /// An allocator's history (`ALLOCATOR`).
 #[derive(Debug, Serialize)]
 pub struct AllocatorReport {
-    /// Name, or number of the device.
+    /// Name of the allocator, or the number of its device.
     pub name: String,
-    /// Everything it may hand out, as of the peak.
+    /// Bytes the allocator could hand out at the peak.
     pub capacity_bytes: Option<u64>,
-    /// Highest use, stack and heap.
+    /// Highest use in bytes, stack and heap together.
     pub peak_bytes: u64,
-    /// When; `null` where the file has an order of events but no times.
+    /// Time of the peak in picoseconds; `null` where events are ordered but have no times.
     pub peak_time_ps: Option<i64>,
-    /// Number of the event of the peak, for a file without times.
+    /// Index of the event of the peak, for a file without times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peak_event: Option<i64>,
-    /// Highest use in its life.
+    /// Highest use since the allocator was created.
     pub lifetime_peak_bytes: Option<u64>,
-    /// How many events.
+    /// Number of events.
     pub events: usize,
-    /// 0..=1.
+    /// Fragmentation at the peak, 0 to 1.
     pub fragmentation_at_peak: Option<f64>,
-    /// Bytes in use at the peak that were taken before the trace began.
+    /// Bytes in use at the peak that were allocated before the trace began.
     pub before_trace_bytes: u64,
-    /// How much the lowest use of a step rose over all whole steps, where it rose every time.
+    /// Rise of the lowest use from the first whole step to the last, if it rose in each.
     pub floor_rises_by_bytes: Option<u64>,
-    /// What was alive: XProf's rows.
+    /// Allocations live at the peak, in XProf's rows.
     pub at_peak: Vec<AllocationReport>,
-    /// How many rows there are without the limit of rows.
+    /// Length of `at_peak` before `--top` cut it.
     pub at_peak_count: usize,
-    /// What earlier steps took and was alive at the peak; XProf has it in one row with what the trace never saw.
+    /// Allocations of earlier steps live at the peak; XProf merges them with those before the trace.
     pub older_at_peak: Vec<AllocationReport>,
 }
 
 /// Equal allocations.
 #[derive(Debug, Serialize)]
 pub struct AllocationReport {
-    /// Framework's name of the operation.
+    /// Framework op name.
     pub op_name: String,
     /// Bytes of each.
     pub bytes: i64,
-    /// Bytes that were asked for, of each.
+    /// Requested bytes of each.
     pub requested_bytes: i64,
-    /// How many.
+    /// Number of allocations.
     pub count: i64,
-    /// Region.
+    /// Region type: `output`, `temp`, `persist/dynamic`.
     pub region: String,
     /// Element type.
     pub dtype: String,
@@ -60,96 +60,96 @@ pub struct AllocationReport {
 /// What was alive (`SNAPSHOT`).
 #[derive(Debug, Serialize)]
 pub struct SnapshotReport {
-    /// Everything.
+    /// Sum of all entries in bytes.
     pub total_bytes: u64,
-    /// By kind.
+    /// Bytes by kind, largest first.
     pub kinds: Vec<KindReport>,
-    /// By device.
+    /// Bytes by device.
     pub devices: Vec<DeviceBytes>,
-    /// Largest first.
+    /// Entries, largest first.
     pub top: Vec<LiveReport>,
-    /// How many rows `top` has without the limit of rows.
+    /// Length of `top` before `--top` cut it.
     pub top_count: usize,
-    /// The allocator's address space.
+    /// Address space of the allocator.
     pub heap: Option<HeapReport>,
 }
 
 /// Bytes of a kind.
 #[derive(Debug, Serialize)]
 pub struct KindReport {
-    /// Kind.
+    /// `buffer`, `executable` or what else the file says.
     pub kind: String,
     /// Bytes.
     pub bytes: u64,
-    /// How many.
+    /// Number of objects.
     pub count: u64,
 }
 
 /// Bytes on a device.
 #[derive(Debug, Serialize)]
 pub struct DeviceBytes {
-    /// Device.
+    /// Name of the device.
     pub device: String,
     /// Bytes.
     pub bytes: u64,
-    /// How many.
+    /// Number of objects.
     pub count: u64,
 }
 
 /// Equal things that are alive.
 #[derive(Debug, Serialize)]
 pub struct LiveReport {
-    /// Bytes of all of them.
+    /// Sum of their bytes.
     pub bytes: u64,
-    /// How many.
+    /// Number of objects.
     pub count: u64,
-    /// Kind.
+    /// Their kind, as in `kinds`.
     pub kind: String,
-    /// Device.
+    /// Name of their device.
     pub device: Option<String>,
-    /// Innermost first: `function file:line`.
+    /// Call stack, innermost frame first: `function file:line`.
     pub stack: Vec<String>,
 }
 
 /// An allocator's address space.
 #[derive(Debug, Serialize)]
 pub struct HeapReport {
-    /// The allocator.
+    /// Name of the allocator.
     pub allocator: String,
-    /// Bytes in chunks.
+    /// Bytes in all chunks.
     pub total_bytes: u64,
-    /// In use.
+    /// Bytes in chunks in use.
     pub in_use_bytes: u64,
-    /// Asked for by what is in use.
+    /// Bytes requested for the chunks in use.
     pub requested_bytes: u64,
-    /// Free.
+    /// Bytes in free chunks.
     pub free_bytes: u64,
-    /// Largest free chunk.
+    /// Size of the largest free chunk.
     pub largest_free_bytes: u64,
-    /// 0..=1.
+    /// Fragmentation as the allocator counts it, 0 to 1.
     pub fragmentation: Option<f64>,
-    /// Stretches of addresses.
+    /// Number of contiguous address ranges.
     pub regions: usize,
-    /// Chunks.
+    /// Number of chunks.
     pub chunks: usize,
-    /// What the largest free chunk is short of the failed request.
+    /// Bytes by which the largest free chunk is too small for the failed request.
     pub short_by_bytes: Option<u64>,
-    /// Chunks by size, ascending; those without chunks are left out.
+    /// Chunks by size, ascending; empty bins are left out.
     pub bins: Vec<BinReport>,
 }
 
 /// Chunks of similar size.
 #[derive(Debug, Serialize)]
 pub struct BinReport {
-    /// Smallest size.
+    /// Smallest chunk size of the bin.
     pub from_bytes: u64,
-    /// Bytes.
+    /// Bytes in its chunks.
     pub bytes: u64,
-    /// Bytes in use.
+    /// Bytes in its chunks in use.
     pub in_use_bytes: u64,
-    /// Chunks.
+    /// Number of chunks.
     pub chunks: i64,
-    /// Chunks in use.
+    /// Number of chunks in use.
     pub in_use: i64,
 }
 

@@ -9,53 +9,53 @@ use crate::analysis::live_at::Spans;
 /// A whole report.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// `highwater.report/1`.
+    /// Name and version of the schema: `highwater.report/1`.
     pub schema: &'static str,
     /// Every file that was read, or could not be.
     pub sources: Vec<Source>,
-    /// What was read.
+    /// Every profile that was read.
     pub profiles: Vec<ProfileReport>,
 }
 
 /// A file.
 #[derive(Debug, Serialize)]
 pub struct Source {
-    /// Path.
+    /// Path as it was given, and the path inside an archive.
     pub path: String,
-    /// Format.
+    /// Name of the format, as the decoder gives it.
     pub format: String,
-    /// Unpacked size.
+    /// Unpacked size in bytes.
     pub bytes: u64,
-    /// What is worth knowing about it.
+    /// Notes of the decoder.
     pub notes: Vec<String>,
-    /// Why it could not be read.
+    /// Why it could not be read; `null` if it was.
     pub error: Option<String>,
 }
 
 /// One profile.
 #[derive(Debug, Serialize)]
 pub struct ProfileReport {
-    /// Name.
+    /// Display name: that of the module or file.
     pub name: String,
-    /// Device.
+    /// The device that the programs ran on, as far as the files name it.
     pub device: DeviceReport,
-    /// Programs.
+    /// Compiled programs, in the order of the file.
     pub programs: Vec<ProgramReport>,
     /// Allocator histories.
     pub runtime: Vec<AllocatorReport>,
-    /// Live arrays without time.
+    /// Arrays live at one moment, from a snapshot.
     pub live: Option<SnapshotReport>,
-    /// IPU tiles.
+    /// Memory of IPU tiles.
     pub tiles: Option<super::tiles::TilesReport>,
     /// Out-of-memory messages.
     pub failures: Vec<FailureReport>,
     /// The advisor's findings.
     pub findings: Vec<super::findings::FindingReport>,
-    /// The shortest set of changes that makes each program fit which does not.
+    /// For each program that does not fit, the smallest set of changes that makes it fit.
     pub plans: Vec<super::findings::PlanReport>,
-    /// The largest batch of each program that has one.
+    /// The largest batch that fits, for each program that has a batch dimension.
     pub batches: Vec<super::findings::BatchReport>,
-    /// What does not fit together.
+    /// Contradictions between the files.
     pub notes: Vec<String>,
 }
 
@@ -129,11 +129,11 @@ pub const SPACE_FIELDS: &[(&str, Shown)] = &[
 /// The device.
 #[derive(Debug, Serialize)]
 pub struct DeviceReport {
-    /// Name.
+    /// Marketing name, such as `TPU v5e`.
     pub name: Option<String>,
     /// `tpu`, `gpu`, `ipu` or `cpu`.
     pub kind: Option<&'static str>,
-    /// How it is known.
+    /// What the name and kind were derived from.
     pub evidence: Option<String>,
 }
 
@@ -142,9 +142,9 @@ pub struct DeviceReport {
 pub struct ProgramReport {
     /// Name of the module.
     pub name: String,
-    /// Its number in a trace.
+    /// Program id in the trace it came from.
     pub id: Option<String>,
-    /// Whether the file has a buffer assignment; without one there are no spaces.
+    /// Whether the file has a buffer assignment; without one `spaces` is empty.
     pub has_buffer_assignment: bool,
     /// Memory spaces, ascending by colour.
     pub spaces: Vec<SpaceReport>,
@@ -156,18 +156,18 @@ pub struct ProgramReport {
 /// A memory space of a program.
 #[derive(Debug, Serialize)]
 pub struct SpaceReport {
-    /// Colour.
+    /// XLA's number of the space (its color); 0 is HBM.
     #[serde(rename = "colour")]
     pub color: i64,
-    /// Name.
+    /// Name of the space: `HBM`, `VMEM`.
     pub name: String,
-    /// How much there is.
+    /// Bytes a program may use; `null` if unknown.
     pub capacity_bytes: Option<u64>,
-    /// How that is known.
+    /// Where the capacity comes from.
     pub capacity_evidence: Option<String>,
     /// `fits`, `over` or `unknown`.
     pub verdict: &'static str,
-    /// Allocated less capacity.
+    /// Allocated bytes beyond the capacity; `null` unless it is exceeded.
     pub over_by_bytes: Option<u64>,
     /// XProf's `totalBufferAllocationMib`.
     pub allocated_bytes: u64,
@@ -175,66 +175,66 @@ pub struct SpaceReport {
     pub always_live_bytes: u64,
     /// XProf's `peakHeapMib`; `null` where a report holds sums alone.
     pub peak_bytes: Option<u64>,
-    /// XProf's `peakHeapSizePosition`.
+    /// XProf's `peakHeapSizePosition`: index of the heap event.
     pub peak_event: Option<u32>,
     /// XProf's `peakUnpaddedHeapMib`.
     pub xprof_peak_unpadded_bytes: Option<u64>,
-    /// Padding of every buffer at the peak.
+    /// Padding of all buffers live at the peak.
     pub padding_at_peak_bytes: Option<u64>,
-    /// Points of the program.
+    /// Number of steps in program order.
     pub time_count: Option<u32>,
-    /// Peak over all buffers, by address.
+    /// Peak of the bytes reserved at one step, counted by address.
     pub reserved_peak_bytes: Option<u64>,
-    /// First point of it.
+    /// First step that reaches it.
     pub reserved_peak_time: Option<u32>,
-    /// Name of the instruction at that point.
+    /// Name of the instruction at that step.
     pub reserved_peak_instruction: Option<String>,
-    /// Peak of what holds something.
+    /// Peak of the bytes that hold live values.
     pub content_peak_bytes: Option<u64>,
-    /// Allocated less peak.
+    /// Allocated bytes minus the peak.
     pub fragmentation_bytes: Option<u64>,
     /// Arguments (XProf's `entryComputationParametersMib`).
     pub parameter_bytes: u64,
     /// Results (XProf's `maybeLiveOutMib`); overlaps with the arguments where those are donated.
     pub output_bytes: u64,
-    /// Heap events.
+    /// Number of heap events.
     pub event_count: usize,
-    /// Logical buffers assigned.
+    /// Number of logical buffers assigned to the space.
     pub buffer_count: usize,
-    /// Those of which nothing says when they live.
+    /// Buffers whose live range is unknown.
     pub buffers_without_lifetime: usize,
-    /// What is inconsistent, and where XProf's numbers differ from ours.
+    /// Inconsistencies, and differences from XProf's numbers.
     pub notes: Vec<String>,
-    /// What stands at the peak, largest first.
+    /// Buffers live at the peak, largest first.
     pub at_peak: Vec<BufferReport>,
-    /// How many rows `at_peak` has without the limit of rows.
+    /// Length of `at_peak` before `--top` cut it.
     pub at_peak_count: usize,
-    /// By category, largest first.
+    /// Bytes at the peak by category, largest first.
     pub by_category: Vec<CategoryReport>,
-    /// By what the buffers are most likely for, largest first.
+    /// Bytes at the peak by class, a guess at their purpose, largest first.
     pub by_class: Vec<ClassReport>,
-    /// Shapes at the peak that waste something, those first that would save most.
+    /// Padded shapes at the peak, largest possible saving first.
     pub padding_by_shape: Vec<super::padding::PaddingReport>,
-    /// How the compiler's packing is reproduced.
+    /// How closely the compiler's packing is reproduced.
     pub packing: Option<super::what_if::PackingReport>,
-    /// What the changes come to.
+    /// Result of the changes given with `--edit`.
     pub what_if: Option<super::what_if::WhatIfReport>,
-    /// What named sets of changes come to.
+    /// Result of each named set of changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub what_if_sets: Vec<super::what_if::SetReport>,
     /// Whether the program would fit other chips.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_chips: Option<Vec<super::what_if::ChipReport>>,
-    /// What happens in a range of steps.
+    /// Statistics of the range given with `--from` and `--to`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub range: Option<super::range::RangeReport>,
-    /// What is live, as trees.
+    /// Live bytes as trees, one for each `--tree`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trees: Vec<super::tree::TreeReport>,
-    /// XProf's curve.
+    /// XProf's curve, with `--curve`: heap event, bytes, unpadded bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<Vec<(usize, u64, u64)>>,
-    /// Every buffer.
+    /// Every logical buffer, with `--buffers`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffers: Option<Vec<BufferReport>>,
 }
@@ -246,37 +246,37 @@ pub struct BufferReport {
     pub id: i64,
     /// `instruction` or `instruction{i,j}`.
     pub name: String,
-    /// Bytes with padding.
+    /// Size in bytes, padding included.
     pub bytes: u64,
-    /// Bytes without.
+    /// Size in bytes without padding.
     pub unpadded_bytes: Option<u64>,
     /// Shape with layout.
     pub shape: Option<String>,
-    /// Category.
+    /// What the compiler says it is: `argument`, `temporary`.
     pub category: &'static str,
-    /// What it is most likely for.
+    /// What it is most likely for: `weight`, `activation`.
     pub class: &'static str,
-    /// By what that is told; `null` where it is no guess.
+    /// Evidence for the class; `null` where it is certain.
     pub class_guessed_from: Option<&'static str>,
-    /// Framework's name of the operation.
+    /// Framework op name.
     pub op_name: Option<String>,
-    /// `file:line`.
+    /// Source position as `file:line`.
     pub source: Option<String>,
-    /// Offset in the allocation.
+    /// Offset in its allocation in bytes.
     pub offset: Option<u64>,
-    /// Number of the allocation.
+    /// Index of its allocation.
     pub allocation: Option<i64>,
-    /// First heap event.
+    /// Index of its first heap event.
     pub start: Option<u32>,
-    /// Last heap event.
+    /// Index of its last heap event.
     pub end: Option<u32>,
-    /// First program point.
+    /// First step at which it is live.
     pub live_start: Option<u32>,
-    /// Last program point.
+    /// Last step at which it is live.
     pub live_end: Option<u32>,
-    /// First and last program point at which memory is set aside for it; `null` where that is not known.
+    /// First and last step at which memory is set aside for it; `null` if unknown.
     pub reserved: Option<(u32, u32)>,
-    /// Where the lifetime is known from.
+    /// Where the live range comes from.
     pub lifetime_from: Option<&'static str>,
 }
 
@@ -290,21 +290,21 @@ impl BufferReport {
 /// Bytes of a class at the peak.
 #[derive(Debug, Serialize)]
 pub struct ClassReport {
-    /// Class.
+    /// Name of the class.
     pub class: &'static str,
-    /// Bytes.
+    /// Bytes at the peak.
     pub bytes: u64,
-    /// Buffers.
+    /// Number of buffers.
     pub buffers: usize,
 }
 
 /// Bytes of a category at the peak.
 #[derive(Debug, Serialize)]
 pub struct CategoryReport {
-    /// Category.
+    /// Name of the category.
     pub category: &'static str,
-    /// Bytes.
+    /// Bytes at the peak.
     pub bytes: u64,
-    /// Buffers.
+    /// Number of buffers.
     pub buffers: usize,
 }

@@ -10,65 +10,65 @@ use crate::model::{Bytes, TileMemory, UnitSystem, percent, thousands};
 /// The memory of an IPU.
 #[derive(Debug, Serialize)]
 pub struct TilesReport {
-    /// Tiles of the target.
+    /// Number of tiles of the target.
     pub tile_count: usize,
-    /// IPUs.
+    /// Number of IPUs.
     pub ipu_count: u32,
-    /// Memory of a tile.
+    /// Memory of one tile in bytes.
     pub bytes_per_tile: Option<u64>,
-    /// How that is known.
+    /// Where that number comes from.
     pub bytes_per_tile_evidence: Option<String>,
-    /// Bytes of all tiles, without gaps.
+    /// Bytes on all tiles, without gaps.
     pub total_bytes: Option<u64>,
-    /// Bytes of all tiles, with gaps.
+    /// Bytes on all tiles, with gaps.
     pub total_including_gaps_bytes: Option<u64>,
-    /// The fullest tile.
+    /// Number of the fullest tile.
     pub max_tile: Option<u32>,
-    /// Its bytes: including gaps, where known.
+    /// Bytes on it, with gaps where they are known.
     pub max_tile_bytes: Option<u64>,
-    /// Mean of the same bytes.
+    /// Mean of the same over all tiles.
     pub mean_tile_bytes: Option<f64>,
-    /// Tiles that do not fit.
+    /// Tiles whose memory is exceeded.
     pub tiles_over: Vec<u32>,
-    /// By how much the fullest does not.
+    /// Excess of the fullest tile.
     pub worst_over_by_bytes: u64,
-    /// Live throughout.
+    /// Bytes live throughout the program.
     pub always_live_bytes: Option<u64>,
-    /// The most at one step of what is live only at times.
+    /// Peak over the steps of what is live only for a time.
     pub peak_not_always_live_bytes: Option<u64>,
-    /// Both together.
+    /// Sum of the two.
     pub peak_live_bytes: Option<u64>,
-    /// The step of it.
+    /// Step of that peak.
     pub peak_step: Option<u32>,
-    /// Its name.
+    /// Name of that step.
     pub peak_step_name: Option<String>,
-    /// Gaps.
+    /// Bytes lost in gaps between variables.
     pub gap_bytes: Option<u64>,
-    /// The part of them below the interleaved region.
+    /// Of these, the bytes below the interleaved region.
     pub gap_below_interleaved_bytes: Option<u64>,
-    /// By category, in the file's order.
+    /// Bytes by category, in the order of the file.
     pub by_category: Vec<TileCategoryReport>,
-    /// By region.
+    /// Bytes by memory region.
     pub by_region: Option<Vec<RegionReport>>,
-    /// The fullest tiles.
+    /// The fullest tiles, fullest first.
     pub worst_tiles: Vec<WorstTile>,
 }
 
 /// A category.
 #[derive(Debug, Serialize)]
 pub struct TileCategoryReport {
-    /// Name.
+    /// Name of the category.
     pub category: String,
-    /// What overlaps nothing.
+    /// Bytes that share their addresses with nothing.
     pub bytes: u64,
-    /// What shares addresses.
+    /// Bytes that share addresses over time.
     pub overlapped_bytes: Option<u64>,
 }
 
 /// A region.
 #[derive(Debug, Serialize)]
 pub struct RegionReport {
-    /// Name.
+    /// Name of the region.
     pub region: String,
     /// Bytes.
     pub bytes: u64,
@@ -77,9 +77,9 @@ pub struct RegionReport {
 /// One of the fullest tiles.
 #[derive(Debug, Serialize)]
 pub struct WorstTile {
-    /// Software tile.
+    /// Number of the tile in software order.
     pub tile: u32,
-    /// Its IPU.
+    /// Number of its IPU.
     pub ipu: usize,
     /// Bytes that must fit.
     pub bytes: u64,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::Options;
+use super::options::Options;
 use super::words::{buffers, code};
 use crate::analysis::Scene;
 use crate::analysis::tree::{Tree, TreeNode};
@@ -17,7 +17,7 @@ pub struct TreeReport {
     pub by: &'static str,
     /// The step; `null` for the peak.
     pub step: Option<u32>,
-    /// Everything.
+    /// The root: all live bytes.
     pub root: NodeReport,
 }
 
@@ -28,13 +28,13 @@ pub struct NodeReport {
     pub name: String,
     /// Bytes of all buffers below.
     pub bytes: u64,
-    /// Their padding.
+    /// Bytes of padding in them.
     pub padding_bytes: u64,
-    /// How many they are.
+    /// Number of buffers below.
     pub buffers: usize,
-    /// How many different names were folded into this one.
+    /// Number of different names folded into this one.
     pub folded: usize,
-    /// How many nodes are directly below.
+    /// Number of direct children, before `--top` cut them.
     pub child_count: usize,
     /// Nodes below, the largest first: as many as `--top` and `--depth` say.
     pub children: Vec<NodeReport>,

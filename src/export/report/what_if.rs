@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Options;
+use super::options::Options;
 use crate::advisor::chips;
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::analysis::{Scene, SpaceAnalysis};
@@ -11,36 +11,36 @@ use crate::model::{Bytes, MemorySpace};
 /// How the compiler's own packing is reproduced.
 #[derive(Debug, Serialize)]
 pub struct PackingReport {
-    /// The heap as packed here.
+    /// Size of the reproduced heap.
     pub heap_bytes: Bytes,
-    /// The heap in the dump.
+    /// Size of the heap in the dump.
     pub compiler_heap_bytes: Bytes,
-    /// `online` or `fallback`.
+    /// Packer that comes closest: `online` or `fallback`.
     pub packer: &'static str,
-    /// Share of the families at the same offset.
+    /// Fraction of families at the same offset, 0 to 1.
     pub equal_offsets: f64,
-    /// Most bytes live at one time: what no packer can do without.
+    /// Peak of live bytes: a lower bound for every packer.
     pub live_bytes: Bytes,
 }
 
 /// What some changes come to.
 #[derive(Debug, Serialize)]
 pub struct WhatIfReport {
-    /// The changes.
+    /// The changes in the syntax of `--edit`.
     pub edits: Vec<String>,
-    /// The peak.
+    /// Peak after the changes.
     pub peak_bytes: Bytes,
-    /// Allocated with the better of the two packers.
+    /// Allocated bytes with the better of the two packers.
     pub allocated_bytes: Bytes,
-    /// Allocated with the online packer.
+    /// Allocated bytes with the online packer.
     pub allocated_online_bytes: Bytes,
-    /// What lives throughout.
+    /// Bytes live throughout the program.
     pub base_bytes: Bytes,
-    /// Whether it fits.
+    /// Whether the program fits; `null` without a capacity.
     pub fits: Option<bool>,
-    /// The packer the compiler would use: `online` or `fallback`.
+    /// Packer the compiler would use: `online` or `fallback`.
     pub packer: &'static str,
-    /// How far such predictions were off.
+    /// Error of such predictions on real programs.
     pub band: Option<String>,
     /// Lowest and highest peak to expect.
     pub peak_range_bytes: (Bytes, Bytes),
@@ -48,18 +48,18 @@ pub struct WhatIfReport {
     pub allocated_range_bytes: (Bytes, Bytes),
     /// `fits`, `may_fit` (the compiler can still recompute), `over` or `unknown`.
     pub verdict: &'static str,
-    /// What to know.
+    /// Caveats of the prediction.
     pub warnings: Vec<String>,
-    /// One sentence.
+    /// The result in one sentence.
     pub summary: String,
 }
 
 /// What a named set of changes comes to.
 #[derive(Debug, Serialize)]
 pub struct SetReport {
-    /// Its name.
+    /// Name of the set.
     pub name: String,
-    /// What it comes to.
+    /// Result of its changes.
     #[serde(flatten)]
     pub what_if: WhatIfReport,
 }
@@ -67,15 +67,15 @@ pub struct SetReport {
 /// A chip.
 #[derive(Debug, Serialize)]
 pub struct ChipReport {
-    /// Name.
+    /// Name of the chip.
     pub name: String,
-    /// What a program may use.
+    /// Bytes available to a program.
     pub available_bytes: Bytes,
-    /// What would be left; negative where it does not fit.
+    /// Bytes left over; negative where the program does not fit.
     pub spare_bytes: i128,
     /// `fits`, `tight` or `over`.
     pub verdict: &'static str,
-    /// What the available bytes rest on.
+    /// Source of the available bytes.
     pub basis: &'static str,
 }
 

@@ -72,11 +72,11 @@ pub enum Command {
     CopyPicture,
     /// Save a picture of the view.
     SavePicture,
-    /// Into the pictures and tables of the view, one after the other.
+    /// Move the focus to the next picture or table of the view.
     IntoView,
-    /// The menu of what is selected.
+    /// Open the context menu of the selection.
     Menu,
-    /// This sheet.
+    /// Show or hide the list of keys.
     Help,
 }
 
@@ -84,7 +84,7 @@ pub enum Command {
 pub struct Entry {
     /// The command.
     pub command: Command,
-    /// What it does.
+    /// Its label.
     pub words: &'static str,
     /// Modifiers.
     pub modifiers: Modifiers,

@@ -68,5 +68,5 @@ pub fn title(ui: &Ui, theme: &Theme, left_center: egui::Pos2, right: f32, (title
     let drawn = ui.painter().text(left_center, egui::Align2::LEFT_CENTER, title, bold, theme.text);
     let at = egui::Pos2::new(drawn.right() + 12.0, left_center.y);
     let font = Weight::Regular.at(size::SMALL);
-    paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, remark, font, theme.text3, right - at.x);
+    paint_cut(ui.painter(), (at, egui::Align2::LEFT_CENTER), remark, font, theme.text3, right - at.x);
 }

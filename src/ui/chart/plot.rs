@@ -10,7 +10,7 @@ use super::marks::{self, Cursor, Peak, Spare};
 use super::readout::{self, Line};
 use super::window::Window;
 use crate::model::UnitSystem;
-use crate::ui::widget::raster::{CachedRaster, Raster};
+use crate::ui::widget::raster::{CachedRaster, Raster, RasterArea};
 use crate::ui::widget::theme::Theme;
 
 /// What a chart shows, and where. Zooming and moving come before it, by [`super::Reach`]: charts that share an axis are
@@ -98,8 +98,12 @@ impl<'a> Chart<'a> {
         let window = self.window;
         let values = [window.x.lo, window.x.hi, window.y.lo, window.y.hi].map(f64::to_bits);
         let key = (key, values, self.theme.panel);
-        let texture =
-            raster.texture(ui, window.rect, self.title, key, Color32::TRANSPARENT, |raster| draw(raster, &window));
+        let texture = raster.texture(
+            ui,
+            RasterArea { rect: window.rect, name: self.title, ground: Color32::TRANSPARENT },
+            key,
+            |raster| draw(raster, &window),
+        );
         self.picture = texture.map(|texture| Picture { texture, window });
         self
     }

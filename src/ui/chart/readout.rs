@@ -112,7 +112,7 @@ pub(super) fn draw(ui: &Ui, theme: &Theme, plot: Rect, lines: &[Line]) {
             left += 15.0;
         }
         let room = if line.value.is_empty() { rect.right() - PAD.x - left } else { drawn.left() - 10.0 - left };
-        paint_cut(painter, Pos2::new(left, y), Align2::LEFT_CENTER, &line.words, words, quiet, room);
+        paint_cut(painter, (Pos2::new(left, y), Align2::LEFT_CENTER), &line.words, words, quiet, room);
     }
 }
 

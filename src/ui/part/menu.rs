@@ -229,7 +229,7 @@ fn give_back(ctx: &Context, context: &mut ViewContext<'_>) {
 /// A row; chosen by key, it closes the menu as a click does.
 fn row(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, keys: &str) -> bool {
     let theme = context.theme;
-    let response = menu_row(ui, words, keys, false, theme);
+    let response = menu_row(ui, words, keys, theme);
     if std::mem::take(&mut context.locals.get::<Target>().focus) {
         response.request_focus();
     }

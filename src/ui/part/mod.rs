@@ -1,15 +1,18 @@
 //! What views are made of and that knows the model: their context, menus, links, legends, cards.
 
+mod buffer_names;
 pub(super) mod class_legend;
 pub(super) mod colors;
 mod context;
 pub(super) mod empty;
+pub(super) mod facts;
 pub(super) mod links;
 pub(super) mod menu;
 mod text_file;
 pub(super) mod tile_card;
 mod view;
 
+pub use buffer_names::BufferNames;
 pub use context::{Action, FindKey, ViewContext};
 pub use text_file::TextFile;
 pub use view::{Find, KeyHelp, View, Views};

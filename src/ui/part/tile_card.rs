@@ -26,6 +26,14 @@ struct Row<'a> {
     strong: bool,
 }
 
+/// The tiles that the card is about.
+struct Choice<'a> {
+    report: &'a MemoryReport,
+    tiles: &'a [u32],
+    /// Whether they are not chosen, but the fullest tile.
+    is_worst: bool,
+}
+
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
@@ -45,24 +53,16 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         if context.shared.view == "liveness" {
             at_step(ui, context, memory, tiles);
         }
-        card(ui, context, memory, tiles, report, chosen, is_worst);
+        card(ui, context, memory, tiles, &Choice { report, tiles: chosen, is_worst });
     }
     context.locals.put(state);
 }
 
-fn card(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    memory: &TileMemory,
-    tiles: &TileAnalysis,
-    report: &MemoryReport,
-    chosen: &[u32],
-    is_worst: bool,
-) {
-    let theme = context.theme;
+fn card(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, choice: &Choice<'_>) {
+    let (theme, report) = (context.theme, choice.report);
     let whole = report.including_gaps.or(report.excluding_gaps).unwrap_or(0);
     let limit = tiles.limit.map(|limit| limit.saturating_mul(report.tiles as u64));
-    head(ui, theme, memory, tiles, chosen, is_worst);
+    head(ui, theme, memory, tiles, choice);
     let over = limit.filter(|&limit| whole > limit).map(|limit| whole - limit);
     ui.horizontal(|ui| {
         let (number, unit) = context.options.units.split(Bytes(over.unwrap_or(whole)));
@@ -152,7 +152,8 @@ fn at_step(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
     rule(ui, theme);
 }
 
-fn head(ui: &mut Ui, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis, chosen: &[u32], is_worst: bool) {
+fn head(ui: &mut Ui, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis, choice: &Choice<'_>) {
+    let chosen = choice.tiles;
     let over = chosen.iter().any(|tile| tiles.over.binary_search(tile).is_ok());
     let mark = match (over, tiles.limit) {
         (true, _) => controls::Mark::Over,
@@ -173,7 +174,7 @@ fn head(ui: &mut Ui, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis, c
             let plan = FloorPlan::new(memory, ipu);
             let inside = *tile as usize % (memory.target.tiles_per_ipu as usize).max(1);
             let mut words = Vec::new();
-            if is_worst {
+            if choice.is_worst {
                 words.push("the fullest".to_owned());
             }
             if memory.target.ipus > 1 {
@@ -271,7 +272,7 @@ fn report_row(ui: &mut Ui, theme: &Theme, all_tiles: usize, tiles: usize, row: &
     let words = colors::words(row.words);
     let room = bytes_rect.left() - left - 8.0;
     let at = Pos2::new(left, y);
-    controls::paint_cut(ui.painter(), at, Align2::LEFT_CENTER, &words, weight.at(size::SMALL), theme.text, room);
+    controls::paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), &words, weight.at(size::SMALL), theme.text, room);
     let mean = row.whole.map(|all| all as f64 / all_tiles.max(1) as f64 * tiles as f64).filter(|&mean| mean > 0.0);
     let ratio = mean.map(|mean| row.bytes as f64 / mean);
     let said = ratio.map_or_else(
@@ -319,6 +320,6 @@ pub fn line(ui: &mut Ui, theme: &Theme, name: &str, value: &str) {
     let name = if name.is_empty() { "unnamed" } else { name };
     let at = rect.left_center();
     let font = Weight::Mono.at(size::SMALL);
-    controls::paint_cut(ui.painter(), at, Align2::LEFT_CENTER, name, font, theme.text2, room);
+    controls::paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), name, font, theme.text2, room);
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("{name} {value}")));
 }

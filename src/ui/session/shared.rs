@@ -11,12 +11,12 @@ use crate::model::{BufferId, Capacity, MemorySpace};
 /// Which buffers a table lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum RowScope {
-    /// What stands at the peak.
+    /// Buffers live at the peak.
     #[default]
     Peak,
-    /// What lives at the chosen step.
+    /// Buffers live at the chosen step.
     Step,
-    /// All of the memory space.
+    /// All buffers of the memory space.
     All,
 }
 
@@ -28,9 +28,9 @@ impl RowScope {
 /// Where one is in the tree of what lives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TreePosition {
-    /// By what it divides.
+    /// What the tree groups by.
     pub kind: TreeKind,
-    /// Names that lead from the root to what fills the view.
+    /// Names from the root to the node that fills the view.
     pub path: Vec<String>,
 }
 
@@ -70,29 +70,29 @@ pub struct SharedState {
     pub tile_hovered: Option<u32>,
     /// Pinned step; `None` for the peak.
     pub step: Option<u32>,
-    /// Steps compared with the chosen one, the last one last.
+    /// Steps compared with the chosen one, oldest first.
     pub compared: Vec<u32>,
     /// Step under the pointer.
     pub cursor: Option<u32>,
     /// Visible part of the time axis; `None` for all.
     pub range: Option<(f64, f64)>,
-    /// Range of steps that is measured, ends included.
+    /// First and last step of the measured range.
     pub measured: Option<(u32, u32)>,
-    /// Rows of the table.
+    /// Buffers that tables list.
     pub rows: RowScope,
-    /// Text that rows must contain.
+    /// The search text.
     pub filter: String,
-    /// Whether the field to find something stands over the view.
+    /// Whether the find bar is open.
     pub finding: bool,
-    /// Buffers that a person does not want to see now.
+    /// Buffers the user has hidden.
     pub hidden: BTreeSet<BufferId>,
     /// Pins, in the order of setting; the first is number 1.
     pub pins: Vec<Pin>,
     /// Capacities chosen in the window, by colour.
     pub capacity: HashMap<MemorySpace, Capacity>,
-    /// Changes to try out.
+    /// What-if changes.
     pub changes: Changes,
-    /// A finding of the advisor to unfold.
+    /// A finding of the advisor to expand.
     pub to_finding: Option<usize>,
     /// Place in the tree of what lives.
     pub tree: TreePosition,
@@ -123,11 +123,11 @@ impl Deref for Shared {
 /// Changes to try out: what the what-if view and the advisor share.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
-    /// Those that are on, in the order in which they are applied.
+    /// Changes that are switched on, in the order in which they are applied.
     pub on: Vec<Edit>,
-    /// Those written by hand, on or off.
+    /// Changes the user wrote, on or off.
     pub own: Vec<Edit>,
-    /// Saved sets.
+    /// Saved sets of changes.
     pub saved: Vec<EditSet>,
 }
 
@@ -154,12 +154,15 @@ impl Changes {
         self.on.clone_from(&set.edits);
     }
 
-    /// Switches changes on or off.
-    pub fn set(&mut self, edits: &[Edit], on: bool) {
+    /// Switches changes on.
+    pub fn switch_on(&mut self, edits: &[Edit]) {
+        self.switch_off(edits);
+        self.on.extend_from_slice(edits);
+    }
+
+    /// Switches changes off.
+    pub fn switch_off(&mut self, edits: &[Edit]) {
         self.on.retain(|edit| !edits.contains(edit));
-        if on {
-            self.on.extend_from_slice(edits);
-        }
     }
 }
 

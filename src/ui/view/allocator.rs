@@ -5,13 +5,14 @@ use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 use crate::analysis::live_set::{Group, HeapAnalysis, bins, smallest};
 use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveSet, StringId, UnitSystem, parse_size, percent, thousands};
 use crate::ui::chart::{Reach, Span};
+use crate::ui::part::facts::fact;
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{KeyHelp, View, ViewContext, colors};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, cut_label, legend, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
-use crate::ui::widget::raster::CachedRaster;
+use crate::ui::widget::raster::{CachedRaster, RasterArea};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
 
@@ -81,7 +82,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(names).id_salt("legend"));
     legends(&mut child, theme, &analysis.kinds);
     let strip = line(names.bottom() + 6.0, STRIP);
-    draw_strip(ui, context, &mut state, set, heap, strip, request);
+    draw_strip(ui, context, &mut state, (set, heap), strip, request);
     let tables = Rect::from_min_max(
         Pos2::new(full.left() + 12.0, strip.bottom() + 28.0),
         Pos2::new(full.right() - 8.0, full.bottom() - 6.0),
@@ -154,7 +155,7 @@ fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, heap: &Hea
             }
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            if controls::button(ui, "All", "0", false, theme).clicked() {
+            if controls::button(ui, "All", "0", theme).clicked() {
                 state.x = None;
             }
         });
@@ -253,8 +254,7 @@ fn draw_strip(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     state: &mut State,
-    set: &LiveSet,
-    heap: &HeapMap,
+    (set, heap): (&LiveSet, &HeapMap),
     rect: Rect,
     request: Option<Bytes>,
 ) {
@@ -284,7 +284,7 @@ fn draw_strip(
     state.x = reach.chosen(x);
     let key = (state.of, [x.lo, x.hi].map(f64::to_bits), theme.dark);
     let mut strip = std::mem::take(&mut state.strip);
-    strip.show(ui, rect, "chunks by address", key, theme.inset, |raster| {
+    strip.show(ui, RasterArea { rect, name: "chunks by address", ground: theme.inset }, key, |raster| {
         let (width, height) = (raster.width() as i64, raster.height() as i64);
         for column in 0..width {
             let at = |column: i64| x.at(column as f64 / width as f64);
@@ -482,35 +482,32 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
     };
     let state = context.locals.take::<State>();
     let width = ui.available_width();
-    let fact = |ui: &mut Ui, name: &str, value: &str| {
-        ui.horizontal(|ui| {
-            ui.label(text(name, size::SMALL, Weight::Regular, theme.text2));
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                cut_label(ui, value, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
-            });
-        });
-    };
     if let Some(chunk) = state.hovered.and_then(|row| heap.chunks.get(row as usize)) {
         let what = if chunk.in_use { op_name(set, chunk) } else { "Free" };
         cut_label(ui, what, Weight::SemiBold.at(size::LEAD), theme.text, width);
-        fact(ui, "Bytes", &chunk.size.exact());
-        fact(ui, "Asked for", &chunk.requested.exact());
-        fact(ui, "Address", &format!("{:#x}", chunk.address));
+        fact(ui, theme, "Bytes", &chunk.size.exact());
+        fact(ui, theme, "Asked for", &chunk.requested.exact());
+        fact(ui, theme, "Address", &format!("{:#x}", chunk.address));
         rule(ui, theme);
     }
     if let Some(stats) = &heap.stats {
         ui.label(text("The allocator's own counts", size::BODY, Weight::SemiBold, theme.text));
-        fact(ui, "In use", &stats.bytes_in_use.exact());
-        fact(ui, "Highest use", &stats.peak_bytes.exact());
-        fact(ui, "Largest allocation", &stats.largest_allocation.exact());
-        fact(ui, "Allocations", &thousands(stats.allocations.unsigned_abs()));
-        fact(ui, "Fragmentation, as it counts it", &format!("{:.1}\u{2009}%", f64::from(stats.fragmentation) * 100.0));
+        fact(ui, theme, "In use", &stats.bytes_in_use.exact());
+        fact(ui, theme, "Highest use", &stats.peak_bytes.exact());
+        fact(ui, theme, "Largest allocation", &stats.largest_allocation.exact());
+        fact(ui, theme, "Allocations", &thousands(stats.allocations.unsigned_abs()));
+        fact(
+            ui,
+            theme,
+            "Fragmentation, as it counts it",
+            &format!("{:.1}\u{2009}%", f64::from(stats.fragmentation) * 100.0),
+        );
         rule(ui, theme);
     }
     ui.label(text("Largest free blocks", size::BODY, Weight::SemiBold, theme.text));
     for &row in state.free.iter().take(FREE) {
         let chunk = &heap.chunks[row as usize];
-        fact(ui, &format!("{:#x}", chunk.address), &chunk.size.exact());
+        fact(ui, theme, &format!("{:#x}", chunk.address), &chunk.size.exact());
     }
     if state.free.len() > FREE {
         let words = format!("and {} smaller ones", thousands((state.free.len() - FREE) as u64));

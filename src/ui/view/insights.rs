@@ -7,6 +7,7 @@ use crate::advisor::{Finding, Severity, advise};
 use crate::analysis::Verdict;
 use crate::analysis::tiles::{TileAnalysis, histogram, vertex_state};
 use crate::model::{Bytes, TileMemory, percent, thousands};
+use crate::ui::part::facts::Answer;
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::part::{View, ViewContext, colors, tile_card};
 use crate::ui::session::Document;
@@ -48,7 +49,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             ..State::default()
         };
     }
-    keys::scrolled(egui::ScrollArea::vertical().id_salt("insights").auto_shrink([false, false]), ui, true, |ui| {
+    keys::scrolled_by_keys(egui::ScrollArea::vertical().id_salt("insights").auto_shrink([false, false]), ui, |ui| {
         let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
         egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
             ui.set_width(ui.available_width());
@@ -88,23 +89,7 @@ fn verdict(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
         Verdict::Unknown => (theme.text, "Not known", "whether it fits".to_owned()),
     };
     let evidence = memory.target.evidence.as_ref().map(|words| format!("Memory of a tile: {words}"));
-    ui.horizontal(|ui| {
-        let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 76.0), Sense::hover());
-        ui.painter().rect_filled(bar, 0.0, color);
-        ui.add_space(8.0);
-        ui.vertical(|ui| {
-            ui.horizontal_wrapped(|ui| {
-                ui.label(text(answer, size::VERDICT, Weight::SemiBold, color));
-                ui.add_space(8.0);
-                ui.label(text(amount, size::VERDICT, Weight::SemiBold, theme.text));
-            });
-            ui.label(text(worst, size::LEAD, Weight::Medium, theme.text));
-            if let Some(words) = evidence {
-                let room = ui.available_width();
-                controls::cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text3, room);
-            }
-        });
-    });
+    Answer { color, answer, amount: &amount, sentence: &worst, evidence: evidence.as_deref() }.show(ui, theme);
 }
 
 /// All tiles together as one bar of groups.
@@ -141,10 +126,10 @@ fn made_of(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
         if width > 56.0 {
             let font = Weight::SemiBold.at(size::SMALL);
             let at = Pos2::new(part.left() + 6.0, part.center().y - 8.0);
-            paint_cut(ui.painter(), at, Align2::LEFT_CENTER, name, font, slot.text(), width - 10.0);
+            paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), name, font, slot.text(), width - 10.0);
             let at = Pos2::new(part.left() + 6.0, part.center().y + 8.0);
             let font = Weight::Medium.at(size::SMALL);
-            paint_cut(ui.painter(), at, Align2::LEFT_CENTER, &words, font, slot.text(), width - 10.0);
+            paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), &words, font, slot.text(), width - 10.0);
         }
         let hover = format!("{name}  {words}  {}", percent(*bytes, sum));
         response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &hover));
@@ -209,13 +194,13 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
             let small = Weight::Regular.at(size::SMALL);
             let room = width - 22.0;
             let top = Align2::LEFT_TOP;
-            paint_cut(painter, Pos2::new(left, rect.top() + 8.0), top, title, small.clone(), theme.text2, room);
+            paint_cut(painter, (Pos2::new(left, rect.top() + 8.0), top), title, small.clone(), theme.text2, room);
             let (number, unit) = value.split_once(' ').unwrap_or((value, ""));
             let at = Pos2::new(left, rect.top() + 22.0);
             let drawn = painter.text(at, top, number, Weight::SemiBold.at(size::READOUT), theme.text);
             let at = Pos2::new(drawn.right() + 5.0, drawn.bottom() - 4.0);
             painter.text(at, Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
-            paint_cut(painter, Pos2::new(left, rect.top() + 49.0), top, remark, small, theme.text2, room);
+            paint_cut(painter, (Pos2::new(left, rect.top() + 49.0), top), remark, small, theme.text2, room);
             let cell = Rect::from_min_size(Pos2::new(left, rect.top()), Vec2::new(room, 66.0));
             let response = ui.interact(cell, ui.scope_id().with(("tile readout", *title)), Sense::hover());
             let words = format!("{title} {value} {remark}");

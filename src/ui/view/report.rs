@@ -44,7 +44,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.horizontal(|ui| {
             ui.label(text("Report", size::HEADLINE, Weight::SemiBold, theme.text));
             if let Some(words) = &words
-                && controls::button(ui, "Copy", "", false, theme).clicked()
+                && controls::button(ui, "Copy", "", theme).clicked()
             {
                 context.actions.push(Action::Copy(words.to_string()));
             }
@@ -61,7 +61,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         });
         ui.add_space(6.0);
         let Some(words) = words else { return };
-        keys::scrolled(egui::ScrollArea::both().id_salt("report").auto_shrink([false, false]), ui, true, |ui| {
+        keys::scrolled_by_keys(egui::ScrollArea::both().id_salt("report").auto_shrink([false, false]), ui, |ui| {
             let label = egui::Label::new(text(words.as_ref(), size::SMALL, Weight::Mono, theme.text));
             ui.add(label.selectable(true).extend());
         });

@@ -101,8 +101,17 @@ pub fn link_sized(ui: &mut Ui, words: &str, points: f32, theme: &Theme) -> Respo
     response.on_hover_cursor(CursorIcon::PointingHand)
 }
 
-/// Adds a small button with a shortcut shown beside its label; `lit` marks it as active.
-pub fn button(ui: &mut Ui, words: &str, key: &str, lit: bool, theme: &Theme) -> Response {
+/// Whether a control is on: pressed, checked, switched on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct On(pub bool);
+
+/// Adds a small button with a shortcut shown beside its label.
+pub fn button(ui: &mut Ui, words: &str, key: &str, theme: &Theme) -> Response {
+    toggle_button(ui, words, key, On(false), theme)
+}
+
+/// Adds a small button that is highlighted while it is on.
+pub fn toggle_button(ui: &mut Ui, words: &str, key: &str, On(lit): On, theme: &Theme) -> Response {
     let text = if lit { theme.accent } else { theme.text };
     let label = ui.painter().layout_no_wrap(words.to_owned(), Weight::Medium.at(size::SMALL), text);
     let key_label = ui.painter().layout_no_wrap(key.to_owned(), Weight::Mono.at(size::SMALL), theme.text3);
@@ -127,7 +136,7 @@ pub fn button(ui: &mut Ui, words: &str, key: &str, lit: bool, theme: &Theme) -> 
 }
 
 /// Adds a switch; returns whether it was clicked.
-pub fn toggle(ui: &mut Ui, on: bool, words: &str, theme: &Theme) -> bool {
+pub fn toggle(ui: &mut Ui, On(on): On, words: &str, theme: &Theme) -> bool {
     let (rect, response) = ui.allocate_exact_size(Vec2::new(30.0, 18.0), Sense::click());
     let (fill, edge, knob) =
         if on { (theme.accent, theme.accent, theme.on_accent) } else { (theme.inset, theme.line2, theme.text2) };
@@ -233,8 +242,13 @@ pub fn paint_gauge(painter: &egui::Painter, rect: Rect, used: f64, limit: Option
     painter.rect_filled(mark, 0.0, theme.ink);
 }
 
-/// Adds a menu item with a label, its shortcut, and a check mark if `on`.
-pub fn menu_row(ui: &mut Ui, words: &str, keys: &str, on: bool, theme: &Theme) -> Response {
+/// Adds a menu item with a label and its shortcut.
+pub fn menu_row(ui: &mut Ui, words: &str, keys: &str, theme: &Theme) -> Response {
+    check_row(ui, words, keys, On(false), theme)
+}
+
+/// Adds a menu item with a check mark while it is on.
+pub fn check_row(ui: &mut Ui, words: &str, keys: &str, On(on): On, theme: &Theme) -> Response {
     let key_label = ui.painter().layout_no_wrap(keys.to_owned(), Weight::Mono.at(size::SMALL), theme.text3);
     let label = ui.painter().layout_no_wrap(words.to_owned(), Weight::Regular.at(size::BODY), theme.text);
     let gap = if keys.is_empty() { 0.0 } else { 20.0 };

@@ -114,12 +114,11 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
     (1..=plain).map(left_out).chain(squeezed).chain((plain + 1..=all).map(rest))
 }
 
-/// Paints text truncated to `width` points; returns its rectangle and whether it is truncated.
+/// Paints text truncated to `width` points, aligned to the point `at`; returns its rectangle and whether it is truncated.
 #[expect(clippy::must_use_candidate, reason = "most callers only need the painting")]
 pub fn paint_cut(
     painter: &Painter,
-    at: Pos2,
-    align: Align2,
+    (at, align): (Pos2, Align2),
     words: &str,
     font: FontId,
     color: Color32,

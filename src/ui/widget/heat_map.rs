@@ -39,7 +39,8 @@ pub fn panels(room: Rect, count: usize, title: f32, goodness: impl Fn(Vec2) -> f
 pub fn panel_title(ui: &Ui, theme: &Theme, panel: Rect, words: &str, does: &str) -> egui::Response {
     let at = Pos2::new(panel.left(), panel.top() - 1.0);
     let font = Weight::Medium.at(size::SMALL);
-    let (drawn, _) = paint_cut(ui.painter(), at, Align2::LEFT_BOTTOM, words, font, theme.text2, panel.width().max(1.0));
+    let (drawn, _) =
+        paint_cut(ui.painter(), (at, Align2::LEFT_BOTTOM), words, font, theme.text2, panel.width().max(1.0));
     let response = ui.interact(drawn, ui.scope_id().with((does, words)), Sense::click());
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{does} {words}")));
     response.on_hover_text(does)

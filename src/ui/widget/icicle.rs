@@ -6,7 +6,7 @@ use egui::{Align2, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Ve
 use super::controls::{link_sized, paint_cut};
 use super::fonts::{Weight, text};
 use super::keys;
-use super::raster::{CachedRaster, Hatch};
+use super::raster::{CachedRaster, Hatch, RasterArea};
 use super::theme::{Slot, Theme, dimmed, size};
 
 /// Height of a row in points.
@@ -285,7 +285,7 @@ impl Icicle<'_> {
     fn draw(&self, ui: &Ui, state: &mut IcicleState, rect: Rect, theme: &Theme) {
         let key = (state.key, state.top.to_bits(), self.lit.map(|lit| lit.1), theme.dark);
         let (placed, top) = (&state.placed, state.top);
-        state.raster.show(ui, rect, self.name, key, theme.panel, |raster| {
+        state.raster.show(ui, RasterArea { rect, name: self.name, ground: theme.panel }, key, |raster| {
             let scale = raster.scale();
             let pixel = |v: f32| (v * scale).round() as i64;
             for placed in placed {
@@ -318,7 +318,8 @@ impl Icicle<'_> {
         let room = place.width() - 10.0;
         let bytes = (self.words)(self.tree.bytes(placed.node));
         let font = Weight::Medium.at(size::SMALL);
-        let (drawn, cut) = paint_cut(painter, at, Align2::LEFT_CENTER, self.tree.name(placed.node), font, color, room);
+        let (drawn, cut) =
+            paint_cut(painter, (at, Align2::LEFT_CENTER), self.tree.name(placed.node), font, color, room);
         let number = Weight::Regular.at(size::SMALL);
         let wide = painter.layout_no_wrap(bytes.clone(), number.clone(), color).size().x;
         if !cut && drawn.right() + 10.0 + wide < place.right() - 4.0 {

@@ -132,18 +132,26 @@ pub fn take_menu_request(ctx: &Context) -> bool {
     requested.is_some_and(|requested| pass <= requested + 1)
 }
 
-/// Shows a scroll area that scrolls the focused widget into view. With `takes_keys`, Page Up, Page Down, Home, End and
-/// the arrow keys scroll it while nothing has the focus.
-pub fn scrolled<R>(area: egui::ScrollArea, ui: &mut Ui, takes_keys: bool, show: impl FnOnce(&mut Ui) -> R) -> R {
+/// Shows a scroll area that scrolls the focused widget into view.
+pub fn scrolled<R>(area: egui::ScrollArea, ui: &mut Ui, show: impl FnOnce(&mut Ui) -> R) -> R {
     let shown = area.show(ui, |ui| {
         let result = show(ui);
-        scroll(ui, takes_keys);
+        scroll_to_focus(ui);
         result
     });
     shown.inner
 }
 
-fn scroll(ui: &Ui, takes_keys: bool) {
+/// As [`scrolled`]; Page Up, Page Down, Home, End and the arrow keys scroll it while nothing has the focus.
+pub fn scrolled_by_keys<R>(area: egui::ScrollArea, ui: &mut Ui, show: impl FnOnce(&mut Ui) -> R) -> R {
+    scrolled(area, ui, |ui| {
+        let result = show(ui);
+        scroll_by_keys(ui);
+        result
+    })
+}
+
+fn scroll_to_focus(ui: &Ui) {
     let ctx = ui.ctx();
     let focused = ctx.memory(egui::Memory::focused);
     let id = ui.unique_id().with("scrolled to");
@@ -156,9 +164,13 @@ fn scroll(ui: &Ui, takes_keys: bool) {
             ui.scroll_to_rect(place.expand(8.0), None);
         }
     }
-    if !takes_keys || !arrows_are_free(ctx) {
+}
+
+fn scroll_by_keys(ui: &Ui) {
+    if !arrows_are_free(ui.ctx()) {
         return;
     }
+    let content = ui.min_rect();
     let page = ui.clip_rect().height() * 0.85;
     let by = ui.input(|input| {
         let pressed = |key| if input.key_pressed(key) && !input.modifiers.any() { 1.0 } else { 0.0 };

@@ -98,6 +98,17 @@ impl Hatch {
     }
 }
 
+/// Where a picture is shown, and what it is drawn on.
+#[derive(Debug, Clone, Copy)]
+pub struct RasterArea<'a> {
+    /// Its place in points.
+    pub rect: Rect,
+    /// Name of the texture, for debugging.
+    pub name: &'a str,
+    /// Colour of the ground.
+    pub ground: Color32,
+}
+
 /// A texture that is redrawn only when its inputs change.
 #[derive(Default)]
 pub struct CachedRaster {
@@ -121,33 +132,31 @@ pub fn canvas_of(ctx: &egui::Context) -> u64 {
 }
 
 impl CachedRaster {
-    /// Shows the picture in `rect`. `draw` runs when `key`, the size or the theme has changed.
+    /// Shows the picture. `draw` runs when `key`, the size or the theme has changed.
     pub fn show(
         &mut self,
         ui: &egui::Ui,
-        rect: Rect,
-        name: &str,
+        area: RasterArea<'_>,
         key: impl std::hash::Hash,
-        ground: Color32,
         draw: impl FnOnce(&mut Raster),
     ) {
-        if let Some(texture) = self.texture(ui, rect, name, key, ground, draw) {
+        let rect = area.rect;
+        if let Some(texture) = self.texture(ui, area, key, draw) {
             let uv = Rect::from_min_max(egui::pos2(0.0, 0.0), egui::pos2(1.0, 1.0));
             ui.painter().image(texture, rect, uv, Color32::WHITE);
         }
     }
 
-    /// The picture as a texture, redrawn if needed; `None` if `rect` is smaller than a point.
+    /// The picture as a texture, redrawn if needed; `None` if the area is smaller than a point.
     pub fn texture(
         &mut self,
         ui: &egui::Ui,
-        rect: Rect,
-        name: &str,
+        area: RasterArea<'_>,
         key: impl std::hash::Hash,
-        ground: Color32,
         draw: impl FnOnce(&mut Raster),
     ) -> Option<TextureId> {
         use std::hash::{Hash, Hasher};
+        let RasterArea { rect, name, ground } = area;
         if rect.width() < 1.0 || rect.height() < 1.0 {
             return None;
         }
@@ -156,7 +165,7 @@ impl CachedRaster {
             if self.aside.as_ref().is_none_or(|(of, _)| *of != canvas) {
                 self.aside = Some((canvas, Box::new(Self { canvas, ..Self::default() })));
             }
-            return self.aside.as_mut().and_then(|(_, aside)| aside.texture(ui, rect, name, key, ground, draw));
+            return self.aside.as_mut().and_then(|(_, aside)| aside.texture(ui, area, key, draw));
         }
         let scale = ui.ctx().pixels_per_point();
         let mut state = std::hash::BuildHasher::build_hasher(&foldhash::fast::FixedState::default());

@@ -158,6 +158,11 @@ const PAD: f32 = 8.0;
 /// Minimum width in points of a cell with a bar.
 const MIN_WIDTH_WITH_BAR: f32 = 112.0;
 
+/// Rows that fit, with fractions.
+fn visible_rows(body: Rect) -> f64 {
+    f64::from((body.height() / space::ROW).max(1.0))
+}
+
 impl Table<'_> {
     /// Shows the table in the available space; `cell` returns the contents for a row and column.
     pub fn show(
@@ -171,14 +176,15 @@ impl Table<'_> {
         let outer = ui.available_rect_before_wrap();
         ui.advance_cursor_after_rect(outer);
         let body = Rect::from_min_max(Pos2::new(outer.left(), outer.top() + HEAD), outer.max);
-        let visible = f64::from((body.height() / space::ROW).max(1.0));
+        let visible = visible_rows(body);
         let scrolls = self.rows as f64 > visible.floor();
         let inner_width = outer.width() - if scrolls { BAR + 4.0 } else { 0.0 };
         let edges = self.edges(outer.left(), inner_width);
         let mut response = TableResponse::default();
         self.head(ui, &theme, outer, &edges, &mut response);
         let field = ui.interact(body, ui.scope_id().with((self.name, "rows")), Sense::FOCUSABLE);
-        self.scroll(ui, state, body, visible, &field, &mut response);
+        let pressed = keys::field(ui, &field);
+        self.scroll(ui, state, body, &pressed, &mut response);
         let at = state.at.filter(|row| *row < self.rows);
         let here = at.filter(|_| field.has_focus()).map_or_else(String::new, |row| format!("; {}", label(row)));
         let spoken = format!("Table of {}, {} rows{here}", self.name, self.rows);
@@ -264,7 +270,7 @@ impl Table<'_> {
                 if click.clicked() {
                     response.sorted = Some(i);
                 }
-                Self::drag_head(ui, theme, outer, edges, i, &click, response);
+                Self::drag_head(ui, outer, edges, (i, &click), response);
             }
             let arrow = sorted.map_or("", |(_, down)| if down { " \u{2193}" } else { " \u{2191}" });
             let words = format!("{}{arrow}", column.title);
@@ -274,7 +280,7 @@ impl Table<'_> {
             } else {
                 (Pos2::new(left + PAD, y), Align2::LEFT_CENTER)
             };
-            paint_cut(ui.painter(), at, align, &words, Weight::Medium.at(size::SMALL), color, right - left - PAD);
+            paint_cut(ui.painter(), (at, align), &words, Weight::Medium.at(size::SMALL), color, right - left - PAD);
         }
         hairline(ui, head, theme.line2);
     }
@@ -282,11 +288,9 @@ impl Table<'_> {
     /// Shows a line where a dragged header will be dropped.
     fn drag_head(
         ui: &Ui,
-        theme: &Theme,
         outer: Rect,
         edges: &[(f32, f32)],
-        column: usize,
-        head: &egui::Response,
+        (column, head): (usize, &egui::Response),
         response: &mut TableResponse,
     ) {
         let Some(at) = head.interact_pointer_pos().filter(|_| head.dragged() || head.drag_stopped()) else { return };
@@ -299,7 +303,7 @@ impl Table<'_> {
             response.moved = Some((column, to));
         } else {
             let x = edges.get(before).map_or(outer.right(), |(left, _)| *left);
-            ui.painter().vline(x, outer.top()..=outer.bottom(), Stroke::new(2.0, theme.accent));
+            ui.painter().vline(x, outer.top()..=outer.bottom(), Stroke::new(2.0, Theme::of(ui.ctx()).accent));
         }
     }
 
@@ -308,16 +312,15 @@ impl Table<'_> {
         ui: &Ui,
         state: &mut TableState,
         body: Rect,
-        visible: f64,
-        field: &egui::Response,
+        pressed: &keys::Pressed,
         response: &mut TableResponse,
     ) {
+        let visible = visible_rows(body);
         let last = (self.rows as f64 - visible.floor()).max(0.0);
         if ui.rect_contains_pointer(body) {
             let delta = ui.input(|i| i.smooth_scroll_delta().y);
             state.top -= f64::from(delta / space::ROW);
         }
-        let pressed = keys::field(ui, field);
         let page = visible.floor() as i64;
         let mut by = pressed.by.y as i64
             + page * pressed.pages as i64
@@ -412,5 +415,5 @@ fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Colum
     } else {
         (Pos2::new(left, y), Align2::LEFT_CENTER)
     };
-    paint_cut(painter, at, align, &cell.text, weight.at(size::SMALL), color, right - left);
+    paint_cut(painter, (at, align), &cell.text, weight.at(size::SMALL), color, right - left);
 }

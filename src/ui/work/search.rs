@@ -22,6 +22,15 @@ pub struct Hits {
     pub of: usize,
 }
 
+/// Which way to go through a list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// To the next entry.
+    Forward,
+    /// To the previous entry.
+    Back,
+}
+
 impl Hits {
     /// Searches the buffers of a memory space; `None` if there is no such space or `words` is not a valid filter.
     #[must_use]
@@ -52,15 +61,15 @@ impl Hits {
         self.found.get(buffer.index()).copied().unwrap_or(false)
     }
 
-    /// The match after `from`, or with `back` the one before, wrapping around; the first if `from` is not a match.
+    /// The match after or before `from`, wrapping around; the first if `from` is not a match.
     #[must_use]
-    pub fn next(&self, from: Option<BufferId>, back: bool) -> Option<BufferId> {
+    pub fn next(&self, from: Option<BufferId>, direction: Direction) -> Option<BufferId> {
         let count = self.list.len();
         let at = from.and_then(|from| self.list.iter().position(|buffer| *buffer == from));
         let next = match at {
             _ if count == 0 => return None,
             None => 0,
-            Some(at) if back => (at + count - 1) % count,
+            Some(at) if direction == Direction::Back => (at + count - 1) % count,
             Some(at) => (at + 1) % count,
         };
         self.list.get(next).copied()
@@ -92,10 +101,10 @@ mod tests {
     fn next_wraps_around() {
         let list: Vec<BufferId> = [4, 2, 7].map(BufferId::from_index).to_vec();
         let hits = Hits { words: String::new(), found: Vec::new(), list: list.clone(), of: 9 };
-        assert_eq!(hits.next(None, false), Some(list[0]));
-        assert_eq!(hits.next(Some(list[0]), false), Some(list[1]));
-        assert_eq!(hits.next(Some(list[2]), false), Some(list[0]));
-        assert_eq!(hits.next(Some(list[0]), true), Some(list[2]));
-        assert_eq!(Hits::default().next(None, false), None);
+        assert_eq!(hits.next(None, Direction::Forward), Some(list[0]));
+        assert_eq!(hits.next(Some(list[0]), Direction::Forward), Some(list[1]));
+        assert_eq!(hits.next(Some(list[2]), Direction::Forward), Some(list[0]));
+        assert_eq!(hits.next(Some(list[0]), Direction::Back), Some(list[2]));
+        assert_eq!(Hits::default().next(None, Direction::Forward), None);
     }
 }

@@ -62,7 +62,7 @@ pub fn len(line: &str) -> usize {
         if !may_have_one(trimmed) || BRACKET_OF_MESSAGE.is_match(trimmed) {
             break;
         }
-        match PREFIX.find(super::super::head_of(trimmed, REACH)).map(|found| found.end()) {
+        match PREFIX.find(super::super::head::head_of(trimmed, REACH)).map(|found| found.end()) {
             Some(len) if len > 0 => at += blank + len,
             _ => break,
         }

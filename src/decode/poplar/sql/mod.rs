@@ -11,7 +11,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::profile;
+use super::device::profile_of;
 use super::state::State;
 use crate::decode::{Context, DecodeError, Decoder, Family, Reads, Reporter};
 use crate::model::Profile;
@@ -69,7 +69,7 @@ impl Decoder for SqlDecoder {
             state.fact("schema", &table.name, format!("{} rows: {columns}", table.rows));
         }
         let (tiles, facts) = state.finish(context.reporter);
-        Ok(profile(tiles.filter(|tiles| tiles.tile_count() > 0), facts, context.reporter))
+        Ok(profile_of(tiles.filter(|tiles| tiles.tile_count() > 0), facts, context.reporter))
     }
 }
 

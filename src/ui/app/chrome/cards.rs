@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use egui::{Align2, Area, Frame, Key, Margin, Order, Pos2, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
+use egui::{Frame, Key, Margin, Pos2, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::open::Target;
 use crate::ui::app::{App, COMMANDS, Command};
@@ -44,13 +44,13 @@ impl App {
         }
         ui.add_space(14.0);
         ui.horizontal(|ui| {
-            if controls::button(ui, "Open\u{2026}", "Ctrl O", true, theme).clicked() {
+            if controls::toggle_button(ui, "Open\u{2026}", "Ctrl O", controls::On(true), theme).clicked() {
                 self.run(Command::Open);
             }
-            if controls::button(ui, "Open folder\u{2026}", "", false, theme).clicked() {
+            if controls::button(ui, "Open folder\u{2026}", "", theme).clicked() {
                 self.run(Command::OpenFolder);
             }
-            if controls::button(ui, "Open the sample", "", false, theme).clicked() {
+            if controls::button(ui, "Open the sample", "", theme).clicked() {
                 self.run(Command::Sample);
             }
             ui.label(text("a training step that does not fit", size::SMALL, Weight::Regular, theme.text3));
@@ -86,7 +86,7 @@ impl App {
         for (path, left_in) in recent {
             let (name, place) = self.words_of_path(&path);
             let title = VIEWS.by_id(&left_in).map_or("", |known| known.title);
-            let response = controls::menu_row(ui, &name, title, false, theme);
+            let response = controls::menu_row(ui, &name, title, theme);
             if response.on_hover_text(place).clicked() {
                 chosen = Some(path);
             }
@@ -221,7 +221,7 @@ impl App {
             let words = "Every command, also those without keys: Ctrl P";
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
             ui.add_space(6.0);
-            controls::button(ui, "Close", "Esc", false, theme).clicked()
+            controls::button(ui, "Close", "Esc", theme).clicked()
         });
         if modal.inner || modal.should_close() {
             self.help = false;
@@ -244,10 +244,10 @@ impl App {
             let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
             response.request_focus();
             ui.horizontal(|ui| {
-                if controls::button(ui, verb, "Enter", true, theme).clicked() || entered {
+                if controls::toggle_button(ui, verb, "Enter", controls::On(true), theme).clicked() || entered {
                     open = Some(std::path::PathBuf::from(path.trim()));
                 }
-                controls::button(ui, "Cancel", "Esc", false, theme).clicked()
+                controls::button(ui, "Cancel", "Esc", theme).clicked()
             })
             .inner
         });
@@ -305,10 +305,10 @@ fn failure_card(ui: &mut Ui, theme: &Theme, card: &FailureCard) -> Option<Answer
                 ui.add(egui::Label::new(text(&card.words, size::BODY, Weight::Regular, theme.text2)).wrap());
                 ui.add(egui::Label::new(text(&card.hint, size::SMALL, Weight::Regular, theme.text3)).wrap());
             });
-            if controls::button(ui, card.copy, "", false, theme).clicked() {
+            if controls::button(ui, card.copy, "", theme).clicked() {
                 answer = Some(Answer::Copy);
             }
-            if controls::button(ui, "Dismiss", "", false, theme).clicked() {
+            if controls::button(ui, "Dismiss", "", theme).clicked() {
                 answer = Some(Answer::Dismiss);
             }
         });

@@ -11,6 +11,7 @@ use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, link};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::work::Direction;
 
 impl App {
     /// Opens the field, or gives it the focus.
@@ -33,13 +34,13 @@ impl App {
         self.focus_find = true;
     }
 
-    /// Selects the next buffer that was found.
-    pub(in crate::ui::app) fn next_hit(&mut self, back: bool) {
+    /// Selects the next or previous buffer that was found.
+    pub(in crate::ui::app) fn next_hit(&mut self, direction: Direction) {
         let work = self.work();
         let Some(open) = self.files.current_mut() else { return };
         let shared = &mut open.shared;
         let hits = open.derived.hits(&work, &open.document, shared.program, shared.color, &shared.filter);
-        if let Some(next) = hits.and_then(|hits| hits.next(shared.selected, back)) {
+        if let Some(next) = hits.and_then(|hits| hits.next(shared.selected, direction)) {
             shared.select(next);
         }
     }
@@ -80,7 +81,8 @@ impl App {
                             response.request_focus();
                         }
                         if response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter)) {
-                            step = Some(ui.input(|i| i.modifiers.shift));
+                            let back = ui.input(|i| i.modifiers.shift);
+                            step = Some(if back { Direction::Back } else { Direction::Forward });
                             response.request_focus();
                         }
                         let words = match &hits {
@@ -100,13 +102,14 @@ impl App {
                             Ok(_) => ui.label(text(words, size::SMALL, Weight::Medium, theme.text2)),
                             Err(error) => ui.label(text(error.to_string(), size::SMALL, Weight::Regular, theme.danger)),
                         };
-                        for (name, arrow, back) in
-                            [("Find the one before", "\u{2039}", true), ("Find the next", "\u{203a}", false)]
-                        {
-                            let response = controls::button(ui, arrow, "", false, theme);
+                        for (name, arrow, direction) in [
+                            ("Previous match", "\u{2039}", Direction::Back),
+                            ("Next match", "\u{203a}", Direction::Forward),
+                        ] {
+                            let response = controls::button(ui, arrow, "", theme);
                             response.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
                             if response.clicked() {
-                                step = Some(back);
+                                step = Some(direction);
                             }
                         }
                         if !shared.hidden.is_empty() {
@@ -122,8 +125,8 @@ impl App {
                     });
                 });
             });
-        if let Some(back) = step {
-            self.next_hit(back);
+        if let Some(direction) = step {
+            self.next_hit(direction);
         }
     }
 }

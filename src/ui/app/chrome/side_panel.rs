@@ -8,7 +8,7 @@ use crate::ui::view::PANELS;
 use crate::ui::widget::controls::{hairline, vline};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::keys;
-use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::widget::theme::{size, space};
 
 /// Which panel is shown, by name.
 #[derive(Default)]
@@ -19,8 +19,18 @@ pub fn choose(locals: &mut Locals, panel: &'static str) {
     locals.get::<Chosen>().0 = panel;
 }
 
+/// How much of the panel is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shown {
+    /// The whole panel.
+    Whole,
+    /// A rail at the edge, with the arrow that unfolds it.
+    Rail,
+}
+
 /// Shows the panel, or its rail; returns whether it is to be folded or unfolded.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, rect: Rect, open: bool) -> bool {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, rect: Rect, shown: Shown) -> bool {
+    let (theme, open) = (context.theme, shown == Shown::Whole);
     ui.painter().rect_filled(rect, 0.0, theme.panel);
     vline(ui, rect.left(), rect.top(), rect.bottom(), theme.line);
     let head = Rect::from_min_size(rect.min, Vec2::new(rect.width(), space::TABS));
@@ -64,16 +74,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, theme: &Theme, rect: Rec
     let Some(panel) = shown.get(chosen) else { return toggled };
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt((panel.id, "panel")));
     child.set_clip_rect(body.intersect(ui.clip_rect()));
-    keys::scrolled(
-        egui::ScrollArea::vertical().id_salt(panel.id).auto_shrink([false, false]),
-        &mut child,
-        false,
-        |ui| {
-            egui::Frame::new().inner_margin(egui::Margin::symmetric(16, 14)).show(ui, |ui| {
-                ui.set_width(body.width() - 32.0);
-                (panel.show)(ui, context);
-            });
-        },
-    );
+    keys::scrolled(egui::ScrollArea::vertical().id_salt(panel.id).auto_shrink([false, false]), &mut child, |ui| {
+        egui::Frame::new().inner_margin(egui::Margin::symmetric(16, 14)).show(ui, |ui| {
+            ui.set_width(body.width() - 32.0);
+            (panel.show)(ui, context);
+        });
+    });
     toggled
 }

@@ -44,7 +44,7 @@ impl App {
             let at = Pos2::new(rect.left() + 16.0, y);
             let room = right.left() - 24.0 - at.x;
             let paint = crate::ui::widget::controls::paint_cut;
-            paint(ui.painter(), at, Align2::LEFT_CENTER, &words, small, theme.text2, room);
+            paint(ui.painter(), (at, Align2::LEFT_CENTER), &words, small, theme.text2, room);
             return;
         }
         let Some((program, analysis)) = open.document.program(shared.program) else { return };
@@ -87,8 +87,7 @@ impl App {
             }
             let (drawn, _) = crate::ui::widget::controls::paint_cut(
                 ui.painter(),
-                Pos2::new(x, y),
-                Align2::LEFT_CENTER,
+                (Pos2::new(x, y), Align2::LEFT_CENTER),
                 &part,
                 small.clone(),
                 theme.text2,

@@ -43,13 +43,13 @@ impl App {
             }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 ui.add_space(16.0);
-                if controls::button(ui, "Keys", "?", self.help, theme).clicked() {
+                if controls::toggle_button(ui, "Keys", "?", controls::On(self.help), theme).clicked() {
                     commands.push(Command::Help);
                 }
                 self.look_menu(ui, theme, &mut commands);
                 self.open_menu(ui, theme, &mut commands);
                 if self.options.names_hidden
-                    && controls::button(ui, "Names hidden", "", true, theme)
+                    && controls::toggle_button(ui, "Names hidden", "", controls::On(true), theme)
                         .on_hover_text(
                             "Scopes, operations, files and modules are shown under aliases. Click to show them",
                         )
@@ -74,7 +74,7 @@ impl App {
             ("Copy picture", Command::CopyPicture, 480.0),
             ("Find buffer, op, scope", Command::Find, 260.0),
         ] {
-            if ui.available_width() > room && controls::button(ui, words, keys_of(command), false, theme).clicked() {
+            if ui.available_width() > room && controls::button(ui, words, keys_of(command), theme).clicked() {
                 commands.push(command);
             }
         }
@@ -82,12 +82,12 @@ impl App {
 
     /// Theme, units, size, what helps on shared screens.
     fn look_menu(&self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
-        let response = controls::button(ui, "View", "", false, theme);
+        let response = controls::button(ui, "View", "", theme);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "View options"));
         Popup::menu(&response).show(|ui| {
             ui.set_min_width(280.0);
             let mut row = |ui: &mut Ui, words: &str, command: Command, on: bool| {
-                if controls::menu_row(ui, words, keys_of(command), on, theme).clicked() {
+                if controls::check_row(ui, words, keys_of(command), controls::On(on), theme).clicked() {
                     commands.push(command);
                 }
             };
@@ -99,14 +99,14 @@ impl App {
             let units = [("GiB: powers of 1024", false), ("GB: powers of 1000", true)];
             for (words, is_decimal) in units {
                 let chosen = decimal == is_decimal;
-                let response = controls::menu_row(ui, words, "", chosen, theme);
+                let response = controls::check_row(ui, words, "", controls::On(chosen), theme);
                 if response.clicked() && !chosen {
                     commands.push(Command::Units);
                 }
             }
             controls::rule(ui, theme);
             let mut row = |ui: &mut Ui, words: &str, command: Command, on: bool| {
-                if controls::menu_row(ui, words, keys_of(command), on, theme).clicked() {
+                if controls::check_row(ui, words, keys_of(command), controls::On(on), theme).clicked() {
                     commands.push(command);
                 }
             };
@@ -124,7 +124,7 @@ impl App {
 
     /// Opening: the dialog, files of last time, the sample.
     fn open_menu(&mut self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
-        let response = controls::button(ui, "Open", "", false, theme);
+        let response = controls::button(ui, "Open", "", theme);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Open menu"));
         let mut chosen = None;
         Popup::menu(&response).show(|ui| {
@@ -135,7 +135,7 @@ impl App {
                 ("Open the sample", Command::Sample),
                 ("Go to\u{2026}", Command::Palette),
             ] {
-                if controls::menu_row(ui, words, keys_of(command), false, theme).clicked() {
+                if controls::menu_row(ui, words, keys_of(command), theme).clicked() {
                     commands.push(command);
                 }
             }
@@ -293,12 +293,12 @@ impl App {
             let place =
                 Rect::from_min_max(Pos2::new(x, rect.top() + 4.0), Pos2::new(rect.right(), rect.bottom() - 4.0));
             let mut child = ui.new_child(egui::UiBuilder::new().max_rect(place).id_salt("more tabs"));
-            let response = controls::button(&mut child, "More", "", false, theme);
+            let response = controls::button(&mut child, "More", "", theme);
             response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "More views"));
             Popup::menu(&response).show(|ui| {
                 ui.set_min_width(180.0);
                 for at in hidden {
-                    if controls::menu_row(ui, shown[at].title, &digits[at], false, theme).clicked() {
+                    if controls::menu_row(ui, shown[at].title, &digits[at], theme).clicked() {
                         chosen = Some(shown[at].id);
                     }
                 }
@@ -390,8 +390,7 @@ fn row(ui: &mut Ui, theme: &Theme, mark: Mark, name: &str, value: &str, chosen: 
     let at = Pos2::new(rect.left() + 28.0, y);
     controls::paint_cut(
         ui.painter(),
-        at,
-        egui::Align2::LEFT_CENTER,
+        (at, egui::Align2::LEFT_CENTER),
         name,
         Weight::Medium.at(size::BODY),
         theme.text,
@@ -420,7 +419,7 @@ fn capacity_choice(
             for generation in TPU_GENERATIONS {
                 let Some(bytes) = generation.available_hbm() else { continue };
                 let words = format!("{}  {}", generation.name, units.capacity(bytes));
-                if controls::button(ui, &words, "", false, theme).clicked() {
+                if controls::button(ui, &words, "", theme).clicked() {
                     set(bytes, format!("chosen: TPU {}", generation.name));
                 }
             }
@@ -433,7 +432,7 @@ fn capacity_choice(
         response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Capacity"));
         let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
         match parse_size(field) {
-            Ok(bytes) if entered || controls::button(ui, "Use", "", false, theme).clicked() => {
+            Ok(bytes) if entered || controls::button(ui, "Use", "", theme).clicked() => {
                 set(bytes, "chosen in the window".to_owned());
             }
             Err(error) if !field.is_empty() => {

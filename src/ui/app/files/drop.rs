@@ -59,8 +59,8 @@ impl App {
             let middle = rect.center().x;
             let half = inner.width() / 2.0 - 24.0;
             let (left, right) = (Pos2::new(middle - 10.0, y), Pos2::new(middle + 10.0, y));
-            paint_cut(&painter, left, Align2::RIGHT_CENTER, &name, Weight::Mono.at(size::BODY), theme.text, half);
-            paint_cut(&painter, right, Align2::LEFT_CENTER, kind, Weight::Regular.at(size::BODY), theme.text2, half);
+            paint_cut(&painter, (left, Align2::RIGHT_CENTER), &name, Weight::Mono.at(size::BODY), theme.text, half);
+            paint_cut(&painter, (right, Align2::LEFT_CENTER), kind, Weight::Regular.at(size::BODY), theme.text2, half);
             spoken = format!("{spoken}; {name}: {kind}");
         }
         if hovered.len() > NAMED {

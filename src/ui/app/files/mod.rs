@@ -1,12 +1,12 @@
 //! The files of a session and the programs of their lists: listed, being read, open, not readable. Of the programs of a
 //! list only a few stay decoded.
 
+mod asking;
 pub(super) mod dialog;
 mod drop;
 pub(super) mod loading;
 mod program_list;
-mod program_row;
-mod reveal;
+pub(super) mod program_row;
 pub(super) mod sample;
 pub(super) mod writing;
 
@@ -18,30 +18,30 @@ use crate::open::{Collection, Entry, Target, join_messages};
 use crate::source::{Member, is_run_file};
 use crate::ui::app::files::loading::{Loading, Outcome};
 use crate::ui::session::{Document, Locals, Shared};
-use crate::ui::work::{Derived, Job, Work};
+use crate::ui::work::{Derived, Direction, Job, Work};
 
 /// Programs of lists that stay decoded at most, the one that is shown among them.
 pub const MAX_DECODED: usize = 4;
 
 /// A file of the session, or a program of a list.
 pub struct FileEntry {
-    /// What to call it.
+    /// Display name.
     pub name: String,
-    /// Where from.
+    /// Where it was opened from.
     pub target: Target,
-    /// How it stands.
+    /// Whether it is listed, loading, open or failed.
     pub state: FileState,
-    /// The list it belongs to, by number.
+    /// Id of the group it belongs to.
     pub group: Option<u32>,
     /// Why it could not be opened, for a program of a list.
     pub error: Option<String>,
-    /// Whether it is to be shown once it is there.
+    /// Whether it is to be shown as soon as it is loaded.
     wanted: bool,
-    /// When it was shown last.
+    /// Counter of its last use; the least recently used programs are dropped first.
     used: u64,
-    /// What was chosen in it, while it is decoded again.
+    /// The selection to restore when it is decoded again.
     kept: Option<Box<Shared>>,
-    /// Messages of other files that name it; joined to it whenever it is decoded.
+    /// Messages of other files that name it, joined to it whenever it is decoded.
     messages: Vec<Arc<Profile>>,
     /// Whether a message was joined that is to be shown first.
     told: bool,
@@ -63,15 +63,15 @@ pub enum FileState {
 
 /// A folder, an archive or a trace with several programs.
 pub struct Group {
-    /// Its number.
+    /// Number of the group, unique in the session.
     pub id: u32,
-    /// What to call it.
+    /// Display name.
     pub name: String,
-    /// Where it was read from.
+    /// Path it was read from.
     pub path: Option<PathBuf>,
-    /// The list.
+    /// The programs.
     pub collection: Arc<Collection>,
-    /// Looks for the worst program.
+    /// The running search for the program that needs the most memory.
     pub sorting: Option<Loading>,
 }
 
@@ -79,17 +79,17 @@ pub struct Group {
 pub struct OpenFile {
     /// The profile with its analysis.
     pub document: Arc<Document>,
-    /// Selection, step and the like.
+    /// State shared by the views: selection, step, filter.
     pub shared: Shared,
-    /// State of its views.
+    /// State of each view.
     pub locals: Locals,
-    /// Results of workers.
+    /// Results of background work.
     pub derived: Derived,
-    /// Whether it was given what was kept of it from last time.
+    /// Whether the settings of last time were applied.
     pub begun: bool,
-    /// The document with its real names, while they are hidden.
+    /// The document with its real names while they are hidden.
     pub named: Option<Arc<Document>>,
-    /// The document with aliases, while it is made.
+    /// The job that makes the document with aliases.
     pub hiding: Option<Job<Arc<Document>>>,
 }
 
@@ -455,11 +455,11 @@ impl Files {
         }
     }
 
-    /// Shows the next file that is open, or the one before.
-    pub fn show_next(&mut self, back: bool) {
+    /// Shows the next or previous file that is open.
+    pub fn show_next(&mut self, direction: Direction) {
         let Some(current) = self.current else { return };
         let count = self.entries.len();
-        let step = if back { count - 1 } else { 1 };
+        let step = if direction == Direction::Back { count - 1 } else { 1 };
         let next = (1..count).map(|i| (current + i * step) % count);
         let is_open = |&i: &usize| matches!(self.entries[i].state, FileState::Open(_));
         self.current = next.into_iter().find(is_open).or(self.current);

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
+use super::program_row::ListStyle;
 use crate::model::thousands;
 use crate::ui::app::files::{FileEntry, FileState, reveal};
 use crate::ui::app::{App, Command};
@@ -41,7 +42,8 @@ struct Asked {
 }
 
 impl App {
-    pub(in crate::ui::app) fn program_list(&mut self, ui: &mut Ui, theme: &Theme, rail: bool) {
+    pub(in crate::ui::app) fn program_list(&mut self, ui: &mut Ui, style: ListStyle<'_>) {
+        let ListStyle { theme, rail } = style;
         let full = ui.max_rect();
         controls::vline(ui, full.right() - 1.0, full.top(), full.bottom(), theme.line);
         let head = Rect::from_min_size(full.min, Vec2::new(full.width(), 36.0));
@@ -74,7 +76,7 @@ impl App {
         let mut asked = Asked::default();
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(list));
         let reveal = self.files.current.filter(|_| self.revealed != self.files.current);
-        self.rows(&mut child, theme, rail, &lines, reveal, &mut asked);
+        self.rows(&mut child, style, &lines, reveal, &mut asked);
         self.revealed = self.files.current;
         let work = self.work();
         if let Some(index) = asked.show {
@@ -168,7 +170,7 @@ impl App {
         lines
     }
 
-    fn rows(&self, ui: &mut Ui, theme: &Theme, rail: bool, lines: &[Line], reveal: Option<usize>, asked: &mut Asked) {
+    fn rows(&self, ui: &mut Ui, style: ListStyle<'_>, lines: &[Line], reveal: Option<usize>, asked: &mut Asked) {
         let width = ui.available_width();
         let height = |line: &Line| if matches!(line, Line::Head(_)) { HEAD } else { ROW };
         let mut tops = Vec::with_capacity(lines.len() + 1);
@@ -191,15 +193,16 @@ impl App {
                 for (line, &top) in lines.iter().zip(&tops).skip(first).take_while(|(_, top)| **top < seen.bottom()) {
                     let rect = Rect::from_min_size(origin + Vec2::new(0.0, top), Vec2::new(width, height(line)));
                     match *line {
-                        Line::Head(row) => self.group_head(ui, theme, rect, row, rail, asked),
-                        Line::Entry(index) => self.entry(ui, theme, rect, index, rail, asked),
+                        Line::Head(row) => self.group_head(ui, style, rect, row, asked),
+                        Line::Entry(index) => self.entry(ui, style, rect, index, asked),
                     }
                 }
             },
         );
     }
 
-    fn entry(&self, ui: &mut Ui, theme: &Theme, rect: Rect, index: usize, rail: bool, asked: &mut Asked) {
+    fn entry(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, index: usize, asked: &mut Asked) {
+        let theme = style.theme;
         let entry = &self.files.entries[index];
         let response = ui.interact(rect, ui.scope_id().with(("entry", index)), Sense::click());
         let current = self.files.current == Some(index);
@@ -209,9 +212,9 @@ impl App {
         } else if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(rect, 0.0, theme.hover);
         }
-        let stops = self.row(ui, theme, rect, index, rail);
+        let stops = self.row(ui, style, rect, index);
         let is_single = entry.group.is_none() || self.files.own_list(entry).is_some();
-        let closes = is_single && !rail && !matches!(entry.state, FileState::Loading(_)) && {
+        let closes = is_single && !style.rail && !matches!(entry.state, FileState::Loading(_)) && {
             let at = Rect::from_center_size(Pos2::new(rect.right() - 15.0, rect.top() + 17.0), Vec2::splat(20.0));
             self.close_button(ui, theme, at, entry, response.contains_pointer())
         };
@@ -257,7 +260,7 @@ impl App {
         let path = entry.target.origin().filter(|_| !self.options.names_hidden);
         egui::Popup::context_menu(response).show(|ui| {
             ui.set_min_width(220.0);
-            let mut row = |words: &str| controls::menu_row(ui, words, "", false, theme).clicked();
+            let mut row = |words: &str| controls::menu_row(ui, words, "", theme).clicked();
             if row("Close") {
                 asked.close = Some(index);
                 asked.close_group = entry.group;
@@ -277,7 +280,8 @@ impl App {
     }
 
     /// Name and number of programs of a folder, an archive or a trace; how far it is.
-    fn group_head(&self, ui: &mut Ui, theme: &Theme, rect: Rect, row: usize, rail: bool, asked: &mut Asked) {
+    fn group_head(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, row: usize, asked: &mut Asked) {
+        let ListStyle { theme, rail } = style;
         let group = &self.files.groups[row];
         let group_name = self.listed_name(&group.name);
         ui.painter().rect_filled(rect, 0.0, theme.inset);
@@ -297,7 +301,14 @@ impl App {
         }
         let name = Pos2::new(rect.left() + 16.0, rect.top() + 14.0);
         let room = close.left() - name.x - 6.0;
-        paint_cut(&painter, name, Align2::LEFT_CENTER, &group_name, Weight::SemiBold.at(size::SMALL), theme.text, room);
+        paint_cut(
+            &painter,
+            (name, Align2::LEFT_CENTER),
+            &group_name,
+            Weight::SemiBold.at(size::SMALL),
+            theme.text,
+            room,
+        );
         let small = Weight::Regular.at(size::SMALL);
         let at = Pos2::new(rect.left() + 16.0, rect.top() + 29.0);
         if let Some(sorting) = &group.sorting {

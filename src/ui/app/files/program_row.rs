@@ -15,6 +15,15 @@ use crate::ui::widget::theme::{Theme, size};
 /// Names of other files that are said.
 const NAMED: usize = 3;
 
+/// How the list is drawn.
+#[derive(Clone, Copy)]
+pub struct ListStyle<'a> {
+    /// The theme.
+    pub theme: &'a Theme,
+    /// Whether it is a narrow rail with the verdicts alone.
+    pub rail: bool,
+}
+
 /// What a row says.
 #[derive(Default)]
 struct Facts {
@@ -54,10 +63,11 @@ impl App {
     }
 
     /// One file; returns whether it is to be closed.
-    pub(in crate::ui::app) fn row(&self, ui: &mut Ui, theme: &Theme, rect: Rect, index: usize, rail: bool) -> bool {
+    pub(in crate::ui::app) fn row(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, index: usize) -> bool {
+        let ListStyle { theme, rail } = style;
         let entry = &self.files.entries[index];
         let facts = match &entry.state {
-            FileState::Loading(loading) => return self.loading_row(ui, theme, rect, (entry, index), loading, rail),
+            FileState::Loading(loading) => return self.loading_row(ui, style, rect, (entry, index), loading),
             FileState::Open(open) => {
                 let mut facts = open_facts(open);
                 if self.is_veiled(open) {
@@ -82,13 +92,13 @@ impl App {
         let color = if facts.quiet { theme.text2 } else { theme.text };
         let name = Pos2::new(left, rect.top() + 17.0);
         let font = Weight::Medium.at(size::BODY);
-        paint_cut(&painter, name, Align2::LEFT_CENTER, &self.name_of(entry), font, color, right - left - 12.0);
+        paint_cut(&painter, (name, Align2::LEFT_CENTER), &self.name_of(entry), font, color, right - left - 12.0);
         let small = Weight::Regular.at(size::SMALL);
         let y = rect.top() + 33.0;
         let device = painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, &facts.device, small.clone(), theme.text2);
         let color = if facts.error { theme.warn } else { theme.text2 };
         let room = device.left() - left - 8.0;
-        paint_cut(&painter, Pos2::new(left, y), Align2::LEFT_CENTER, &facts.second, small, color, room);
+        paint_cut(&painter, (Pos2::new(left, y), Align2::LEFT_CENTER), &facts.second, small, color, room);
         let Some(need) = facts.need else { return false };
         let color = if facts.over { theme.danger } else { theme.text };
         let y = rect.top() + 50.0;
@@ -142,11 +152,10 @@ impl App {
     fn loading_row(
         &self,
         ui: &Ui,
-        theme: &Theme,
+        ListStyle { theme, rail }: ListStyle<'_>,
         rect: Rect,
         (entry, index): (&FileEntry, usize),
         loading: &Loading,
-        rail: bool,
     ) -> bool {
         let mark_at = Pos2::new(if rail { rect.center().x } else { rect.left() + 19.0 }, rect.top() + 17.0);
         let (left, right) = (rect.left() + 34.0, rect.right() - 16.0);
@@ -157,7 +166,7 @@ impl App {
         }
         let name = Pos2::new(left, rect.top() + 17.0);
         let font = Weight::Medium.at(size::BODY);
-        paint_cut(painter, name, Align2::LEFT_CENTER, &self.name_of(entry), font, theme.text2, right - left);
+        paint_cut(painter, (name, Align2::LEFT_CENTER), &self.name_of(entry), font, theme.text2, right - left);
         let (stage, share) = loading.state();
         let track = Rect::from_min_max(Pos2::new(left, rect.top() + 31.0), Pos2::new(right, rect.top() + 34.0));
         painter.rect_filled(track, 0.0, theme.inset);

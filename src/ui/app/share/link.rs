@@ -1,35 +1,10 @@
-//! Where in a file to begin: what the command line says, and the command line that says where one is.
+//! Goes to the place in a file that the command line names, and writes the command line for the place that is shown.
 
 use crate::model::{BufferId, Capacity, MemorySpace};
-use crate::ui::app::App;
 use crate::ui::app::files::FileEntry;
+use crate::ui::app::{App, DeepLink};
 use crate::ui::session::Pin;
 use crate::ui::view::VIEWS;
-
-/// Where to begin, as the command line says it.
-#[derive(Debug, Clone, Default)]
-pub struct DeepLink {
-    /// View.
-    pub view: Option<String>,
-    /// Program.
-    pub program: Option<String>,
-    /// Memory space.
-    pub space: Option<String>,
-    /// Buffer: its number or its name.
-    pub select: Option<String>,
-    /// Step.
-    pub step: Option<u32>,
-    /// Capacity of the device's memory.
-    pub capacity: Option<crate::model::Bytes>,
-    /// Named sets of changes.
-    pub sets: Vec<crate::analysis::what_if::EditSet>,
-    /// Changes to try out.
-    pub edits: Vec<crate::analysis::what_if::Edit>,
-    /// What to find.
-    pub filter: Option<String>,
-    /// Pins.
-    pub pins: Vec<Pin>,
-}
 
 impl App {
     /// Whether the file that is shown has what was asked for.

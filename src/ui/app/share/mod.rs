@@ -1,6 +1,8 @@
 //! Showing it to others: a link to a place in a file, pictures, presenter mode, hidden names.
 
+pub(super) mod deep_link;
 mod hiding;
-pub(super) mod link;
+mod link;
 pub(super) mod picture;
-pub(super) mod presenter;
+mod presenter;
+pub(super) mod pressed_keys;

@@ -163,5 +163,5 @@ fn title_bar(ui: &Ui, theme: &Theme, (title, words): &(String, String)) {
         ui.painter().text(right, Align2::RIGHT_CENTER, "Highwater", Weight::Medium.at(size::SMALL), theme.text3);
     let at = Pos2::new(drawn.right() + 20.0, y + 1.0);
     let room = brand.left() - at.x - 16.0;
-    paint_cut(ui.painter(), at, Align2::LEFT_CENTER, words, Weight::Regular.at(size::BODY), theme.text2, room);
+    paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), words, Weight::Regular.at(size::BODY), theme.text2, room);
 }

@@ -5,20 +5,10 @@ use egui::{
     Align2, Event, Key, LayerId, Modifiers, Order, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
 };
 
+use super::pressed_keys::STAY;
 use crate::ui::app::App;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size, space};
-
-/// Seconds for which keys stay.
-const STAY: f64 = 1.8;
-
-/// The keys that were pressed last.
-#[derive(Debug, Default)]
-pub struct Keys {
-    words: String,
-    times: u32,
-    until: f64,
-}
 
 impl App {
     /// Notes the keys of this frame, before the commands take them. What is typed into a field is not shown.
@@ -40,11 +30,7 @@ impl App {
             if typing && is_text && !modifiers.command && !modifiers.alt {
                 continue;
             }
-            let words = words_of(key, modifiers);
-            let keys = &mut self.keys;
-            keys.times = if keys.words == words && now < keys.until { keys.times + 1 } else { 1 };
-            keys.words = words;
-            keys.until = now + STAY;
+            self.keys.note(key, modifiers, now);
             self.ctx.request_repaint_after(std::time::Duration::from_secs_f64(STAY + 0.05));
         }
     }
@@ -76,28 +62,5 @@ impl App {
             let place = Align2::CENTER_CENTER.anchor_size(center, galley.size());
             painter.galley(place.min, galley, theme.halo);
         }
-    }
-}
-
-fn words_of(key: Key, modifiers: Modifiers) -> String {
-    let mut words = Vec::new();
-    for (held, name) in [(modifiers.command, "Ctrl"), (modifiers.alt, "Alt"), (modifiers.shift, "Shift")] {
-        if held {
-            words.push(name);
-        }
-    }
-    words.push(key.symbol_or_name());
-    words.join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_written_as_in_the_sheet() {
-        assert_eq!(words_of(Key::P, Modifiers::COMMAND), "Ctrl P");
-        assert_eq!(words_of(Key::F5, Modifiers::NONE), "F5");
-        assert_eq!(words_of(Key::Tab, Modifiers::COMMAND.plus(Modifiers::SHIFT)), "Ctrl Shift Tab");
     }
 }

@@ -43,12 +43,16 @@ fn applies(document: &Document) -> bool {
 
 /// Draws the findings over the whole view.
 fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
-    keys::scrolled(egui::ScrollArea::vertical().id_salt("advisor page").auto_shrink([false, false]), ui, true, |ui| {
-        egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
-            ui.set_width(ui.available_width().min(760.0));
-            show(ui, context);
-        });
-    });
+    keys::scrolled_by_keys(
+        egui::ScrollArea::vertical().id_salt("advisor page").auto_shrink([false, false]),
+        ui,
+        |ui| {
+            egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
+                ui.set_width(ui.available_width().min(760.0));
+                show(ui, context);
+            });
+        },
+    );
 }
 
 /// Draws the findings.
@@ -147,7 +151,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
             show_me(context, finding);
         }
         if !finding.edits.is_empty() && link(ui, "What if", theme).clicked() {
-            context.shared.changes_mut().set(&finding.edits, true);
+            context.shared.changes_mut().switch_on(&finding.edits);
             context.go("whatif");
         }
         if link(ui, "Copy as text", theme).clicked() {
@@ -263,7 +267,7 @@ fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         let at = egui::Pos2::new(rect.left() + 17.0, rect.center().y);
         let room = drawn.left() - at.x - 8.0;
         let left = egui::Align2::LEFT_CENTER;
-        crate::ui::widget::controls::paint_cut(ui.painter(), at, left, &name, font, theme.accent, room);
+        crate::ui::widget::controls::paint_cut(ui.painter(), (at, left), &name, font, theme.accent, room);
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Link, true, format!("Show {name} {bytes}")));
         if response.hovered() {
             context.shared.hover(buffer);

@@ -50,17 +50,15 @@ pub fn group_name(group: &GroupRow) -> &str {
     if group.name.is_empty() { "none" } else { &group.name }
 }
 
-/// The cell of a line; `scale` is the unit of sizes and the largest size.
+/// The cell of a line in a column, by its place and kind; `scale` is the unit of sizes and the largest size.
 pub fn cell(
     table: &BufferTable,
     shown: &Shown,
     line: Line,
-    columns: &[Column],
-    column: usize,
+    (column, own): (usize, Column),
     scale: (u64, u64),
     kept: &mut HashMap<(u32, Column), String>,
 ) -> Cell {
-    let Some(&own) = columns.get(column) else { return Cell::default() };
     match line {
         Line::Group(group) => {
             let Some(group) = shown.groups.get(group as usize) else { return Cell::default() };

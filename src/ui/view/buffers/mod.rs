@@ -19,7 +19,7 @@ use crate::ui::part::{Find, View, ViewContext, empty, menu};
 use crate::ui::session::{Document, Locals, RowScope, Shared};
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::table::{Table, TableState};
+use crate::ui::widget::table::{Cell, Table, TableState};
 use crate::ui::widget::theme::size;
 use crate::ui::work::Job;
 
@@ -167,7 +167,10 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
                 format!("{}, {count} buffers, {}, {open}", cells::group_name(group), units.short(Bytes(group.size)))
             }
         },
-        |line, column| cells::cell(table, shown, shown.lines[line], shown_columns, column, (unit, largest), kept),
+        |line, column| {
+            let Some(&kind) = shown_columns.get(column) else { return Cell::default() };
+            cells::cell(table, shown, shown.lines[line], (column, kind), (unit, largest), kept)
+        },
     );
     if let Some(line) = response.chosen {
         match shown.lines[line] {
@@ -294,8 +297,7 @@ fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, r
     let at = Pos2::new(rect.left() + 20.0, rect.center().y);
     controls::paint_cut(
         ui.painter(),
-        at,
-        egui::Align2::LEFT_CENTER,
+        (at, egui::Align2::LEFT_CENTER),
         &words,
         Weight::Regular.at(size::SMALL),
         theme.text2,

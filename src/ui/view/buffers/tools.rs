@@ -53,7 +53,7 @@ fn group_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
         Some(column) => format!("Group: {}", column.title().to_lowercase()),
         None => "Group".to_owned(),
     };
-    let response = controls::button(ui, &words, "", state.order.group.is_some(), theme);
+    let response = controls::toggle_button(ui, &words, "", controls::On(state.order.group.is_some()), theme);
     Popup::menu(&response).show(|ui| {
         ui.set_min_width(180.0);
         let choices = std::iter::once(None).chain(Column::ALL.into_iter().filter(|c| c.can_group()).map(Some));
@@ -80,7 +80,7 @@ fn group_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
 }
 
 fn column_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
-    let response = controls::button(ui, "Columns", "", false, theme);
+    let response = controls::button(ui, "Columns", "", theme);
     Popup::menu(&response).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
         ui.set_min_width(200.0);
         for column in Column::ALL {
@@ -105,7 +105,7 @@ fn column_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
 
 fn copy_menu(ui: &mut Ui, context: &mut ViewContext<'_>, state: &State) {
     let theme = context.theme;
-    let response = controls::button(ui, "Copy or save", "", false, theme);
+    let response = controls::button(ui, "Copy or save", "", theme);
     Popup::menu(&response).show(|ui| {
         ui.set_min_width(240.0);
         let Some(table) = &state.shown.table else { return };

@@ -2,10 +2,10 @@
 
 use egui::{Align, Layout, Pos2, Rect, Sense, Ui, Vec2};
 
-use super::{fact, title};
 use crate::analysis::live_at::Spans;
 use crate::analysis::{LifetimeFrom, Scene};
 use crate::model::{BufferId, InstructionId, thousands};
+use crate::ui::part::facts::{fact, title};
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{cut_label, link};

@@ -1,5 +1,6 @@
 //! Details: everything about the selected buffer in one readable card, or about the step when nothing is selected.
 
+mod card;
 mod life;
 mod origin;
 mod shape;
@@ -8,17 +9,15 @@ mod step;
 
 use egui::{Align, Layout, Sense, Ui, Vec2};
 
+use self::card::readout;
 use crate::analysis::{Scene, category};
-use crate::model::{BufferId, Bytes, percent};
+use crate::model::{BufferId, percent};
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{View, ViewContext, class_legend, colors};
 use crate::ui::widget::controls::{cut_label, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::{Theme, size};
+use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
-
-/// Rows of each list.
-const ROWS: usize = 8;
 
 /// The panel.
 pub const PANEL: View = View::new("details", "Details", show);
@@ -48,21 +47,6 @@ fn own_card(context: &ViewContext<'_>) -> Option<fn(&mut Ui, &mut ViewContext<'_
     let shown = context.views.shown(context.shared.view, document).and_then(|view| view.card);
     let first = || context.views.shown_for(document).find_map(|view| view.card);
     shown.or_else(|| first().filter(|_| context.scene().is_none()))
-}
-
-/// A name on the left, a value on the right.
-fn fact(ui: &mut Ui, theme: &Theme, name: &str, value: &str) {
-    ui.horizontal(|ui| {
-        let width = ui.available_width();
-        ui.label(text(name, size::SMALL, Weight::Regular, theme.text2));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            cut_label(ui, value, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
-        });
-    });
-}
-
-fn title(ui: &mut Ui, theme: &Theme, words: &str) {
-    ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
 }
 
 fn buffer_card(
@@ -111,28 +95,4 @@ fn buffer_card(
     origin::op(ui, context, &metadata.op_name);
     origin::source(ui, context, &metadata);
     origin::hlo(ui, context, scene, buffer);
-}
-
-/// A large size with its exact bytes, which lead on, and one more remark.
-fn readout(ui: &mut Ui, context: &mut ViewContext<'_>, bytes: Bytes, (remark, remark_to): (&str, Option<To>), to: To) {
-    let theme = context.theme;
-    ui.horizontal(|ui| {
-        let (number, unit) = context.options.units.split(bytes);
-        ui.label(text(number, size::VERDICT_SMALL, Weight::SemiBold, theme.text));
-        ui.label(text(unit, size::BODY, Weight::Medium, theme.text2));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            ui.vertical(|ui| {
-                ui.with_layout(Layout::top_down(Align::Max), |ui| {
-                    let room = ui.available_width();
-                    match remark_to {
-                        Some(to) => links::number(ui, context, "", remark, room, to),
-                        None => {
-                            cut_label(ui, remark, Weight::Medium.at(size::SMALL), theme.text, room);
-                        }
-                    }
-                    links::number(ui, context, "Bytes", &bytes.exact(), room, to);
-                });
-            });
-        });
-    });
 }

@@ -3,9 +3,9 @@
 use egui::{Align, Layout, Ui};
 
 use super::sharing::buffer_row;
-use super::title;
 use crate::analysis::Scene;
 use crate::model::{BufferId, Metadata, SourceLine, thousands};
+use crate::ui::part::facts::title;
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{cut_label, link};

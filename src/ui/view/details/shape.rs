@@ -2,11 +2,11 @@
 
 use egui::{Align, Layout, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::{fact, title};
 use crate::analysis::padding::{by_dimension, in_words};
 use crate::analysis::{Scene, unpadded};
 use crate::model::{BufferId, ShapeNode, factor, percent, thousands};
 use crate::ui::part::ViewContext;
+use crate::ui::part::facts::{fact, title};
 use crate::ui::part::links::{self, To};
 use crate::ui::widget::controls::{self, cut_label};
 use crate::ui::widget::fonts::{Weight, text};

@@ -2,9 +2,10 @@
 
 use egui::{Align, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::{ROWS, title};
+use super::card::ROWS;
 use crate::analysis::Scene;
 use crate::model::{BufferId, Bytes, thousands};
+use crate::ui::part::facts::title;
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{self, paint_swatch};
@@ -86,8 +87,7 @@ pub fn buffer_row(
     let room = size_rect.left() - at.x - 8.0;
     controls::paint_cut(
         ui.painter(),
-        at,
-        egui::Align2::LEFT_CENTER,
+        (at, egui::Align2::LEFT_CENTER),
         words,
         Weight::Regular.at(size::SMALL),
         theme.text,

@@ -2,11 +2,12 @@
 
 use egui::{Align, Layout, Ui};
 
-use super::{ROWS, readout, title};
+use super::card::{ROWS, readout};
 use crate::analysis::Scene;
 use crate::analysis::live_at::Spans;
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::part::ViewContext;
+use crate::ui::part::facts::title;
 use crate::ui::part::links::{self, To};
 use crate::ui::session::RowScope;
 use crate::ui::view::details::sharing::buffer_row;

@@ -2,12 +2,12 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::section;
+use super::section::section;
 use crate::model::{Bytes, Failure, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::legend;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::raster::{CachedRaster, Hatch};
+use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
 
 const USED: Slot = Slot::Activation;
@@ -66,7 +66,7 @@ fn strip(
 ) {
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), MAP), Sense::hover());
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, "The pool by address"));
-    raster.show(ui, rect, name, (theme.dark, key.0, key.1), theme.inset, |raster| {
+    raster.show(ui, RasterArea { rect, name, ground: theme.inset }, (theme.dark, key.0, key.1), |raster| {
         let (width, height) = (raster.width() as i64, raster.height() as i64);
         let mut begun: Option<(i64, Fill)> = None;
         for column in 0..=width {

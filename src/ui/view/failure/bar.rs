@@ -2,14 +2,14 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
-use super::section;
+use super::section::section;
 use crate::analysis::failure::Explanation;
 use crate::model::{Bytes, Failure, FailureValue, percent};
 use crate::ui::chart::{self, Span, Window};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{hairline, legend, paint_cut, vline};
 use crate::ui::widget::fonts::Weight;
-use crate::ui::widget::raster::{CachedRaster, Hatch};
+use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::theme::{Slot, size};
 
 const HEIGHT: f32 = 40.0;
@@ -133,10 +133,15 @@ fn limit(
             Pos2::new(place, row.bottom() + 2.0),
             Pos2::new(at(limit.sum.0 as f64), row.bottom() + 8.0),
         );
-        hatch.show(ui, strip, "failure over", (theme.dark, limit.sum.0, limit.capacity.0), theme.canvas, |raster| {
-            let (width, height) = (raster.width() as i64, raster.height() as i64);
-            raster.hatch(0, 0, width, height, Hatch::beyond(theme.over));
-        });
+        hatch.show(
+            ui,
+            RasterArea { rect: strip, name: "failure over", ground: theme.canvas },
+            (theme.dark, limit.sum.0, limit.capacity.0),
+            |raster| {
+                let (width, height) = (raster.width() as i64, raster.height() as i64);
+                raster.hatch(0, 0, width, height, Hatch::beyond(theme.over));
+            },
+        );
     }
     let beside = if limit.place > limit.capacity { " beyond what is set aside" } else { "" };
     let font = Weight::SemiBold.at(size::SMALL);
@@ -184,8 +189,7 @@ fn segment(ui: &mut Ui, context: &ViewContext<'_>, rect: Rect, name: &str, bytes
             let place = Pos2::new(left, rect.center().y + dy);
             paint_cut(
                 ui.painter(),
-                place,
-                Align2::LEFT_CENTER,
+                (place, Align2::LEFT_CENTER),
                 line,
                 weight.at(size::SMALL),
                 color,
@@ -232,8 +236,7 @@ pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure) {
             let top = Pos2::new(left, rect.top() + 7.0);
             paint_cut(
                 ui.painter(),
-                top,
-                Align2::LEFT_TOP,
+                (top, Align2::LEFT_TOP),
                 title,
                 Weight::Regular.at(size::SMALL),
                 theme.text2,

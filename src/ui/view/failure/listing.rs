@@ -2,7 +2,7 @@
 
 use egui::{Sense, Ui, Vec2};
 
-use super::section;
+use super::section::section;
 use crate::analysis::failure::Explanation;
 use crate::model::{Bytes, Failure, UnitSystem, percent, thousands};
 use crate::ui::part::ViewContext;

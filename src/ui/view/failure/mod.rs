@@ -4,6 +4,7 @@ mod allocator;
 mod bar;
 mod head;
 mod listing;
+mod section;
 mod words;
 
 use std::sync::Arc;
@@ -66,10 +67,9 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         }
     };
     let (explained, remedies) = &*explained;
-    keys::scrolled(
+    keys::scrolled_by_keys(
         egui::ScrollArea::vertical().id_salt(("failure", state.chosen)).auto_shrink([false, false]),
         ui,
-        true,
         |ui| {
             let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
             egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
@@ -105,7 +105,7 @@ fn choose(ui: &mut Ui, failures: &[Failure], chosen: &mut usize, theme: &Theme) 
             }
             return;
         }
-        if button(ui, "Previous", "", false, theme).clicked() {
+        if button(ui, "Previous", "", theme).clicked() {
             *chosen = chosen.saturating_sub(1);
         }
         ui.label(text(
@@ -114,21 +114,10 @@ fn choose(ui: &mut Ui, failures: &[Failure], chosen: &mut usize, theme: &Theme) 
             Weight::Medium,
             theme.text,
         ));
-        if button(ui, "Next", "", false, theme).clicked() {
+        if button(ui, "Next", "", theme).clicked() {
             *chosen = (*chosen + 1).min(failures.len() - 1);
         }
     });
-}
-
-/// The title of a section, with a remark beside it.
-fn section(ui: &mut Ui, theme: &Theme, title: &str, remark: &str) {
-    ui.horizontal(|ui| {
-        ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
-        if !remark.is_empty() {
-            ui.label(text(remark, size::SMALL, Weight::Regular, theme.text3));
-        }
-    });
-    ui.add_space(2.0);
 }
 
 /// A text without a message is an answer too.

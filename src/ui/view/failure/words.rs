@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use egui::{Frame, Margin, Ui};
 
-use super::section;
+use super::section::section;
 use crate::advisor::ChangesResults;
 use crate::advisor::remedies::{NextStep, Remedy};
 use crate::model::Failure;
@@ -29,7 +29,7 @@ fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str) {
                 theme.text,
             );
             response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, words));
-            if button(ui, "Copy", "", false, theme).clicked() {
+            if button(ui, "Copy", "", theme).clicked() {
                 context.actions.push(Action::Copy(words.to_owned()));
             }
         });
@@ -49,7 +49,7 @@ pub fn learn(ui: &mut Ui, context: &mut ViewContext<'_>, steps: &[NextStep]) {
             copyable(ui, context, command);
         }
         if let Some(path) = step.open.as_deref().and_then(|path| existing(context, path))
-            && button(ui, &format!("Open {}", path.display()), "", false, theme).clicked()
+            && button(ui, &format!("Open {}", path.display()), "", theme).clicked()
         {
             context.actions.push(Action::Open(path));
         }

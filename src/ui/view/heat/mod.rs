@@ -128,8 +128,9 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
             rect,
             is_only: shown.len() == 1,
             has_keys: keys == Some(color),
+            wants_all,
         };
-        let outcome = panel.show(ui, context, state.panels.entry(color).or_default(), wants_all);
+        let outcome = panel.show(ui, context, state.panels.entry(color).or_default());
         if let Some(shown) = &outcome.shown {
             totals.add(shown, panel::capacity(context, color), data.map.points);
         }
@@ -163,7 +164,7 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, spaces: 
         if let Some(i) = segmented(ui, &words, chosen, theme) {
             state.metric = Metric::ALL[i];
         }
-        if state.zoom.is_some() && spaces > 1 && controls::button(ui, "All spaces", "", false, theme).clicked() {
+        if state.zoom.is_some() && spaces > 1 && controls::button(ui, "All spaces", "", theme).clicked() {
             state.zoom = None;
         }
         if let Some(words) = answer(context) {
@@ -173,11 +174,11 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, spaces: 
             }
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            if controls::button(ui, "Peak", "P", false, theme).clicked() {
+            if controls::button(ui, "Peak", "P", theme).clicked() {
                 context.shared.choose_step(None);
                 context.shared.select(None);
             }
-            all = controls::button(ui, "All", "0", false, theme).clicked();
+            all = controls::button(ui, "All", "0", theme).clicked();
         });
     });
     all

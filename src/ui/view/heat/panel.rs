@@ -51,6 +51,16 @@ pub struct Panel<'a> {
     pub is_only: bool,
     /// Whether the keys go here.
     pub has_keys: bool,
+    /// Whether all of the program and its addresses were asked for.
+    pub wants_all: bool,
+}
+
+/// What is visible of steps and addresses, and how far each reaches.
+struct Axes {
+    x: Span,
+    steps: Reach,
+    y: Span,
+    addresses: Reach,
 }
 
 /// What became of a panel.
@@ -74,7 +84,7 @@ pub fn capacity(context: &ViewContext<'_>, color: MemorySpace) -> Option<u64> {
 }
 
 impl Panel<'_> {
-    pub fn show(&self, ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, wants_all: bool) -> Outcome {
+    pub fn show(&self, ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Outcome {
         let theme = context.theme;
         let mut outcome = Outcome::default();
         let map = &self.data.map;
@@ -90,11 +100,13 @@ impl Panel<'_> {
             return outcome;
         }
         let steps = Reach::steps(map.points);
-        let mut x = steps.visible(context.shared.range.map(|(lo, hi)| Span::new(lo, hi)));
-        let mut y = addresses.visible(state.addresses);
+        let x = steps.visible(context.shared.range.map(|(lo, hi)| Span::new(lo, hi)));
+        let y = addresses.visible(state.addresses);
+        let mut axes = Axes { x, steps, y, addresses };
         let response = ui.interact(plot, ui.scope_id().with(("heat", self.color)), Sense::click_and_drag());
         let before = x;
-        self.take_input(ui, context, &response, (&mut x, steps), (&mut y, addresses), wants_all);
+        self.take_input(ui, context, &response, &mut axes);
+        let Axes { x, y, .. } = axes;
         if x != before {
             context.shared.zoom_to(steps.chosen(x).map(|span| (span.lo, span.hi)));
         }
@@ -131,7 +143,11 @@ impl Panel<'_> {
         self.selection(ui, context, &view);
         let mut spoken = self.spoken(context, outcome.shown.as_deref());
         if let Some(shown) = &outcome.shown {
-            outcome.aimed = self.keyed(ui, context, state, &view, &shown.grid, &response, &mut spoken);
+            let keyed = self.keyed(ui, context, state, (&view, &shown.grid), &response);
+            outcome.aimed = keyed.map(|(words, buffer, place)| {
+                spoken = format!("{spoken}; {words}");
+                (buffer, place)
+            });
         }
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
         if response.double_clicked() {
@@ -142,7 +158,7 @@ impl Panel<'_> {
                 outcome.zoom = true;
             }
         } else if let (Some(at), Some(shown)) = (response.hover_pos(), &outcome.shown) {
-            outcome.under = self.hover(ui, context, &view, &shown.grid, response, at);
+            outcome.under = self.hover(ui, context, (&view, &shown.grid), response, at);
         }
         outcome
     }
@@ -180,7 +196,7 @@ impl Panel<'_> {
             let at = Pos2::new(response.rect.right() + 10.0, response.rect.bottom());
             let room = self.rect.right() - at.x;
             let font = Weight::Regular.at(size::SMALL);
-            paint_cut(ui.painter(), at, Align2::LEFT_BOTTOM, &words, font, theme.text2, room);
+            paint_cut(ui.painter(), (at, Align2::LEFT_BOTTOM), &words, font, theme.text2, room);
         }
         response.clicked()
     }
@@ -191,9 +207,7 @@ impl Panel<'_> {
         ui: &Ui,
         context: &mut ViewContext<'_>,
         response: &egui::Response,
-        (x, steps): (&mut Span, Reach),
-        (y, addresses): (&mut Span, Reach),
-        wants_all: bool,
+        Axes { x, steps, y, addresses }: &mut Axes,
     ) {
         let plot = response.rect;
         if ui.rect_contains_pointer(plot) {
@@ -205,7 +219,7 @@ impl Panel<'_> {
             steps.drag(plot, x, delta.x);
             addresses.drag_up(plot, y, delta.y);
         }
-        let mut all = wants_all;
+        let mut all = self.wants_all;
         if self.has_keys && keys::are_free(ui.ctx()) {
             all |= steps.keys(ui, plot, x, f64::from(context.step()) + 0.5);
             context.step_by(chart::steps(ui), self.data.map.points);
@@ -246,18 +260,15 @@ impl Panel<'_> {
         format!("Heat map of {}, {}: {used} at {unit} {}{cells}", self.name, self.metric.name(), thousands(step.into()))
     }
 
-    /// The cell that the keyboard is at: its buffer and its place. What it is is added to what is said of the map.
-    #[expect(clippy::too_many_arguments, reason = "everything a cell depends on")]
+    /// The cell that the keyboard is at, in words, with its largest buffer and its place.
     fn keyed(
         &self,
         ui: &Ui,
         context: &mut ViewContext<'_>,
         state: &mut State,
-        view: &View<'_>,
-        grid: &HeatGrid,
+        (view, grid): (&View<'_>, &HeatGrid),
         response: &egui::Response,
-        spoken: &mut String,
-    ) -> Option<(Option<BufferId>, Rect)> {
+    ) -> Option<(String, Option<BufferId>, Rect)> {
         let first = (context.step(), self.selected(context).map_or(0, |item| item.address));
         let keyed = by_keys::take(ui, &mut state.at, grid, response, first)?;
         let (low, high) = grid.addresses_of(keyed.row);
@@ -278,28 +289,27 @@ impl Panel<'_> {
         let cell = grid.cell(keyed.column, keyed.row);
         let unit = self.data.map.axis.unit();
         let filled = percent(cell.occupied, grid.row_bytes);
-        *spoken = format!(
-            "{spoken}; {unit} {}, {} from {}, {filled} filled, {}",
+        let mut words = format!(
+            "{unit} {}, {} from {}, {filled} filled, {}",
             thousands(stands.into()),
             units.capacity(Bytes(grid.row_bytes)),
             units.short(Bytes(low)),
             units.short(Bytes(cell.occupied))
         );
         if let (Some(item), Some((program, _))) = (largest, context.document.program(context.shared.program)) {
-            *spoken = format!("{spoken}; {} {}", program.buffer_name(item.buffer), units.short(Bytes(item.size)));
+            words = format!("{words}; {} {}", program.buffer_name(item.buffer), units.short(Bytes(item.size)));
         }
         let place = view.frame((from, to), (low, high));
         let painter = ui.painter().with_clip_rect(view.window.rect.intersect(ui.clip_rect()));
         keys::ring_at(&painter, place.expand(3.0), view.theme);
-        Some((buffer, place))
+        Some((words, buffer, place))
     }
 
     fn hover(
         &self,
         ui: &Ui,
         context: &mut ViewContext<'_>,
-        view: &View<'_>,
-        grid: &HeatGrid,
+        (view, grid): (&View<'_>, &HeatGrid),
         response: egui::Response,
         at: Pos2,
     ) -> Option<BufferId> {

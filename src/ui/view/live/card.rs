@@ -8,6 +8,7 @@ use super::State;
 use super::rows::short_path;
 use crate::analysis::live_set::is_library;
 use crate::model::{percent, thousands};
+use crate::ui::part::facts::fact;
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{cut_label, link, rule};
 use crate::ui::widget::fonts::{Weight, text};
@@ -23,21 +24,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let (Some(set), Some(analysis)) = (&document.profile.live, &document.analysis.live) else { return };
     let state = context.locals.take::<State>();
     let width = ui.available_width();
-    let fact = |ui: &mut Ui, name: &str, value: &str| {
-        ui.horizontal(|ui| {
-            ui.label(text(name, size::SMALL, Weight::Regular, theme.text2));
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                cut_label(ui, value, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
-            });
-        });
-    };
     if let Some(entry) = state.rows.chosen.and_then(|row| set.entries.get(row as usize)) {
         ui.label(text(context.short(entry.bytes), size::HEADLINE, Weight::SemiBold, theme.text));
-        fact(ui, "Bytes", &entry.bytes.exact());
-        fact(ui, "Share", &percent(entry.bytes.0, analysis.total.0));
-        fact(ui, "Count", &thousands(entry.count));
-        fact(ui, "Kind", set.strings.get(entry.kind));
-        fact(ui, "Device", set.strings.get(entry.device));
+        fact(ui, theme, "Bytes", &entry.bytes.exact());
+        fact(ui, theme, "Share", &percent(entry.bytes.0, analysis.total.0));
+        fact(ui, theme, "Count", &thousands(entry.count));
+        fact(ui, theme, "Kind", set.strings.get(entry.kind));
+        fact(ui, theme, "Device", set.strings.get(entry.device));
         rule(ui, theme);
         ui.label(text("Made here, innermost first", size::BODY, Weight::SemiBold, theme.text));
         let mut words = String::new();
@@ -63,10 +56,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             cut_label(ui, &node.place, Weight::Mono.at(size::SMALL), theme.text3, width);
         }
         ui.add_space(4.0);
-        fact(ui, "Bytes", &node.bytes.exact());
-        fact(ui, "Share of all", &percent(node.bytes.0, analysis.total.0));
-        fact(ui, "Count", &thousands(node.count));
-        fact(ui, "Made right here", &context.short(node.own));
+        fact(ui, theme, "Bytes", &node.bytes.exact());
+        fact(ui, theme, "Share of all", &percent(node.bytes.0, analysis.total.0));
+        fact(ui, theme, "Count", &thousands(node.count));
+        fact(ui, theme, "Made right here", &context.short(node.own));
     }
     rule(ui, theme);
     for (title, groups) in [("By kind", &analysis.kinds), ("By device", &analysis.devices)] {
@@ -76,7 +69,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
         for group in groups.iter().take(12) {
             let words = format!("{}   \u{d7}{}", context.short(group.bytes), thousands(group.count));
-            fact(ui, &group.key, &words);
+            fact(ui, theme, &group.key, &words);
         }
         ui.add_space(6.0);
     }

@@ -189,7 +189,7 @@ fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State) {
         if let Some(i) = segmented(ui, &words, chosen, theme) {
             state.by = i.checked_sub(1).and_then(|i| GroupBy::ALL.get(i).copied());
         }
-        let libraries = controls::button(ui, "Library frames", "", state.libraries, theme);
+        let libraries = controls::toggle_button(ui, "Library frames", "", controls::On(state.libraries), theme);
         if libraries.on_hover_text("Frames of installed packages and of Python itself").clicked() {
             state.libraries = !state.libraries;
         }

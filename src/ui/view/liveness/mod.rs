@@ -162,15 +162,16 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
         legend(ui, REST, "Not always live", theme);
         ui.add_space(8.0);
         if tiles.always_live.is_some()
-            && controls::button(ui, "Include always live", "", !state.without_always, theme).clicked()
+            && controls::toggle_button(ui, "Include always live", "", controls::On(!state.without_always), theme)
+                .clicked()
         {
             state.without_always = !state.without_always;
         }
-        if controls::button(ui, "Peak", "P", false, theme).clicked() {
+        if controls::button(ui, "Peak", "P", theme).clicked() {
             context.shared.choose_step(None);
             context.shared.compare_none();
         }
-        if state.range.is_some() && controls::button(ui, "All steps", "0", false, theme).clicked() {
+        if state.range.is_some() && controls::button(ui, "All steps", "0", theme).clicked() {
             state.range = None;
         }
         if state.bytes.len() as f32 > ui.max_rect().width() {

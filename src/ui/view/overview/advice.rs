@@ -186,8 +186,7 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
     let what = finding.advice.first().map_or(finding.why.as_str(), String::as_str).replace('`', "");
     paint_cut(
         &painter,
-        Pos2::new(inner.left(), below),
-        Align2::LEFT_TOP,
+        (Pos2::new(inner.left(), below), Align2::LEFT_TOP),
         &what,
         small.clone(),
         theme.text2,
@@ -214,8 +213,7 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
         let at = Pos2::new(inner.left() + 18.0, y);
         paint_cut(
             &painter,
-            at,
-            Align2::LEFT_CENTER,
+            (at, Align2::LEFT_CENTER),
             &words,
             Weight::SemiBold.at(size::SMALL),
             color,
@@ -251,7 +249,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding) 
     let title = finding.title.replace('`', "");
     let left = Pos2::new(rect.left() + 2.0, rect.center().y);
     let room = drawn.left() - left.x - 10.0;
-    paint_cut(ui.painter(), left, Align2::LEFT_CENTER, &title, Weight::Medium.at(size::SMALL), theme.text, room);
+    paint_cut(ui.painter(), (left, Align2::LEFT_CENTER), &title, Weight::Medium.at(size::SMALL), theme.text, room);
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Finding: {title} {words}")));
     if response.clicked() {
         open(context, i);

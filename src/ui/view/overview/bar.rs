@@ -10,7 +10,7 @@ use crate::ui::part::{ViewContext, class_legend, colors};
 use crate::ui::session::RowScope;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::raster::{CachedRaster, Hatch};
+use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::theme::{Slot, Theme, size};
 use crate::ui::work::SpaceData;
 
@@ -85,10 +85,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
                 Pos2::new(at(needs.0 as f64), lower.bottom() + 8.0),
             );
             let mut hatches = context.locals.take::<Hatches>();
-            hatches.over.show(ui, strip, "over", (theme.dark, needs.0, capacity.0), theme.canvas, |raster| {
-                let (width, height) = (raster.width() as i64, raster.height() as i64);
-                raster.hatch(0, 0, width, height, Hatch::beyond(theme.over));
-            });
+            hatches.over.show(
+                ui,
+                RasterArea { rect: strip, name: "over", ground: theme.canvas },
+                (theme.dark, needs.0, capacity.0),
+                |raster| {
+                    let (width, height) = (raster.width() as i64, raster.height() as i64);
+                    raster.hatch(0, 0, width, height, Hatch::beyond(theme.over));
+                },
+            );
             context.locals.put(hatches);
             let words = format!("{} over", context.short(needs - capacity));
             let end = Pos2::new(at(needs.0 as f64), y);
@@ -164,8 +169,7 @@ fn segment(ui: &mut Ui, theme: &Theme, rect: Rect, slot: Slot, lines: &[&str], h
             let weight = if i == 0 { Weight::SemiBold } else { Weight::Medium };
             paint_cut(
                 ui.painter(),
-                at,
-                Align2::LEFT_CENTER,
+                (at, Align2::LEFT_CENTER),
                 line,
                 weight.at(size::SMALL),
                 slot.text(),

@@ -49,7 +49,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     }
     let mut state = context.locals.take::<State>();
     let data = context.data();
-    keys::scrolled(egui::ScrollArea::vertical().id_salt("overview").auto_shrink([false, false]), ui, true, |ui| {
+    keys::scrolled_by_keys(egui::ScrollArea::vertical().id_salt("overview").auto_shrink([false, false]), ui, |ui| {
         let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
         egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
             ui.set_width(ui.available_width());

@@ -104,7 +104,7 @@ fn cell(ui: &Ui, context: &ViewContext<'_>, at: Pos2, width: f32, readout: &Read
     let top_left = egui::Align2::LEFT_TOP;
     let small = Weight::Regular.at(size::SMALL);
     let mut cut =
-        paint_cut(painter, at + Vec2::new(0.0, 8.0), top_left, readout.title, small.clone(), theme.text2, width).1;
+        paint_cut(painter, (at + Vec2::new(0.0, 8.0), top_left), readout.title, small.clone(), theme.text2, width).1;
     let (number, unit) = context.options.units.split(readout.bytes);
     let drawn =
         painter.text(at + Vec2::new(0.0, 22.0), top_left, number, Weight::SemiBold.at(size::READOUT), theme.text);
@@ -119,7 +119,7 @@ fn cell(ui: &Ui, context: &ViewContext<'_>, at: Pos2, width: f32, readout: &Read
         remark_at.x += 8.0;
         room -= 8.0;
     }
-    cut |= paint_cut(painter, remark_at, top_left, &readout.remark, small, color, room).1;
+    cut |= paint_cut(painter, (remark_at, top_left), &readout.remark, small, color, room).1;
     let rect = Rect::from_min_size(at, Vec2::new(width, 66.0));
     let response = ui.interact(rect, ui.scope_id().with(("readout", readout.title)), Sense::hover());
     let words = format!("{} {} {}", readout.title, context.short(readout.bytes), readout.remark);

@@ -1,12 +1,10 @@
 //! The answer: does it fit, by how much, on which device, and how that is known.
 
-use egui::{Rect, Sense, Ui, Vec2};
+use egui::Ui;
 
 use crate::analysis::Verdict;
 use crate::ui::part::ViewContext;
-use crate::ui::widget::controls::cut_label;
-use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::theme::size;
+use crate::ui::part::facts::Answer;
 
 pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
     let theme = context.theme;
@@ -39,21 +37,5 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
         let device = &context.document.profile.device;
         device.evidence.as_ref().map(|evidence| format!("Device: {evidence}"))
     });
-    ui.horizontal(|ui| {
-        let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 76.0), Sense::hover());
-        ui.painter().rect_filled(Rect::from_min_size(bar.min, Vec2::new(3.0, bar.height())), 0.0, color);
-        ui.add_space(8.0);
-        ui.vertical(|ui| {
-            ui.horizontal_wrapped(|ui| {
-                ui.label(text(answer, size::VERDICT, Weight::SemiBold, color));
-                ui.add_space(8.0);
-                ui.label(text(amount, size::VERDICT, Weight::SemiBold, theme.text));
-            });
-            ui.label(text(sentence, size::LEAD, Weight::Medium, theme.text));
-            if let Some(words) = evidence {
-                let room = ui.available_width();
-                cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text3, room);
-            }
-        });
-    });
+    Answer { color, answer, amount: &amount, sentence: &sentence, evidence: evidence.as_deref() }.show(ui, theme);
 }

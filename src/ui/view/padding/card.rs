@@ -79,7 +79,7 @@ pub fn show(
         let bytes = context.short(bytes);
         let drawn = ui.painter().text(Pos2::new(end, at.y), Align2::RIGHT_TOP, bytes, bold.clone(), color);
         let room = drawn.left() - at.x - 12.0;
-        paint_cut(ui.painter(), at, Align2::LEFT_TOP, words, bold, color, room);
+        paint_cut(ui.painter(), (at, Align2::LEFT_TOP), words, bold, color, room);
     };
     head(left.min, left.right(), "As it is", group.each, theme.text);
     let below = Pos2::new(left.left(), left.top() + 20.0);
@@ -126,7 +126,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
         );
         let unit_at = Pos2::new(drawn.right() + 5.0, drawn.bottom() - 4.0);
         ui.painter().text(unit_at, Align2::LEFT_BOTTOM, unit, Weight::Medium.at(size::BODY), theme.text2);
-        paint_cut(ui.painter(), at + Vec2::new(0.0, 43.0), top_left, &remark, small, theme.text2, width - 10.0);
+        paint_cut(ui.painter(), (at + Vec2::new(0.0, 43.0), top_left), &remark, small, theme.text2, width - 10.0);
         let cell = Rect::from_min_size(at, Vec2::new(width - 8.0, 60.0));
         let response = ui.interact(cell, ui.scope_id().with(("card", title)), Sense::hover());
         let words = format!("{title} {number} {unit}, {remark}");
@@ -173,8 +173,7 @@ fn other_forms(
         let room = columns[1] - columns[0] - 70.0;
         paint_cut(
             painter,
-            Pos2::new(columns[0], y),
-            Align2::LEFT_CENTER,
+            (Pos2::new(columns[0], y), Align2::LEFT_CENTER),
             &form.words,
             Weight::Mono.at(size::SMALL),
             theme.text,

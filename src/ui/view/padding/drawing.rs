@@ -4,7 +4,7 @@ use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 
 use crate::model::{ShapeNode, thousands};
 use crate::ui::widget::fonts::Weight;
-use crate::ui::widget::raster::{CachedRaster, Hatch};
+use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::theme::{Slot, Theme, size};
 
 /// Tiles drawn along a dimension; more of them are left out in the middle.
@@ -84,7 +84,7 @@ pub fn show(
     let columns = Shown::new(minor.size, minor.padded, tile_columns);
     let lines = Shown::new(rows, padded_rows, tile_rows.max(1));
     let key = (minor.size, minor.padded, tile_columns, rows, padded_rows, tile_rows, theme.dark, slot);
-    cache.show(ui, plot, name, key, theme.panel, |raster| {
+    cache.show(ui, RasterArea { rect: plot, name, ground: theme.panel }, key, |raster| {
         let (width, height) = (raster.width() as f64, raster.height() as f64);
         for (x0, x1, used_x) in columns.pieces(width) {
             for (y0, y1, used_y) in lines.pieces(height) {

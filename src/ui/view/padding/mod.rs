@@ -17,7 +17,7 @@ use crate::ui::part::{Find, FindKey, View, ViewContext, empty};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, link, segmented};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::raster::{CachedRaster, Hatch};
+use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::size;
 use crate::ui::work::Job;
@@ -219,12 +219,17 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
     ui.add_space(6.0);
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 16.0), Sense::hover());
     let useful = rect.width() * (1.0 - (waste.0 as f64 / whole.0.max(1) as f64).clamp(0.0, 1.0)) as f32;
-    state.bar.show(ui, rect, "padding bar", (waste.0, whole.0, theme.dark), theme.inset, |raster| {
-        let edge = (useful * raster.scale()) as i64;
-        let (width, height) = (raster.width() as i64, raster.height() as i64);
-        raster.fill(0, 0, edge, height, theme.text2);
-        raster.hatch(edge, 0, width, height, Hatch { period: 7.0, width: 1.2, color: theme.text3 });
-    });
+    state.bar.show(
+        ui,
+        RasterArea { rect, name: "padding bar", ground: theme.inset },
+        (waste.0, whole.0, theme.dark),
+        |raster| {
+            let edge = (useful * raster.scale()) as i64;
+            let (width, height) = (raster.width() as i64, raster.height() as i64);
+            raster.fill(0, 0, edge, height, theme.text2);
+            raster.hatch(edge, 0, width, height, Hatch { period: 7.0, width: 1.2, color: theme.text3 });
+        },
+    );
     let words = format!("useful {}, padding {}", context.short(whole.saturating_sub(waste)), context.short(waste));
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &words));
     response.on_hover_text(words);
@@ -241,8 +246,8 @@ fn shapes(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &
         let lit = found.groups.iter().map(|group| group.buffers.iter().any(|&buffer| context.matches(buffer)));
         state.lit = (key, lit.collect());
     }
-    let lit = &state.lit.1;
-    let mut chosen = rows::show(&mut child, context, scene, &found.groups, state.chosen, lit, &mut state.table);
+    let listed = rows::Listed { groups: &found.groups, chosen: state.chosen, lit: &state.lit.1 };
+    let mut chosen = rows::show(&mut child, context, scene, &listed, &mut state.table);
     if let Some(width) = wide {
         let right = Rect::from_min_max(Pos2::new(rect.right() - width, rect.top()), rect.max);
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(right).id_salt("scatter"));

@@ -27,14 +27,22 @@ impl What {
         [Self::Shape, Self::Layout, Self::Count, Self::Size, Self::Padding, Self::Saves, Self::Expansion];
 }
 
+/// What is listed.
+pub struct Listed<'a> {
+    /// Shapes, one a row.
+    pub groups: &'a [ShapeGroup],
+    /// The chosen row.
+    pub chosen: usize,
+    /// Rows that match what is looked for.
+    pub lit: &'a [bool],
+}
+
 /// Draws the table; returns the row that was chosen.
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     scene: Scene<'_>,
-    groups: &[ShapeGroup],
-    chosen: usize,
-    lit: &[bool],
+    &Listed { groups, chosen, lit }: &Listed<'_>,
     state: &mut TableState,
 ) -> Option<usize> {
     let theme = context.theme;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::plot::times_of;
-use super::{AT_ONCE, Places, State};
+use super::state::{AT_ONCE, Places, State, times_of};
 use crate::model::{Execution, thousands};
 use crate::ui::chart::{self, Span, Window, milliseconds};
 use crate::ui::part::{ViewContext, colors};
@@ -146,7 +145,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, lanes: &A
         let top = rect.top() + i as f32 * LANE;
         let at = Pos2::new(rect.left() - 10.0, top + LANE / 2.0);
         let words = device.trim_start_matches("/device:");
-        paint_cut(ui.painter(), at, Align2::RIGHT_CENTER, words, small.clone(), theme.text2, chart::LEFT - 16.0);
+        paint_cut(ui.painter(), (at, Align2::RIGHT_CENTER), words, small.clone(), theme.text2, chart::LEFT - 16.0);
         captions(ui, lanes, runs, places, top);
     }
     let response = ui.interact(rect, ui.scope_id().with("runs"), Sense::hover());
@@ -202,7 +201,7 @@ fn captions(ui: &Ui, lanes: &Lanes, runs: &[Run], places: &Places, top: f32) {
         if right - left > 50.0 {
             let place = Pos2::new(left + 5.0, top + LANE / 2.0 - 0.5);
             let font = Weight::Medium.at(size::SMALL);
-            paint_cut(ui.painter(), place, Align2::LEFT_CENTER, name, font, color, right - left - 8.0);
+            paint_cut(ui.painter(), (place, Align2::LEFT_CENTER), name, font, color, right - left - 8.0);
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use egui::Ui;
 
-use super::{State, moment};
+use super::state::{State, moment};
 use crate::model::{Bytes, Clock, thousands};
 use crate::ui::part::ViewContext;
+use crate::ui::part::facts::{fact, title};
 use crate::ui::widget::controls::{cut_label, rule};
-use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::size;
 
 /// Steps whose lowest use is listed.
@@ -18,59 +19,48 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let mut state = context.locals.take::<State>();
     let width = ui.available_width();
-    let fact = |ui: &mut Ui, name: &str, value: &str| {
-        ui.horizontal(|ui| {
-            ui.label(text(name, size::SMALL, Weight::Regular, theme.text2));
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                cut_label(ui, value, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
-            });
-        });
-    };
-    let title = |ui: &mut Ui, words: &str| {
-        ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
-    };
     let exact = |bytes: i64| Bytes::from_wire(bytes).exact();
     let index = state.allocator.unwrap_or(0);
     if let Some(analysis) = document.analysis.runtime.get(index) {
         let name = if analysis.name.is_empty() { "Allocator" } else { &analysis.name };
         cut_label(ui, name, Weight::SemiBold.at(size::LEAD), theme.text, width);
         ui.add_space(4.0);
-        title(ui, "At the peak");
+        title(ui, theme, "At the peak");
         let stats = &analysis.peak_stats;
-        fact(ui, "In use", &analysis.peak.exact());
-        fact(ui, "Heap", &exact(stats.heap));
-        fact(ui, "Stack", &exact(stats.stack));
-        fact(ui, "Free", &exact(stats.free));
+        fact(ui, theme, "In use", &analysis.peak.exact());
+        fact(ui, theme, "Heap", &exact(stats.heap));
+        fact(ui, theme, "Stack", &exact(stats.stack));
+        fact(ui, theme, "Free", &exact(stats.free));
         if let Some(share) = analysis.fragmentation_at_peak() {
-            fact(ui, "Fragmentation", &format!("{:.2}\u{2009}%", share * 100.0));
+            fact(ui, theme, "Fragmentation", &format!("{:.2}\u{2009}%", share * 100.0));
         }
         let name = if analysis.clock == Clock::Order { "Place" } else { "Time" };
-        fact(ui, name, &moment(analysis.clock, analysis.peak_time_ps as f64, 1e3));
+        fact(ui, theme, name, &moment(analysis.clock, analysis.peak_time_ps as f64, 1e3));
         if analysis.peak_step >= 0 {
-            fact(ui, "Step", &thousands(analysis.peak_step.unsigned_abs()));
+            fact(ui, theme, "Step", &thousands(analysis.peak_step.unsigned_abs()));
         }
         if let Some(bytes) = analysis.lifetime_peak {
-            fact(ui, "Peak before and since", &bytes.exact());
+            fact(ui, theme, "Peak before and since", &bytes.exact());
         }
-        fact(ui, "Events", &thousands(analysis.events as u64));
+        fact(ui, theme, "Events", &thousands(analysis.events as u64));
         if let (Some((from, to)), Some(worked)) = (state.range, state.job.as_mut().and_then(|job| job.poll())) {
             rule(ui, theme);
             let range = worked.curve.range(from, to);
             let step = ((to - from) as f64 / 100.0).max(1.0);
-            title(ui, "Range");
-            fact(ui, "From", &moment(analysis.clock, from as f64, step));
-            fact(ui, "To", &moment(analysis.clock, to as f64, step));
-            fact(ui, "Highest use", &exact(range.highest));
-            fact(ui, "Lowest use", &exact(range.lowest));
-            fact(ui, "On average", &exact(range.mean));
-            fact(ui, "Allocations", &format!("{}, {}", thousands(range.allocations), exact(range.allocated)));
-            fact(ui, "Given back", &format!("{}, {}", thousands(range.deallocations), exact(range.freed)));
+            title(ui, theme, "Range");
+            fact(ui, theme, "From", &moment(analysis.clock, from as f64, step));
+            fact(ui, theme, "To", &moment(analysis.clock, to as f64, step));
+            fact(ui, theme, "Highest use", &exact(range.highest));
+            fact(ui, theme, "Lowest use", &exact(range.lowest));
+            fact(ui, theme, "On average", &exact(range.mean));
+            fact(ui, theme, "Allocations", &format!("{}, {}", thousands(range.allocations), exact(range.allocated)));
+            fact(ui, theme, "Given back", &format!("{}, {}", thousands(range.deallocations), exact(range.freed)));
         }
         if !analysis.floors.is_empty() {
             rule(ui, theme);
-            title(ui, "Lowest use of each whole step");
+            title(ui, theme, "Lowest use of each whole step");
             for floor in analysis.floors.iter().rev().take(FLOORS).rev() {
-                fact(ui, &format!("step {}", floor.step), &exact(floor.bytes));
+                fact(ui, theme, &format!("step {}", floor.step), &exact(floor.bytes));
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use egui::{PointerButton, Ui};
 
-use super::{Places, State};
+use super::state::{Places, State};
 
 /// Shortest time that fills the width, in picoseconds.
 pub const LEAST: f64 = 1000.0;

@@ -4,25 +4,27 @@ mod band;
 mod card;
 mod input;
 mod plot;
+mod state;
 mod table;
 
 use std::sync::Arc;
 
 use egui::{Pos2, Rect, Stroke, Ui, Vec2};
 
+use self::state::{AT_ONCE, HEAP, Places, STACK, State, Worked, axis_of, moment};
 use crate::analysis::runtime::AllocatorAnalysis;
-use crate::analysis::runtime_breakdown::{BreakdownRow, Origin, breakdown, bytes_of};
+use crate::analysis::runtime_breakdown::{Origin, breakdown, bytes_of};
 use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorTrace, Bytes, Clock, percent, thousands};
 use crate::ui::chart::legend::Sign;
-use crate::ui::chart::{self, Cursor, Reach, Span, Window, XAxis, milliseconds};
+use crate::ui::chart::{self, Cursor, Reach, Span};
 use crate::ui::part::{KeyHelp, View, ViewContext};
 use crate::ui::session::{Document, Locals};
 use crate::ui::widget::controls::{self, cut_label, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::table::TableState;
-use crate::ui::widget::theme::{Slot, Theme, size};
+use crate::ui::widget::theme::{Theme, size};
 use crate::ui::work::{DeferredPicture, Job, Work};
 
 /// The view.
@@ -38,96 +40,10 @@ const KEYS: &[KeyHelp] = &[
 
 /// Allocators up to this number each have a button.
 const BUTTONS: usize = 4;
-/// Free memory is drawn at first where the peak is at least this part of the capacity.
-const SEEN: u64 = 6;
-/// Histories of fewer events are worked out and drawn within a frame.
-const AT_ONCE: usize = 20_000;
-/// Colours.
-const HEAP: Slot = Slot::Activation;
-const STACK: Slot = Slot::Thread;
-
-/// What is worked out for one allocator.
-struct Worked {
-    curve: RuntimeCurve,
-    rows: Vec<BreakdownRow>,
-}
-
-/// What belongs to this view of one document.
-#[derive(Default)]
-struct State {
-    /// Chosen allocator; `None` before the first frame.
-    allocator: Option<usize>,
-    of: Option<(usize, usize)>,
-    job: Option<Job<Arc<Worked>>>,
-    /// Memory that is free is drawn above what is in use.
-    /// `None` for: where what is in use would still be seen.
-    free: Option<bool>,
-    /// Visible time in picoseconds; `None` for all.
-    x: Option<Span>,
-    /// Chosen range in picoseconds.
-    range: Option<(i64, i64)>,
-    /// Where a drag that chooses a range began.
-    from: Option<f64>,
-    /// Time under the pointer.
-    cursor: Option<i64>,
-    curve: DeferredPicture<()>,
-    fragmentation: DeferredPicture<()>,
-    runs: DeferredPicture<()>,
-    lanes: Option<Job<Arc<band::Lanes>>>,
-    /// The document that the lanes are of.
-    lanes_of: Option<usize>,
-    table: TableState,
-}
-
-/// Where things are in this frame.
-struct Places {
-    curve: Rect,
-    fragmentation: Rect,
-    runs: Rect,
-    x: Span,
-    reach: Reach,
-}
-
-impl State {
-    fn shows_free(&self, curve: &RuntimeCurve, peak: Bytes) -> bool {
-        curve.has_free && self.free.unwrap_or(peak.0.saturating_mul(SEEN) >= curve.capacity)
-    }
-}
-
-impl Places {
-    /// The axis that all bands share.
-    const fn window(&self) -> Window {
-        Window::strip(self.curve, self.x)
-    }
-
-    fn x_of(&self, time: f64) -> f32 {
-        self.window().x_of(time)
-    }
-
-    fn all(&self) -> Rect {
-        Rect::from_min_max(self.curve.min, Pos2::new(self.curve.right(), self.runs.bottom()))
-    }
-}
 
 /// Whether there is a history or runs of programs.
 fn applies(document: &Document) -> bool {
     !document.profile.runtime.is_empty() || !document.profile.executions.is_empty()
-}
-
-/// The axis of a history.
-const fn axis_of(clock: Clock) -> XAxis<'static> {
-    match clock {
-        Clock::Picoseconds => XAxis::Milliseconds,
-        Clock::Order => XAxis::Moments("event"),
-    }
-}
-
-/// A moment of a history in words: a time, or the number of an event where there are no times.
-fn moment(clock: Clock, at: f64, step_ps: f64) -> String {
-    match clock {
-        Clock::Picoseconds => format!("{} ms", milliseconds(at, step_ps)),
-        Clock::Order => format!("event {}", thousands(at.max(0.0).round() as u64)),
-    }
 }
 
 /// Forgets the chosen range; returns whether there was one.
@@ -287,9 +203,9 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
         let chosen = state.allocator.unwrap_or(0);
         if names.len() > BUTTONS {
             let shown = names.get(chosen).copied().unwrap_or_default();
-            let response = controls::button(ui, shown, "\u{2193}", false, theme);
+            let response = controls::button(ui, shown, "\u{2193}", theme);
             egui::Popup::menu(&response).show(|ui| {
-                keys::scrolled(egui::ScrollArea::vertical().max_height(480.0), ui, false, |ui| {
+                keys::scrolled(egui::ScrollArea::vertical().max_height(480.0), ui, |ui| {
                     for (i, name) in names.iter().enumerate() {
                         let peak = document.analysis.runtime.get(i).map_or(Bytes::ZERO, |a| a.peak);
                         if ui.selectable_label(i == chosen, format!("{name}   {}", peak.short())).clicked() {
@@ -304,14 +220,14 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
             state.allocator = Some(i);
         }
         if let Some(lit) = free {
-            let response = controls::button(ui, "Free memory", "", lit, theme);
+            let response = controls::toggle_button(ui, "Free memory", "", controls::On(lit), theme);
             if response.on_hover_text("Whether the axis reaches up to the capacity, or only to the peak").clicked() {
                 state.free = Some(!lit);
             }
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            all = controls::button(ui, "All", "0", false, theme).clicked();
-            if state.range.is_some() && controls::button(ui, "No range", "Esc", false, theme).clicked() {
+            all = controls::button(ui, "All", "0", theme).clicked();
+            if state.range.is_some() && controls::button(ui, "No range", "Esc", theme).clicked() {
                 state.range = None;
             }
         });

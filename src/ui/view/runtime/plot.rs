@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::{Color32, Pos2, Rect, Stroke, Ui};
 
-use super::{AT_ONCE, HEAP, Places, STACK, State, Worked, axis_of, moment};
+use super::state::{AT_ONCE, HEAP, Places, STACK, State, Worked, axis_of, moment, times_between};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorActivity, AllocatorEvent, AllocatorTrace, Bytes};
@@ -151,18 +151,6 @@ impl Drawing {
         let areas = Areas { lowest: Some(&lowest), above, ..Areas::new(&highest, &group, &colors) };
         areas.draw(raster, &self.window, &self.theme);
     }
-}
-
-/// The times, in picoseconds, between two places of the axis: `from..to`, never empty.
-fn times_between(from: f64, to: f64) -> (i64, i64) {
-    let from = from.floor() as i64;
-    (from, (to.ceil() as i64).max(from.saturating_add(1)))
-}
-
-/// The times that a column of pixels shows.
-pub fn times_of(x: Span, column: i64, width: i64) -> (i64, i64) {
-    let at = |column: i64| x.at(column as f64 / width as f64);
-    times_between(at(column), at(column + 1))
 }
 
 /// Fragmentation, 0 to 100 %, on an axis of its own.

@@ -2,7 +2,7 @@
 
 use egui::Ui;
 
-use super::{HEAP, STACK};
+use super::state::{HEAP, STACK};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{BreakdownRow, Origin};
 use crate::model::{Bytes, UnitSystem, percent, thousands};

@@ -67,11 +67,11 @@ pub fn show(
     match part {
         Part::Vertices => {
             let rows = rows_of(reports, |report| &report.vertex_types);
-            table(&mut child, context, &mut state.below, &memory.vertex_types, &rows, chosen, "Vertex type");
+            table(&mut child, context, &mut state.below, ("Vertex type", &memory.vertex_types), &rows, chosen);
         }
         Part::Exchanges => {
             let rows = rows_of(reports, |report| &report.exchanges);
-            table(&mut child, context, &mut state.below, &memory.exchanges, &rows, chosen, "Exchange");
+            table(&mut child, context, &mut state.below, ("Exchange", &memory.exchanges), &rows, chosen);
         }
         Part::ComputeSets => {
             let mut rows = rows_of(reports, |report| &report.compute_sets);
@@ -79,7 +79,7 @@ pub fn show(
             let all = 0..memory.compute_sets.rows.len() as u32;
             let rest = all.filter(|row| !known.contains(row)).map(|row| Listed { row, ..Listed::default() });
             rows.extend(rest.take(LIST));
-            table(&mut child, context, &mut state.below, &memory.compute_sets, &rows, chosen, "Compute set");
+            table(&mut child, context, &mut state.below, ("Compute set", &memory.compute_sets), &rows, chosen);
         }
         Part::Variables if state.stored.is_some() => stored(&mut child, context, state),
         Part::Variables => {
@@ -121,10 +121,9 @@ fn table(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     state: &mut TableState,
-    of: &TileRows,
+    (title, of): (&str, &TileRows),
     rows: &[Listed],
     chosen: &[u32],
-    title: &str,
 ) {
     let parts: Vec<&'static str> = of
         .rows

@@ -2,7 +2,7 @@
 
 use egui::{Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
-use super::State;
+use super::state::State;
 use crate::model::{Bytes, TileMemory, percent, thousands};
 use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Areas, Chart, Cursor, Fit, Line, Span, Tone, Window, XAxis, highest_step};

@@ -2,9 +2,9 @@
 
 use egui::{Rect, Ui};
 
-use super::State;
 use super::map::scale_end;
 use super::metric::Metric;
+use super::state::State;
 use crate::analysis::tiles::{TileAnalysis, histogram};
 use crate::model::{Bytes, thousands};
 use crate::ui::chart::{Span, byte_ticks};

@@ -2,13 +2,13 @@
 
 use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::State;
+use super::state::State;
 use crate::analysis::tiles::FloorPlan;
 use crate::model::{Bytes, TileMemory, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::raster::Raster;
+use crate::ui::widget::raster::{Raster, RasterArea};
 use crate::ui::widget::theme::{Theme, heat, mix, size};
 use crate::ui::widget::{heat_map, keys};
 
@@ -114,7 +114,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     );
     let chosen: Vec<u32> = if dims { sorted(&context.shared.tiles) } else { Vec::new() };
     let mut raster = std::mem::take(&mut state.map);
-    raster.show(ui, room, "tile map", key, theme.canvas, |raster| paint(raster, room, &layout, state, theme, &chosen));
+    raster.show(ui, RasterArea { rect: room, name: "tile map", ground: theme.canvas }, key, |raster| {
+        paint(raster, room, &layout, state, theme, &chosen)
+    });
     state.map = raster;
     let response = ui.interact(room, ui.scope_id().with("tile map"), Sense::click_and_drag());
     let mut spoken = format!("{} of {} tiles", state.metric.name(memory), thousands(memory.tile_count() as u64));

@@ -5,6 +5,7 @@ mod by_tile;
 mod legend;
 mod map;
 mod metric;
+mod state;
 
 use egui::{Pos2, Rect, Role, Ui, Vec2, WidgetInfo};
 
@@ -14,10 +15,9 @@ use crate::ui::part::{KeyHelp, View, ViewContext, tile_card};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, Mark, paint_mark, segmented};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Theme, size};
-use by_tile::Breakdown;
 use metric::Metric;
+use state::State;
 
 /// The view.
 pub const VIEW: View = View {
@@ -36,32 +36,6 @@ const KEYS: &[KeyHelp] = &[
 
 /// IPUs in the list to choose from.
 const MAX_IPUS: u32 = 256;
-
-/// What is remembered while the file is open.
-#[derive(Default)]
-struct State {
-    of: usize,
-    metric: Metric,
-    software_order: bool,
-    over_only: bool,
-    /// The IPU that fills the room; none for all of them.
-    zoom: Option<usize>,
-    breakdown: Breakdown,
-    /// Values of the metric by tile.
-    values: Vec<u64>,
-    values_of: Option<Metric>,
-    /// Bytes by group and tile for the profile.
-    groups: Vec<by_tile::Group>,
-    groups_of: Option<Breakdown>,
-    drag_from: Option<Pos2>,
-    /// The tile that the arrows are at.
-    at: Option<usize>,
-    map: CachedRaster,
-    curve: CachedRaster,
-    limit: Option<u64>,
-    /// Where the controls end.
-    tools_right: f32,
-}
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
@@ -143,11 +117,11 @@ pub fn headline(ui: &Ui, context: &ViewContext<'_>, rect: Rect, memory: &TileMem
     let at = Pos2::new(drawn.right() + 16.0, y + 1.0);
     let font = Weight::Medium.at(size::LEAD);
     let room = rect.right() - at.x;
-    controls::paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, &more, font, theme.text, room);
+    controls::paint_cut(ui.painter(), (at, egui::Align2::LEFT_CENTER), &more, font, theme.text, room);
     let words = together(memory, tiles, units);
     let at = Pos2::new(rect.left() + 22.0, rect.top() + 38.0);
     let font = Weight::Regular.at(size::SMALL);
-    controls::paint_cut(ui.painter(), at, egui::Align2::LEFT_CENTER, &words, font, theme.text2, rect.width() - 22.0);
+    controls::paint_cut(ui.painter(), (at, egui::Align2::LEFT_CENTER), &words, font, theme.text2, rect.width() - 22.0);
 }
 
 /// What all tiles use together, and whether that says anything.
@@ -186,7 +160,7 @@ fn tools(ui: &mut Ui, theme: &Theme, memory: &TileMemory, state: &mut State) {
         if let Some(i) = segmented(ui, &["Floor plan", "Software order"], order, theme) {
             state.software_order = i == 1;
         }
-        if controls::button(ui, "Over only", "", state.over_only, theme).clicked() {
+        if controls::toggle_button(ui, "Over only", "", controls::On(state.over_only), theme).clicked() {
             state.over_only = !state.over_only;
         }
         if memory.target.ipus > 1 {

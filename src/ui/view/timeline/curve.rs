@@ -2,21 +2,15 @@
 
 use egui::{Color32, Rect, Stroke, Ui};
 
-use super::{AT_ONCE, Groups, Places, State};
+use super::groups::Groups;
+use super::state::{AT_ONCE, Drawn, Places, State};
 use crate::analysis::SpaceAnalysis;
 use crate::model::{Bytes, percent, thousands};
 use crate::ui::chart::{Areas, Chart, Fit, Line, Peak, Tone, Window, XAxis, step_of, steps_between};
 use crate::ui::part::ViewContext;
 use crate::ui::work::{Sheet, SpaceData};
 
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut State,
-    groups: &Groups,
-    data: &SpaceData,
-    places: &Places,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, places }: Drawn<'_>) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let limit = context.capacity().map(|c| c.bytes.0);

@@ -2,7 +2,8 @@
 
 use egui::{Key, PointerButton, Ui};
 
-use super::{Asked, Places, State, map};
+use super::map;
+use super::state::{Asked, Places, State};
 use crate::ui::chart::{self, Reach, Span};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::keys;

@@ -1,120 +1,40 @@
 //! The lifetime chart: a row for each buffer, or for equal ones of all layers together, over the time axis.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
-use rayon::slice::ParallelSliceMut as _;
-
-use super::{AT_ONCE, Groups, Places, map};
-use crate::analysis::Scene;
-use crate::analysis::contributors::contributors;
+use super::groups::Groups;
+use super::lifetime_rows::{Group, Lifetimes, Rows, Sort};
+use super::map;
+use super::state::{AT_ONCE, Drawn};
 use crate::analysis::live_at::Spans;
-use crate::analysis::pyramid::MaxPyramid;
-use crate::analysis::steps::Steps;
-use crate::model::{BufferId, Bytes, MemorySpace, thousands};
+use crate::model::{Bytes, thousands};
 use crate::ui::chart::{Span, Window, YAxis};
 use crate::ui::part::{ViewContext, menu};
-use crate::ui::session::{Document, RowScope};
+use crate::ui::session::RowScope;
 use crate::ui::widget::controls::{self, paint_cut, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::raster::Raster;
-use crate::ui::widget::theme::{NO_MATCH, Slot, Theme, mix, size};
-use crate::ui::work::{DeferredPicture, Job, Lit, Sheet, SpaceData};
+use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
+use crate::ui::work::{Lit, Sheet, SpaceData};
+use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 /// Height of a row.
 const ROW: f32 = 20.0;
-/// Room for the title and its switches.
-const TITLE: f32 = 34.0;
 /// Width of the scroll bar.
 const BAR: f32 = 8.0;
 
-/// Order of the rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-enum Sort {
-    #[default]
-    Size,
-    Start,
-    Length,
-    Name,
-}
-
-impl Sort {
-    const ALL: [Self; 4] = [Self::Size, Self::Start, Self::Length, Self::Name];
-}
-
-/// Buffers that are equal but for their layer.
-struct Group {
-    name: String,
-    slot: Slot,
-    /// The largest of them.
-    largest: BufferId,
-    count: usize,
-    /// Sizes together.
-    bytes: u64,
-    start: u32,
-    end: u32,
-    /// Their sizes over time.
-    curve: Steps,
-    pyramid: MaxPyramid,
-    highest: u64,
-}
-
-/// What is listed, in order.
-#[derive(Default)]
-struct Rows {
-    /// Rows of the map's boxes, or of `groups` where there are some.
-    lines: Vec<u32>,
-    groups: Vec<Group>,
-}
-
-/// What the rows depend on.
-#[derive(Clone, PartialEq, Eq)]
-struct Key {
-    of: (usize, MemorySpace),
-    scope: RowScope,
-    step: u32,
-    sort: Sort,
-    fold: bool,
-}
-
-/// What belongs to this band.
-#[derive(Default)]
-pub struct State {
-    sort: Sort,
-    fold: bool,
-    /// First visible row with its fraction.
-    top: f64,
-    rows: Option<(Key, Job<Arc<Rows>>)>,
-    shown: Arc<Rows>,
-    picture: DeferredPicture<()>,
-    names: HashMap<BufferId, String>,
-    last_selected: Option<BufferId>,
-}
-
-/// Where the rows are in the band.
-pub fn rows_of(band: Rect) -> Rect {
-    Rect::from_min_max(Pos2::new(band.left(), (band.top() + TITLE - 20.0).min(band.bottom())), band.max)
-}
-
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut State,
-    data: &Arc<SpaceData>,
-    groups: &Groups,
-    places: &Places,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, drawn: Drawn<'_>) {
+    let Drawn { data, groups, places } = drawn;
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let band = places.lifetimes;
-    let rect = rows_of(band);
+    let rect = places.lifetime_rows();
     let head =
         Rect::from_min_max(Pos2::new(band.left() - 56.0, band.top() - 22.0), Pos2::new(band.right(), rect.top() - 2.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("lifetimes head"));
     switches(&mut child, context, state);
-    update(context, scene, state, data, groups);
+    state.update(context, scene, data, groups);
     if rect.height() < ROW {
         return;
     }
@@ -122,7 +42,7 @@ pub fn show(
     let count = rows.lines.len();
     let visible = f64::from(rect.height() / ROW);
     by_keys(ui, context, state, data, rect, visible);
-    scroll(ui, context, state, data, rect, count, visible);
+    scroll(ui, context, state, data, rect, visible);
     let y = Span::new(-(state.top + visible), -state.top);
     let key = (
         (context.shared.program, context.shared.color),
@@ -145,7 +65,7 @@ pub fn show(
     state.picture.show(ui, context.work, sheet, key, move |raster| painted.paint(raster));
     YAxis::Plain.draw(ui, theme, &window);
     if count == 0 {
-        let words = if state.rows.is_some() { "" } else { "No buffer lives here: choose another step, or all." };
+        let words = if state.is_listing() { "" } else { "No buffer is live here: choose another step, or All" };
         let font = Weight::Regular.at(size::BODY);
         ui.painter().text(rect.center(), Align2::CENTER_CENTER, words, font, theme.text2);
     }
@@ -156,13 +76,13 @@ pub fn show(
         let line = Rect::from_min_size(Pos2::new(rect.left(), top), Vec2::new(rect.width(), ROW));
         let sensed = line.intersect(clip);
         if sensed.height() >= 2.0 {
-            one(ui, context, state, scene, data, groups, places, &rows, row, line, sensed);
+            one(ui, context, state, drawn, &rows, &Place { row, line, sensed });
         }
     }
     bar(ui, theme, state, rect, count, visible);
 }
 
-fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
+fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes) {
     let theme = context.theme;
     ui.horizontal(|ui| {
         ui.label(text("Lifetimes", size::SMALL, Weight::SemiBold, theme.text));
@@ -177,7 +97,7 @@ fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
             state.sort = Sort::ALL[i];
             state.top = 0.0;
         }
-        if controls::button(ui, "Fold layers", "", state.fold, theme).clicked() {
+        if controls::toggle_button(ui, "Fold layers", "", controls::On(state.fold), theme).clicked() {
             state.fold = !state.fold;
             state.top = 0.0;
         }
@@ -186,110 +106,6 @@ fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
         }
     });
-}
-
-/// The rows and their order, made anew on a worker where what they depend on has changed.
-fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, data: &Arc<SpaceData>, groups: &Groups) {
-    let scope = context.shared.rows;
-    let key = Key {
-        of: (context.shared.program, context.shared.color),
-        scope,
-        step: if scope == RowScope::Step { context.step() } else { 0 },
-        sort: state.sort,
-        fold: state.fold,
-    };
-    if state.rows.as_ref().is_none_or(|(of, _)| *of != key) {
-        let (document, data, groups, own) =
-            (Arc::clone(context.document), Arc::clone(data), groups.clone(), key.clone());
-        let at_peak = if scope == RowScope::Peak { scene.space.at_peak.clone() } else { Vec::new() };
-        let job =
-            Job::start(context.work, "lifetimes", move || Arc::new(rows(&document, &data, &groups, &own, &at_peak)));
-        state.rows = Some((key, job));
-    }
-    if let Some(rows) = state.rows.as_mut().and_then(|(_, job)| job.poll())
-        && !Arc::ptr_eq(rows, &state.shown)
-    {
-        state.shown = Arc::clone(rows);
-        state.last_selected = None;
-    }
-}
-
-fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_peak: &[BufferId]) -> Rows {
-    let Some((program, analysis)) = document.program(key.of.0) else { return Rows::default() };
-    let boxes = &data.map.boxes;
-    let mut lines: Vec<u32> = match key.scope {
-        RowScope::Peak => at_peak.iter().filter_map(|b| data.map.row_of(*b)).collect(),
-        RowScope::Step => {
-            let live = document.scene(key.of.0, key.of.1).map(|scene| scene.live_at(key.step)).unwrap_or_default();
-            live.iter().filter_map(|live| data.map.row_of(live.buffer)).collect()
-        }
-        RowScope::All => (0..boxes.len() as u32).collect(),
-    };
-    lines.retain(|&row| (row as usize) < boxes.len());
-    if key.fold {
-        let buffers: Vec<BufferId> = lines.iter().map(|&row| boxes[row as usize].buffer).collect();
-        let mut folded: Vec<Group> = contributors(program, analysis, &buffers)
-            .into_iter()
-            .filter_map(|row| {
-                group(data, groups, if row.scope.is_empty() { row.opcode } else { row.scope }, &row.buffers)
-            })
-            .collect();
-        match key.sort {
-            Sort::Size => folded.sort_by_key(|g| std::cmp::Reverse(g.bytes)),
-            Sort::Start => folded.sort_by_key(|g| (g.start, g.end)),
-            Sort::Length => folded.sort_by_key(|g| std::cmp::Reverse(g.end - g.start)),
-            Sort::Name => folded.sort_by(|a, b| a.name.cmp(&b.name)),
-        }
-        return Rows { lines: (0..folded.len() as u32).collect(), groups: folded };
-    }
-    let item = |row: u32| &boxes[row as usize];
-    match key.sort {
-        // The boxes come by size.
-        Sort::Size => lines.par_sort_unstable(),
-        Sort::Start => lines.par_sort_unstable_by_key(|&row| (item(row).start, row)),
-        Sort::Length => {
-            lines.par_sort_unstable_by_key(|&row| (std::cmp::Reverse(item(row).end - item(row).start), row));
-        }
-        Sort::Name => {
-            let mut named: Vec<(String, u32)> =
-                lines.iter().map(|&row| (program.buffer_name(item(row).buffer), row)).collect();
-            named.par_sort_unstable();
-            lines = named.into_iter().map(|(_, row)| row).collect();
-        }
-    }
-    Rows { lines, groups: Vec::new() }
-}
-
-/// Folds buffers; their sizes over time are added up.
-fn group(data: &SpaceData, groups: &Groups, name: String, buffers: &[BufferId]) -> Option<Group> {
-    let largest = *buffers.first()?;
-    let items: Vec<_> = buffers.iter().filter_map(|&buffer| data.box_of(buffer)).collect();
-    let (start, end) = (items.iter().map(|b| b.start).min()?, items.iter().map(|b| b.end).max()?);
-    let mut changes: Vec<(u32, i64)> =
-        items.iter().flat_map(|b| [(b.start, b.size as i64), (b.end.saturating_add(1), -(b.size as i64))]).collect();
-    changes.sort_unstable();
-    let mut curve = Steps::default();
-    let (mut live, mut highest) = (0i64, 0);
-    for (i, &(point, change)) in changes.iter().enumerate() {
-        live += change;
-        if changes.get(i + 1).is_none_or(|next| next.0 != point) {
-            highest = highest.max(live);
-            curve.push(point, live.max(0) as u64);
-        }
-    }
-    let pyramid = MaxPyramid::new(&curve);
-    Some(Group {
-        name,
-        slot: groups.slot_of(largest),
-        largest,
-        count: items.len(),
-        bytes: items.iter().map(|b| b.size).sum(),
-        start,
-        end,
-        curve,
-        pyramid,
-        highest: highest.max(1) as u64,
-    })
 }
 
 /// Everything the picture depends on, for the worker that draws it.
@@ -355,22 +171,26 @@ fn paint_group(raster: &mut Raster, theme: &Theme, group: &Group, x: Span, (top,
     }
 }
 
+/// Where a row is drawn.
+struct Place {
+    /// Its number in the list.
+    row: usize,
+    line: Rect,
+    /// What of the line can be seen.
+    sensed: Rect,
+}
+
 /// Name, size and what can be done with a row.
-#[expect(clippy::too_many_arguments, reason = "everything a row depends on")]
 fn one(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
-    state: &mut State,
-    scene: Scene<'_>,
-    data: &SpaceData,
-    groups: &Groups,
-    places: &Places,
+    state: &mut Lifetimes,
+    Drawn { data, groups, places }: Drawn<'_>,
     rows: &Rows,
-    row: usize,
-    line: Rect,
-    sensed: Rect,
+    &Place { row, line, sensed }: &Place,
 ) {
     let theme = context.theme;
+    let Some(scene) = context.scene() else { return };
     let index = rows.lines[row] as usize;
     let group = rows.groups.get(index);
     let (buffer, start, end, bytes, slot) = match (group, data.map.boxes.get(index)) {
@@ -378,17 +198,10 @@ fn one(
         (None, Some(b)) => (b.buffer, b.start, b.end, b.size, groups.slot_of(b.buffer)),
         (None, None) => return,
     };
-    if state.names.len() > 4000 {
-        state.names.clear();
-    }
     let name = match group {
         Some(group) if group.count == 1 => group.name.clone(),
         Some(group) => format!("{} \u{d7} {}", group.name, thousands(group.count as u64)),
-        None => state
-            .names
-            .entry(buffer)
-            .or_insert_with(|| scene.analysis.labels(scene.program).buffer_name(scene.program, buffer))
-            .clone(),
+        None => state.names.name(scene, buffer).to_owned(),
     };
     let painter = ui.painter().with_clip_rect(
         Rect::everything_above(line.bottom())
@@ -434,10 +247,10 @@ fn one(
             let ground = Rect::from_min_size(at - Vec2::new(3.0, 7.5), Vec2::new(wide + 6.0, 15.0));
             painter.rect_filled(ground, 2.0, theme.canvas.gamma_multiply(0.82));
         }
-        paint_cut(&painter, at, Align2::LEFT_CENTER, &name, font, color, right - left - 10.0);
+        paint_cut(&painter, (at, Align2::LEFT_CENTER), &name, font, color, right - left - 10.0);
     } else if line.right() - right > 140.0 {
         let at = Pos2::new(right + 6.0, y);
-        paint_cut(&painter, at, Align2::LEFT_CENTER, &name, small, theme.text, line.right() - right - 20.0);
+        paint_cut(&painter, (at, Align2::LEFT_CENTER), &name, small, theme.text, line.right() - right - 20.0);
     } else {
         let galley = painter.layout_no_wrap(name.clone(), small, theme.text);
         let at = Pos2::new((left - 6.0 - galley.size().x).max(line.left() + 4.0), y - galley.size().y / 2.0);
@@ -488,7 +301,7 @@ fn one(
 }
 
 /// The arrows choose the row above or below, Enter shows it in full.
-fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, rect: Rect, visible: f64) {
+fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, data: &SpaceData, rect: Rect, visible: f64) {
     let rows = Arc::clone(&state.shown);
     let count = rows.lines.len();
     let field = ui.interact(rect, ui.scope_id().with("lifetimes"), Sense::FOCUSABLE);
@@ -529,15 +342,7 @@ fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &Spa
 }
 
 /// Wheel and selection move the rows.
-fn scroll(
-    ui: &Ui,
-    context: &ViewContext<'_>,
-    state: &mut State,
-    data: &SpaceData,
-    rect: Rect,
-    count: usize,
-    visible: f64,
-) {
+fn scroll(ui: &Ui, context: &ViewContext<'_>, state: &mut Lifetimes, data: &SpaceData, rect: Rect, visible: f64) {
     if ui.rect_contains_pointer(rect) {
         let (wheel, zooms) = ui.input(|i| (i.smooth_scroll_delta().y, i.modifiers.command));
         if !zooms {
@@ -559,10 +364,11 @@ fn scroll(
             state.top = row - visible / 2.0;
         }
     }
+    let count = state.shown.lines.len();
     state.top = state.top.clamp(0.0, (count as f64 - visible + 0.5).max(0.0));
 }
 
-fn bar(ui: &Ui, theme: &Theme, state: &mut State, rect: Rect, count: usize, visible: f64) {
+fn bar(ui: &Ui, theme: &Theme, state: &mut Lifetimes, rect: Rect, count: usize, visible: f64) {
     let last = count as f64 - visible;
     if last <= 0.0 {
         return;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::{AT_ONCE, Groups, Places, State};
+use super::groups::Groups;
+use super::state::{AT_ONCE, Drawn, Places, State};
 use crate::analysis::live_at::Spans;
 use crate::analysis::map::MapBox;
 use crate::analysis::{Scene, category, unpadded};
@@ -29,14 +30,8 @@ pub fn addresses(context: &ViewContext<'_>, data: &SpaceData) -> Reach {
     Reach::addresses(data.map.height, context.capacity().map(|c| c.bytes.0))
 }
 
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    state: &mut State,
-    data: &Arc<SpaceData>,
-    groups: &Groups,
-    places: &Places,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn: Drawn<'_>) {
+    let Drawn { data, groups, places } = drawn;
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let rect = places.map;
@@ -72,7 +67,7 @@ pub fn show(
         window.rect_of((f64::from(item.start), f64::from(item.end) + 1.0), (item.address as f64, end))
     };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
-    labels(&painter, state, &named, scene, data, groups, places, &box_rect);
+    labels(&painter, state, &named, scene, drawn, &box_rect);
     axis(ui, context, data, &window);
     chart::limit(ui, theme, &window, limit, context.options.units);
     if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
@@ -281,15 +276,12 @@ impl Picture {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "everything a label depends on")]
 fn labels(
     painter: &egui::Painter,
     state: &mut State,
     named: &[u32],
     scene: Scene<'_>,
-    data: &SpaceData,
-    groups: &Groups,
-    places: &Places,
+    Drawn { data, groups, places }: Drawn<'_>,
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
     let bounds = places.map;
@@ -308,10 +300,7 @@ fn labels(
         if shown.width() < LABEL.x || shown.height() < LABEL.y {
             continue;
         }
-        let name = state
-            .labels
-            .entry(item.buffer)
-            .or_insert_with(|| scene.analysis.labels(scene.program).buffer_name(scene.program, item.buffer));
+        let name = state.labels.name(scene, item.buffer);
         let slot = groups.slot_of(item.buffer);
         let bytes = Bytes(item.size).short();
         let y = shown.center().y.round();
@@ -322,7 +311,7 @@ fn labels(
             room -= drawn.width() + 12.0;
         }
         let at = Pos2::new(shown.left() + 6.0, y);
-        paint_cut(painter, at, Align2::LEFT_CENTER, name, Weight::Medium.at(size::SMALL), slot.text(), room);
+        paint_cut(painter, (at, Align2::LEFT_CENTER), name, Weight::Medium.at(size::SMALL), slot.text(), room);
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::{Align2, Color32, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::{AT_ONCE, Places, State};
+use super::state::{AT_ONCE, Places, State};
 use crate::ui::chart::{Areas, Peak, Span, Window, paint_limit, paint_peaks, steps_between};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::fonts::Weight;

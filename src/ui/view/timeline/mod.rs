@@ -3,29 +3,31 @@
 mod curve;
 mod groups;
 mod input;
+mod lifetime_rows;
 mod lifetimes;
 mod map;
 mod minimap;
 mod pins;
 mod program_band;
 mod range;
+mod state;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use egui::{Pos2, Rect, Ui, Vec2};
 
 use self::groups::Groups;
+use self::state::{Asked, Bands, Drawn, Places, State};
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
-use crate::model::{BufferId, ComputationId, MemorySpace, thousands};
+use crate::model::thousands;
 use crate::ui::chart::legend::Sign;
-use crate::ui::chart::{self, Cursor, Span, Strength, Window, XAxis};
+use crate::ui::chart::{self, Cursor, Span, Strength, XAxis};
 use crate::ui::part::{Find, KeyHelp, View, ViewContext, class_legend, empty, menu};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
-use crate::ui::work::{DeferredPicture, SpaceData};
+use crate::ui::work::SpaceData;
 
 /// The view.
 pub const VIEW: View = View {
@@ -50,86 +52,6 @@ const KEYS: &[KeyHelp] = &[
     ("[ ]", "Measure from the chosen step, up to it"),
     ("wheel over lifetimes", "Scroll the rows; with Ctrl zoom"),
 ];
-
-/// Boxes up to which pictures are drawn in the frame that needs them; more are drawn on a worker.
-const AT_ONCE: usize = 3000;
-
-/// Which bands stand under the curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Bands {
-    #[default]
-    Map,
-    Lifetimes,
-    Both,
-}
-
-impl Bands {
-    const ALL: [Self; 3] = [Self::Map, Self::Lifetimes, Self::Both];
-
-    const fn has_map(self) -> bool {
-        !matches!(self, Self::Lifetimes)
-    }
-
-    const fn has_lifetimes(self) -> bool {
-        !matches!(self, Self::Map)
-    }
-}
-
-/// Computations by depth: (computation, first point, one past the last).
-type Calls = Vec<Vec<(ComputationId, u32, u32)>>;
-
-/// What belongs to this view of one document.
-#[derive(Default)]
-pub struct State {
-    grouping: Grouping,
-    bands: Bands,
-    /// Visible addresses; `None` for all.
-    addresses: Option<Span>,
-    show_padding: bool,
-    curve: DeferredPicture<()>,
-    map: DeferredPicture<Vec<u32>>,
-    mini: DeferredPicture<()>,
-    lifetimes: lifetimes::State,
-    measure: range::State,
-    labels: HashMap<BufferId, String>,
-    calls: Option<Arc<Calls>>,
-    /// Program and memory space the rest belongs to.
-    of: Option<(usize, MemorySpace)>,
-    dragging_map: bool,
-}
-
-/// Where things are in this frame.
-#[derive(Clone, Copy)]
-struct Places {
-    curve: Rect,
-    /// The memory map; of no height where it is not shown.
-    map: Rect,
-    /// The lifetimes; of no height where they are not shown.
-    lifetimes: Rect,
-    /// Numbers of the steps.
-    axis: Rect,
-    /// Visible points of time.
-    x: Span,
-    /// All points.
-    whole: Span,
-}
-
-impl Places {
-    /// The curve with the calls under it, the map, the rows of lifetimes: what lines through time cross.
-    fn bands(&self) -> [Rect; 3] {
-        let curve = Rect::from_min_max(self.curve.min, Pos2::new(self.curve.right(), self.axis.top()));
-        [curve, self.map, lifetimes::rows_of(self.lifetimes)]
-    }
-
-    /// The axis that all bands share.
-    const fn window(&self) -> Window {
-        Window::strip(self.curve, self.x)
-    }
-
-    fn x_of(&self, point: f64) -> f32 {
-        self.window().x_of(point)
-    }
-}
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     if context.scene().is_none() {
@@ -193,19 +115,20 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let axis_rect = Rect::from_min_max(Pos2::new(left, axis_top), Pos2::new(right, axis_top + AXIS));
     let mut places = Places { curve: curve_rect, map: map_rect, lifetimes: lifetimes_rect, axis: axis_rect, x, whole };
     input::take(ui, context, state, &data, &mut places, asked);
-    curve::show(ui, context, state, &groups, &data, &places);
+    let drawn = Drawn { data: &data, groups: &groups, places: &places };
+    curve::show(ui, context, state, drawn);
     program_band::show(ui, context, &calls, &places, band_top);
     XAxis::Steps(data.map.axis.unit()).draw(ui, theme, &places.window(), axis_top);
     if state.bands.has_map() {
         let how = "height is size, place is address: arguments, constants and results below, the heap above them";
         let at = Pos2::new(full.left() + 16.0, map_rect.top() - 11.0);
         chart::legend::title(ui, theme, at, right, ("Memory map", how));
-        map::show(ui, context, state, &data, &groups, &places);
+        map::show(ui, context, state, drawn);
     }
     if state.bands.has_lifetimes() {
-        lifetimes::show(ui, context, &mut state.lifetimes, &data, &groups, &places);
+        lifetimes::show(ui, context, &mut state.lifetimes, drawn);
     }
-    range::show(ui, context, state, &data, &groups, &places);
+    range::show(ui, context, state, drawn);
     cursor(ui, context, &data, &places);
     let addresses = map::addresses(context, &data).visible(state.addresses);
     pins::show(ui, context, &data, &places, addresses);
@@ -238,13 +161,6 @@ fn divide(below: Rect, bands: Bands) -> (Rect, Rect) {
     }
 }
 
-/// What a button asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    All,
-    Focus,
-}
-
 fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Option<Asked> {
     let theme = context.theme;
     let mut asked = None;
@@ -258,19 +174,21 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Optio
         if let Some(i) = segmented(ui, &["Memory map", "Lifetimes", "Both"], chosen, theme) {
             state.bands = Bands::ALL[i];
         }
-        if state.bands.has_map() && controls::button(ui, "Padding", "", state.show_padding, theme).clicked() {
+        if state.bands.has_map()
+            && controls::toggle_button(ui, "Padding", "", controls::On(state.show_padding), theme).clicked()
+        {
             state.show_padding = !state.show_padding;
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            if controls::button(ui, "Peak", "P", false, theme).clicked() {
+            if controls::button(ui, "Peak", "P", theme).clicked() {
                 context.shared.choose_step(None);
                 context.shared.select(None);
             }
-            if controls::button(ui, "All", "0", false, theme).clicked() {
+            if controls::button(ui, "All", "0", theme).clicked() {
                 asked = Some(Asked::All);
             }
             let can = context.shared.selected.is_some();
-            if can && controls::button(ui, "Focus", "F", false, theme).clicked() {
+            if can && controls::button(ui, "Focus", "F", theme).clicked() {
                 asked = Some(Asked::Focus);
             }
         });

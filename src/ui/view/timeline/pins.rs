@@ -2,7 +2,7 @@
 
 use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::Places;
+use super::state::Places;
 use crate::ui::chart::{Cursor, Span, Window};
 use crate::ui::part::ViewContext;
 use crate::ui::session::PinOn;

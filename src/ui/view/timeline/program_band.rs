@@ -2,7 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
-use super::{Calls, Places};
+use super::state::{Calls, Places};
 use crate::model::ComputationId;
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
@@ -65,8 +65,7 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, rows: &Calls, places: &Places, t
                 let at = rect.left_center() + Vec2::new(6.0, 0.0);
                 paint_cut(
                     ui.painter(),
-                    at,
-                    Align2::LEFT_CENTER,
+                    (at, Align2::LEFT_CENTER),
                     &name,
                     small.clone(),
                     theme.text2,

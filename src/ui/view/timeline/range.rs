@@ -2,7 +2,8 @@
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
-use super::{Groups, Places, State as View};
+use super::groups::Groups;
+use super::state::{Drawn, Places, State};
 use crate::analysis::range_stats::{RangeStats, range_stats};
 use crate::model::thousands;
 use crate::ui::chart;
@@ -17,42 +18,17 @@ const GREW: usize = 4;
 /// Width of the card.
 const CARD: f32 = 292.0;
 
-/// What belongs to the measuring.
-#[derive(Default)]
-pub struct State {
-    /// Where a drag began.
-    from: Option<u32>,
-    stats: Option<(Key, RangeStats)>,
-}
-
-/// (range, grouping)
-type Key = ((u32, u32), crate::analysis::stacked_curves::Grouping, usize);
-
-impl State {
-    /// Whether a range is being dragged now.
-    pub const fn is_dragging(&self) -> bool {
-        self.from.is_some()
-    }
-}
-
-pub fn show(
-    ui: &mut Ui,
-    context: &mut ViewContext<'_>,
-    view: &mut View,
-    data: &SpaceData,
-    groups: &Groups,
-    places: &Places,
-) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, places }: Drawn<'_>) {
     let theme = context.theme;
-    drag(ui, context, view, data, places);
+    drag(ui, context, state, data, places);
     let Some((from, to)) = context.shared.measured else { return };
-    let key = ((from, to), view.grouping, groups.stacked().names.len());
-    if view.measure.stats.as_ref().is_none_or(|(of, _)| *of != key) {
+    let key = ((from, to), state.grouping, groups.stacked().names.len());
+    if state.measure.stats.as_ref().is_none_or(|(of, _)| *of != key) {
         let stacked = groups.stacked();
         let stats = range_stats(&data.map, &stacked.curves, &stacked.pyramid, from, to);
-        view.measure.stats = Some((key, stats));
+        state.measure.stats = Some((key, stats));
     }
-    let Some((_, stats)) = &view.measure.stats else { return };
+    let Some((_, stats)) = &state.measure.stats else { return };
     let (first, end) = (f64::from(stats.from), f64::from(stats.to) + 1.0);
     chart::range(ui.painter(), theme, &places.window(), (first, end), &places.bands());
     let stats = stats.clone();
@@ -60,7 +36,7 @@ pub fn show(
     card(ui, context, groups, &stats, places, middle);
 }
 
-fn drag(ui: &Ui, context: &mut ViewContext<'_>, view: &mut View, data: &SpaceData, places: &Places) {
+fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places) {
     let axis = places.window();
     let point_at = |x: f32| axis.step_at(x, data.map.points);
     let response = ui.interact(places.axis, ui.scope_id().with("measure"), Sense::click_and_drag());
@@ -78,12 +54,12 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, view: &mut View, data: &SpaceDat
     });
     let begins = response.drag_started() || (shift && pressed && ui.rect_contains_pointer(everything));
     if begins && let Some(origin) = origin {
-        view.measure.from = Some(point_at(origin.x));
+        state.measure.from = Some(point_at(origin.x));
     }
     if !down {
-        view.measure.from = None;
+        state.measure.from = None;
     }
-    if let (Some(from), Some(at)) = (view.measure.from, at) {
+    if let (Some(from), Some(at)) = (state.measure.from, at) {
         let to = point_at(at.x);
         if to != from {
             context.shared.measure((from.min(to), from.max(to)));
@@ -162,7 +138,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &Ran
         let more = format!("+{}", context.short(bytes));
         let drawn = ui.painter().text(Pos2::new(rect.right(), y), Align2::RIGHT_CENTER, more, font.clone(), theme.text);
         let at = Pos2::new(rect.left() + 16.0, y);
-        controls::paint_cut(ui.painter(), at, Align2::LEFT_CENTER, name, font, theme.text, drawn.left() - at.x - 8.0);
+        controls::paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), name, font, theme.text, drawn.left() - at.x - 8.0);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The buffers below what fills the map, as a table under it.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use egui::{Rect, Ui};
@@ -7,7 +8,7 @@ use egui::{Rect, Ui};
 use crate::analysis::tree::Tree;
 use crate::analysis::{Scene, unpadded};
 use crate::model::{BufferId, Bytes, Program, UnitSystem, percent, thousands};
-use crate::ui::part::{ViewContext, colors, menu};
+use crate::ui::part::{BufferNames, ViewContext, colors, menu};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::size;
@@ -27,6 +28,7 @@ pub struct List {
     of: Option<Of>,
     buffers: Arc<Vec<BufferId>>,
     table: TableState,
+    names: RefCell<BufferNames>,
     /// The selection that was followed last, and its row.
     followed: Option<BufferId>,
     selected: Option<usize>,
@@ -125,15 +127,13 @@ pub fn show(
     let units = context.options.units;
     let live = scene.analysis.live.as_ref();
     let place = ui.available_rect_before_wrap();
+    let names = &state.names;
     let answer = table.show(
         &mut ui,
         &mut state.table,
         |row| {
-            format!(
-                "{} {}",
-                scene.analysis.labels(scene.program).buffer_name(scene.program, buffers[row]),
-                units.short(size_of(buffers[row]))
-            )
+            let buffer = buffers[row];
+            format!("{} {}", names.borrow_mut().name(scene, buffer), units.short(size_of(buffer)))
         },
         |row, column| {
             let buffer = buffers[row];
@@ -142,11 +142,9 @@ pub fn show(
             let is_lit = !context.is_finding() || context.matches(buffer);
             let point = |point: Option<u32>| point.map_or_else(|| "\u{2013}".to_owned(), |p| thousands(p.into()));
             match column {
-                0 if !is_lit => {
-                    Cell::text(scene.analysis.labels(scene.program).buffer_name(scene.program, buffer)).quiet()
-                }
+                0 if !is_lit => Cell::text(names.borrow_mut().name(scene, buffer)).quiet(),
                 2 if !is_lit => Cell::text(UnitSystem::in_unit(bytes, unit)).quiet(),
-                0 => Cell::text(scene.analysis.labels(scene.program).buffer_name(scene.program, buffer)).swatch(slot),
+                0 => Cell::text(names.borrow_mut().name(scene, buffer)).swatch(slot),
                 1 => {
                     let shape = scene.program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node));
                     Cell::mono(shape.unwrap_or_default()).quiet()

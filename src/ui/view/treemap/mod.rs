@@ -17,11 +17,11 @@ use crate::analysis::tree::{Tree, TreeKind};
 use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
 use crate::ui::part::{Find, FindKey, View, ViewContext, class_legend, colors, empty, menu};
 use crate::ui::session::Document;
-use crate::ui::widget::controls::{self, paint_cut, segmented, toggle};
+use crate::ui::widget::controls::{self, On, paint_cut, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::icicle::{Icicle, IcicleState};
 use crate::ui::widget::keys;
-use crate::ui::widget::raster::{CachedRaster, Hatch};
+use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::theme::{NO_MATCH, mix, size};
 use crate::ui::work::Job;
 use cells::{Cell, Place};
@@ -213,7 +213,7 @@ fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
             context.shared.divide_tree(TreeKind::ALL[i]);
         }
         ui.add_space(8.0);
-        if toggle(ui, state.fold, "Fold layers", theme) {
+        if toggle(ui, On(state.fold), "Fold layers", theme) {
             state.fold = !state.fold;
         }
         ui.label(text("Fold layers", size::SMALL, Weight::Medium, theme.text2))
@@ -358,7 +358,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
     let lit: Vec<bool> = placed.iter().map(|cell| is_lit(context, state, cell)).collect();
     let key = (placed_for, theme.dark, context.find_key());
     let origin = plot.min;
-    state.raster.show(ui, plot, "treemap", key, theme.canvas, |raster| {
+    state.raster.show(ui, RasterArea { rect: plot, name: "treemap", ground: theme.canvas }, key, |raster| {
         let scale = raster.scale();
         let pixel = |v: f32| (v * scale).round() as i64;
         for (cell, &lit) in placed.iter().zip(&lit) {
@@ -479,11 +479,11 @@ fn caption(painter: &egui::Painter, context: &ViewContext<'_>, scene: Scene<'_>,
     let points = if large { size::HEADLINE } else { size::SMALL };
     let at = cell.rect.min + Vec2::new(6.0, if cell.leaf { 4.0 } else { 2.0 });
     let words = name_of(scene, state, cell);
-    let (drawn, _) = paint_cut(painter, at, Align2::LEFT_TOP, &words, Weight::SemiBold.at(points), color, room);
+    let (drawn, _) = paint_cut(painter, (at, Align2::LEFT_TOP), &words, Weight::SemiBold.at(points), color, room);
     if cell.leaf && cell.rect.height() > drawn.height() + 20.0 {
         let at = Pos2::new(at.x, drawn.bottom() + 1.0);
         let weight = Weight::Medium.at(if large { size::LEAD } else { size::SMALL });
-        paint_cut(painter, at, Align2::LEFT_TOP, &context.short(cell.bytes), weight, color, room);
+        paint_cut(painter, (at, Align2::LEFT_TOP), &context.short(cell.bytes), weight, color, room);
     } else if !cell.leaf {
         let right = Pos2::new(cell.rect.right() - 6.0, at.y);
         let words = context.short(cell.bytes);

@@ -34,7 +34,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, result: &WhatIfResult) {
         let name = if row.count > 1 { format!("{}  \u{d7}{}", row.name, row.count) } else { row.name.clone() };
         let at = Pos2::new(rect.left() + 17.0, rect.center().y);
         let room = drawn.left() - at.x - 8.0;
-        paint_cut(ui.painter(), at, Align2::LEFT_CENTER, &name, font.clone(), theme.text, room);
+        paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), &name, font.clone(), theme.text, room);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("At the peak: {name} {bytes}")));
         if response.hovered() {
             context.shared.hover(row.buffer);

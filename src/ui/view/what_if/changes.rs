@@ -6,8 +6,9 @@ use crate::advisor::{Advice, ChangesResults, Finding};
 use crate::analysis::what_if::Edit;
 use crate::model::{Bytes, UnitSystem};
 use crate::ui::part::{Action, ViewContext};
+use crate::ui::session::Changes;
 use crate::ui::view::what_if::{at_peak, sets};
-use crate::ui::widget::controls::{button, cut_label, hairline, link, paint_gauge, toggle};
+use crate::ui::widget::controls::{On, button, cut_label, hairline, link, paint_gauge, toggle};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
@@ -30,7 +31,7 @@ pub fn show(
     result: Option<&WhatIfResult>,
 ) {
     let theme = context.theme;
-    keys::scrolled(egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]), ui, true, |ui| {
+    keys::scrolled_by_keys(egui::ScrollArea::vertical().id_salt("changes").auto_shrink([false, false]), ui, |ui| {
         ui.spacing_mut().item_spacing.y = 0.0;
         Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 8 }).show(ui, |ui| {
             ui.horizontal(|ui| {
@@ -75,8 +76,8 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
             let is_most = finding.band.as_ref().is_some_and(|band| band.starts_with("at most"));
             let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
             ui.horizontal(|ui| {
-                if toggle(ui, on, &words, theme) {
-                    context.shared.changes_mut().set(&finding.edits, !on);
+                if toggle(ui, On(on), &words, theme) {
+                    flip(context.shared.changes_mut(), &finding.edits, on);
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
                 let room = ui.available_width() - galley.size().x - 12.0;
@@ -162,7 +163,7 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
                 if !changes.own.contains(&edit) {
                     changes.own.push(edit.clone());
                 }
-                changes.set(&[edit], true);
+                changes.switch_on(&[edit]);
                 state.words.clear();
             }
             Err(error) => {
@@ -185,8 +186,8 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
         ui.add_space(6.0);
         ui.horizontal(|ui| {
             let on = context.shared.changes.are_on(std::slice::from_ref(&edit));
-            if toggle(ui, on, &edit.to_string(), theme) {
-                context.shared.changes_mut().set(std::slice::from_ref(&edit), !on);
+            if toggle(ui, On(on), &edit.to_string(), theme) {
+                flip(context.shared.changes_mut(), std::slice::from_ref(&edit), on);
             }
             let room = ui.available_width() - 60.0;
             cut_label(ui, &edit.to_string(), Weight::Mono.at(size::SMALL), theme.text, room);
@@ -198,7 +199,7 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
         });
     }
     if let Some(edit) = gone {
-        context.shared.changes_mut().set(std::slice::from_ref(&edit), false);
+        context.shared.changes_mut().switch_off(std::slice::from_ref(&edit));
         context.shared.changes_mut().own.retain(|e| *e != edit);
     }
     ui.add_space(10.0);
@@ -216,16 +217,16 @@ fn buttons(
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = Vec2::new(8.0, 8.0);
         if let Some(plan) = plan
-            && button(ui, "Take the plan", "", false, theme).clicked()
+            && button(ui, "Take the plan", "", theme).clicked()
         {
             context.shared.changes_mut().on.clone_from(&plan.edits);
         }
         if !context.shared.changes.on.is_empty() {
-            if button(ui, "All off", "", false, theme).clicked() {
+            if button(ui, "All off", "", theme).clicked() {
                 context.shared.changes_mut().on.clear();
             }
             if let Some(result) = result
-                && button(ui, "Copy as text", "", false, theme).clicked()
+                && button(ui, "Copy as text", "", theme).clicked()
             {
                 context.actions.push(Action::Copy(result.text(&context.document.profile.name)));
             }
@@ -240,4 +241,9 @@ fn buttons(
         at_peak::show(ui, context, result);
     }
     sets::show(ui, context, &mut state.name);
+}
+
+/// Switches changes off that are on, and on that are off.
+fn flip(changes: &mut Changes, edits: &[Edit], on: bool) {
+    if on { changes.switch_off(edits) } else { changes.switch_on(edits) }
 }

@@ -172,8 +172,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, places: &Pl
         let width = piece.rect.width() - 12.0;
         crate::ui::widget::controls::paint_cut(
             &painter,
-            at,
-            egui::Align2::LEFT_CENTER,
+            (at, egui::Align2::LEFT_CENTER),
             &short,
             font.clone(),
             color,

@@ -64,7 +64,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
     }
     if !context.shared.changes.saved.is_empty() {
         ui.add_space(10.0);
-        if button(ui, "Open the report", "", false, theme).clicked() {
+        if button(ui, "Open the report", "", theme).clicked() {
             context.go("report");
         }
     }
@@ -83,7 +83,7 @@ fn field(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
         let response = ui.add_sized(Vec2::new(width, space::CONTROL), edit);
         response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::TextInput, true, "Name of this set"));
         let entered = response.lost_focus() && ui.input(|i| i.key_pressed(egui::Key::Enter));
-        if button(ui, "Save set", "", false, theme).clicked() || entered {
+        if button(ui, "Save set", "", theme).clicked() || entered {
             let changes = context.shared.changes_mut();
             let name_now = match name.trim() {
                 "" => format!("Set {}", changes.saved.len() + 1),

@@ -1,0 +1,115 @@
+//! What fits the letters that are typed into the palette, and how well.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::model::BufferId;
+use crate::ui::session::Document;
+use crate::ui::work::Job;
+
+/// Buffers that are shown.
+const BUFFERS: usize = 40;
+
+/// Buffers are looked for from this many letters on.
+pub const LEAST: usize = 2;
+
+/// Buffers that were found.
+pub type Found = Vec<(i32, BufferId, String, String)>;
+
+/// The open palette.
+#[derive(Default)]
+pub struct CommandPalette {
+    pub text: String,
+    pub chosen: usize,
+    /// Enter was pressed while buffers were looked for.
+    pub is_entered: bool,
+    pub searching: Option<(String, Job<Arc<Found>>)>,
+    pub found: Option<(String, Arc<Found>)>,
+}
+
+/// The buffers of a program whose name or operation fits best, the largest of equals first.
+pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
+    let Some((model, _)) = document.program(program) else { return Vec::new() };
+    let best = |mut found: Vec<(i32, BufferId)>| {
+        found.sort_by_key(|&(score, buffer)| (std::cmp::Reverse((score, model.buffers.size_of(buffer))), buffer));
+        found.truncate(BUFFERS);
+        found
+    };
+    let rows = (0..model.buffers.len()).into_par_iter().with_min_len(4096).map(BufferId::from_index);
+    let op_of = |buffer| model.buffers.instruction_of(buffer).map(|i| model.text.op_name(i)).unwrap_or_default();
+    let found = rows
+        .filter_map(|buffer| {
+            let by_name = score(text, &model.buffer_name(buffer));
+            // Of long paths only those with the words themselves: scattered letters are in all of them.
+            let by_op = || op_of(buffer).to_lowercase().contains(&text.to_lowercase()).then_some(-4);
+            Some((by_name.or_else(by_op)?, buffer))
+        })
+        .fold(Vec::new, |mut found, hit| {
+            found.push(hit);
+            if found.len() >= 8 * BUFFERS { best(found) } else { found }
+        })
+        .reduce(Vec::new, |mut a, b| {
+            a.extend(b);
+            best(a)
+        });
+    best(found).into_iter().map(|(score, b)| (score - 10, b, model.buffer_name(b), op_of(b))).collect()
+}
+
+/// How well letters fit a text: all must be there in order; those at the beginning of words and side by side count
+/// more, and what has them as they were typed counts more than any other. `None` where one is missing.
+pub fn score(letters: &str, words: &str) -> Option<i32> {
+    let mut score = as_typed(letters, words);
+    let mut last_was_hit = false;
+    let mut before = ' ';
+    let mut wanted = letters.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).peekable();
+    for c in words.chars() {
+        let lower = c.to_lowercase().next().unwrap_or(c);
+        if wanted.peek() == Some(&lower) {
+            wanted.next();
+            score += 1 + if last_was_hit { 4 } else { 0 } + if before.is_alphanumeric() { 0 } else { 5 };
+            last_was_hit = true;
+        } else {
+            last_was_hit = false;
+        }
+        before = c;
+        if wanted.peek().is_none() {
+            break;
+        }
+    }
+    wanted.peek().is_none().then_some(score - words.chars().count() as i32 / 16)
+}
+
+/// What a text gains that has the letters in one piece: all of it, its beginning, a word's beginning, anywhere.
+fn as_typed(letters: &str, words: &str) -> i32 {
+    let typed = letters.trim().to_lowercase();
+    if typed.is_empty() {
+        return 0;
+    }
+    let whole = words.to_lowercase();
+    let name = whole.split_once(": ").map_or(whole.as_str(), |(_, name)| name);
+    match name.find(&typed) {
+        Some(0) if name.len() == typed.len() => 80,
+        Some(0) => 40,
+        Some(at) if !name[..at].ends_with(char::is_alphanumeric) => 25,
+        Some(_) => 15,
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_at_beginnings_and_side_by_side_fit_best() {
+        assert_eq!(score("xyz", "View: Timeline"), None);
+        assert!(score("tim", "View: Timeline") > score("tim", "Clear step, selection, filter with more"));
+        assert!(score("fus12", "fusion.12") > score("fus12", "fusion.1002"));
+        assert!(score("", "anything").is_some());
+        assert!(score("vt", "View: Timeline") > score("vt", "convert"));
+        let buffer = score("copy.12", "copy.12").map(|score| score - 10);
+        assert!(buffer > score("copy.12", "Copy a picture of the view, 1 or 2"), "what is typed comes first");
+        assert!(score("top", "op.1 top") > score("top", "The one before, page"));
+    }
+}

@@ -1,0 +1,81 @@
+//! Asks for files, and does what they were asked for.
+
+use std::path::{Path, PathBuf};
+
+use super::dialog::{Answer, Dialog, Purpose};
+use super::writing::Writing;
+use crate::export::sets;
+use crate::open::Target;
+use crate::ui::app::App;
+
+impl App {
+    /// Opens a dialog, unless there is one.
+    pub(in crate::ui::app) fn ask(&mut self, purpose: Purpose) {
+        if self.dialog.is_none() {
+            self.dialog = Some((Dialog::open(&self.ctx, &purpose), purpose));
+        }
+    }
+
+    /// Does what a dialog was for, once it is answered.
+    pub(in crate::ui::app) fn poll_dialog(&mut self) {
+        let Some((dialog, _)) = &self.dialog else { return };
+        let answer = dialog.poll();
+        if let Answer::Waiting = answer {
+            return self.ctx.request_repaint_after(std::time::Duration::from_millis(100));
+        }
+        let Some((_, purpose)) = self.dialog.take() else { return };
+        match answer {
+            Answer::Files(files) => self.answered(purpose, files),
+            // Without a dialog the path can be typed.
+            Answer::Missing => self.path_field = Some((purpose.name().to_owned(), purpose)),
+            Answer::Waiting | Answer::Cancelled => {}
+        }
+    }
+
+    /// Does what files were asked for.
+    pub(in crate::ui::app) fn answered(&mut self, purpose: Purpose, files: Vec<PathBuf>) {
+        match purpose {
+            Purpose::Profiles | Purpose::Folder => files.into_iter().for_each(|path| self.open(Target::Path(path))),
+            Purpose::Text(text) => {
+                if let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) {
+                    self.writing = Some(Writing::start(&self.ctx, path, text));
+                }
+            }
+            Purpose::Picture(_, picture) => {
+                let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) else { return };
+                match crate::export::image::write_png(&path, picture.size, picture.as_raw()) {
+                    Ok(()) => self.say(&format!("Saved {}", path.display())),
+                    Err(error) => {
+                        self.errors.push((path.display().to_string(), format!("cannot be written: {error}")));
+                    }
+                }
+            }
+            Purpose::ReadSets => {
+                for path in files {
+                    self.read_sets(&path);
+                }
+            }
+        }
+    }
+
+    /// Whether a file is one of the profiles that are open: nothing is written over it.
+    fn is_open(&mut self, path: &Path) -> bool {
+        let is = self.files.entries.iter().any(|entry| entry.target.path().is_some_and(|open| open == path));
+        if is {
+            self.say(&format!("Not written: {} is a profile that is open", path.display()));
+        }
+        is
+    }
+
+    /// Takes over the sets of changes in a file; those of the same name are replaced.
+    fn read_sets(&mut self, path: &Path) {
+        match (sets::read(path), self.files.current_mut()) {
+            (Ok(sets), Some(open)) => {
+                open.shared.changes_mut().save_all(sets);
+                self.say("Sets of changes read");
+            }
+            (Err(error), _) => self.say(&format!("Not taken over, {error}")),
+            (Ok(_), None) => {}
+        }
+    }
+}

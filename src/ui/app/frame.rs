@@ -1,0 +1,227 @@
+//! A frame of the window: what was opened and dropped, bars, view and side panel, what lies over them.
+
+use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
+
+use super::chrome::side_panel::{self, Shown};
+use super::commands;
+use super::files::FileState;
+use super::files::program_row::ListStyle;
+use super::files::writing::Writing;
+use super::state::App;
+use crate::open::Target;
+use crate::ui::part::{Action, ViewContext};
+use crate::ui::view::{FIRST, VIEWS};
+use crate::ui::widget::theme::{Theme, space};
+use crate::ui::widget::{cut, keys};
+
+impl App {
+    /// Begins to open something; what is open stays.
+    pub fn open(&mut self, target: Target) {
+        let work = self.work();
+        self.search.clear();
+        self.files.open(target, &work);
+        self.poll();
+    }
+
+    /// Goes to [`Self::link`] in the file that is shown.
+    pub fn follow_link(&mut self) {
+        self.begin();
+    }
+
+    pub(super) fn poll(&mut self) {
+        let before = self.files.current;
+        let work = self.work();
+        let program = self.link.as_ref().and_then(|link| link.program.clone());
+        self.files.poll(FIRST, program.as_deref(), &work);
+        self.errors.extend(self.files.take_errors());
+        for index in (0..self.files.entries.len()).rev() {
+            let entry = &self.files.entries[index];
+            match &entry.state {
+                FileState::Failed(error) => self.errors.push((entry.name.clone(), error.clone())),
+                FileState::Cancelled => {}
+                _ => continue,
+            }
+            self.files.close(index);
+        }
+        self.recall();
+        if before.is_none() && self.files.current.is_some() {
+            self.begin();
+        }
+        if self.options.names_hidden {
+            self.hide_names();
+        }
+    }
+
+    /// Draws a frame.
+    pub fn show(&mut self, ui: &mut Ui) {
+        let theme = Theme::of(ui.ctx());
+        self.poll();
+        self.poll_dialog();
+        if let Some(words) = self.writing.as_ref().and_then(Writing::poll) {
+            self.writing = None;
+            self.say(&words);
+        }
+        self.take_drops(ui.ctx());
+        self.note_keys();
+        for command in commands::pressed(ui.ctx()) {
+            self.run(command);
+        }
+        if let Some(open) = self.files.current_mut() {
+            open.shared.begin_turn();
+        }
+        let width = ui.available_width();
+        Panel::top("top bar")
+            .exact_size(space::TOP_BAR)
+            .frame(bar(theme.chrome))
+            .show(ui, |ui| self.top_bar(ui, &theme));
+        Panel::bottom("status bar")
+            .exact_size(space::STATUS)
+            .frame(bar(theme.chrome))
+            .show(ui, |ui| self.status_bar(ui, &theme));
+        if !self.files.entries.is_empty() {
+            let rail = width <= 1000.0 || self.options.presenter;
+            let list = if rail { space::PROGRAM_RAIL } else { space::PROGRAM_LIST };
+            Panel::left("session")
+                .exact_size(list)
+                .resizable(false)
+                .frame(bar(theme.chrome))
+                .show(ui, |ui| self.program_list(ui, ListStyle { theme: &theme, rail }));
+        }
+        let mut actions = Vec::new();
+        let frame = Frame::new().fill(theme.canvas);
+        self.error_cards(ui, &theme);
+        CentralPanel::default().frame(frame).show(ui, |ui| {
+            if self.files.current().is_some() {
+                self.workspace(ui, &theme, &mut actions);
+            } else {
+                self.welcome(ui, &theme);
+            }
+        });
+        for action in actions {
+            self.act(action);
+        }
+        self.overlays(ui, &theme);
+        keys::ring(ui, &theme);
+        cut::show(ui.ctx(), &theme);
+        self.presenter_marks(ui, &theme);
+        self.note_settings();
+        if self.files.is_loading() {
+            ui.ctx().request_repaint_after(std::time::Duration::from_millis(60));
+        }
+    }
+
+    /// Tabs, view and side panel of the file that is shown.
+    fn workspace(&mut self, ui: &mut Ui, theme: &Theme, actions: &mut Vec<Action>) {
+        let full = ui.max_rect();
+        let panel = self.panel_open();
+        let side = if !panel {
+            space::SIDE_RAIL
+        } else if full.width() < 700.0 {
+            (full.width() * 0.45).max(280.0)
+        } else {
+            space::SIDE_PANEL
+        };
+        let split = (full.right() - side).max(full.left());
+        let overlay = panel && full.width() < 1000.0;
+        let main = if overlay {
+            Rect::from_min_max(full.min, Pos2::new(full.right() - space::SIDE_RAIL, full.bottom()))
+        } else {
+            Rect::from_min_max(full.min, Pos2::new(split, full.bottom()))
+        };
+        let tabs = Rect::from_min_size(main.min, Vec2::new(main.width(), space::TABS));
+        self.tabs(ui, theme, tabs);
+        let body = Rect::from_min_max(Pos2::new(main.left(), tabs.bottom()), main.max);
+        self.view_size = body.size();
+        if self.veiled() {
+            let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body));
+            return self.veil(&mut child, theme);
+        }
+        let work = self.work();
+        let options = self.options.clone();
+        let kept = &mut self.settings_store.settings.kept;
+        let Some(open) = self.files.current_mut() else { return };
+        let entry = VIEWS.shown_or_first(open.shared.view, &open.document);
+        let hovered_before = open.shared.hovered;
+        open.shared.clear_hover();
+        let shared = &open.shared;
+        let hits = open.derived.hits(&work, &open.document, shared.program, shared.color, &shared.filter);
+        let mut context = ViewContext {
+            document: &open.document.clone(),
+            theme,
+            views: VIEWS,
+            shared: &mut open.shared,
+            locals: &mut open.locals,
+            derived: &mut open.derived,
+            options: &options,
+            work: &work,
+            actions,
+            hits,
+            kept,
+        };
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt((entry.id, "view")));
+        child.set_clip_rect(body.intersect(ui.clip_rect()));
+        (entry.show)(&mut child, &mut context);
+        let side_rect = Rect::from_min_max(Pos2::new(if panel { split } else { main.right() }, full.top()), full.max);
+        let toggled = side_panel::show(ui, &mut context, side_rect, if panel { Shown::Whole } else { Shown::Rail });
+        if hovered_before != open.shared.hovered {
+            ui.ctx().request_repaint();
+        }
+        if toggled {
+            self.panel = Some(!panel);
+        }
+        self.find_bar(ui, theme, body);
+    }
+
+    fn take_drops(&mut self, ctx: &egui::Context) {
+        let dropped = ctx.input(|i| i.raw.dropped_files.clone());
+        for file in dropped {
+            self.open(Target::Path(file.path().to_owned()));
+        }
+        // A text pasted into the window is opened, one pasted into a field is not.
+        if !ctx.text_edit_focused() {
+            let pasted: Vec<String> = ctx.input(|input| {
+                let pasted = input.events.iter().filter_map(|event| match event {
+                    egui::Event::Paste(text) if !text.trim().is_empty() => Some(text.clone()),
+                    _ => None,
+                });
+                pasted.collect()
+            });
+            for text in pasted {
+                self.open(Target::Bytes("pasted text".to_owned(), text.into_bytes().into()));
+            }
+        }
+    }
+}
+
+impl App {
+    /// Title of the window: what is shown, by folder and program.
+    #[must_use]
+    pub fn window_title(&self) -> String {
+        let Some(entry) = self.files.current.and_then(|index| self.files.entries.get(index)) else {
+            return "Highwater".to_owned();
+        };
+        let list = self.files.groups.iter().find(|group| Some(group.id) == entry.group);
+        match list.filter(|_| self.files.own_list(entry).is_none()) {
+            Some(list) => {
+                format!("{} / {} \u{2013} Highwater", self.listed_name(&list.name), self.name_of(entry))
+            }
+            None => format!("{} \u{2013} Highwater", self.name_of(entry)),
+        }
+    }
+}
+
+impl eframe::App for App {
+    fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
+        self.show(ui);
+        let title = self.window_title();
+        if title != self.title {
+            ui.ctx().send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
+            self.title = title;
+        }
+    }
+}
+
+/// Frame of a bar.
+fn bar(fill: egui::Color32) -> Frame {
+    Frame::new().fill(fill).inner_margin(Margin::ZERO)
+}

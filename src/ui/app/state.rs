@@ -1,0 +1,140 @@
+//! The whole program: its files, options, and what is open in the window.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use egui::Vec2;
+
+use super::chrome::palette_matches::CommandPalette;
+use super::files::Files;
+use super::files::dialog::{Dialog, Purpose};
+use super::files::writing::Writing;
+use super::settings_store::SettingsStore;
+use super::share::deep_link::DeepLink;
+use super::share::pressed_keys::PressedKeys;
+use crate::analysis::names::hide::Aliases;
+use crate::ui::session::Options;
+use crate::ui::widget::style;
+use crate::ui::widget::theme::Look;
+use crate::ui::work::{FailedJobs, Work};
+
+/// The whole program.
+pub struct App {
+    /// Files.
+    pub files: Files,
+    /// Options.
+    pub options: Options,
+    /// Where the next file that opens is to begin.
+    pub link: Option<DeepLink>,
+    pub(super) dialog: Option<(Dialog, Purpose)>,
+    pub(super) writing: Option<Writing>,
+    /// A path that is typed where the desktop has no dialog, and what for.
+    pub(super) path_field: Option<(String, Purpose)>,
+    pub(super) palette: Option<CommandPalette>,
+    pub(super) settings_store: SettingsStore,
+    pub(super) keys: PressedKeys,
+    pub(super) aliases: Arc<Aliases>,
+    /// Whether the field to find something is to get the focus.
+    pub(super) focus_find: bool,
+    /// Room of the view in the last frame.
+    pub(super) view_size: Vec2,
+    /// Canvases beside the window that there were.
+    pub(super) canvas: u64,
+    pub(super) help: bool,
+    /// Whether the right panel is open; `None` for: where there is room.
+    pub(super) panel: Option<bool>,
+    pub(super) errors: Vec<(String, String)>,
+    pub(super) message: Option<(String, f64)>,
+    /// Text in the field for a capacity.
+    pub(super) capacity_field: String,
+    /// Words that the list of programs must contain.
+    pub(super) search: String,
+    /// Whether they are being typed.
+    pub(super) searching: bool,
+    /// The entry that the list was last scrolled to.
+    pub(super) revealed: Option<usize>,
+    /// Title of the window as it was set last.
+    pub(super) title: String,
+    pub(super) ctx: egui::Context,
+    pub(super) running: Arc<AtomicUsize>,
+    pub(super) failed_jobs: FailedJobs,
+}
+
+impl App {
+    /// A window with nothing open.
+    #[must_use]
+    pub fn new(ctx: &egui::Context, options: Options) -> Self {
+        style::install(ctx);
+        let app = Self {
+            files: Files::default(),
+            options,
+            link: None,
+            dialog: None,
+            writing: None,
+            path_field: None,
+            palette: None,
+            settings_store: SettingsStore::default(),
+            keys: PressedKeys::default(),
+            aliases: Arc::default(),
+            focus_find: false,
+            view_size: Vec2::ZERO,
+            canvas: 0,
+            help: false,
+            panel: None,
+            errors: Vec::new(),
+            message: None,
+            capacity_field: String::new(),
+            search: String::new(),
+            searching: false,
+            revealed: None,
+            title: String::new(),
+            ctx: ctx.clone(),
+            running: Arc::default(),
+            failed_jobs: FailedJobs::default(),
+        };
+        app.apply_look();
+        app
+    }
+
+    /// Makes theme, look and size those of the options.
+    pub(super) fn apply_look(&self) {
+        let look = Look { contrast: self.options.theme.is_contrast(), presenter: self.options.presenter };
+        style::apply(&self.ctx, look);
+        self.ctx.set_theme(self.options.theme.preference());
+        self.ctx.set_zoom_factor(self.options.scale());
+    }
+
+    /// Whether something is being read or computed.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        self.files.is_loading() || self.running.load(Ordering::Relaxed) > 0
+    }
+
+    /// Files that could not be read since the last call: name and reason.
+    pub fn take_errors(&mut self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.errors)
+    }
+
+    /// How work is to be done in this window.
+    #[must_use]
+    pub fn work(&self) -> Work {
+        Work {
+            ctx: self.ctx.clone(),
+            synchronous: self.options.synchronous,
+            running: self.running.clone(),
+            failed: self.failed_jobs.clone(),
+        }
+    }
+
+    /// Whether the right panel is open.
+    pub(super) fn panel_open(&self) -> bool {
+        self.panel.unwrap_or_else(|| self.ctx.content_rect().width() >= 1280.0)
+    }
+
+    /// Shows a short message in the status bar.
+    pub(super) fn say(&mut self, words: &str) {
+        let now = self.ctx.input(|i| i.time);
+        self.message = Some((words.to_owned(), now + 3.0));
+        self.ctx.request_repaint_after(std::time::Duration::from_secs(3));
+    }
+}

@@ -1,0 +1,17 @@
+//! The title of a section.
+
+use egui::Ui;
+
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size};
+
+/// The title of a section, with a remark beside it.
+pub fn section(ui: &mut Ui, theme: &Theme, title: &str, remark: &str) {
+    ui.horizontal(|ui| {
+        ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
+        if !remark.is_empty() {
+            ui.label(text(remark, size::SMALL, Weight::Regular, theme.text3));
+        }
+    });
+    ui.add_space(2.0);
+}

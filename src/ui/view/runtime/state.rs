@@ -1,0 +1,117 @@
+//! What the view remembers of a document, where things are in a frame, and the times on its axis.
+
+use std::sync::Arc;
+
+use egui::{Pos2, Rect};
+
+use super::band::Lanes;
+use crate::analysis::runtime_breakdown::BreakdownRow;
+use crate::analysis::runtime_curve::RuntimeCurve;
+use crate::model::{Bytes, Clock, thousands};
+use crate::ui::chart::{Reach, Span, Window, XAxis, milliseconds};
+use crate::ui::widget::table::TableState;
+use crate::ui::widget::theme::Slot;
+use crate::ui::work::{DeferredPicture, Job};
+
+/// Free memory is drawn at first where the peak is at least this part of the capacity.
+const SEEN: u64 = 6;
+
+/// Histories of fewer events are worked out and drawn within a frame.
+pub const AT_ONCE: usize = 20_000;
+
+/// Colour of what is in use in the heap.
+pub const HEAP: Slot = Slot::Activation;
+
+/// Colour of what is in use on the stack.
+pub const STACK: Slot = Slot::Thread;
+
+/// What is worked out for one allocator.
+pub struct Worked {
+    pub curve: RuntimeCurve,
+    pub rows: Vec<BreakdownRow>,
+}
+
+/// What belongs to this view of one document.
+#[derive(Default)]
+pub struct State {
+    /// Chosen allocator; `None` before the first frame.
+    pub allocator: Option<usize>,
+    pub of: Option<(usize, usize)>,
+    pub job: Option<Job<Arc<Worked>>>,
+    /// Memory that is free is drawn above what is in use.
+    /// `None` for: where what is in use would still be seen.
+    pub free: Option<bool>,
+    /// Visible time in picoseconds; `None` for all.
+    pub x: Option<Span>,
+    /// Chosen range in picoseconds.
+    pub range: Option<(i64, i64)>,
+    /// Where a drag that chooses a range began.
+    pub from: Option<f64>,
+    /// Time under the pointer.
+    pub cursor: Option<i64>,
+    pub curve: DeferredPicture<()>,
+    pub fragmentation: DeferredPicture<()>,
+    pub runs: DeferredPicture<()>,
+    pub lanes: Option<Job<Arc<Lanes>>>,
+    /// The document that the lanes are of.
+    pub lanes_of: Option<usize>,
+    pub table: TableState,
+}
+
+/// Where things are in this frame.
+pub struct Places {
+    pub curve: Rect,
+    pub fragmentation: Rect,
+    pub runs: Rect,
+    pub x: Span,
+    pub reach: Reach,
+}
+
+impl State {
+    pub fn shows_free(&self, curve: &RuntimeCurve, peak: Bytes) -> bool {
+        curve.has_free && self.free.unwrap_or(peak.0.saturating_mul(SEEN) >= curve.capacity)
+    }
+}
+
+impl Places {
+    /// The axis that all bands share.
+    pub const fn window(&self) -> Window {
+        Window::strip(self.curve, self.x)
+    }
+
+    pub fn x_of(&self, time: f64) -> f32 {
+        self.window().x_of(time)
+    }
+
+    pub fn all(&self) -> Rect {
+        Rect::from_min_max(self.curve.min, Pos2::new(self.curve.right(), self.runs.bottom()))
+    }
+}
+
+/// The axis of a history.
+pub const fn axis_of(clock: Clock) -> XAxis<'static> {
+    match clock {
+        Clock::Picoseconds => XAxis::Milliseconds,
+        Clock::Order => XAxis::Moments("event"),
+    }
+}
+
+/// A moment of a history in words: a time, or the number of an event where there are no times.
+pub fn moment(clock: Clock, at: f64, step_ps: f64) -> String {
+    match clock {
+        Clock::Picoseconds => format!("{} ms", milliseconds(at, step_ps)),
+        Clock::Order => format!("event {}", thousands(at.max(0.0).round() as u64)),
+    }
+}
+
+/// The times that a column of pixels shows.
+pub fn times_of(x: Span, column: i64, width: i64) -> (i64, i64) {
+    let at = |column: i64| x.at(column as f64 / width as f64);
+    times_between(at(column), at(column + 1))
+}
+
+/// The times, in picoseconds, between two places of the axis: `from..to`, never empty.
+pub fn times_between(from: f64, to: f64) -> (i64, i64) {
+    let from = from.floor() as i64;
+    (from, (to.ceil() as i64).max(from.saturating_add(1)))
+}

@@ -1,0 +1,33 @@
+//! What the view remembers of a file.
+
+use egui::Pos2;
+
+use super::by_tile::{Breakdown, Group};
+use super::metric::Metric;
+use crate::ui::widget::raster::CachedRaster;
+
+/// What is remembered while the file is open.
+#[derive(Default)]
+pub struct State {
+    pub of: usize,
+    pub metric: Metric,
+    pub software_order: bool,
+    pub over_only: bool,
+    /// The IPU that fills the room; none for all of them.
+    pub zoom: Option<usize>,
+    pub breakdown: Breakdown,
+    /// Values of the metric by tile.
+    pub values: Vec<u64>,
+    pub values_of: Option<Metric>,
+    /// Bytes by group and tile for the profile.
+    pub groups: Vec<Group>,
+    pub groups_of: Option<Breakdown>,
+    pub drag_from: Option<Pos2>,
+    /// The tile that the arrows are at.
+    pub at: Option<usize>,
+    pub map: CachedRaster,
+    pub curve: CachedRaster,
+    pub limit: Option<u64>,
+    /// Where the controls end.
+    pub tools_right: f32,
+}

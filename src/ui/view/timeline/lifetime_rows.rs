@@ -1,0 +1,191 @@
+//! The rows of the lifetime chart: the buffers of a step, of the peak or of all the program, in an order, folded or not.
+
+use std::sync::Arc;
+
+use rayon::slice::ParallelSliceMut as _;
+
+use super::groups::Groups;
+use crate::analysis::Scene;
+use crate::analysis::contributors::contributors;
+use crate::analysis::pyramid::MaxPyramid;
+use crate::analysis::steps::Steps;
+use crate::model::{BufferId, MemorySpace};
+use crate::ui::part::{BufferNames, ViewContext};
+use crate::ui::session::{Document, RowScope};
+use crate::ui::widget::theme::Slot;
+use crate::ui::work::{DeferredPicture, Job, SpaceData};
+
+/// Order of the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Sort {
+    #[default]
+    Size,
+    Start,
+    Length,
+    Name,
+}
+
+impl Sort {
+    pub const ALL: [Self; 4] = [Self::Size, Self::Start, Self::Length, Self::Name];
+}
+
+/// Buffers that are equal but for their layer.
+pub struct Group {
+    pub name: String,
+    pub slot: Slot,
+    /// The largest of them.
+    pub largest: BufferId,
+    pub count: usize,
+    /// Sizes together.
+    pub bytes: u64,
+    pub start: u32,
+    pub end: u32,
+    /// Their sizes over time.
+    pub curve: Steps,
+    pub pyramid: MaxPyramid,
+    pub highest: u64,
+}
+
+/// What is listed, in order.
+#[derive(Default)]
+pub struct Rows {
+    /// Rows of the map's boxes, or of `groups` where there are some.
+    pub lines: Vec<u32>,
+    pub groups: Vec<Group>,
+}
+
+/// What the rows depend on.
+#[derive(Clone, PartialEq, Eq)]
+struct Key {
+    of: (usize, MemorySpace),
+    scope: RowScope,
+    step: u32,
+    sort: Sort,
+    fold: bool,
+}
+
+/// What the lifetimes of one document are listed by, and the list.
+#[derive(Default)]
+pub struct Lifetimes {
+    pub sort: Sort,
+    pub fold: bool,
+    /// First visible row with its fraction.
+    pub top: f64,
+    rows: Option<(Key, Job<Arc<Rows>>)>,
+    pub shown: Arc<Rows>,
+    pub picture: DeferredPicture<()>,
+    pub names: BufferNames,
+    pub last_selected: Option<BufferId>,
+}
+
+impl Lifetimes {
+    /// Whether the rows are still being listed.
+    pub fn is_listing(&self) -> bool {
+        self.rows.as_ref().is_some_and(|(_, job)| job.is_running())
+    }
+
+    /// The rows and their order, made anew on a worker where what they depend on has changed.
+    pub fn update(&mut self, context: &ViewContext<'_>, scene: Scene<'_>, data: &Arc<SpaceData>, groups: &Groups) {
+        let scope = context.shared.rows;
+        let key = Key {
+            of: (context.shared.program, context.shared.color),
+            scope,
+            step: if scope == RowScope::Step { context.step() } else { 0 },
+            sort: self.sort,
+            fold: self.fold,
+        };
+        if self.rows.as_ref().is_none_or(|(of, _)| *of != key) {
+            let (document, data, groups, own) =
+                (Arc::clone(context.document), Arc::clone(data), groups.clone(), key.clone());
+            let at_peak = if scope == RowScope::Peak { scene.space.at_peak.clone() } else { Vec::new() };
+            let job = Job::start(context.work, "lifetimes", move || {
+                Arc::new(rows(&document, &data, &groups, &own, &at_peak))
+            });
+            self.rows = Some((key, job));
+        }
+        if let Some(rows) = self.rows.as_mut().and_then(|(_, job)| job.poll())
+            && !Arc::ptr_eq(rows, &self.shown)
+        {
+            self.shown = Arc::clone(rows);
+            self.last_selected = None;
+        }
+    }
+}
+
+fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_peak: &[BufferId]) -> Rows {
+    let Some((program, analysis)) = document.program(key.of.0) else { return Rows::default() };
+    let boxes = &data.map.boxes;
+    let mut lines: Vec<u32> = match key.scope {
+        RowScope::Peak => at_peak.iter().filter_map(|b| data.map.row_of(*b)).collect(),
+        RowScope::Step => {
+            let live = document.scene(key.of.0, key.of.1).map(|scene| scene.live_at(key.step)).unwrap_or_default();
+            live.iter().filter_map(|live| data.map.row_of(live.buffer)).collect()
+        }
+        RowScope::All => (0..boxes.len() as u32).collect(),
+    };
+    lines.retain(|&row| (row as usize) < boxes.len());
+    if key.fold {
+        let buffers: Vec<BufferId> = lines.iter().map(|&row| boxes[row as usize].buffer).collect();
+        let mut folded: Vec<Group> = contributors(program, analysis, &buffers)
+            .into_iter()
+            .filter_map(|row| {
+                group(data, groups, if row.scope.is_empty() { row.opcode } else { row.scope }, &row.buffers)
+            })
+            .collect();
+        match key.sort {
+            Sort::Size => folded.sort_by_key(|g| std::cmp::Reverse(g.bytes)),
+            Sort::Start => folded.sort_by_key(|g| (g.start, g.end)),
+            Sort::Length => folded.sort_by_key(|g| std::cmp::Reverse(g.end - g.start)),
+            Sort::Name => folded.sort_by(|a, b| a.name.cmp(&b.name)),
+        }
+        return Rows { lines: (0..folded.len() as u32).collect(), groups: folded };
+    }
+    let item = |row: u32| &boxes[row as usize];
+    match key.sort {
+        // The boxes come by size.
+        Sort::Size => lines.par_sort_unstable(),
+        Sort::Start => lines.par_sort_unstable_by_key(|&row| (item(row).start, row)),
+        Sort::Length => {
+            lines.par_sort_unstable_by_key(|&row| (std::cmp::Reverse(item(row).end - item(row).start), row));
+        }
+        Sort::Name => {
+            let mut named: Vec<(String, u32)> =
+                lines.iter().map(|&row| (program.buffer_name(item(row).buffer), row)).collect();
+            named.par_sort_unstable();
+            lines = named.into_iter().map(|(_, row)| row).collect();
+        }
+    }
+    Rows { lines, groups: Vec::new() }
+}
+
+/// Folds buffers; their sizes over time are added up.
+fn group(data: &SpaceData, groups: &Groups, name: String, buffers: &[BufferId]) -> Option<Group> {
+    let largest = *buffers.first()?;
+    let items: Vec<_> = buffers.iter().filter_map(|&buffer| data.box_of(buffer)).collect();
+    let (start, end) = (items.iter().map(|b| b.start).min()?, items.iter().map(|b| b.end).max()?);
+    let mut changes: Vec<(u32, i64)> =
+        items.iter().flat_map(|b| [(b.start, b.size as i64), (b.end.saturating_add(1), -(b.size as i64))]).collect();
+    changes.sort_unstable();
+    let mut curve = Steps::default();
+    let (mut live, mut highest) = (0i64, 0);
+    for (i, &(point, change)) in changes.iter().enumerate() {
+        live += change;
+        if changes.get(i + 1).is_none_or(|next| next.0 != point) {
+            highest = highest.max(live);
+            curve.push(point, live.max(0) as u64);
+        }
+    }
+    let pyramid = MaxPyramid::new(&curve);
+    Some(Group {
+        name,
+        slot: groups.slot_of(largest),
+        largest,
+        count: items.len(),
+        bytes: items.iter().map(|b| b.size).sum(),
+        start,
+        end,
+        curve,
+        pyramid,
+        highest: highest.max(1) as u64,
+    })
+}

@@ -1,0 +1,136 @@
+//! What the view remembers of a document, and where things are in a frame.
+
+use std::sync::Arc;
+
+use egui::{Pos2, Rect};
+
+use super::groups::Groups;
+use super::lifetime_rows::Lifetimes;
+use crate::analysis::range_stats::RangeStats;
+use crate::analysis::stacked_curves::Grouping;
+use crate::model::{ComputationId, MemorySpace};
+use crate::ui::chart::{Span, Window};
+use crate::ui::part::BufferNames;
+use crate::ui::work::{DeferredPicture, SpaceData};
+
+/// Boxes up to which pictures are drawn in the frame that needs them; more are drawn on a worker.
+pub const AT_ONCE: usize = 3000;
+
+/// From the top of the lifetimes to the first row: room for the title and its switches.
+const UNDER_TITLE: f32 = 14.0;
+
+/// Which bands stand under the curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bands {
+    #[default]
+    Map,
+    Lifetimes,
+    Both,
+}
+
+impl Bands {
+    pub const ALL: [Self; 3] = [Self::Map, Self::Lifetimes, Self::Both];
+
+    pub const fn has_map(self) -> bool {
+        !matches!(self, Self::Lifetimes)
+    }
+
+    pub const fn has_lifetimes(self) -> bool {
+        !matches!(self, Self::Map)
+    }
+}
+
+/// Computations by depth: (computation, first point, one past the last).
+pub type Calls = Vec<Vec<(ComputationId, u32, u32)>>;
+
+/// What belongs to this view of one document.
+#[derive(Default)]
+pub struct State {
+    pub grouping: Grouping,
+    pub bands: Bands,
+    /// Visible addresses; `None` for all.
+    pub addresses: Option<Span>,
+    pub show_padding: bool,
+    pub curve: DeferredPicture<()>,
+    pub map: DeferredPicture<Vec<u32>>,
+    pub mini: DeferredPicture<()>,
+    pub lifetimes: Lifetimes,
+    pub measure: Measuring,
+    pub labels: BufferNames,
+    pub calls: Option<Arc<Calls>>,
+    /// Program and memory space the rest belongs to.
+    pub of: Option<(usize, MemorySpace)>,
+    pub dragging_map: bool,
+}
+
+/// What the figures of a range depend on: first and last step, grouping, number of groups.
+pub type RangeKey = ((u32, u32), Grouping, usize);
+
+/// A range that is being measured.
+#[derive(Default)]
+pub struct Measuring {
+    /// Where a drag began.
+    pub from: Option<u32>,
+    pub stats: Option<(RangeKey, RangeStats)>,
+}
+
+impl Measuring {
+    /// Whether a range is being dragged now.
+    pub const fn is_dragging(&self) -> bool {
+        self.from.is_some()
+    }
+}
+
+/// Where things are in this frame.
+#[derive(Clone, Copy)]
+pub struct Places {
+    pub curve: Rect,
+    /// The memory map; of no height where it is not shown.
+    pub map: Rect,
+    /// The lifetimes; of no height where they are not shown.
+    pub lifetimes: Rect,
+    /// Numbers of the steps.
+    pub axis: Rect,
+    /// Visible points of time.
+    pub x: Span,
+    /// All points.
+    pub whole: Span,
+}
+
+impl Places {
+    /// The curve with the calls under it, the map, the rows of lifetimes: what lines through time cross.
+    pub fn bands(&self) -> [Rect; 3] {
+        let curve = Rect::from_min_max(self.curve.min, Pos2::new(self.curve.right(), self.axis.top()));
+        [curve, self.map, self.lifetime_rows()]
+    }
+
+    /// The rows of lifetimes, below their title.
+    pub fn lifetime_rows(&self) -> Rect {
+        let band = self.lifetimes;
+        Rect::from_min_max(Pos2::new(band.left(), (band.top() + UNDER_TITLE).min(band.bottom())), band.max)
+    }
+
+    /// The axis that all bands share.
+    pub const fn window(&self) -> Window {
+        Window::strip(self.curve, self.x)
+    }
+
+    pub fn x_of(&self, point: f64) -> f32 {
+        self.window().x_of(point)
+    }
+}
+
+/// What the bands of a frame are drawn from.
+#[derive(Clone, Copy)]
+pub struct Drawn<'a> {
+    pub data: &'a Arc<SpaceData>,
+    pub groups: &'a Groups,
+    pub places: &'a Places,
+}
+
+/// What a button asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    All,
+    Focus,
+}
