@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use egui::{Frame, Key, Margin, Pos2, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
+use egui::{Frame, Key, Margin, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::open::Target;
 use crate::ui::app::{App, COMMANDS, Command};

@@ -7,6 +7,7 @@ mod drop;
 pub(super) mod loading;
 mod program_list;
 pub(super) mod program_row;
+mod reveal;
 pub(super) mod sample;
 pub(super) mod writing;
 
