@@ -80,8 +80,14 @@ pub fn draw(args: &ScreenshotArgs) -> ExitCode {
     let options = Options { theme, presenter, names_hidden, synchronous: true, ..Options::default() };
     let mut app = App::new(&context, options);
     app.link = Some(link.clone());
-    for target in targets(&args.paths) {
-        app.open(target);
+    let targets = targets(&args.paths);
+    // What is open already is shown instead of opened again: the first one in the end.
+    for target in targets.iter().chain(targets.first().filter(|_| targets.len() > 1)) {
+        app.open(target.clone());
+    }
+    if targets.len() > 1 {
+        app.link = Some(link.clone());
+        app.follow_link();
     }
     let failures = app.take_errors();
     for (name, error) in &failures {

@@ -360,7 +360,7 @@ fn a_file_without_changes_is_refused_with_its_line() {
     let sample = path("v6e_replicated_oom");
     let output = run(&["report", &sample, "--sets", file.to_str().expect("UTF-8")]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).contains("line 2: `halve` is no edit"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("line 2: Unknown change `halve`"), "{}", stderr(&output));
     let output = run(&["report", &sample, "--sets", "no such file"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains("cannot read"), "{}", stderr(&output));

@@ -111,7 +111,8 @@ fn every_view_and_the_report_give_a_name_one_value() {
         }
         for (name, values) in said {
             let Some((first, _)) = values.first() else { continue };
-            if LOCAL.iter().any(|(local, _)| *local == name) {
+            // A link to a buffer is called as the buffer, and buffers of one name are told apart by their place.
+            if LOCAL.iter().any(|(local, _)| *local == name) || name.starts_with("Show ") {
                 continue;
             }
             compared += 1;

@@ -470,7 +470,7 @@ fn session_list_panels_and_menus() {
     assert_eq!(walk.harness.state().files.current, Some(0));
     // A key after a Tab is still the program's, not the control's.
     walk.tab_to(Role::Button, "Keys");
-    walk.key(Key::Num2);
+    walk.key(Key::Num3);
     assert_eq!(walk.view(), "timeline", "the keys of views work wherever the focus is");
     walk.key(Key::B);
     assert!(walk.says("Note of pin 1"), "{:?}", walk.words());

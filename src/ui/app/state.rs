@@ -14,9 +14,13 @@ use super::share::deep_link::DeepLink;
 use super::share::pressed_keys::PressedKeys;
 use crate::analysis::names::hide::Aliases;
 use crate::ui::session::Options;
+use crate::ui::view::FIRST;
 use crate::ui::widget::style;
 use crate::ui::widget::theme::Look;
 use crate::ui::work::{FailedJobs, Work};
+
+/// Width from which the overview has room for the panel beside it.
+const OVERVIEW_WITH_PANEL: f32 = 1900.0;
 
 /// The whole program.
 pub struct App {
@@ -128,7 +132,10 @@ impl App {
 
     /// Whether the right panel is open.
     pub(super) fn panel_open(&self) -> bool {
-        self.panel.unwrap_or_else(|| self.ctx.content_rect().width() >= 1280.0)
+        let width = self.ctx.content_rect().width();
+        // The overview says the same itself, and needs the width to have findings, curve and table at once.
+        let is_overview = self.files.current().is_some_and(|open| open.shared.view == FIRST);
+        self.panel.unwrap_or(width >= if is_overview { OVERVIEW_WITH_PANEL } else { 1280.0 })
     }
 
     /// Shows a short message in the status bar.

@@ -18,7 +18,7 @@ use crate::ui::widget::theme::{Slot, Theme, size, space};
 
 /// The view.
 pub const VIEW: View =
-    View { applies, card: Some(card), keys: KEYS, ..View::new("allocator", "Allocator", show).with_digit(3) };
+    View { applies, card: Some(card), keys: KEYS, ..View::new("allocator", "Allocator", show).with_digit(4) };
 
 const KEYS: &[KeyHelp] = &[("wheel, drag, W S A D", "Allocator: zoom and move the addresses")];
 

@@ -33,7 +33,7 @@ struct State {
 pub const VIEW: View = View {
     applies: Document::has_tiles,
     card: Some(tile_card::show),
-    ..View::new("insights", "Insights", show).with_digit(5)
+    ..View::new("insights", "Insights", show).with_digit(6)
 };
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {

@@ -25,6 +25,7 @@ use super::part::Views;
 /// All views, in the order of their tabs.
 pub const VIEWS: Views = Views(&[
     overview::VIEW,
+    failure::VIEW,
     timeline::VIEW,
     treemap::VIEW,
     heat::VIEW,
@@ -32,7 +33,6 @@ pub const VIEWS: Views = Views(&[
     buffers::VIEW,
     what_if::VIEW,
     advisor::VIEW,
-    failure::VIEW,
     tiles::VIEW,
     tile_memory::VIEW,
     liveness::VIEW,

@@ -115,7 +115,7 @@ impl App {
         }
         let frame = Frame::new().fill(theme.panel).inner_margin(Margin::symmetric(12, 6));
         let mut pressed = None;
-        egui::Panel::bottom("error cards").frame(frame).show(ui, |ui| {
+        egui::Panel::bottom("error cards").resizable(false).frame(frame).show(ui, |ui| {
             let hidden = cards.len().saturating_sub(MOST_CARDS);
             for (index, card) in cards.into_iter().enumerate().skip(hidden) {
                 if let Some(answer) = failure_card(ui, theme, &card) {

@@ -29,7 +29,7 @@ struct State {
 const EVIDENCE: usize = 6;
 
 /// The view.
-pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page).with_digit(8) };
+pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page).with_digit(9) };
 
 /// The same in the side panel.
 pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
@@ -215,7 +215,7 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         };
         let allocated =
             finding.allocated_after_bytes.map(|b| format!(", {} allocated", units.short(b))).unwrap_or_default();
-        line(ui, &format!("Peak {} after it{allocated}{fits}.", units.short(after)), theme.text);
+        line(ui, &format!("The peak is then {}{allocated}{fits}.", units.short(after)), theme.text);
     }
     for advice in &finding.advice {
         ui.horizontal_top(|ui| {

@@ -67,7 +67,7 @@ pub const VIEW: View = View {
     applies: Document::has_buffers,
     find: Find::Field(focus_filter),
     shows_buffers: true,
-    ..View::new("buffers", "Buffers", show).with_digit(6)
+    ..View::new("buffers", "Buffers", show).with_digit(7)
 };
 
 /// Asks for the filter field, in this view.

@@ -89,7 +89,7 @@ pub const VIEW: View = View {
     applies: Document::has_buffers,
     find: Find::Dim,
     shows_buffers: true,
-    ..View::new("padding", "Padding", show).with_digit(5)
+    ..View::new("padding", "Padding", show).with_digit(6)
 };
 
 /// Draws the view.

@@ -63,7 +63,7 @@ struct Line {
 pub const VIEW: View = View {
     applies: Document::has_tiles,
     card: Some(tile_card::show),
-    ..View::new("memory", "Memory", show).with_digit(3)
+    ..View::new("memory", "Memory", show).with_digit(4)
 };
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {

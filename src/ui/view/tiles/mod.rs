@@ -24,7 +24,7 @@ pub const VIEW: View = View {
     applies: Document::has_tiles,
     card: Some(tile_card::show),
     keys: KEYS,
-    ..View::new("tiles", "Tiles", show).with_digit(2)
+    ..View::new("tiles", "Tiles", show).with_digit(3)
 };
 
 const KEYS: &[KeyHelp] = &[

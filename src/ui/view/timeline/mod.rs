@@ -35,7 +35,7 @@ pub const VIEW: View = View {
     find: Find::Dim,
     shows_buffers: true,
     keys: KEYS,
-    ..View::new("timeline", "Timeline", show).with_digit(2)
+    ..View::new("timeline", "Timeline", show).with_digit(3)
 };
 
 const KEYS: &[KeyHelp] = &[

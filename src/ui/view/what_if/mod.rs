@@ -38,7 +38,7 @@ struct State {
 }
 
 /// The view.
-pub const VIEW: View = View { applies, ..View::new("whatif", "What if", show).with_digit(7) };
+pub const VIEW: View = View { applies, ..View::new("whatif", "What if", show).with_digit(8) };
 
 /// Changes are tried out on the HBM of a program with a heap trace.
 fn applies(document: &Document) -> bool {
