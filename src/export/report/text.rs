@@ -10,6 +10,13 @@ use crate::model::{Bytes, UnitSystem, percent, thousands};
 
 /// Writes the report as text.
 pub fn write(report: &Report) -> String {
+    let mut out = whole(report);
+    // Code stands in backquotes for Markdown; a terminal has no other type to show it in.
+    out.retain(|c| c != '`');
+    out
+}
+
+fn whole(report: &Report) -> String {
     let mut out = String::new();
     for profile in &report.profiles {
         write_profile(&mut out, profile);

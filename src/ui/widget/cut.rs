@@ -97,12 +97,13 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
         }
         out
     };
+    let has_number = plain < last;
     // The last part gives way before the number that tells equal layers apart does.
     let squeezed = {
         let shortest = left_out(plain);
         let (head, tail) = shortest.rsplit_once('/').map_or(("", shortest.as_str()), |(head, tail)| (head, tail));
         let letters: Vec<char> = tail.chars().collect();
-        let lengths = [24, 18, 13, 9, 6].into_iter().filter(|&length| length + 1 < letters.len());
+        let lengths = [24, 18, 13, 9].into_iter().filter(|_| has_number).filter(|&length| length + 1 < letters.len());
         let squeezed: Vec<String> = lengths
             .filter(|_| !head.is_empty())
             .map(|length| format!("{head}/\u{2026}{}", letters[letters.len() - length..].iter().collect::<String>()))
@@ -201,6 +202,7 @@ mod tests {
         assert_eq!(forms[2], "\u{2026}/layer_14/\u{2026}/dot_general");
         assert!(forms[3..forms.len() - 1].iter().all(|form| form.contains("layer_14")), "{forms:?}");
         assert_eq!(forms.last().map(String::as_str), Some("\u{2026}/dot_general"));
+        assert_eq!(shorter("attn/dot_general").collect::<Vec<_>>(), ["\u{2026}/dot_general"]);
         assert!(is_path("layer_*/attn/mul  \u{d7}24") && !is_path("48 of 96 MiB/s") && !is_path("fusion.12"));
     }
 }

@@ -67,6 +67,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
         window.rect_of((f64::from(item.start), f64::from(item.end) + 1.0), (item.address as f64, end))
     };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
+    // No label under the limit's line.
+    let line = limit.map(|limit| window.y_of(limit as f64));
+    let is_crossed = |row: u32| {
+        let middle = data.map.boxes.get(row as usize).map(|item| box_rect(item).intersect(rect).center().y);
+        line.zip(middle).is_some_and(|(line, middle)| (line - middle).abs() < LABEL.y / 2.0)
+    };
+    let named: Vec<u32> = named.into_iter().filter(|&row| !is_crossed(row)).collect();
     labels(&painter, state, &named, scene, drawn, &box_rect);
     axis(ui, context, data, &window);
     chart::limit(ui, theme, &window, limit, context.options.units);

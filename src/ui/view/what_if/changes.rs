@@ -167,7 +167,7 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
                 state.words.clear();
             }
             Err(error) => {
-                state.error = Some(error.to_string());
+                state.error = Some(error.to_string().replace('`', "'"));
                 response.request_focus();
             }
         }
