@@ -18,6 +18,7 @@ pub mod names;
 pub mod occupancy;
 pub mod packing;
 pub mod padding;
+pub mod phases;
 mod profile;
 mod program;
 pub mod pyramid;

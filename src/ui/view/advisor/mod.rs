@@ -58,7 +58,10 @@ fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
 /// Draws the findings.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
-    let Some(advice) = context.advice() else { return };
+    let Some(advice) = context.advice() else {
+        ui.label(text("Working out what helps\u{2026}", size::BODY, Weight::Regular, theme.text2));
+        return;
+    };
     let mut state = context.locals.take::<State>();
     if !state.began {
         state.began = true;
