@@ -88,7 +88,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
     let findings: Vec<(usize, &Finding)> = advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect();
     if findings.is_empty() {
-        let words = "Nothing stands out: what is in memory is the sum of many, and no rule found a cause.";
+        let words = "No single cause: memory is spread over many buffers.";
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
     }
     for (i, finding) in findings {
