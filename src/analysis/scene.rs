@@ -1,7 +1,7 @@
 //! One memory space of one program, with everything that is worked out about it on demand. The report, the advisor and
 //! the window ask here: what one of them computed the others get for nothing, and their numbers are the same.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::alternatives::{Form, forms};
 use super::contributors::{Contributor, contributors};
@@ -24,6 +24,8 @@ pub struct SceneParts {
     table: OnceLock<Arc<BufferTable>>,
     shapes: OnceLock<Arc<[ShapeGroup]>>,
     memory: OnceLock<Arc<Memory>>,
+    /// The program without changes, by capacity.
+    unchanged: Mutex<Vec<(Option<u64>, Arc<Outcome>)>>,
 }
 
 /// The parts of every memory space of one program.
@@ -157,6 +159,20 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// The program without changes, on memory that [`Self::memory_against`] gave: worked out once for each capacity.
+    #[must_use]
+    pub fn unchanged(self, memory: &Memory) -> Arc<Outcome> {
+        let known = || self.parts.unchanged.lock().unwrap_or_else(PoisonError::into_inner);
+        let found =
+            |(capacity, outcome): &(_, Arc<Outcome>)| (*capacity == memory.capacity).then(|| Arc::clone(outcome));
+        if let Some(outcome) = known().iter().find_map(found) {
+            return outcome;
+        }
+        let outcome = Arc::new(memory.evaluate(self.program, &[], Depth::Verdict));
+        known().push((memory.capacity, Arc::clone(&outcome)));
+        outcome
+    }
+
     /// What changes come to, packed anew; against the device's capacity.
     #[must_use]
     pub fn what_if(self, edits: &[Edit]) -> Outcome {
@@ -166,7 +182,8 @@ impl<'a> Scene<'a> {
     /// The same with everything that a view draws of it, on memory that [`Self::memory_against`] gave.
     #[must_use]
     pub fn what_if_result(self, memory: Arc<Memory>, edits: &[Edit]) -> WhatIfResult {
-        WhatIfResult::new(self.program, self.analysis, self.space, memory, edits)
+        let before = self.unchanged(&memory);
+        WhatIfResult::new(self, memory, before, edits)
     }
 
     /// How the compiler's packing is reproduced; `None` without a heap trace. Computed anew at each call.

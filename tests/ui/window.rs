@@ -268,7 +268,7 @@ fn finding_lights_the_same_buffers_in_every_view() {
     key(&mut harness, Modifiers::NONE, Key::Escape);
     key(&mut harness, Modifiers::NONE, Key::Escape);
     key(&mut harness, Modifiers::NONE, Key::Escape);
-    assert!(!says(&harness, "Find the next"), "Esc clears it");
+    assert!(!says(&harness, "Next match"), "Esc clears it");
 }
 
 #[test]

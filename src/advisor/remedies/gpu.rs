@@ -34,9 +34,24 @@ pub fn gpu(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             "",
         ));
     }
-    out.push(remedy("Check that no other process holds memory of the GPU; JAX reserves 75 % unless `XLA_PYTHON_CLIENT_MEM_FRACTION` says otherwise", No, "", "the limit is far below the card's memory", JAX_GPU));
+    let is_jax = failure.text("framework") == Some("jax");
     out.push(remedy(
-        "A smaller batch, recomputed activations (`jax.checkpoint`), donated arguments",
+        if is_jax {
+            "Check that no other process holds memory of the GPU; JAX reserves 75 % unless `XLA_PYTHON_CLIENT_MEM_FRACTION` says otherwise"
+        } else {
+            "Check that no other process holds memory of the GPU, and what share of it the framework takes at its start (JAX: `XLA_PYTHON_CLIENT_MEM_FRACTION`; TensorFlow: `tf.config.experimental.set_memory_growth`)"
+        },
+        No,
+        "",
+        "the limit is far below the card's memory",
+        if is_jax { JAX_GPU } else { "" },
+    ));
+    out.push(remedy(
+        if is_jax {
+            "A smaller batch, recomputed activations (`jax.checkpoint`), donated arguments"
+        } else {
+            "A smaller batch, recomputed activations"
+        },
         Maybe,
         "",
         "temporaries with the batch as a dimension",
@@ -45,14 +60,39 @@ pub fn gpu(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     out
 }
 
+/// How PyTorch's caching allocator is told not to leave pieces, where it can be told.
+fn pieces_of_cache(kind: FailureKind) -> Option<&'static str> {
+    match kind {
+        FailureKind::TorchHip => {
+            Some("Do not split large blocks, which leaves pieces: `PYTORCH_HIP_ALLOC_CONF=max_split_size_mb:512`")
+        }
+        FailureKind::TorchNpu => {
+            Some("Let segments grow instead of leaving pieces: `PYTORCH_NPU_ALLOC_CONF=expandable_segments:True`")
+        }
+        FailureKind::TorchXpu | FailureKind::TorchMps | FailureKind::TorchHpu => None,
+        _ => Some(
+            "Let segments grow instead of leaving pieces: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` (on Linux; on Windows `max_split_size_mb:512`)",
+        ),
+    }
+}
+
+/// The tool that shows who holds memory of a device, in the sign that it gives.
+fn sign_of_others(kind: FailureKind) -> &'static str {
+    match kind {
+        FailureKind::TorchHip => "rocm-smi shows two processes",
+        FailureKind::TorchNpu => "npu-smi shows two processes",
+        FailureKind::TorchXpu => "xpu-smi shows two processes",
+        _ => "nvidia-smi shows two processes",
+    }
+}
+
 /// PyTorch on any device.
 pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     let mut out = Vec::new();
-    let variable = match failure.kind {
-        FailureKind::TorchHip => Some("PYTORCH_HIP_ALLOC_CONF"),
-        FailureKind::TorchNpu => Some("PYTORCH_NPU_ALLOC_CONF"),
-        FailureKind::TorchXpu | FailureKind::TorchMps | FailureKind::TorchHpu => None,
-        _ => Some("PYTORCH_CUDA_ALLOC_CONF"),
+    // The page is about CUDA, and about HIP, which has the same interface.
+    let page = match failure.kind {
+        FailureKind::TorchNpu | FailureKind::TorchXpu | FailureKind::TorchMps | FailureKind::TorchHpu => "",
+        _ => TORCH,
     };
     if failure.kind == FailureKind::TorchMps {
         out.push(remedy(
@@ -62,8 +102,19 @@ pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             "'other allocations' is large",
             "",
         ));
+        if failure.bytes("limit").is_some() {
+            out.push(remedy(
+                "Lift PyTorch's own limit: `PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0`; the system may then swap or stop responding",
+                No,
+                "",
+                "the host has memory left",
+                "",
+            ));
+        }
     }
-    if failure.kind == FailureKind::TorchCudaLimit {
+    let limit = failure.bytes("limit").filter(|&limit| failure.bytes("capacity").is_none_or(|all| limit < all));
+    let is_limited = matches!(failure.kind, FailureKind::TorchCudaLimit | FailureKind::TorchAllowedMemory);
+    if is_limited && limit.is_some() {
         out.push(remedy(
             "The process may use only a share of the card: raise it (`torch.cuda.set_per_process_memory_fraction`)",
             No,
@@ -72,13 +123,14 @@ pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             TORCH,
         ));
     }
-    if let Some(variable) = variable.filter(|_| matches!(cause, Cause::CachedInPieces | Cause::Fragmentation)) {
+    let text = pieces_of_cache(failure.kind);
+    if let Some(text) = text.filter(|_| matches!(cause, Cause::CachedInPieces | Cause::Fragmentation)) {
         out.push(remedy(
-            format!("Let segments grow instead of leaving pieces: `{variable}=expandable_segments:True`"),
+            text,
             No,
             "what PyTorch reserved but does not use",
             "'reserved but unallocated' is large",
-            TORCH,
+            page,
         ));
     }
     if failure.bytes("other_in_use").is_some_and(|bytes| bytes.0 > 0) {
@@ -86,8 +138,8 @@ pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             "Another process holds memory of the same device: end it, or use another device",
             No,
             "what it holds",
-            "nvidia-smi shows two processes",
-            TORCH,
+            sign_of_others(failure.kind),
+            page,
         ));
     }
     if failure.bytes("private_pools").is_some_and(|bytes| bytes.0 > 0) {
@@ -96,7 +148,7 @@ pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             No,
             "the private pools",
             "'allocated in private pools'",
-            TORCH,
+            page,
         ));
     }
     out.push(remedy(
@@ -104,15 +156,9 @@ pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         Maybe,
         "in proportion",
         "activations with the batch as a dimension",
-        TORCH,
+        page,
     ));
-    out.push(remedy(
-        "Recompute activations (`torch.utils.checkpoint`)",
-        No,
-        "often half of the activations",
-        "",
-        TORCH,
-    ));
-    out.push(remedy("Lower precision (`torch.autocast` with bfloat16)", Yes, "up to half", "float32 tensors", TORCH));
+    out.push(remedy("Recompute activations (`torch.utils.checkpoint`)", No, "often half of the activations", "", page));
+    out.push(remedy("Lower precision (`torch.autocast` with bfloat16)", Yes, "up to half", "float32 tensors", page));
     out
 }

@@ -48,13 +48,13 @@ fn change(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         Kind::TorchCpu => others::host(failure),
         Kind::TpuAllocExceeds if failure.text("space") != Some("hbm") => tpu::kernel(failure),
         Kind::XlaRematWarning => vec![remedy(
-            "The program needs more than the limit even after recomputing; save less between forward and backward pass (`jax.checkpoint`), or use a smaller batch",
+            "The program needs more than the limit even after recomputing; save less between forward and backward pass (`jax.checkpoint`, `torch.utils.checkpoint`), or use a smaller batch",
             Maybe,
             "",
             "",
             "",
         )],
-        Kind::BfcSoftWarning | Kind::XlaAutotuneWarning => vec![remedy(
+        kind if !failure.is_error && !kind.is_account() => vec![remedy(
             "Nothing has to change: the program goes on without what did not fit, perhaps more slowly",
             No,
             "",
@@ -65,7 +65,11 @@ fn change(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             Speaker::TpuCompiler => tpu::compile_hbm(failure),
             Speaker::TpuRuntime => tpu::runtime(failure, cause),
             // The allocator names the operation for TensorFlow only.
-            Speaker::Bfc if failure.get("op").is_some() || failure.get("tensor_shape").is_some() => {
+            Speaker::Bfc | Speaker::Rocm
+                if failure.text("framework") == Some("tensorflow")
+                    || failure.get("op").is_some()
+                    || failure.get("tensor_shape").is_some() =>
+            {
                 let mut out = gpu::pieces(cause);
                 out.extend(tensorflow());
                 out
@@ -74,7 +78,7 @@ fn change(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             Speaker::Torch => gpu::torch(failure, cause),
             Speaker::Cuda => others::cuda(failure),
             Speaker::Serving => others::serving(failure),
-            Speaker::Ggml => others::ggml(),
+            Speaker::Ggml => others::ggml(failure),
             Speaker::Kernel => others::kernel(),
             Speaker::Framework => others::framework(failure, cause),
             Speaker::Graphics => others::graphics(),

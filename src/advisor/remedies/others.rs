@@ -54,6 +54,23 @@ pub fn cuda(failure: &Failure) -> Vec<Remedy> {
                 "",
             ),
         ],
+        FailureKind::RmmAlloc => vec![
+            remedy(
+                "A larger pool, where the card has room: `maximum_pool_size`, or no maximum",
+                No,
+                "",
+                "the message says that the pool's size is exceeded",
+                "",
+            ),
+            remedy(
+                "Let data move to the host: `rmm.reinitialize(managed_memory=True)`, or spilling in cuDF and Dask-CUDA",
+                No,
+                "",
+                "the data is larger than the card's memory",
+                "",
+            ),
+            remedy("Smaller partitions", No, "in proportion", "", ""),
+        ],
         FailureKind::CudaLibraryAlloc => vec![remedy(
             "Leave memory outside the framework's pool: the library allocates its handle and workspace from what is left",
             No,
@@ -87,12 +104,21 @@ pub fn serving(failure: &Failure) -> Vec<Remedy> {
                 VLLM,
             ));
         }
-        FailureKind::SglangMemory => {
+        FailureKind::SglangMemory if failure.message.contains("mem-fraction-static") => {
             out.push(remedy(
                 "Raise `--mem-fraction-static`: weights and cache together do not fit in the share",
                 No,
                 "",
                 "",
+                "",
+            ));
+        }
+        FailureKind::SglangMemory => {
+            out.push(remedy(
+                "Fewer requests at a time (`--max-running-requests`), shorter pieces of prompts (`--chunked-prefill-size`)",
+                No,
+                "",
+                "the cache's tokens are used up while requests run",
                 "",
             ));
         }
@@ -110,31 +136,61 @@ pub fn serving(failure: &Failure) -> Vec<Remedy> {
             out.push(remedy("A larger share of the card: `--gpu-memory-utilization`", No, "", "", VLLM));
         }
     }
-    out.push(remedy(
-        "Divide the model over more cards (`--tensor-parallel-size`)",
-        No,
-        "weights divided by cards",
-        "",
-        "",
-    ));
-    out.push(remedy(
-        "Quantised weights or cache (`--quantization`, `--kv-cache-dtype fp8`)",
-        Yes,
-        "up to half",
-        "",
-        "",
-    ));
+    let (shards, quantised) = match failure.kind {
+        FailureKind::SglangMemory => (
+            "Divide the model over more cards (`--tp-size`)",
+            "Quantised weights or cache (`--quantization`, `--kv-cache-dtype`)",
+        ),
+        FailureKind::TgiMemory => {
+            ("Divide the model over more cards (`--num-shard`)", "Quantised weights (`--quantize`)")
+        }
+        _ => (
+            "Divide the model over more cards (`--tensor-parallel-size`)",
+            "Quantised weights or cache (`--quantization`, `--kv-cache-dtype fp8`)",
+        ),
+    };
+    out.push(remedy(shards, No, "weights divided by cards", "", ""));
+    out.push(remedy(quantised, Yes, "up to half", "", ""));
     out
 }
 
 /// llama.cpp, ollama and others on ggml.
-pub fn ggml() -> Vec<Remedy> {
-    vec![
-        remedy("Fewer layers on the GPU: `--n-gpu-layers` (ollama: `num_gpu`)", No, "a layer's weights each", "", ""),
-        remedy("A shorter context: `--ctx-size` (ollama: `num_ctx`)", Maybe, "the cache, in proportion", "", ""),
-        remedy("A smaller compute buffer: `--ubatch-size`", No, "in proportion", "the compute buffer did not fit", ""),
-        remedy("A quantised cache: `--cache-type-k q8_0 --cache-type-v q8_0`", Yes, "up to half of the cache", "", ""),
-    ]
+pub fn ggml(failure: &Failure) -> Vec<Remedy> {
+    let mut out = Vec::new();
+    if failure.text("space") == Some("host") {
+        out.push(remedy("A smaller model, or one in a smaller quantisation", Yes, "in proportion", "", ""));
+        out.push(remedy(
+            "Map the file instead of reading it (leave `--no-mmap` out), close other programs",
+            No,
+            "",
+            "it is the host's memory that is short",
+            "",
+        ));
+    } else {
+        out.push(remedy(
+            "Fewer layers on the GPU: `--n-gpu-layers` (ollama: `num_gpu`)",
+            No,
+            "a layer's weights each",
+            "",
+            "",
+        ));
+    }
+    out.push(remedy("A shorter context: `--ctx-size` (ollama: `num_ctx`)", Maybe, "the cache, in proportion", "", ""));
+    out.push(remedy(
+        "A smaller compute buffer: `--ubatch-size`",
+        No,
+        "in proportion",
+        "the compute buffer did not fit",
+        "",
+    ));
+    out.push(remedy(
+        "A quantised cache: `--cache-type-k q8_0 --cache-type-v q8_0`",
+        Yes,
+        "up to half of the cache",
+        "",
+        "",
+    ));
+    out
 }
 
 /// A kernel that needs more on-chip memory than there is.
@@ -187,12 +243,31 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         }
         FailureKind::TensorrtAlloc => {
             out.push(remedy(
-                "Allow a larger workspace, or close other programs on the card",
+                "A smaller workspace (`IBuilderConfig::setMemoryPoolLimit`), or close other programs on the card",
                 No,
                 "",
-                "a tactic was skipped",
+                "the request is as large as the workspace",
                 "",
             ));
+        }
+        FailureKind::MindsporeAlloc => {
+            out.push(remedy(
+                "End other processes on the device, or set how much this one may take (`max_device_memory`)",
+                No,
+                "",
+                "`npu-smi info` shows another process",
+                "",
+            ));
+        }
+        FailureKind::XgboostAlloc => {
+            out.push(remedy(
+                "Build the matrix in pieces: `QuantileDMatrix`, or external memory with an iterator",
+                No,
+                "",
+                "it fails while the matrix is built",
+                "",
+            ));
+            return out;
         }
         _ => {}
     }
@@ -223,28 +298,42 @@ pub fn neuron() -> Vec<Remedy> {
 
 /// Memory of the host.
 pub fn host(failure: &Failure) -> Vec<Remedy> {
-    let mut out = vec![
-        remedy(
-            "Fewer loader workers, smaller prefetch queues and shuffle buffers",
-            No,
-            "each worker's copy",
-            "many processes",
-            "",
-        ),
-        remedy(
-            "Read data in pieces or map files instead of loading them (`numpy.memmap`, safetensors)",
-            No,
-            "",
-            "",
-            "",
-        ),
-    ];
+    // A virtual machine with a limit of its own: the host's memory is not what ran out.
+    let heap = if failure.message.contains("JavaScript heap") {
+        Some("A larger heap: `NODE_OPTIONS=--max-old-space-size=8192` (MiB)")
+    } else if failure.message.contains("java.lang") {
+        Some("A larger heap: `-Xmx` (Spark: `spark.executor.memory`, `spark.driver.memory`)")
+    } else {
+        None
+    };
+    if let Some(heap) = heap {
+        return vec![remedy(heap, No, "", "the host has memory left", "")];
+    }
+    let mut out = Vec::new();
     match failure.kind {
         FailureKind::KubernetesOomKill => {
             out.push(remedy("Raise the container's `resources.limits.memory`", No, "", "the node has memory left", ""));
         }
         FailureKind::SlurmOomKill => {
             out.push(remedy("Ask for more memory: `--mem` or `--mem-per-cpu`", No, "", "the node has memory left", ""));
+        }
+        FailureKind::YarnMemoryKill => {
+            out.push(remedy(
+                "A larger container: `spark.executor.memoryOverhead`, `spark.executor.memory`",
+                No,
+                "",
+                "the node has memory left",
+                "",
+            ));
+        }
+        FailureKind::TorchSharedMemory => {
+            out.push(remedy(
+                "More shared memory for the container: `docker run --shm-size=8g` or `--ipc=host`; on Kubernetes an `emptyDir` with `medium: Memory` at `/dev/shm`",
+                No,
+                "",
+                "`df /dev/shm` shows 64 MiB",
+                "",
+            ));
         }
         FailureKind::RayObjectStore => {
             out.push(remedy("Keep fewer references to objects, or raise `object_store_memory`", No, "", "", ""));
@@ -260,5 +349,19 @@ pub fn host(failure: &Failure) -> Vec<Remedy> {
         }
         _ => {}
     }
+    out.push(remedy(
+        "Fewer loader workers, smaller prefetch queues and shuffle buffers",
+        No,
+        "each worker's copy",
+        "many processes",
+        "",
+    ));
+    out.push(remedy(
+        "Read data in pieces or map files instead of loading them (`numpy.memmap`, safetensors)",
+        No,
+        "",
+        "",
+        "",
+    ));
     out
 }

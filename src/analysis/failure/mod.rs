@@ -97,6 +97,9 @@ pub fn memory(failure: &Failure) -> &'static str {
         Some("vmem") => return "VMEM",
         Some("smem") => return "SMEM",
         Some("cmem") => return "CMEM",
+        Some("spmem" | "tile_spmem" | "sync_flags") => return "SparseCore memory",
+        Some("host") => return "host memory",
+        Some("tensor memory") => return "tensor memory",
         _ => {}
     }
     let allocator = failure.text("allocator").unwrap_or("");
@@ -108,6 +111,9 @@ pub fn memory(failure: &Failure) -> &'static str {
         FailureKind::TorchCpu | FailureKind::CudaHostAlloc => "host memory",
         FailureKind::TorchNpu => "NPU memory",
         FailureKind::TorchHpu => "HPU memory",
+        FailureKind::TorchMps => "memory shared with the host",
+        FailureKind::NeuronAlloc => "NeuronCore memory",
+        FailureKind::Unknown => "memory",
         kind if matches!(kind.speaker(), Speaker::Host) => "host memory",
         kind if matches!(kind.speaker(), Speaker::Kernel) => "shared memory",
         FailureKind::VllmKvCache => "memory for the KV cache",
@@ -127,6 +133,13 @@ pub fn cause(failure: &Failure) -> Cause {
     }
     let requested =
         failure.bytes("exact_request").or_else(|| failure.bytes("requested")).or_else(|| failure.bytes("rounded"));
+    // A limit of the process counts before what is free on the device.
+    if let (Some(limit), Some(requested)) = (failure.bytes("limit"), requested) {
+        let held = failure.bytes("allocated").unwrap_or_default() + failure.bytes("other").unwrap_or_default();
+        if held + requested > limit {
+            return Cause::Shortage;
+        }
+    }
     let free = failure.bytes("total_free").or_else(|| failure.bytes("free"));
     let largest = failure.bytes("largest_free").or_else(|| largest_hole(failure));
     match (requested, free, largest) {

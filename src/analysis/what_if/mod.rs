@@ -9,6 +9,7 @@ mod edit;
 pub mod kept;
 mod memory;
 mod outcome;
+mod pairs;
 mod recompute;
 mod resize;
 mod result;

@@ -11,7 +11,7 @@ use crate::analysis::class::{Class, Classes};
 use crate::analysis::map::TimeAxis;
 use crate::analysis::names::scope;
 use crate::analysis::span_index::SpanIndex;
-use crate::analysis::{ProgramAnalysis, SpaceAnalysis, packing};
+use crate::analysis::{Scene, packing};
 use crate::model::{BufferId, Bytes, Program};
 
 /// Buffers live at the peak with the same name, repeated layers folded into one.
@@ -36,7 +36,7 @@ pub struct WhatIfResult {
     /// The memory model the changes were applied to.
     pub memory: Arc<Memory>,
     /// Outcome without the changes.
-    pub before: Outcome,
+    pub before: Arc<Outcome>,
     /// Outcome with the changes.
     pub after: Outcome,
     /// The axis of the curves and of the blocks.
@@ -100,16 +100,10 @@ impl Blocks {
 }
 
 impl WhatIfResult {
-    /// Evaluates changes on the memory of a program.
+    /// Evaluates changes on the memory of a program; `before` is what it comes to without any.
     #[must_use]
-    pub fn new(
-        model: &Program,
-        analysis: &ProgramAnalysis,
-        space: &SpaceAnalysis,
-        memory: Arc<Memory>,
-        edits: &[Edit],
-    ) -> Self {
-        let before = memory.evaluate(model, &[], Depth::Verdict);
+    pub fn new(scene: Scene<'_>, memory: Arc<Memory>, before: Arc<Outcome>, edits: &[Edit]) -> Self {
+        let Scene { program: model, analysis, space, .. } = scene;
         let after = memory.evaluate(model, edits, Depth::Packed);
         let steps = analysis.live.as_ref().map(|live| live.points() + 1);
         let axis = Axis::new(&memory.points, steps, memory.families.events);
@@ -226,7 +220,7 @@ impl WhatIfResult {
             let _ = writeln!(out, "  prediction: {band}");
         }
         for warning in &self.after.warnings {
-            let _ = writeln!(out, "  careful: {warning}");
+            let _ = writeln!(out, "  caution: {warning}");
         }
         let _ = writeln!(out, "  highwater report FILE {}", edits.join(" "));
         out

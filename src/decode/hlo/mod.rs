@@ -49,7 +49,7 @@ pub enum HloError {
     #[error("{0}")]
     Wire(#[from] WireError),
     /// The format is followed, but there is no module in it.
-    #[error("there is no HLO module in it")]
+    #[error("it contains no HLO module")]
     NoModule,
     /// A protobuf message cannot be this large.
     #[error("larger than a protobuf message can be (2 GiB)")]

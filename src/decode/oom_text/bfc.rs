@@ -5,7 +5,7 @@ use super::pattern::{bytes_of, patterns, size, size_value, text_value};
 use crate::model::{BfcBin, BfcChunk, Bytes, Failure, FailureKind, FailureValue, PrintedSize};
 
 patterns! {
-    HEAD = r"Allocator \(([^()\n]{1,100})\) ran out of memory trying to allocate <H>(?: \(rounded to <N>\))?";
+    HEAD = r"Allocator(?: \(([^()\n]{1,100})\))? ran out of memory trying to allocate <H>(?: \(rounded to <N>(?: Bytes)?\))?";
     BY_OP = r"^\s*requested by op[ \t]*([^\n]*)\n";
     /// The count stands only in the warning, whose end says that it is none.
     NOT_A_FAILURE = r"The caller indicates that this is not a failure|with freed_by_count=";

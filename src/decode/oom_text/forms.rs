@@ -26,8 +26,8 @@ patterns! {
     OWN = r"this process has <T> memory in use";
     KILLED = r"Kill(?:ed)? process (\d+),? \(?([^)\n,]+?)\)?(?:,|\s|$)";
     TASK = r"task=([^,\n]+),pid=(\d+)";
-    RSS = r"anon-rss:(\d+kB)";
-    TOTAL_VM = r"total-vm:(\d+kB)";
+    RSS = r"anon-rss:([\d,]+kB)";
+    TOTAL_VM = r"total-vm:([\d,]+kB)";
     SLURM_STEP = r"StepId=([\w.+]+)|[Ss]tep ([\w.]+)|[Jj]ob (\d+)";
     NEURON_SIZE = r"Failed to alloc(?:ate)? (?:DEVICE |HOST )?(?:memory: )?(\d+(?:\.\d+)?\s?(?:[KMG]i?B|bytes))";
     NEURON_BYTES = r"Failed to alloc(?:ate)? (?:(?:DEVICE|HOST) memory: (\d+)|(\d+) bytes)";
@@ -46,6 +46,11 @@ patterns! {
     OPEN_RESERVED = r"(?:is|are) reserved[\w\s]*$";
     SLURM_LIMIT = r"memory limit \((\d+) > (\d+)\)";
     UTILIZATION = r"desired GPU memory utilization \((\d(?:\.\d+)?), <T>\)";
+    HOST = r"system memory|too large for system|\bCPU buffer|buffer_type_cpu|ggml_aligned_malloc";
+    KILLED_BY = r#"^OOMKilled(?:[ \t]*(?:$|\n|[,}\])\d(])|["'](?:\s*:\s*true|[^:=]|$)|\s*[:=]\s*true)"#;
+    TORCH_GOES_ON = r"^(?:\w+ )?(?:backend )?out of memory(?:\s*[.(;]|$)|^Invalid|EL0004|current platform";
+    PHYSICAL = r"<T> of <T> physical memory used";
+    ASCEND = r"Available \w+ size:(\d+) free size:(\d+)";
     CLOSING = r"(?i)\bautotun|best \w+ (?:convolution )?algorithm|conv_algorithm_picker|gemm_algorithm|algorithm picker";
 }
 
@@ -136,7 +141,7 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
     let fits = match form.need {
         Need::Requested => has_request,
         Need::Size => !sizes.is_empty(),
-        Need::Words => true,
+        Need::Words | Need::Report => true,
     };
     // A sentence that should give the request and does not has a placeholder in its place.
     let is_placeholder = PLACEHOLDER.is_match(window)
@@ -144,16 +149,49 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
     if !fits || is_placeholder {
         return None;
     }
+    let prefix = text.place(from).map_or("", |place| place.prefix.as_str());
     let verdict = guard::verdict(body, line, hit, to, !sizes.is_empty());
-    if verdict == Verdict::Nothing {
+    // Of no known kind and no failure either: nothing to say.
+    let is_idle = verdict == Verdict::Warning && form.kind == Kind::Unknown;
+    if verdict == Verdict::Nothing || is_idle || !is_said(form, body, line, hit, to, prefix, &sizes) {
         return None;
     }
     let first_line_end = line_end(body, hit).min(to).max(hit);
     let mut found = Found::at(form.kind, &body[from..first_line_end], from, to);
     found.failure.is_error = verdict == Verdict::Failure;
-    let prefix = text.place(from).map_or("", |place| place.prefix.as_str());
     refine(&mut found, window, prefix, &sizes);
     Some(found)
+}
+
+/// Whether a phrase stands as its form has it.
+fn is_said(form: &Form, body: &str, line: usize, hit: usize, to: usize, prefix: &str, sizes: &[Told]) -> bool {
+    let rest = &body[hit..to];
+    let is_report = guard::is_report(&body[line..hit], prefix);
+    match form.kind {
+        _ if form.need == Need::Report && !is_report => false,
+        Kind::Unknown | Kind::CudaErrorOom | Kind::HipErrorOom if guard::is_subject(rest) => false,
+        Kind::KubernetesOomKill => KILLED_BY.is_match(rest),
+        Kind::TritonSharedMemory => !rest.contains("resource: threads") && !rest.contains("resource: registers"),
+        // The sentence goes on with its numbers.
+        Kind::TorchMps | Kind::TorchNpu | Kind::TorchXpu | Kind::TorchHip | Kind::TorchCuda => {
+            TORCH_GOES_ON.is_match(rest)
+        }
+        Kind::Unknown => {
+            let is_measured = sizes.iter().any(|told| {
+                !matches!(told.role, Role::Limit | Role::Free)
+                    && (told.unit != Unit::Bare || told.printed.bytes.0 >= 4096)
+            });
+            (form.need == Need::Report || is_measured)
+                && (is_report || guard::stands_alone(&body[line..line_end(body, hit)], hit - line))
+        }
+        Kind::CudaErrorOom
+        | Kind::HipErrorOom
+        | Kind::VulkanAlloc
+        | Kind::SyclAlloc
+        | Kind::CudaLibraryAlloc
+        | Kind::HostBadAlloc => is_report || guard::stands_alone(&body[line..line_end(body, hit)], hit - line),
+        _ => true,
+    }
 }
 
 /// What a kind says besides sizes, and which of its sizes have other names.
@@ -179,6 +217,17 @@ fn refine(found: &mut Found, window: &str, prefix: &str, sizes: &[Told]) {
         Kind::RayOomKill => {
             if let Some(captures) = RAY_NODE.captures(window) {
                 found.size("used", &captures, 1).size("capacity", &captures, 2);
+            }
+        }
+        Kind::YarnMemoryKill => {
+            if let Some(captures) = PHYSICAL.captures(window) {
+                found.size("used", &captures, 1).size("limit", &captures, 2);
+            }
+            return;
+        }
+        Kind::MindsporeAlloc => {
+            if let Some(captures) = ASCEND.captures(window) {
+                found.bytes("capacity", &captures, 1).bytes("free", &captures, 2);
             }
         }
         Kind::SlurmOomKill => {
@@ -255,6 +304,9 @@ fn refine(found: &mut Found, window: &str, prefix: &str, sizes: &[Told]) {
         Kind::VllmKvCache => {
             found.put("max_seq_len", group(&TOKENS).and_then(|n| count_value(&n)));
             found.put("max_tokens", group(&TOKEN_LIMIT).and_then(|n| count_value(&n)));
+        }
+        Kind::GgmlAlloc => {
+            found.put("space", HOST.is_match(window).then(|| text_value("host")));
         }
         Kind::RayOomKill => {
             found.put("program", group(&RAY_TASK).map(FailureValue::Text));

@@ -20,14 +20,25 @@ patterns! {
     PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|e\.g\.|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|typically|usually|commonly|in case of|tells? you|see the)\b";
     /// The error as something to talk about: `out of memory errors are common`.
     TOPIC = r"(?i)^[\w ]{0,40}\bmemory (?:errors\b|error (?:is|can|may|often|usually|occurs?|happens?)\b)";
+    /// The error as the subject of a sentence: `out of memory is what you see`.
+    SUBJECT = r#"^[^\n.;(]{0,60}(?:memory|MEMORY|\w_\w+|\w+Error|\w+Exception)\b[`"')]{0,2},?\s+(?:is|are|was|were|can|may|might|should|will|would|even|because|and|but|if|means?|happens?|occurs?|appears?|which|that|issues?|problems?|conditions?|situations?|handling|exceptions?|twice|again|with batch|after \d+ epochs?)\b"#;
+    /// Words of a sentence that somebody wrote: no program speaks of itself, and few begin with an article.
+    OWN_WORDS = r"\b(?:I|I'm|I've|[Ww]e|[Mm]y|[Oo]ur|[Mm]ine|[Aa]nyone|[Ss]omeone|[Hh]i|[Hh]ello|[Tt]hanks|me|us)\b";
+    STOP_WORDS = r"(?i)^(?:the|an?|this|that|these|it|its|if|when|and|or|but|you|your|to|of|for|with|on|in|is|are|be|been|get|gets|got|has|have|had|do|does|did|not|no|so|as|at|than|then|still|see|add|added|adds|fix|fixed|fixes|handle|avoid|raise|raises|which|who|what|why|how|anything|larger|more|less)$";
+    /// The name of an error and then what it means, as a table or a list of constants has it.
+    DEFINED = r"^[A-Z][A-Z0-9]*_[A-Z0-9_]+|^(?:cuda|hip)Error\w+";
     /// What stands directly before a message.
     INTRODUCED = r#"(?i)(?:^|[:\]>|)("'\-–»]|\b(?:failed|failure|error|exception|because|due to|with|reason|status|warn(?:ing)?|fatal|raised|got|by|was|is|has been|event\(s\)|detected|to|from|allocator|state|terminated|unit|of this|some of|the|local|cuda|hip|driver|runtime|of|for|an instance of)|[\d=,.]|=\s*\S+|(?:fail|failed|failure|unable|could not|cannot|can't)\s(?:to\s)?[\w\s]{0,40})\s*$"#;
     /// The class of an error, anywhere before the message on its line.
     ERROR_CLASS = r"\b(?:\w+Error|\w+Exception|Exception|ERROR|FATAL)\b";
     /// A word that reports.
     REPORTS = r"(?i)error|exception|fatal|fail|abort|panic|terminate|terminating|kill|exhausted|warn|unable|could not|cannot|out of|insufficient|not enough|oom";
+    /// How a report begins: the class of an error, what a runtime says of it.
+    REPORT = r"^\s*(?:[\w:.']*(?:Error|Exception|Failure|bad_alloc)\b[^:\n]{0,40}: |what\(\):|(?:fatal |internal |runtime |system )?(?:error|ERROR|Error|FATAL|panic|Exception)\b[: !]|terminate called|!!! |\*+ ?Error)";
+    /// The level of a log, in what stands before a line.
+    LEVEL = r"\b(?:ERROR|FATAL|CRITICAL|Error|error|fatal)\b|(?:^|\s)[EF]\d{4}\s|(?:^|[\s:])[EF]\s";
     /// What is said of an attempt that is made again, or that does not matter.
-    GOES_ON = r"(?i)caller indicates that this is not a failure|retrying|will retry|will be retried|trying again|try again with|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignored|ignoring";
+    GOES_ON = r"(?i)caller indicates that this is not a failure|retrying|will retry|will be retried|trying again|try again with|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignored|ignoring|for benchmark choice|during autotuning";
     HUNK = r"(?m)^@@ -\d+(?:,\d+)? \+\d+";
     CODE = r"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$";
     ECHOED = r#"^(?:File "|frame #|---|at |\^|~)"#;
@@ -69,6 +80,39 @@ pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_number
         return Verdict::Warning;
     }
     Verdict::Failure
+}
+
+/// Whether a line begins as a report of a failure does; `before` is what stands in it before the phrase, `prefix` what a
+/// logger put before it.
+pub fn is_report(before: &str, prefix: &str) -> bool {
+    REPORT.is_match(before) || LEVEL.is_match(prefix)
+}
+
+/// Whether a sentence is about the error that it begins with.
+pub fn is_subject(rest: &str) -> bool {
+    SUBJECT.is_match(rest)
+}
+
+/// Whether a phrase that anybody may write stands where a program prints it: behind the name of a function or a class,
+/// at the beginning of a line; not in a sentence, in a table, in a list of constants.
+pub fn stands_alone(line: &str, hit: usize) -> bool {
+    let start = line[..hit]
+        .rfind(|c: char| !is_of_name(c))
+        .map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+    let (before, rest) = (&line[..start], &line[start..]);
+    let is_row = line.trim_start().starts_with('|') && line.trim_end().ends_with('|');
+    if is_row || SUBJECT.is_match(rest) || OWN_WORDS.is_match(before) {
+        return false;
+    }
+    if before.trim_matches(|c: char| !c.is_alphanumeric()).is_empty()
+        && let Some(name) = DEFINED.find(rest)
+    {
+        let behind = rest[name.end()..].trim_start_matches([':', ' ', '(', '-']).to_ascii_lowercase();
+        return behind.starts_with("out of");
+    }
+    let clause = before.rsplit([':', ']', '>', ')', '|', '=', '"', '\'', ';', '\t']).next().unwrap_or(before);
+    let words = clause.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric));
+    words.into_iter().all(|word| !STOP_WORDS.is_match(word.trim_matches(|c: char| !c.is_alphanumeric())))
 }
 
 /// Judges a message with lists or tables; whether it is one.

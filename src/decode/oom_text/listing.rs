@@ -1,5 +1,8 @@
 //! The TPU compiler's listing: `Total hbm usage`, `Program hbm requirement`, `Largest program allocations`.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Captures, Regex};
 
 use super::found::Found;
@@ -8,39 +11,43 @@ use super::shape;
 use crate::model::{ListedAllocation, PrintedSize};
 
 patterns! {
-    TOTAL = r"Total (\w+) usage >= <S>:";
-    RESERVED = r"(?m)^.*?\breserved(?:\([^)\n]*\))?[ \t]+<S>[ \t]*$";
-    PROGRAM = r"(?m)^.*?\bprogram[ \t]+<S>[ \t]*(?:\([^)\n]*\)[ \t]*)?$";
-    ARGUMENTS = r"(?m)^.*?\barguments[ \t]+<S>[ \t]*(?:\([^)\n]*\)[ \t]*)?$";
-    HEAP = r"(?m)^.*?\bheap allocations \([^)\n]*\)[ \t]+<S>[ \t]*$";
-    PERSISTENT_OUTPUT = r"(?m)^.*?\boutput[ \t]+<S>";
-    MAX_FREE = r"Max free chunk <S>";
-    OUTPUT = r"Output size <S>(?: \([^)\n]*\))?; shares <S> with arguments";
-    REQUIREMENT = r"Program (\w+) requirement <S>:";
-    PART = r"(?m)^.*?\b(reserved|global|scoped|overlays|HLO temp|stack|program code|constants)[ \t]+<S>[ \t]*(\(.*)?$";
+    // Each begins where its first word was found, see [`at_word`].
+    TOTAL = r"^Total (\w+) usage >= <S>:";
+    RESERVED = r"(?m)^reserved(?:\([^)\n]*\))?[ \t]+<S>[ \t]*$";
+    PROGRAM = r"(?m)^program[ \t]+<S>[ \t]*(?:\([^)\n]*\)[ \t]*)?$";
+    ARGUMENTS = r"(?m)^arguments[ \t]+<S>[ \t]*(?:\([^)\n]*\)[ \t]*)?$";
+    HEAP = r"(?m)^heap allocations \([^)\n]*\)[ \t]+<S>[ \t]*$";
+    PERSISTENT_OUTPUT = r"^output[ \t]+<S>";
+    MAX_FREE = r"^Max free chunk <S>";
+    OUTPUT = r"^Output size <S>(?: \([^)\n]*\))?; shares <S> with arguments";
+    REQUIREMENT = r"^Program (\w+) requirement <S>:";
+    PART = r"(?m)^(reserved|global|scoped|overlays|HLO temp|stack|program code|constants)[ \t]+<S>[ \t]*(\(.*)?$";
     UTILIZATION = r"(\d+(?:\.\d+)?)% utilization";
     UNPADDED = r"Unpadded \(<S>\)";
     PADDED = r"Padded \(<S>\)";
     FRAGMENTATION = r"(\d+(?:\.\d+)?)% fragmentation(?: \(<S>\))?";
     LARGEST = r"Largest program allocations in (\w+):";
     CAPACITY_TABLE = r"HBM capacity <S>:";
+    EXTRA = r"^<S> \((\d+(?:\.\d+)?)x expansion\)";
     EXACT = r"(Top-of-Memory reserved|Currently allocated|Program requirement|Available after request): -?<S> \( (-?[\d,]+) bytes\)";
-
-    ENTRY = r"(?:^|\s)(\d{1,6})\. Size:[ \t]*<S>[ \t]*$";
-    OPERATOR = r"\bOperator: (.*)$";
-    SHAPE = r"\bShape:[ \t]*(.*)$";
-    ENTRY_UNPADDED = r"\bUnpadded size:[ \t]*<S>[ \t]*$";
-    EXTRA = r"\bExtra memory due to padding:[ \t]*<S> \((\d+(?:\.\d+)?)x expansion\)";
-    LABEL = r"\bXLA label:[ \t]*(.*)$";
-    TYPE = r"\bAllocation type:[ \t]*(.*?)[ \t]*$";
-    TAG = r"\bTag:[ \t]*(.*?)[ \t]*$";
-    RULE = r"={10,}[ \t]*$";
-
-    OP_TYPE = r#"\bop_type="((?:[^"\\]|\\.)*)""#;
-    OP_NAME = r#"\bop_name="((?:[^"\\]|\\.)*)""#;
-    SOURCE_FILE = r#"\bsource_file="((?:[^"\\]|\\.)*)""#;
-    SOURCE_LINE = r"\bsource_line=(\d+)(?:\s|$)";
 }
+
+/// What names the field of a line of an entry. One search for all of them tells which pattern is worth trying.
+const FIELDS: [&str; 9] = [
+    ". Size:",
+    "==========",
+    "Operator: ",
+    "Unpadded size:",
+    "Extra memory due to padding:",
+    "XLA label:",
+    "Allocation type:",
+    "Tag:",
+    "Shape:",
+];
+
+#[expect(clippy::expect_used, reason = "constants; a test reads each")]
+static FIELD: LazyLock<AhoCorasick> =
+    LazyLock::new(|| AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(FIELDS).expect("valid strings"));
 
 /// The longest part of a section that is searched for the totals; they stand close to the sentence.
 const TOTALS: usize = 16 << 10;
@@ -70,28 +77,54 @@ fn floor(text: &str, mut at: usize) -> usize {
     at
 }
 
+/// The words that [`PART`] may begin with.
+const PARTS: [&str; 8] = ["reserved", "global", "scoped", "overlays", "HLO temp", "stack", "program code", "constants"];
+
+/// Bytes behind a word in which its sentence ends.
+const SENTENCE: usize = 400;
+
+/// The groups of a pattern that begins with a word, at the first place of the word where it fits. A short text with a
+/// known beginning is many times faster than a search.
+fn at_word<'t>(pattern: &Regex, word: &str, text: &'t str) -> Option<(usize, Captures<'t>)> {
+    text.match_indices(word).filter(|found| is_word_start(text, found.0)).find_map(|(at, _)| {
+        let rest = super::head_of(&text[at..], SENTENCE);
+        pattern.captures(rest).map(|captures| (at, captures))
+    })
+}
+
+/// Whether no longer word ends at a place.
+fn is_word_start(text: &str, at: usize) -> bool {
+    !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_')
+}
+
+fn put_at_word(found: &mut Found, key: &'static str, pattern: &Regex, word: &str, text: &str) {
+    if let Some((_, captures)) = at_word(pattern, word, text) {
+        found.size(key, &captures, 1);
+    }
+}
+
 fn totals(found: &mut Found, head: &str) {
-    let total = TOTAL.captures(head);
-    let requirement = REQUIREMENT.captures(head);
-    let requirement_at = requirement.as_ref().and_then(|c| c.get(0)).map_or(head.len(), |m| m.start());
-    if let Some(total) = &total {
+    let total = at_word(&TOTAL, "Total", head);
+    let requirement = at_word(&REQUIREMENT, "Program", head);
+    let requirement_at = requirement.as_ref().map_or(head.len(), |found| found.0);
+    if let Some((at, total)) = &total {
         found.size("total", total, 2);
-        let start = total.get(0).map_or(0, |m| m.end());
+        let start = at + total.get(0).map_or(0, |m| m.end());
         let part = head.get(start..requirement_at.max(start)).unwrap_or("");
         // Before the results: their line names the arguments too.
         let before_output = &part[..part.find("Output size").unwrap_or(part.len())];
         let before_output =
             &before_output[..before_output.find("Persistent allocations").unwrap_or(before_output.len())];
-        found.size_in("reserved", &RESERVED, before_output);
-        found.size_in("program", &PROGRAM, before_output);
-        found.size_in("arguments", &ARGUMENTS, before_output);
-        found.size_in("heap_allocations", &HEAP, before_output);
-        found.size_in("largest_free", &MAX_FREE, part);
+        put_at_word(found, "reserved", &RESERVED, "reserved", before_output);
+        put_at_word(found, "program", &PROGRAM, "program", before_output);
+        put_at_word(found, "arguments", &ARGUMENTS, "arguments", before_output);
+        put_at_word(found, "heap_allocations", &HEAP, "heap", before_output);
+        put_at_word(found, "largest_free", &MAX_FREE, "Max", part);
         if let Some(persistent) = part.find("Persistent allocations") {
-            found.size_in("arguments", &ARGUMENTS, &part[persistent..]);
-            found.size_in("output", &PERSISTENT_OUTPUT, &part[persistent..]);
+            put_at_word(found, "arguments", &ARGUMENTS, "arguments", &part[persistent..]);
+            put_at_word(found, "output", &PERSISTENT_OUTPUT, "output", &part[persistent..]);
         }
-        if let Some(output) = OUTPUT.captures(part) {
+        if let Some((_, output)) = at_word(&OUTPUT, "Output", part) {
             found.size("output", &output, 1).size("output_shared", &output, 2);
         }
     }
@@ -120,10 +153,11 @@ fn totals(found: &mut Found, head: &str) {
             }
         }
     }
-    if let Some(requirement) = &requirement {
+    if let Some((at, requirement)) = &requirement {
         found.size("program_requirement", requirement, 2);
-        let part = head.get(requirement.get(0).map_or(0, |m| m.end())..).unwrap_or("");
-        for row in PART.captures_iter(part).take(50) {
+        let part = head.get(at + requirement.get(0).map_or(0, |m| m.end())..).unwrap_or("");
+        let rows = part.lines().filter_map(|line| PARTS.iter().find_map(|word| at_word(&PART, word, line)));
+        for (_, row) in rows.take(50) {
             let name = row.get(1).map_or("", |m| m.as_str());
             let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
             let Some(printed) = row.get(2).and_then(|m| size(m.as_str())) else { continue };
@@ -145,13 +179,10 @@ fn totals(found: &mut Found, head: &str) {
     }
 }
 
-/// The groups of a pattern in a line. Most lines have another field, and asking whether one fits allocates nothing.
-fn captures<'t>(pattern: &Regex, line: &'t str) -> Option<Captures<'t>> {
-    if pattern.is_match(line) { pattern.captures(line) } else { None }
-}
-
-fn capture<'t>(pattern: &Regex, line: &'t str, group: usize) -> Option<&'t str> {
-    captures(pattern, line)?.get(group).map(|found| found.as_str())
+/// A group of a pattern in a line. Asking whether a pattern fits allocates nothing, and most lines have another field.
+pub fn capture<'t>(pattern: &Regex, line: &'t str, group: usize) -> Option<&'t str> {
+    let captures: Captures<'t> = if pattern.is_match(line) { pattern.captures(line)? } else { return None };
+    captures.get(group).map(|found| found.as_str())
 }
 
 /// The numbered entries. A field that the end of the text cuts is left out.
@@ -165,8 +196,9 @@ fn entries(text: &str, is_cut: bool) -> Vec<ListedAllocation> {
         // Only a line whose end is there can be trusted to be whole.
         let whole = !(is_cut && at == end && !line.ends_with('\n'));
         let line = line.trim_end();
-        if let Some(captures) = captures(&ENTRY, line) {
-            let number = captures.get(1).and_then(|n| n.as_str().parse().ok()).unwrap_or(0);
+        let Some((field, before, text)) = field(line) else { continue };
+        if field == ". Size:" {
+            let Some(number) = number_at_end(before) else { continue };
             if entries.len() >= MAX_ENTRIES {
                 break;
             }
@@ -174,40 +206,66 @@ fn entries(text: &str, is_cut: bool) -> Vec<ListedAllocation> {
             if entries.last().is_some_and(|last| number <= last.number) {
                 break;
             }
-            let size = captures.get(2).and_then(|m| size(m.as_str()));
-            entries.push(ListedAllocation { number, size, ..ListedAllocation::default() });
+            entries.push(ListedAllocation { number, size: whole_size(text), ..ListedAllocation::default() });
             open = true;
             continue;
         }
         let Some(entry) = entries.last_mut().filter(|_| open) else { continue };
-        if RULE.is_match(line) {
-            finish_padding(entry);
-            open = false;
-        } else if let Some(operator) = capture(&OPERATOR, line, 1) {
-            if entry.operator.is_none() {
-                read_operator(entry, operator, whole);
+        match field {
+            "==========" if text.chars().all(|c| c == '=') => {
+                finish_padding(entry);
+                open = false;
             }
-        } else if let Some(text) = capture(&ENTRY_UNPADDED, line, 1) {
-            entry.unpadded = size(text);
-        } else if let Some(captures) = captures(&EXTRA, line) {
-            entry.padding = captures.get(1).and_then(|m| size(m.as_str()));
-            entry.expansion = captures.get(2).and_then(|m| m.as_str().parse().ok());
-        } else if let Some(label) = capture(&LABEL, line, 1) {
-            finish_padding(entry);
-            read_label(entry, label, whole);
-        } else if let Some(kind) = capture(&TYPE, line, 1) {
-            finish_padding(entry);
-            entry.allocation_type = (whole && !kind.is_empty()).then(|| kind.to_owned());
-        } else if let Some(tag) = capture(&TAG, line, 1) {
-            finish_padding(entry);
-            entry.tag = whole.then(|| tag.to_owned());
-        } else if entry.shape_text.is_none()
-            && let Some(text) = capture(&SHAPE, line, 1)
-        {
-            read_shape(entry, text, whole);
+            "Operator: " if entry.operator.is_none() => read_operator(entry, text, whole),
+            "Unpadded size:" => entry.unpadded = whole_size(text).or_else(|| entry.unpadded.take()),
+            "Extra memory due to padding:" => {
+                if let Some(captures) = EXTRA.captures(text) {
+                    entry.padding = captures.get(1).and_then(|m| size(m.as_str()));
+                    entry.expansion = captures.get(2).and_then(|m| m.as_str().parse().ok());
+                }
+            }
+            "XLA label:" => {
+                finish_padding(entry);
+                read_label(entry, text, whole);
+            }
+            "Allocation type:" => {
+                finish_padding(entry);
+                entry.allocation_type = (whole && !text.is_empty()).then(|| text.to_owned());
+            }
+            "Tag:" => {
+                finish_padding(entry);
+                entry.tag = whole.then(|| text.to_owned());
+            }
+            "Shape:" if entry.shape_text.is_none() => read_shape(entry, text, whole),
+            _ => {}
         }
     }
     entries
+}
+
+/// (name of the field, what stands before it, what it says) of a line of an entry.
+fn field(line: &str) -> Option<(&'static str, &str, &str)> {
+    let found = FIELD.find(line)?;
+    let before = &line[..found.start()];
+    let field = FIELDS[found.pattern().as_usize()];
+    // The end of a longer word is no name of a field.
+    let is_word = field.starts_with(|c: char| c.is_alphabetic());
+    if is_word && before.ends_with(|c: char| c.is_alphanumeric() || c == '_') {
+        return None;
+    }
+    Some((field, before, line[found.end()..].trim()))
+}
+
+/// The number of an entry: `  12` before `. Size:`.
+fn number_at_end(text: &str) -> Option<u32> {
+    let start = text.rfind(|c: char| !c.is_ascii_digit()).map_or(0, |i| i + 1);
+    let is_alone = text[..start].is_empty() || text[..start].ends_with(char::is_whitespace);
+    text[start..].parse().ok().filter(|_| is_alone && text.len() - start <= 6)
+}
+
+/// A size that is all of a text.
+fn whole_size(text: &str) -> Option<PrintedSize> {
+    size(text).filter(|_| text.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// Where the line about padding could have stood and did not, there is none.
@@ -230,15 +288,30 @@ fn read_shape(entry: &mut ListedAllocation, text: &str, whole: bool) {
 }
 
 fn read_operator(entry: &mut ListedAllocation, text: &str, whole: bool) {
-    entry.op_type = capture(&OP_TYPE, text, 1).map(ToOwned::to_owned);
-    entry.op_name = capture(&OP_NAME, text, 1).map(ToOwned::to_owned);
-    if let Some(file) = capture(&SOURCE_FILE, text, 1) {
-        let line = capture(&SOURCE_LINE, text, 1).filter(|_| whole || !text.ends_with(|c: char| c.is_ascii_digit()));
+    entry.op_type = quoted(text, "op_type=\"").map(ToOwned::to_owned);
+    entry.op_name = quoted(text, "op_name=\"").map(ToOwned::to_owned);
+    if let Some(file) = quoted(text, "source_file=\"") {
+        let line = text.find("source_line=").map(|at| &text[at + "source_line=".len()..]);
+        let line = line.map(|rest| rest.split_whitespace().next().unwrap_or(""));
+        let line = line.filter(|_| whole || !text.ends_with(|c: char| c.is_ascii_digit()));
         entry.source = Some((file.to_owned(), line.and_then(|line| line.parse().ok()).unwrap_or(0)));
     }
     if whole {
         entry.operator = Some(text.trim().to_owned());
     }
+}
+
+/// What stands in quotation marks behind the name of an attribute, which ends with the first mark.
+fn quoted<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let at = text.find(name).filter(|&at| !text[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'))?;
+    let rest = &text[at + name.len()..];
+    let mut is_escaped = false;
+    let end = rest.bytes().position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    })?;
+    Some(&rest[..end])
 }
 
 fn read_label(entry: &mut ListedAllocation, text: &str, whole: bool) {

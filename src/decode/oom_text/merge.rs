@@ -179,13 +179,16 @@ impl Sameness {
 /// Processes that are named.
 const MAX_PROCESSES: usize = 1024;
 
+/// Keys that say who reports a failure, not what failed.
+const OF_THE_PROCESS: [&str; 3] = ["rank", "framework", "own_process"];
+
 /// What makes a failure the same as another one: its kind and its numbers, not who says it; without numbers its words.
 fn signature(failure: &Failure) -> u64 {
     let mut hasher = foldhash::fast::FixedState::default().build_hasher();
     failure.kind.hash(&mut hasher);
     failure.is_error.hash(&mut hasher);
     let mut has_numbers = false;
-    for (key, value) in &failure.fields {
+    for (key, value) in failure.fields.iter().filter(|field| !OF_THE_PROCESS.contains(&field.0)) {
         match value {
             FailureValue::Size(size) => {
                 has_numbers = true;

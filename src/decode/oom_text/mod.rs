@@ -14,6 +14,7 @@ mod ipu;
 mod layers;
 mod listing;
 mod merge;
+mod needles;
 mod pattern;
 mod program;
 mod roles;
@@ -167,6 +168,7 @@ fn is_text(head: &[u8]) -> bool {
 }
 
 patterns! {
+    FRAMEWORK = r"(?:^|[^\w/])(?:(jaxlib|jax)[./_]|(tensorflow)[./]|(torch_xla)\b|(Reactant)\b)";
     CODE = r"\bE(\d{4}): ?(\w+)?";
     SAVED = r"(?:Profile saved to|profile written to|Dumped (?:HLO|module)[^\n]{0,80}? to|dumped to|xla_dump_to[=:]|Writing (?:dump|report) to):?\s*['`]?([^\s'`,;]+)";
 }
@@ -243,6 +245,12 @@ fn place(found: &mut Found, text: &Text, section: &str) {
     let body = text.text.as_str();
     let line_start = body[..found.start].rfind('\n').map_or(0, |i| i + 1);
     let near = body.get(line_start..found.end).unwrap_or("");
+    if matches!(found.failure.kind.speaker(), Speaker::Xla | Speaker::Bfc | Speaker::Rocm) {
+        let prefix = text.place(found.start).map_or("", |place| place.prefix.as_str());
+        let named = FRAMEWORK.captures(near).or_else(|| FRAMEWORK.captures(prefix));
+        let name = named.and_then(|groups| groups.iter().skip(1).flatten().next()).map(|name| name.as_str());
+        found.put("framework", name.map(|name| pattern::text_value(if name == "jaxlib" { "jax" } else { name })));
+    }
     let code = CODE.captures_iter(near).filter_map(|c| c.get(1)).last().map(|code| format!("E{}", code.as_str()));
     found.failure.error_code_printed = code.is_some();
     found.failure.error_code = code.or_else(|| found.failure.kind.error_code().map(ToOwned::to_owned));

@@ -60,10 +60,10 @@ pub fn bytes_of(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(split);
     let factor: u64 = match unit.trim() {
         "B" | "byte" | "bytes" | "Byte" | "Bytes" => 1,
-        "K" | "Ki" | "KiB" | "KB" | "kB" => 1 << 10,
-        "M" | "Mi" | "MiB" | "MB" => 1 << 20,
-        "G" | "Gi" | "GiB" | "GB" => 1 << 30,
-        "T" | "TiB" | "TB" => 1 << 40,
+        "K" | "Ki" | "KiB" | "KB" | "Kb" | "kB" => 1 << 10,
+        "M" | "Mi" | "MiB" | "MB" | "Mb" => 1 << 20,
+        "G" | "Gi" | "GiB" | "GB" | "Gb" => 1 << 30,
+        "T" | "TiB" | "TB" | "Tb" => 1 << 40,
         "P" | "PiB" | "PB" => 1 << 50,
         "E" | "EiB" | "EB" => 1 << 60,
         _ => return None,

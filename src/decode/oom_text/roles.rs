@@ -107,7 +107,7 @@ const BEFORE: [(&str, Role); 16] = [
         Role::Capacity,
     ),
     (
-        r"hardware limit|limit(?:ed)?(?: is| of| set)?(?: to)?|max(?:imum)?(?: allowed| size)?(?: buffer size)?(?: of)?|allowed|greater than|exceeds?|larger than|threshold",
+        r"max_smem_bytes|hardware limit|limit(?:ed)?(?: is| of| set)?(?: to)?|max(?:imum)?(?: allowed| size)?(?: buffer size)?(?: of)?|allowed|greater than|exceeds?|larger than|threshold",
         Role::Limit,
     ),
     (
@@ -115,25 +115,29 @@ const BEFORE: [(&str, Role); 16] = [
         Role::Free,
     ),
     (r"in use|used|usage|utilization:?.{0,40}total|bytes_in_use|memory usage|was using", Role::InUse),
-    (r"tr(?:y|ied|ying) to allocate|to allocate|allocating|allocate", Role::Requested),
+    (r"tr(?:y|ied|ying) to allocate|to allocate|allocating|allocate|to mmap", Role::Requested),
     (r"failed to alloc\w*|alloc(?:ation)?(?: request)?(?: for| of)?|calloc(?: async)?", Role::Requested),
     (
         r"request(?:ed|ing)?(?: for| of| bytes of| amount| size)?(?: size)?(?: was| is)?(?: buffer of size)?|bytes of",
         Role::Requested,
     ),
     (r"require[sd]?|needs?|needed|desired|attempt(?:ed|ing)? to \w+", Role::Requested),
-    (r"(?:of |for |buffer )?size", Role::Requested),
+    (r"(?:of |for |buffer )?size|smem_bytes", Role::Requested),
     (r"device memory", Role::Requested),
     (r"total", Role::Capacity),
 ];
 
 /// What must stand directly before a number without a unit.
-const BARE: &str = r"(?i)(?:size(?: was| is)?|required|limit|available|requested(?: bytes of)?|memory|needed|free|allowed|total|total memory|data|bytes of|alloc\w*|allocatable|max|amount|memory of)\s*[:=(]{0,3}\s*$";
+const BARE: &str = r#"(?i)(?:size(?: was| is)?|required|limit|available|requested(?: bytes of)?|memory|needed|free|allowed|total|total memory|data|bytes of|alloc\w*|allocatable|max|amount|memory of|reported|size\[|size:|_bytes=|requested=\\?"|available=\\?")\s*[:=(]{0,3}\s*$"#;
+
+/// What is counted and not measured.
+const COUNTED: &str = r"^\s*(?:(?:prefill|total|cached|new|running)\s+)?(?:tokens?|blocks?|requests?|sequences?|chunks?|pages?|layers?|files?|workers?|processes|times?|words?|elements?|entries|seconds?|ms|s)\b";
 
 struct Rules {
     behind: Vec<(Regex, Role)>,
     before: Vec<(Regex, Role)>,
     bare: Regex,
+    counted: Regex,
 }
 
 #[expect(clippy::expect_used, reason = "constants; a test compiles them")]
@@ -146,7 +150,12 @@ static RULES: LazyLock<Rules> = LazyLock::new(|| {
             })
             .collect()
     };
-    Rules { behind: compile(&BEHIND), before: compile(&BEFORE), bare: Regex::new(BARE).expect("a valid pattern") }
+    Rules {
+        behind: compile(&BEHIND),
+        before: compile(&BEFORE),
+        bare: Regex::new(BARE).expect("a valid pattern"),
+        counted: Regex::new(COUNTED).expect("a valid pattern"),
+    }
 });
 
 /// Characters before a size that are looked at.
@@ -189,7 +198,7 @@ fn role(size: &Size, before: &str, behind: &str) -> Option<Role> {
     let near = before.rsplit([';', '\n']).next().unwrap_or(before);
     let near = &near[sentence(near)..];
     let is_called_a_size = RULES.bare.is_match(near) || size.is_part_of_next || behind.trim_start().starts_with("max");
-    if size.unit == Unit::Bare && !is_called_a_size {
+    if size.unit == Unit::Bare && (!is_called_a_size || RULES.counted.is_match(behind)) {
         return None;
     }
     if let Some((_, role)) = RULES.behind.iter().find(|(pattern, _)| pattern.is_match(behind)) {

@@ -1,16 +1,11 @@
 //! Finds the places of a log that may hold a message: one pass over blocks of the stream, in bounded memory.
 //!
-//! The strings of [`NEEDLES`] are looked for at once, with the vector instructions of the processor; lines around a find
-//! are kept as an [`Excerpt`].
+//! Lines around a needle are kept as an [`Excerpt`].
 
 use std::io::{self, Read};
-use std::sync::LazyLock;
-
-use aho_corasick::packed::{Config, MatchKind, Searcher};
-use aho_corasick::{AhoCorasick, Span};
 
 use super::layers::strip_colors;
-use super::triggers::NEEDLES;
+use super::needles::find;
 use crate::decode::decoder::DecodeError;
 use crate::source::{Progress, SourceError};
 
@@ -25,34 +20,10 @@ const AFTER: usize = 16 << 10;
 /// The longest excerpt; a longer message is taken apart.
 pub const MAX_EXCERPT: usize = 24 << 20;
 
-/// Looks for any of the needles.
-enum Needles {
-    /// With vector instructions.
-    Packed(Searcher),
-    /// Where the processor has none that fit.
-    Automaton(AhoCorasick),
-}
-
 /// An excerpt of this length ends where a listing begins.
 const LONG_EXCERPT: usize = 1 << 20;
 /// What a listing begins with.
 const LISTING: &[u8] = b"Ran out of memory in memory space ";
-
-static NEEDLE: LazyLock<Needles> = LazyLock::new(|| {
-    let packed = Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(NEEDLES).build();
-    #[expect(clippy::expect_used, reason = "the needles are constants; a test builds them")]
-    packed.map_or_else(|| Needles::Automaton(AhoCorasick::new(NEEDLES).expect("valid needles")), Needles::Packed)
-});
-
-/// The first find from a place on.
-fn find(bytes: &[u8], from: usize) -> Option<usize> {
-    match &*NEEDLE {
-        Needles::Packed(searcher) => {
-            searcher.find_in(bytes, Span { start: from, end: bytes.len() }).map(|found| found.start())
-        }
-        Needles::Automaton(automaton) => automaton.find(&bytes[from..]).map(|found| from + found.start()),
-    }
-}
 
 /// A piece of the text that may hold messages, whole lines.
 #[derive(Debug, Default, PartialEq, Eq)]

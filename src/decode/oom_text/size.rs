@@ -45,7 +45,7 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(0x[0-9a-fA-F]{1,16})\b",
         r"|(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d{1,2}|\d+(?:\.\d+)?)",
-        r"(\s{0,12}(?:[KMGTPEk]i?B|[Bb]ytes?|BYTES|[KMG]i|pages)\b|[KMGTPB]\b)?"
+        r"(\s{0,12}(?:[KMGTPEk]i?B|[Bb]ytes?|BYTES|[KMG]i|[KMGT]b|pages)\b|[KMGTPB]\b)?"
     ))
     .expect("a valid pattern")
 });

@@ -5,7 +5,7 @@ use super::pattern::{patterns, size};
 use crate::model::{FailureKind, FailureValue};
 
 patterns! {
-    OOM = r"OOM when allocating tensor with shape ?\[([\d,\s]*)\] and type (\w+) on (\S+) by allocator (\w+)(?: \[Op:(\w+)\])?";
+    OOM = r"OOM when allocating tensor (?:with|of) shape ?\[([\d,\s]*)\](?: and type (\w+)[\s.,;](?:\s*on (\S+) by allocator (\w+(?: allocator)?)[\s.,:;\]](?:\s*\[Op:(\w+)\])?)?)?";
     REPORT = r"Current usage from device: (\S+), allocator: (\w+)[ \t]*\n";
     ROW = r"^.*?(?:^|\s)(\d+(?:\.\d+)?(?:[KMGTPE]i)?B) from (\S.*?)[ \t]*$";
     REMAINING = r"\bRemaining (\d+) nodes with <H>";

@@ -162,9 +162,9 @@ proptest! {
     }
 
     #[test]
-    fn words_of_messages_in_any_order_are_read_without_panic(words in prop::collection::vec(0usize..triggers::NEEDLES.len() + 12, 1..60)) {
+    fn words_of_messages_in_any_order_are_read_without_panic(words in prop::collection::vec(0usize..needles::NEEDLES.len() + 12, 1..60)) {
         const MORE: [&str; 12] = ["16.00G", "99999999999999999999999", "\n", "Size:", "Shape: (f32[1]{0:T(", "Operator: op_name=\"", "Bin (256):", "Chunk at 0x1", "GPU 0", "1. ", "\\n", "Used 1.0G of 2.0G hbm."];
-        let text: Vec<&str> = words.iter().map(|&i| triggers::NEEDLES.get(i).copied().unwrap_or_else(|| MORE[i - triggers::NEEDLES.len()])).collect();
+        let text: Vec<&str> = words.iter().map(|&i| needles::NEEDLES.get(i).copied().unwrap_or_else(|| MORE[i - needles::NEEDLES.len()])).collect();
         let _ = open(text.join(" ").as_bytes());
     }
 }

@@ -12,7 +12,7 @@ patterns! {
     REPLICA = r"replica <N> and";
     PARTITION = r"and partition <N> of";
     COULD_NOT = r"Could not allocate <N> bytes in memory (\d+x\d+x\d+_\w+); <N> bytes allocatable, <N> bytes available";
-    RESERVE = r"(?:Error loading program '([^'\n]*)': )?Attempting to reserve <S> at the bottom of memory\. That was not possible\. There are <S> free, <S> reserved, and <S> reservable";
+    RESERVE = r"(?:Error loading program '([^'\n]*)': )?Attempting to reserve <S> at the bottom of memory\. That was not possible\.(?: There are <S> free, <S> reserved, and <S> reservable)?";
 }
 
 /// How far behind the sentence its device and replica may stand.

@@ -18,6 +18,8 @@ pub enum Need {
     Size,
     /// Nothing; then the line must look like a report of a failure, not like prose about one.
     Words,
+    /// Nothing; then the line must begin as a report does: with the class of an error, or the level of a log.
+    Report,
 }
 
 /// A row of the table.
@@ -44,31 +46,40 @@ const fn form(kind: Kind, need: Need, lines: usize, phrases: &'static [&'static 
 pub const FORMS: &[Form] = &[
     form(Kind::TorchMps, Need::Requested, 2, &["MPS backend out of memory", "Invalid buffer size:"], ""),
     form(Kind::TorchNpu, Need::Requested, 6, &["NPU out of memory"], ""),
-    form(Kind::TorchXpu, Need::Words, 6, &["XPU out of memory"], ""),
+    form(Kind::TorchNpu, Need::Words, 6, &["Memory_Allocation_Failure(EL0004)", "EL0004: "], ""),
+    form(Kind::TorchXpu, Need::Words, 6, &["XPU out of memory", "out of device memory on current platform"], ""),
     form(Kind::TorchHip, Need::Requested, 8, &["HIP out of memory"], ""),
     form(Kind::TorchCuda, Need::Requested, 8, &["CUDA out of memory", "MUSA out of memory"], "ried to allocate"),
+    form(Kind::TorchAllowedMemory, Need::Report, 1, &["Allocation on device"], ""),
     form(Kind::TorchHpu, Need::Requested, 1, &["llocation failed for size::"], ""),
     form(Kind::TorchCpu, Need::Requested, 2, &[
-        "can't allocate memory: you tried to allocate", "not enough memory: you tried to allocate",
+        "can't allocate memory: you tried to allocate", "not enough memory: you tried to allocate", "unable to mmap ",
     ], ""),
-    form(Kind::PaddleAlloc, Need::Requested, 3, &["Out of memory error on GPU"], ""),
+    form(Kind::TorchSharedMemory, Need::Words, 2, &[
+        "are out of shared memory", "caused by insufficient shared memory",
+    ], ""),
+    form(Kind::DirectmlAlloc, Need::Requested, 2, &["ould not allocate tensor with"], ""),
+    form(Kind::DirectmlAlloc, Need::Words, 1, &["8007000E", "not enough GPU video memory"], ""),
+    form(Kind::PaddleAlloc, Need::Requested, 3, &["Out of memory error on "], ""),
+    form(Kind::MindsporeAlloc, Need::Requested, 1, &["alloc device memory failed"], ""),
     form(Kind::CupyAlloc, Need::Requested, 2, &["Out of memory allocating", "out of memory to allocate"], " bytes ("),
     form(Kind::XlaRuntimeAlloc, Need::Requested, 1, &["Out of memory allocating"], "bytes"),
     form(Kind::JuliaCuda, Need::Words, 5, &["Out of GPU memory"], ""),
     form(Kind::OrtArena, Need::Requested, 1, &["requested buffer of size", "is smaller than requested bytes of"], ""),
-    form(Kind::TensorrtAlloc, Need::Words, 1, &[
-        "Error Code 2: OutOfMemory", "Requested amount of GPU memory", "insufficient to use tactic",
-        "insufficient memory on requested size",
+    form(Kind::TensorrtAlloc, Need::Words, 2, &[
+        "Error Code 2: OutOfMemory", "Requested amount of GPU memory", "Requested amount of memory",
+        "insufficient to use tactic", "insufficient memory on requested size", "OutOfMemory Error in ",
+        "Cuda Error in allocate", "DefaultAllocator::allocate", "Cuda Runtime (out of memory)",
+        "cuda Runtime (out of memory)", "user allocator error allocating",
     ], ""),
-    form(Kind::TritonSharedMemory, Need::Size, 2, &[
-        "out of resource: shared memory", "out of resource: tensor memory",
-    ], ""),
+    form(Kind::TritonSharedMemory, Need::Size, 2, &["out of resource: "], "Required"),
     form(Kind::CudaSharedMemory, Need::Size, 1, &[
         "too much shared data", "Shared memory size limit exceeded", "shared memory size limit exceeded",
+        "exceeds available shared memory",
     ], ""),
     form(Kind::NeuronAlloc, Need::Words, 8, &[
-        "Failed to alloc DEVICE memory", "Failed to alloc HOST memory", "on DEVICE for", "usage: ",
-        "nrt_tensor_allocate status=4",
+        "Failed to alloc DEVICE memory", "Failed to alloc HOST memory", "on DEVICE for", "(usage: ", ", usage: ",
+        "status=4 message=",
     ], "lloc"),
     form(Kind::NcclAlloc, Need::Words, 3, &[
         "Failed to CUDA calloc", "Failed to CUDA host alloc", "Failed to CUDA malloc",
@@ -84,18 +95,20 @@ pub const FORMS: &[Form] = &[
     form(Kind::CudaModuleLoad, Need::Words, 1, &[
         "in-memory CUBIN", "cuModuleLoad", "ailed to load module", "ailed to load PTX",
     ], "OUT_OF_MEMORY"),
-    form(Kind::CudaDriverAlloc, Need::Requested, 1, &["from device: CUDA_ERROR_OUT_OF_MEMORY"], ""),
+    form(Kind::CudaDriverAlloc, Need::Requested, 1, &[
+        "from device: CUDA_ERROR_OUT_OF_MEMORY", "Failed to cudaMalloc", "failed to cudaMalloc",
+    ], ""),
     form(Kind::XlaConstantAlloc, Need::Requested, 1, &["bytes for new constant"], ""),
     form(Kind::GgmlAlloc, Need::Size, 2, &[
         "cudaMalloc failed: out of memory", "alloc_tensor_range: failed to allocate", "ggml_gallocr_reserve",
-        "ggml_vulkan: Device memory allocation of size", "more system memory",
+        "ggml_vulkan: Device memory allocation of size", "more system memory", "model request too large for system",
         "ggml_aligned_malloc: insufficient memory", "context's memory pool", "ggml_backend_", "ggml_metal",
         "buffer for kv cache",
     ], ""),
     form(Kind::GgmlAlloc, Need::Words, 1, &[
         "unable to allocate backend buffer", "unable to allocate CUDA", "unable to allocate ROCm",
-        "unable to allocate Vulkan", "unable to allocate Metal", "failed to allocate compute",
-        "failed to allocate buffer for kv cache",
+        "unable to allocate CPU", "unable to allocate SYCL", "unable to allocate Vulkan", "unable to allocate Metal",
+        "failed to allocate compute", "failed to allocate buffer for kv cache", "memory layout cannot be allocated",
     ], ""),
     form(Kind::VllmKvCache, Need::Words, 6, &[
         "No available memory for the cache blocks", "that can be stored in KV cache", "KV cache is needed",
@@ -104,37 +117,45 @@ pub const FORMS: &[Form] = &[
     form(Kind::SglangMemory, Need::Words, 2, &[
         "Not enough memory. Please try", "Not enough memory; please try",
     ], "mem-fraction-static"),
+    form(Kind::SglangMemory, Need::Words, 3, &["Prefill out of memory", "Decode out of memory"], ""),
     form(Kind::TgiMemory, Need::Words, 2, &["Not enough memory to handle"], "tokens"),
     form(Kind::CudaLibraryAlloc, Need::Words, 1, &[
-        "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "CUSOLVER_STATUS_ALLOC_FAILED",
-        "CUSPARSE_STATUS_ALLOC_FAILED", "CUFFT_ALLOC_FAILED", "DEVICE_ALLOCATION_FAILED",
-        "HIPBLAS_STATUS_ALLOC_FAILED", "rocblas_status_memory_error",
+        "_STATUS_ALLOC_FAILED", "CUFFT_ALLOC_FAILED", "DEVICE_ALLOCATION_FAILED", "rocblas_status_memory_error",
+        "cuFFT failed to allocate", "handle: the resource allocation failed",
     ], ""),
-    form(Kind::RmmAlloc, Need::Words, 1, &["out_of_memory: CUDA error", "aximum pool size exceeded"], ""),
+    form(Kind::XgboostAlloc, Need::Requested, 3, &["Memory allocation error on worker"], ""),
+    form(Kind::RmmAlloc, Need::Words, 1, &[
+        "out_of_memory: CUDA error", "aximum pool size exceeded", "RMM_ERROR_OUT_OF_MEMORY",
+        "bad_alloc: CUDA error at", "RMM failure",
+    ], ""),
     form(Kind::IreeAlloc, Need::Words, 2, &["RESOURCE_EXHAUSTED; "], ""),
-    form(Kind::RayOomKill, Need::Words, 6, &["running low on memory"], ""),
+    form(Kind::RayOomKill, Need::Words, 6, &["running low on memory", "Workers (tasks / actors) killed due to memory pressure"], ""),
     form(Kind::RayObjectStore, Need::Words, 6, &["object store is full", "object store because it is full"], ""),
+    form(Kind::YarnMemoryKill, Need::Words, 2, &[
+        "for exceeding memory limits", "beyond physical memory limits", "exceeding physical memory limits",
+    ], ""),
     form(Kind::SlurmOomKill, Need::Words, 1, &[
         "oom-kill event", "oom_kill event", "xceeded job memory limit", "xceeded step memory limit",
         "exceeded memory limit",
     ], ""),
+    form(Kind::SlurmOomKill, Need::Words, 1, &["Out Of Memory"], ": task "),
     form(Kind::KubernetesOomKill, Need::Words, 1, &["OOMKilled"], ""),
     form(Kind::LinuxOomKill, Need::Words, 3, &[
-        "ut of memory: Kill", "oom-kill:constraint", "by the OOM killer", "result 'oom-kill'",
+        "ut of memory: Kill", "oom-kill:constraint", "has been killed by the OOM killer", "result 'oom-kill'",
         "invoked oom-killer",
     ], ""),
     form(Kind::NumpyAlloc, Need::Requested, 1, &["nable to allocate"], "array with shape"),
     form(Kind::WindowsCommit, Need::Words, 1, &["paging file is too small", "WinError 8]"], ""),
     form(Kind::MetalAlloc, Need::Words, 2, &[
-        "maximum allowed buffer size", "CallbackErrorOutOfMemory", "Insufficient Memory (0",
+        "maximum allowed buffer size", "CallbackErrorOutOfMemory", "Insufficient Memory (0", "[malloc_or_wait]",
     ], ""),
     form(Kind::VulkanAlloc, Need::Words, 2, &[
         "VK_ERROR_OUT_OF_DEVICE_MEMORY", "VK_ERROR_OUT_OF_HOST_MEMORY", "ErrorOutOfDeviceMemory",
-        "OutOfDeviceMemoryError",
+        "ErrorOutOfHostMemory", "OutOfDeviceMemoryError",
     ], ""),
     form(Kind::SyclAlloc, Need::Words, 1, &[
         "ERROR_OUT_OF_DEVICE_MEMORY", "PI_ERROR_OUT_OF_RESOURCES", "UR_RESULT_ERROR_OUT_OF_RESOURCES",
-        "CL_MEM_OBJECT_ALLOCATION_FAILURE", "CL_OUT_OF_RESOURCES",
+        "CL_MEM_OBJECT_ALLOCATION_FAILURE", "CL_OUT_OF_RESOURCES", "CL_OUT_OF_HOST_MEMORY",
     ], ""),
     form(Kind::HipErrorOom, Need::Words, 2, &[
         "hipErrorOutOfMemory", "HIP error: out of memory", "hipErrorMemoryAllocation",
@@ -144,35 +165,26 @@ pub const FORMS: &[Form] = &[
     form(Kind::CudaErrorOom, Need::Words, 2, &[
         "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation", "cuda runtime error (2)", "CUDA error 2 at",
         "error=2 : out of memory", "CUDA failure 2", "CUDA Error: out of memory", "CUDA error: out of memory",
-        "CUDA driver error: out of memory", "CUDA runtime error: out of memory",
-        "cuMemAlloc failed: out of memory", "cudaMalloc failed: out of memory",
+        "CUDA error: Out of memory", "CUDA driver error: out of memory", "CUDA runtime error: out of memory",
+        "cuMemAlloc failed: out of memory", "cudaMalloc failed: out of memory", "cudaMalloc retry failed: out of memory",
         "failed with error out of memory", "CUDA runtime error in", "CUDA out of memory",
+        "parallel_for failed: out of memory", "cudaSuccess (2 vs. 0)", "CNMEM_STATUS_OUT_OF_MEMORY",
     ], ""),
+    form(Kind::HostBadAlloc, Need::Requested, 1, &["memory allocation of "], "bytes failed"),
+    form(Kind::HostBadAlloc, Need::Requested, 1, &["cannot allocate vector of size"], ""),
     form(Kind::HostBadAlloc, Need::Words, 1, &[
-        "std::bad_alloc", "JavaScript heap out of memory", "java.lang.OutOfMemoryError",
+        "std::bad_alloc", "java.lang.OutOfMemoryError",
         "fatal error: runtime: out of memory", "[Errno 12] Cannot allocate memory",
     ], ""),
+    form(Kind::HostBadAlloc, Need::Report, 1, &[": Cannot allocate memory"], ""),
     form(Kind::Unknown, Need::Size, 2, &[
-        "ut of memory", "OutOfMemory", "OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", "ailed to allocate",
-        "nsufficient memory", "ot enough memory",
+        "ut of memory", "OutOfMemory", "OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", "ailed to allocate", "ould not allocate",
+        "nable to allocate", "annot allocate", "nsufficient memory", "nsufficient GPU memory", "ot enough memory",
+        "llocation failed", "ould not be allocated", "xceeded memory", "Insufficient Memory",
     ], ""),
-];
-
-/// The strings that the scan of a file looks for. Rare ones, so that an ordinary log has none; each message of any
-/// kind has one, most have two, so that a line break inside a sentence hides one of them at most.
-#[rustfmt::skip]
-pub const NEEDLES: &[&str] = &[
-    "ut of memory", "OF_MEMORY", "OF_DEVICE_MEM", "OutOfMemory", "OutOfDeviceMem", "ALLOC_FAILED", "OF_RESOURCES",
-    "n memory space ", "capacity by ", "Aborting compil", "would exceed ", "was not possible", "ould not allocate ",
-    "ailed to alloc", "ailed to CUDA ", "nable to allocate", "annot allocate", "OOM when alloc", "usage from device",
-    "Peak buffers:", "Largest program al", "bm usage", "Chunks in use: ", "InUse at ", "Chunk at 0x", "MaxInUse: ",
-    "_poplar_start", "in exchange '", "all variable data", "memory_allocation_e", "host buffer mem", "memory summary",
-    "memory use below", "the cache blocks", "d in KV cache", "KV cache is n", "on startup is less",
-    "out of resource:", "ried to allocate", "failed for size::", "oom-kill", "OOMKilled", "OOM killer",
-    "insufficient mem", "ot enough memory", "low on memory", "StoreFull", "much shared data", "memory size limit",
-    "bad_alloc", "paging file", "owed buffer size", "nvalid buffer size", "ceeded memory lim", "slurmstepd: err",
-    "more system memory", "'s memory pool", "pool size exceeded", "Dst tensor is", "MemoryAllocation",
-    "ut of GPU mem", "EXHAUSTED; ", "ested bytes of", "user allocatable",
+    form(Kind::Unknown, Need::Report, 1, &[
+        "ut of memory", "ut Of Memory", "OUT OF MEMORY", "OutOfMemory", "OUT_OF_MEMORY", "nsufficient GPU memory",
+    ], ""),
 ];
 
 #[expect(clippy::expect_used, reason = "the phrases are constants; a test builds them")]

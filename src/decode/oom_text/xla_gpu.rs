@@ -10,7 +10,7 @@ patterns! {
     TRYING = r"Out of memory while trying to allocate (?:<N> bytes|<H>)";
     REQUEST = r"Failed to allocate request for <H> \(<N>B\) on device ordinal <N>(?:[^\d]|$)";
     ROCM = r"failed to allocate <H> \(<N> bytes\) from device: (\w+)";
-    STATS = r"(?m)^.*?\b(parameter allocation|constant allocation|maybe_live_out allocation|preallocated temp allocation|preallocated temp fragmentation|total allocation|total fragmentation):[ \t]*<H>";
+    STATS = r"(?m)\b(parameter allocation|constant allocation|maybe_live_out allocation|preallocated temp allocation|preallocated temp fragmentation|total allocation|total fragmentation):[ \t]*<H>";
     PEAK = r"Peak buffers:";
     BUFFER = r"(?:^|\s)Buffer (\d{1,6}):[ \t]*$";
     SIZE = r"\bSize:[ \t]*<H>[ \t]*$";
@@ -114,7 +114,7 @@ fn buffers(text: &str, is_cut: bool) -> Vec<PeakBuffer> {
         at += line.len();
         let whole = !(is_cut && at == text.len() && !line.ends_with('\n'));
         let line = line.trim_end();
-        let capture = |pattern: &regex::Regex| pattern.captures(line).and_then(|c| c.get(1)).map(|m| m.as_str());
+        let capture = |pattern: &regex::Regex| listing::capture(pattern, line, 1);
         if let Some(number) = capture(&BUFFER) {
             let number = number.parse().unwrap_or(0);
             if buffers.len() >= MAX_BUFFERS || buffers.last().is_some_and(|last| number <= last.number) {

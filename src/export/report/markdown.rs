@@ -128,6 +128,6 @@ fn write_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if: &Wh
     }
     out.push('\n');
     for warning in &what_if.warnings {
-        let _ = writeln!(out, "> careful: {}\n", escape(warning));
+        let _ = writeln!(out, "> caution: {}\n", escape(warning));
     }
 }

@@ -198,7 +198,7 @@ fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if:
         let _ = writeln!(out, "      prediction      {band}");
     }
     for warning in &what_if.warnings {
-        let _ = writeln!(out, "      careful: {warning}");
+        let _ = writeln!(out, "      caution: {warning}");
     }
 }
 

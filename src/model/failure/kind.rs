@@ -236,6 +236,12 @@ kinds! {
         ["requested" "limit"];
     SyclAlloc "sycl_alloc" Graphics "SYCL or OpenCL: out of memory"
         ["requested" "driver_error"];
+    MindsporeAlloc "mindspore_alloc" Framework "MindSpore: out of memory"
+        ["requested" "capacity" "free"];
+    XgboostAlloc "xgboost_alloc" Framework "XGBoost: out of memory"
+        ["requested" "free"];
+    DirectmlAlloc "directml_alloc" Graphics "DirectML: no room for a tensor"
+        ["requested"];
     NeuronAlloc "neuron_alloc" Neuron "AWS Neuron: no room for a buffer"
         ["requested" "in_use" "device"];
     LinuxOomKill "linux_oom_kill" Host "Linux ended a process because memory ran out"
@@ -248,6 +254,10 @@ kinds! {
         ["used" "capacity"];
     RayObjectStore "ray_object_store" Host "Ray: the object store is full"
         ["requested"];
+    YarnMemoryKill "yarn_memory_kill" Host "YARN ended a container because it used too much memory"
+        ["used" "limit"];
+    TorchSharedMemory "torch_shared_memory" Host "PyTorch: no shared memory for the workers of a loader"
+        [];
     NumpyAlloc "numpy_alloc" Host "NumPy: no memory for an array"
         ["requested" "shape" "type"];
     WindowsCommit "windows_commit" Host "Windows: no memory left to commit"
@@ -273,6 +283,12 @@ impl FailureKind {
             Self::TpuRuntimeReserve | Self::TpuRuntimeLoad => "E0101",
             _ => return None,
         })
+    }
+
+    /// Whether the message gives an account of memory, whether or not anything failed.
+    #[must_use]
+    pub const fn is_account(self) -> bool {
+        matches!(self, Self::XlaRematWarning | Self::TorchMemorySummary | Self::TfUsageReport)
     }
 
     /// Whether the message reports a total over capacity rather than a failed request.

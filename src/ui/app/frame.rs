@@ -15,7 +15,7 @@ use crate::ui::widget::theme::{Theme, space};
 use crate::ui::widget::{cut, keys};
 
 impl App {
-    /// Begins to open something; what is open stays.
+    /// Starts opening something; open files stay open.
     pub fn open(&mut self, target: Target) {
         let work = self.work();
         self.search.clear();
@@ -23,7 +23,7 @@ impl App {
         self.poll();
     }
 
-    /// Goes to [`Self::link`] in the file that is shown.
+    /// Goes to [`Self::link`] in the current file.
     pub fn follow_link(&mut self) {
         self.begin();
     }
@@ -110,7 +110,7 @@ impl App {
         }
     }
 
-    /// Tabs, view and side panel of the file that is shown.
+    /// Tabs, view and side panel of the current file.
     fn workspace(&mut self, ui: &mut Ui, theme: &Theme, actions: &mut Vec<Action>) {
         let full = ui.max_rect();
         let panel = self.panel_open();
@@ -177,7 +177,7 @@ impl App {
         for file in dropped {
             self.open(Target::Path(file.path().to_owned()));
         }
-        // A text pasted into the window is opened, one pasted into a field is not.
+        // Text pasted into the window is opened; text pasted into a field is not.
         if !ctx.text_edit_focused() {
             let pasted: Vec<String> = ctx.input(|input| {
                 let pasted = input.events.iter().filter_map(|event| match event {
@@ -221,7 +221,7 @@ impl eframe::App for App {
     }
 }
 
-/// Frame of a bar.
+/// Frame of the top and status bars.
 fn bar(fill: egui::Color32) -> Frame {
     Frame::new().fill(fill).inner_margin(Margin::ZERO)
 }

@@ -16,7 +16,7 @@ use crate::ui::widget::keys;
 use crate::ui::work::Direction;
 
 impl App {
-    /// Does what a command says.
+    /// Runs a command.
     pub fn run(&mut self, command: Command) {
         match command {
             Command::Open => self.open_dialog(),
@@ -74,7 +74,7 @@ impl App {
                     self.ctx.copy_text(link);
                     self.say("Command line copied");
                 } else {
-                    self.say("What was pasted has no file to lead to");
+                    self.say("Pasted text has no file that a command line could open");
                 }
             }
             Command::Clear if self.help => self.help = false,
@@ -123,7 +123,7 @@ impl App {
         self.apply_look();
     }
 
-    /// Pins what is selected, or the step.
+    /// Pins the selected buffer or the step.
     fn pin(&mut self) {
         let Some(open) = self.files.current_mut() else { return };
         let Some((program, analysis)) = open.document.program(open.shared.program) else { return };

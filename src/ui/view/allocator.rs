@@ -174,11 +174,11 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, heap: &HeapMap, found: &HeapAn
             let asked = context.short(request);
             let words = if request <= found.free {
                 format!(
-                    "{asked} finds no place: {} is free, but the largest block is {largest}",
+                    "{asked} does not fit: {} is free, but the largest block is {largest}",
                     context.short(found.free)
                 )
             } else {
-                format!("{asked} finds no place: the largest free block is {largest}, {short} too small")
+                format!("{asked} does not fit: the largest free block is {largest}, {short} too small")
             };
             (words, theme.danger)
         }
@@ -370,7 +370,7 @@ fn draw_strip(
         let words = format!("{}   {}", context.short(chunk.size), chunk.size.exact());
         ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
         if chunk.in_use && chunk.requested > Bytes::ZERO && chunk.requested < chunk.size {
-            let words = format!("asked for {}", chunk.requested.exact());
+            let words = format!("requested {}", chunk.requested.exact());
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
         }
         let step = if chunk.step > 0 { format!("   step {}", thousands(chunk.step)) } else { String::new() };
@@ -486,12 +486,12 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let what = if chunk.in_use { op_name(set, chunk) } else { "Free" };
         cut_label(ui, what, Weight::SemiBold.at(size::LEAD), theme.text, width);
         fact(ui, theme, "Bytes", &chunk.size.exact());
-        fact(ui, theme, "Asked for", &chunk.requested.exact());
+        fact(ui, theme, "Requested", &chunk.requested.exact());
         fact(ui, theme, "Address", &format!("{:#x}", chunk.address));
         rule(ui, theme);
     }
     if let Some(stats) = &heap.stats {
-        ui.label(text("The allocator's own counts", size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text("The allocator's own statistics", size::BODY, Weight::SemiBold, theme.text));
         fact(ui, theme, "In use", &stats.bytes_in_use.exact());
         fact(ui, theme, "Highest use", &stats.peak_bytes.exact());
         fact(ui, theme, "Largest allocation", &stats.largest_allocation.exact());

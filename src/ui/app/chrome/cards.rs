@@ -14,11 +14,11 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys as widget_keys;
 use crate::ui::widget::theme::{Theme, size, space};
 
-/// Files of last time that the empty window lists.
+/// Maximum number of recent files on the empty window.
 const RECENT: usize = 6;
 
 impl App {
-    /// What is shown while nothing is open.
+    /// The screen without open files.
     pub(in crate::ui::app) fn welcome(&mut self, ui: &mut Ui, theme: &Theme) {
         let full = ui.max_rect();
         let width = 560.0f32.min(full.width() - 32.0);
@@ -29,12 +29,12 @@ impl App {
         let ui = &mut child;
         if self.files.is_loading() {
             ui.label(text("Reading", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
-            ui.label(text("The list on the left shows how far it is.", size::LEAD, Weight::Regular, theme.text2));
+            ui.label(text("Progress is shown in the list on the left.", size::LEAD, Weight::Regular, theme.text2));
             return;
         }
         if !self.files.entries.is_empty() {
             ui.label(text("Choose a program", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
-            ui.label(text("The list on the left has them, the worst first.", size::LEAD, Weight::Regular, theme.text2));
+            ui.label(text("They are in the list on the left, worst first.", size::LEAD, Weight::Regular, theme.text2));
             return;
         }
         ui.label(text("Drop a memory profile here", size::VERDICT, Weight::SemiBold, theme.text));
@@ -62,7 +62,7 @@ impl App {
         ui.label(text(promise, size::BODY, Weight::Regular, theme.text3));
     }
 
-    /// Files of last time.
+    /// Recent files.
     fn recent_list(&mut self, ui: &mut Ui, theme: &Theme) {
         let recent = self.recent();
         if recent.is_empty() {
@@ -75,7 +75,7 @@ impl App {
         }
     }
 
-    /// Files of last time, a row each; returns the one that was chosen.
+    /// Recent files, one row each; returns the one that was clicked.
     pub(in crate::ui::app) fn recent_rows(
         &self,
         ui: &mut Ui,
@@ -94,7 +94,7 @@ impl App {
         chosen
     }
 
-    /// What to call a path, and where it is; neither while names are hidden.
+    /// File name and folder of a path; both empty while names are hidden.
     pub(in crate::ui::app) fn words_of_path(&self, path: &std::path::Path) -> (String, String) {
         let whole = path.display().to_string();
         if self.options.names_hidden {
@@ -138,7 +138,7 @@ impl App {
         }
     }
 
-    /// Files that could not be read, then work that failed.
+    /// Cards for files that could not be read, then for failed jobs.
     fn failures(&self) -> Vec<FailureCard> {
         let files = self.errors.iter().map(|(name, error)| {
             let (name, error) = if self.options.names_hidden {
@@ -148,15 +148,15 @@ impl App {
             };
             FailureCard {
                 title: format!("Could not read {name}"),
-                hint: format!("What can be opened. {}", crate::decode::inputs().join(". ")),
+                hint: format!("Supported files. {}", crate::decode::inputs().join(". ")),
                 copy: "Copy details",
                 report: format!("{name}: {error}"),
                 words: error,
             }
         });
         let jobs = self.failed_jobs.list().into_iter().map(|failed| FailureCard {
-            title: format!("Could not be worked out: {}", failed.job),
-            hint: "This is a defect of Highwater. The report names nothing of your profile.".to_owned(),
+            title: format!("Could not compute: {}", failed.job),
+            hint: "This is a bug in Highwater. The report contains nothing from your profile.".to_owned(),
             copy: "Copy report",
             report: failed.report(),
             words: failed.message,
@@ -218,7 +218,7 @@ impl App {
                     }
                 });
             });
-            let words = "Every command, also those without keys: Ctrl P";
+            let words = "All commands, including those without keys: Ctrl P";
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
             ui.add_space(6.0);
             controls::button(ui, "Close", "Esc", theme).clicked()
@@ -260,7 +260,7 @@ impl App {
     }
 }
 
-/// Frame of a sheet over the window.
+/// Frame of a modal sheet.
 pub(in crate::ui::app) fn sheet_frame(theme: &Theme) -> Frame {
     Frame::new()
         .fill(theme.panel)
@@ -269,17 +269,17 @@ pub(in crate::ui::app) fn sheet_frame(theme: &Theme) -> Frame {
         .inner_margin(Margin::same(24))
 }
 
-/// A card about something that failed.
+/// A card for an error.
 struct FailureCard {
     title: String,
     words: String,
     hint: String,
-    /// Words of the button that copies the report.
+    /// Label of the button that copies the report.
     copy: &'static str,
     report: String,
 }
 
-/// What was pressed on such a card.
+/// A click on an error card.
 enum Answer {
     Copy,
     Dismiss,

@@ -17,12 +17,12 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
 use crate::ui::work::Job;
 
-/// Lines that are shown.
+/// Maximum number of lines.
 const LINES: usize = 60;
-/// Height of the list.
+/// Height of the list in points.
 const HEIGHT: f32 = 400.0;
 
-/// What a line leads to.
+/// What choosing a line does.
 #[derive(Debug, Clone, PartialEq)]
 enum Goal {
     Command(Command),
@@ -37,13 +37,13 @@ enum Goal {
 struct Line {
     goal: Goal,
     words: String,
-    /// What stands at the right: keys, a size.
+    /// Text on the right: a shortcut or a size.
     more: String,
     score: i32,
 }
 
 impl App {
-    /// Draws the palette, where it is open.
+    /// Draws the palette if it is open.
     pub(in crate::ui::app) fn palette_sheet(&mut self, ui: &Ui, theme: &Theme) {
         let Some(mut palette) = self.palette.take() else { return };
         let mut goal = None;
@@ -86,7 +86,7 @@ impl App {
                 ui.set_min_height(HEIGHT);
                 ui.spacing_mut().item_spacing.y = 0.0;
                 if lines.is_empty() {
-                    let words = if palette.searching.is_some() { "Looking\u{2026}" } else { "Nothing has that name" };
+                    let words = if palette.searching.is_some() { "Searching\u{2026}" } else { "No match" };
                     ui.add_space(12.0);
                     ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
                 }
@@ -109,7 +109,7 @@ impl App {
         }
     }
 
-    /// Every line that the text fits, the best first.
+    /// All matching lines, best first.
     fn lines(&self, palette: &CommandPalette) -> Vec<Line> {
         let text = palette.text.trim();
         let mut lines: Vec<Line> = Vec::new();
@@ -150,13 +150,13 @@ impl App {
                 lines.push(Line { goal: Goal::Buffer(*buffer), words, more, score: *score });
             }
         }
-        // Stable: what is equally good stays in the order above.
+        // The sort is stable: equal scores keep the order above.
         lines.sort_by_key(|line| std::cmp::Reverse(line.score));
         lines.truncate(LINES);
         lines
     }
 
-    /// Looks for buffers off the window's thread, one search at a time.
+    /// Searches buffers on a worker, one search at a time.
     fn search_buffers(&self, palette: &mut CommandPalette) {
         if let Some((text, job)) = &mut palette.searching {
             if let Some(found) = job.poll() {

@@ -8,13 +8,13 @@ use crate::model::BufferId;
 use crate::ui::session::Document;
 use crate::ui::work::Job;
 
-/// Buffers that are shown.
+/// Maximum number of buffers in the list.
 const BUFFERS: usize = 40;
 
-/// Buffers are looked for from this many letters on.
+/// Minimum number of letters for a search in buffers.
 pub const LEAST: usize = 2;
 
-/// Buffers that were found.
+/// Matching buffers: score, buffer, name, framework op name.
 pub type Found = Vec<(i32, BufferId, String, String)>;
 
 /// The open palette.
@@ -28,7 +28,7 @@ pub struct CommandPalette {
     pub found: Option<(String, Arc<Found>)>,
 }
 
-/// The buffers of a program whose name or operation fits best, the largest of equals first.
+/// The best matches among a program's buffers, by name or op; of equal scores the largest first.
 pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
     let Some((model, _)) = document.program(program) else { return Vec::new() };
     let best = |mut found: Vec<(i32, BufferId)>| {
@@ -41,7 +41,7 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
     let found = rows
         .filter_map(|buffer| {
             let by_name = score(text, &model.buffer_name(buffer));
-            // Of long paths only those with the words themselves: scattered letters are in all of them.
+            // Op names must contain the text itself: scattered letters occur in all of these long paths.
             let by_op = || op_of(buffer).to_lowercase().contains(&text.to_lowercase()).then_some(-4);
             Some((by_name.or_else(by_op)?, buffer))
         })

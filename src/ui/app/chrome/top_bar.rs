@@ -51,7 +51,7 @@ impl App {
                 if self.options.names_hidden
                     && controls::toggle_button(ui, "Names hidden", "", controls::On(true), theme)
                         .on_hover_text(
-                            "Scopes, operations, files and modules are shown under aliases. Click to show them",
+                            "Scopes, operations, files and modules are shown as aliases. Click to show their names",
                         )
                         .clicked()
                 {
@@ -67,7 +67,7 @@ impl App {
         }
     }
 
-    /// What is wanted often, where there is room for it.
+    /// Frequent commands, if there is room.
     fn quick(ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
         for (words, command, room) in [
             ("Presenter", Command::Presenter, 620.0),
@@ -80,7 +80,7 @@ impl App {
         }
     }
 
-    /// Theme, units, size, what helps on shared screens.
+    /// Menu of theme, units, zoom and sharing.
     fn look_menu(&self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
         let response = controls::button(ui, "View", "", theme);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "View options"));
@@ -118,11 +118,11 @@ impl App {
             row(ui, "Hide names", Command::HideNames, self.options.names_hidden);
             row(ui, "Copy a picture of the view", Command::CopyPicture, false);
             row(ui, "Save a picture of the view\u{2026}", Command::SavePicture, false);
-            row(ui, "Copy the command line that leads here", Command::Link, false);
+            row(ui, "Copy a command line that opens this place", Command::Link, false);
         });
     }
 
-    /// Opening: the dialog, files of last time, the sample.
+    /// Menu of the dialog, the sample and recent files.
     fn open_menu(&mut self, ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
         let response = controls::button(ui, "Open", "", theme);
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, "Open menu"));
@@ -189,7 +189,7 @@ impl App {
             if let Some(tiles) = &document.profile.tiles {
                 let name = document.profile.device.name.clone().unwrap_or_else(|| "IPU".to_owned());
                 let limit = tiles.target.bytes_per_tile.map(|bytes| units.capacity(Bytes(bytes)));
-                let limit = limit.map_or_else(String::new, |limit| format!("   limit {limit} a tile"));
+                let limit = limit.map_or_else(String::new, |limit| format!("   {limit} per tile"));
                 let words = format!("{name}   {} tiles{limit}", thousands(tiles.tile_count() as u64));
                 ui.label(text(words, size::BODY, Weight::Medium, theme.text));
             }
@@ -348,7 +348,7 @@ fn arrow_button(ui: &mut Ui, theme: &Theme, words: &str, arrow: &str, enabled: b
     response
 }
 
-/// A button that shows a choice and opens a menu.
+/// A button that shows the current choice and opens a menu.
 fn picker(ui: &mut Ui, theme: &Theme, name: &str, value: &str, width: f32) -> Response {
     let label = ui.painter().layout_no_wrap(name.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
     let shown = Cut::new(ui.painter(), value, Weight::Medium.at(size::BODY), theme.text, width);
@@ -400,7 +400,7 @@ fn row(ui: &mut Ui, theme: &Theme, mark: Mark, name: &str, value: &str, chosen: 
     response
 }
 
-/// Choosing the device's capacity by hand: a generation, or a size.
+/// Menu to set the capacity: a TPU generation or a size.
 fn capacity_choice(
     ui: &mut Ui,
     theme: &Theme,
@@ -442,7 +442,7 @@ fn capacity_choice(
         }
     });
     if shared.capacity.contains_key(&MemorySpace::HBM)
-        && controls::link(ui, "Back to the capacity of the dump", theme).clicked()
+        && controls::link(ui, "Reset to the capacity in the dump", theme).clicked()
     {
         shared.set_capacity(None);
     }

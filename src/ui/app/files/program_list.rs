@@ -13,19 +13,19 @@ use crate::ui::widget::controls::{self, hairline, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
 
-/// Height of a file or program.
+/// Height of an entry in points.
 pub const ROW: f32 = 64.0;
-/// Height of the head of a list.
+/// Height of a group's header in points.
 const HEAD: f32 = 40.0;
-/// Entries without a field to search them.
+/// Maximum number of entries without a search field.
 const FEW: usize = 7;
 
 /// A line of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// The head of a list: row of the groups.
+    /// Header of a group: index into the groups.
     Head(usize),
-    /// A file or program: row of the entries.
+    /// A file or program: index into the entries.
     Entry(usize),
 }
 
@@ -132,7 +132,7 @@ impl App {
         child.label(text("or drop files anywhere", size::SMALL, Weight::Regular, theme.text2));
     }
 
-    /// How many there are, or were found.
+    /// Header of the list: number of entries, or of search results.
     fn list_head(&self, ui: &Ui, theme: &Theme, head: Rect, lines: &[Line]) {
         let all = self.files.entries.len() as u64;
         let shown = lines.iter().filter(|line| matches!(line, Line::Entry(_))).count() as u64;
@@ -149,7 +149,7 @@ impl App {
         ui.painter().text(Pos2::new(head.right() - 16.0, y), Align2::RIGHT_CENTER, words, small, theme.text2);
     }
 
-    /// Heads and entries in order; a search leaves out what does not contain its words.
+    /// Headers and entries in order, filtered by the search text.
     fn listed_lines(&self) -> Vec<Line> {
         let search = self.search.to_lowercase();
         let words: Vec<&str> = search.split_whitespace().collect();
@@ -162,7 +162,7 @@ impl App {
             if entry.group != last {
                 last = entry.group;
                 let group = self.files.groups.iter().position(|group| Some(group.id) == entry.group);
-                // A list of one is that one.
+                // A group of one needs no header.
                 lines.extend(group.filter(|&row| self.files.groups[row].collection.entries.len() > 1).map(Line::Head));
             }
             lines.push(Line::Entry(index));
@@ -324,7 +324,7 @@ impl App {
             let cancel =
                 Rect::from_min_max(Pos2::new(right - 50.0, rect.top() + 21.0), Pos2::new(right, rect.bottom() - 2.0));
             let response = ui.interact(cancel, ui.scope_id().with(("stop group", group.id)), Sense::click());
-            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Stop looking at {group_name}")));
+            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Stop sorting {group_name}")));
             painter.text(
                 cancel.right_center(),
                 Align2::RIGHT_CENTER,
@@ -336,7 +336,7 @@ impl App {
                 asked.stop_group = Some(group.id);
             }
         } else {
-            let words = format!("{} programs, the worst first", thousands(group.collection.entries.len() as u64));
+            let words = format!("{} programs, worst first", thousands(group.collection.entries.len() as u64));
             painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
         }
         let path = group.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
@@ -349,7 +349,7 @@ impl App {
     }
 }
 
-/// Whether an entry's name, folder or file contains all of some lower-case words.
+/// Whether an entry's name, folder and file together contain all of the lower-case words.
 fn contains(entry: &FileEntry, words: &[&str]) -> bool {
     let mut text = entry.name.to_lowercase();
     if let Some(listed) = entry.listed() {

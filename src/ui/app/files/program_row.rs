@@ -12,7 +12,7 @@ use crate::ui::widget::controls::{Mark, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
 
-/// Names of other files that are said.
+/// Number of other files that are named.
 const NAMED: usize = 3;
 
 /// How the list is drawn.
@@ -24,7 +24,7 @@ pub struct ListStyle<'a> {
     pub rail: bool,
 }
 
-/// What a row says.
+/// Contents of a row.
 #[derive(Default)]
 struct Facts {
     mark: Option<Mark>,
@@ -33,13 +33,13 @@ struct Facts {
     need: Option<Bytes>,
     capacity: Option<Bytes>,
     over: bool,
-    /// What was not looked at yet is quieter.
+    /// Programs that were not decoded yet are drawn paler.
     quiet: bool,
     error: bool,
 }
 
 impl App {
-    /// What is said when the pointer rests on a row.
+    /// Tooltip of a row.
     pub(in crate::ui::app) fn row_hint(&self, entry: &FileEntry) -> String {
         if self.options.names_hidden {
             return String::new();
@@ -56,13 +56,13 @@ impl App {
             }
             if !listed.others.is_empty() {
                 let others: Vec<&str> = listed.others.iter().map(String::as_str).collect();
-                lines.push(format!("also there: {}", some_of(&others)));
+                lines.push(format!("also in it: {}", some_of(&others)));
             }
         }
         lines.join("\n")
     }
 
-    /// One file; returns whether it is to be closed.
+    /// Draws one file; returns whether it is to be closed.
     pub(in crate::ui::app) fn row(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, index: usize) -> bool {
         let ListStyle { theme, rail } = style;
         let entry = &self.files.entries[index];
@@ -148,7 +148,7 @@ impl App {
         facts
     }
 
-    /// A file that is being read, with a way to stop that.
+    /// A file that is loading, with a button to cancel; returns whether it was clicked.
     fn loading_row(
         &self,
         ui: &Ui,
@@ -188,7 +188,7 @@ impl App {
     }
 }
 
-/// The first few names, and how many more.
+/// The first few names and the number of the rest.
 fn some_of(names: &[&str]) -> String {
     let named = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {
@@ -209,7 +209,7 @@ fn open_facts(open: &OpenFile) -> Facts {
         (None, Some(tiles)) => tiles.verdict(),
         (None, None) => Verdict::Unknown,
     };
-    // A message says that memory ran out, even where it does not say how much there is.
+    // An out-of-memory message means that memory ran out, even if the capacity is unknown.
     let failed = tiles.is_none()
         && profile.failures.iter().any(|failure| failure.is_error)
         && profile.programs.iter().all(|program| program.is_listing);

@@ -7,10 +7,10 @@ use crate::ui::session::Pin;
 use crate::ui::view::VIEWS;
 
 impl App {
-    /// Whether the file that is shown has what was asked for.
+    /// Checks that the current file has everything the link names.
     ///
     /// # Errors
-    /// A sentence that says what it has instead.
+    /// A sentence that says what is missing and what there is instead.
     pub fn check_link(&self, link: &DeepLink) -> Result<(), String> {
         let Some(open) = self.files.current() else { return Err("nothing to show".to_owned()) };
         let document = open.original();
@@ -43,7 +43,7 @@ impl App {
         Ok(())
     }
 
-    /// Goes where the command line said.
+    /// Goes to the place given on the command line.
     pub(in crate::ui::app) fn begin(&mut self) {
         let Some(link) = self.link.take() else { return };
         let Some(open) = self.files.current_mut() else { return };
@@ -153,7 +153,7 @@ impl App {
     }
 }
 
-/// A word for a shell.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-/+:@%=".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -34,7 +34,7 @@ pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_pa
 /// The same in the side panel.
 pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
 
-/// Whether there may be advice.
+/// Whether advice is possible for this document.
 fn applies(document: &Document) -> bool {
     !document.profile.programs.is_empty()
         || document.profile.tiles.is_some()
@@ -112,7 +112,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
         ui.label(text(words, size::SMALL, Weight::SemiBold, color));
         ui.label(text(finding.rule.replace('_', " "), size::SMALL, Weight::Regular, theme.text3));
         if finding.is_guess {
-            ui.label(text("guess", size::SMALL, Weight::Regular, theme.text3)).on_hover_text("Rests on names alone");
+            ui.label(text("guess", size::SMALL, Weight::Regular, theme.text3)).on_hover_text("Based on names alone");
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if let Some(saves) = finding.saves_bytes.filter(|b| b.0 > 0) {

@@ -18,7 +18,7 @@ const READERS: usize = 3;
 /// The same where all are asked for.
 const MOST_READERS: usize = 60;
 
-/// From when to when it lives, where it lies, who makes and reads it.
+/// Live range, address, defining instruction and readers.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: Option<&SpaceData>, buffer: BufferId) {
     let theme = context.theme;
     let Scene { program, analysis, space, .. } = scene;
@@ -63,7 +63,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
             fact(ui, theme, "Memory", &words);
         }
         let words = format!("{} of {} {unit}s{across}", thousands(alive.into()), thousands(data.map.steps().into()));
-        links::fact(ui, context, "Alive for", &words, To::Life(place.start, place.end));
+        links::fact(ui, context, "Live for", &words, To::Life(place.start, place.end));
         let region = &data.map.regions[place.region as usize];
         let allocation = &program.allocations[region.allocation.index()];
         let values = [
@@ -76,7 +76,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     let from = match analysis.lifetime_from(program, space, buffer) {
         Some(LifetimeFrom::LiveRange) => "program order",
         Some(LifetimeFrom::HeapTrace) => "the heap trace",
-        Some(LifetimeFrom::WholeProgram) => "lives throughout",
+        Some(LifetimeFrom::WholeProgram) => "live throughout",
         None if program.is_listing => "a message, which does not say",
         None => "inside a called computation",
     };
@@ -120,7 +120,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     }
 }
 
-/// Where it is remembered whose readers are all listed.
+/// The buffer whose readers are all listed.
 fn unfolded() -> egui::Id {
     egui::Id::unique("all readers are listed")
 }

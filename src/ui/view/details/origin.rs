@@ -89,7 +89,7 @@ pub fn source(ui: &mut Ui, context: &mut ViewContext<'_>, metadata: &Metadata) {
         });
     }
     if stack.len() > FRAMES {
-        let words = format!("{} more frames, copied with the rest", stack.len() - FRAMES);
+        let words = format!("{} more frames, included in the copy", stack.len() - FRAMES);
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
     }
 }

@@ -66,7 +66,7 @@ fn place(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
         ui.label(text(format!("{how}{code}"), size::SMALL, Weight::Medium, theme.text2));
         if let Some(page) = error_page(code) {
             let words = page.trim_start_matches("https://");
-            if link(ui, words, theme).on_hover_text("Copy the address of its page").clicked() {
+            if link(ui, words, theme).on_hover_text("Copy the page's address").clicked() {
                 context.actions.push(Action::Copy(page.to_owned()));
             }
         }

@@ -28,7 +28,7 @@ const BESIDE: f32 = 860.0;
 /// Which buffers are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Which {
-    /// What lives at the step, or at the peak.
+    /// What is live at the step, or at the peak.
     #[default]
     Step,
     /// All of the memory space, whenever they live.
@@ -74,7 +74,7 @@ struct State {
     chosen: usize,
     /// The selection that was followed last.
     followed: Option<BufferId>,
-    /// What else the chosen shape could look like.
+    /// Alternatives to the chosen shape.
     forms: Option<((Of, usize), Vec<Form>)>,
     table: TableState,
     bar: CachedRaster,
@@ -201,8 +201,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
         });
     });
     let (buffers, shapes) = found.wasting;
-    let wasting =
-        format!("{} buffers of {} shapes waste something", thousands(buffers as u64), thousands(shapes as u64));
+    let wasting = format!("{} buffers of {} shapes have padding", thousands(buffers as u64), thousands(shapes as u64));
     let amount = format!("{} of {}", context.short(waste), context.short(whole));
     let sentence = match state.which {
         Which::Step if at_peak => format!("{amount} at the peak, step {step}, hold no data: {wasting}."),

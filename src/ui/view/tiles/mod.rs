@@ -135,7 +135,7 @@ fn together(memory: &TileMemory, tiles: &TileAnalysis, units: UnitSystem) -> Str
     let of = units.capacity(Bytes(capacity));
     let end = match (tiles.over.is_empty(), all <= capacity) {
         (false, true) => ": the sum fits, these tiles do not",
-        (false, false) => ": even spread evenly it would not fit",
+        (false, false) => ": it would not fit even if spread evenly",
         _ => "",
     };
     format!("All tiles together use {all_words} of {of}, on {device}{end}.")

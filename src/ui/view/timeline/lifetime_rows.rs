@@ -29,14 +29,14 @@ impl Sort {
     pub const ALL: [Self; 4] = [Self::Size, Self::Start, Self::Length, Self::Name];
 }
 
-/// Buffers that are equal but for their layer.
+/// Buffers that differ only in their layer.
 pub struct Group {
     pub name: String,
     pub slot: Slot,
     /// The largest of them.
     pub largest: BufferId,
     pub count: usize,
-    /// Sizes together.
+    /// Sum of their sizes in bytes.
     pub bytes: u64,
     pub start: u32,
     pub end: u32,

@@ -3,7 +3,7 @@
 
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
-use super::state::{Band, Places};
+use super::state::{Band, FrameLayout};
 use crate::analysis::phases::Phase;
 use crate::model::ComputationId;
 use crate::ui::part::ViewContext;
@@ -58,16 +58,16 @@ fn calls(context: &ViewContext<'_>) -> Vec<Band> {
 }
 
 /// Draws the bands from `top` down.
-pub fn show(ui: &Ui, context: &ViewContext<'_>, bands: &[Band], places: &Places, top: f32) {
+pub fn show(ui: &Ui, context: &ViewContext<'_>, bands: &[Band], layout: &FrameLayout, top: f32) {
     let theme = context.theme;
     let small = Weight::Regular.at(size::SMALL);
     for (depth, band) in bands.iter().enumerate() {
         let top = top + ROW * depth as f32;
-        let at = Pos2::new(places.curve.left() - 10.0, top + ROW / 2.0);
+        let at = Pos2::new(layout.curve.left() - 10.0, top + ROW / 2.0);
         ui.painter().text(at, Align2::RIGHT_CENTER, band.title, small.clone(), theme.text2);
         for (name, start, end) in &band.spans {
-            let left = places.x_of(f64::from(*start)).max(places.curve.left());
-            let right = places.x_of(f64::from(*end)).min(places.curve.right());
+            let left = layout.x_of(f64::from(*start)).max(layout.curve.left());
+            let right = layout.x_of(f64::from(*end)).min(layout.curve.right());
             if right - left < 1.0 {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What the view remembers of a document, and where things are in a frame.
+//! State of the view, and its layout in a frame.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::ui::chart::{Span, Window};
 use crate::ui::part::BufferNames;
 use crate::ui::work::{DeferredPicture, SpaceData};
 
-/// Boxes up to which pictures are drawn in the frame that needs them; more are drawn on a worker.
+/// Maximum number of boxes that are drawn within the frame; more are drawn on a worker.
 pub const AT_ONCE: usize = 3000;
 
 /// From the top of the lifetimes to the first row: room for the title and its switches.
@@ -48,7 +48,7 @@ pub struct Band {
     pub spans: Vec<(String, u32, u32)>,
 }
 
-/// What belongs to this view of one document.
+/// State of this view of one document.
 #[derive(Default)]
 pub struct State {
     pub grouping: Grouping,
@@ -77,19 +77,20 @@ pub type RangeKey = ((u32, u32), Grouping, usize);
 pub struct Measuring {
     /// Where a drag began.
     pub from: Option<u32>,
-    pub stats: Option<(RangeKey, RangeStats)>,
+    /// The figures, and the groups they name.
+    pub stats: Option<(RangeKey, RangeStats, Groups)>,
 }
 
 impl Measuring {
-    /// Whether a range is being dragged now.
+    /// Whether a range is being dragged.
     pub const fn is_dragging(&self) -> bool {
         self.from.is_some()
     }
 }
 
-/// Where things are in this frame.
+/// Layout of the view in this frame.
 #[derive(Clone, Copy)]
-pub struct Places {
+pub struct FrameLayout {
     pub curve: Rect,
     /// The memory map; of no height where it is not shown.
     pub map: Rect,
@@ -103,7 +104,7 @@ pub struct Places {
     pub whole: Span,
 }
 
-impl Places {
+impl FrameLayout {
     /// The curve with the calls under it, the map, the rows of lifetimes: what lines through time cross.
     pub fn bands(&self) -> [Rect; 3] {
         let curve = Rect::from_min_max(self.curve.min, Pos2::new(self.curve.right(), self.axis.top()));
@@ -131,7 +132,7 @@ impl Places {
 pub struct Drawn<'a> {
     pub data: &'a Arc<SpaceData>,
     pub groups: &'a Groups,
-    pub places: &'a Places,
+    pub layout: &'a FrameLayout,
 }
 
 /// What a button asked for.

@@ -7,7 +7,9 @@ use crate::analysis::class::Class;
 use crate::analysis::map::TimeAxis;
 use crate::model::{Bytes, thousands};
 use crate::ui::chart::legend::{self, Sign};
-use crate::ui::chart::{Areas, Chart, Cursor, Fit, Line, Peak, Reach, Tone, Window, XAxis, highest_step, step_of};
+use crate::ui::chart::{
+    Areas, Chart, Cursor, Fit, Line, Peak, Reach, Tone, Window, XAxis, highest_step, lowest_step, step_of,
+};
 use crate::ui::part::colors::slot_of_class;
 use crate::ui::part::{ViewContext, class_legend};
 use crate::ui::widget::fonts::{Weight, text};
@@ -35,6 +37,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         limit,
     );
     let highest = |from: f64, to: f64| highest_step(from, to, &result.curve_after);
+    let lowest = |from: f64, to: f64| lowest_step(from, to, &result.curve_after).unwrap_or(0);
     let before = |from: f64, to: f64| highest_step(from, to, &result.curve_before).map_or(0, |highest| highest.0);
     let group = |class: usize, event: u32| {
         result.classes.get(class).and_then(|curve| curve.get(event as usize)).copied().unwrap_or(0)
@@ -42,7 +45,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     let colors: Vec<_> = Class::ALL.iter().map(|class| slot_of_class(*class).color()).collect();
     let is_changed = result.change() != 0;
     let dashes = is_changed.then_some(&before as &dyn Fn(f64, f64) -> u64);
-    let areas = Areas { before: dashes, limit, ..Areas::new(&highest, &group, &colors) };
+    let areas = Areas { lowest: Some(&lowest), before: dashes, limit, ..Areas::new(&highest, &group, &colors) };
     let ((was, was_at), (now, now_at)) = (result.peak_before(), result.peak_after());
     let unit = result.axis.unit.unit();
     let peak = |point: u32, bytes: Bytes, words: String, is_before: bool| Peak {

@@ -89,7 +89,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
     let units = context.options.units;
     let (color, words) = match result.spare() {
         Some((true, spare)) if result.after.is_tight => {
-            (theme.warn, format!("Fits with {} to spare, tightly", units.short(spare)))
+            (theme.warn, format!("Just fits, with {} to spare", units.short(spare)))
         }
         Some((true, spare)) => (theme.ok, format!("Fits with {} to spare", units.short(spare))),
         Some((false, over)) => (theme.danger, format!("Still {} over", units.short(over))),

@@ -24,12 +24,12 @@ struct Piece {
 }
 
 /// Where everything lies.
-struct Places {
+struct FrameLayout {
     window: Window,
     base: u64,
 }
 
-impl Places {
+impl FrameLayout {
     fn piece(&self, result: &WhatIfResult, block: usize) -> Option<Piece> {
         let own = result.after.sizes.blocks.get(block).filter(|b| b.size > 0)?;
         let from = self.base.saturating_add(*result.after.placement.offsets.get(block)?);
@@ -66,7 +66,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
             .layout(egui::Layout::left_to_right(egui::Align::Center))
             .id_salt("packed head"),
     );
-    child.label(text("Packed again", size::BODY, Weight::SemiBold, theme.text));
+    child.label(text("Repacked", size::BODY, Weight::SemiBold, theme.text));
     child.add_space(16.0);
     let how = match result.after.packer {
         Packer::Online => "in program order, as below 83 % of the memory",
@@ -90,7 +90,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         x: Reach::steps(result.curve_after.len() as u32).whole,
         y: Fit::All.bytes(needs, || needs, limit),
     };
-    let places = Places { window, base: result.after.base.0 };
+    let layout = FrameLayout { window, base: result.after.base.0 };
     let key = (
         context.shared.program,
         std::ptr::from_ref(result) as usize,
@@ -106,14 +106,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         .start(f64::from(result.peak_after().1) + 0.5)
         .show(ui);
     let response = shown.response;
-    labels(ui, context, result, &places);
+    labels(ui, context, result, &layout);
     for block in context.shared.selected.into_iter().flat_map(|buffer| result.blocks.of(buffer)) {
-        if let Some(piece) = places.piece(result, block) {
+        if let Some(piece) = layout.piece(result, block) {
             let outline = egui::Stroke::new(2.5, theme.ink);
             ui.painter().rect_stroke(piece.rect.expand(1.0), 0.0, outline, egui::StrokeKind::Outside);
         }
     }
-    let Some(piece) = response.hover_pos().and_then(|pos| places.at(result, pos)) else { return };
+    let Some(piece) = response.hover_pos().and_then(|pos| layout.at(result, pos)) else { return };
     let Some(buffer) = buffer_of(result, piece.block) else { return };
     context.shared.hover(buffer);
     ui.painter().rect_stroke(piece.rect, 0.0, egui::Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
@@ -138,13 +138,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     });
 }
 
-fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, places: &Places) {
-    let painter = ui.painter().with_clip_rect(places.window.rect.intersect(ui.clip_rect()));
+fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, layout: &FrameLayout) {
+    let painter = ui.painter().with_clip_rect(layout.window.rect.intersect(ui.clip_rect()));
     let font = Weight::Regular.at(size::SMALL);
     let mut from = 0u64;
     for (class, &bytes) in Class::ALL.iter().zip(&result.base_by_class) {
         let to = from.saturating_add(bytes);
-        let band = places.window.rect_of((0.0, places.window.x.hi), (from as f64, to as f64));
+        let band = layout.window.rect_of((0.0, layout.window.x.hi), (from as f64, to as f64));
         if band.height() >= 15.0 {
             let words = format!("{}, live throughout: {}", class.name(), context.short(Bytes(to - from)));
             let at = Pos2::new(band.left() + 6.0, band.center().y);
@@ -155,9 +155,9 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, places: &Pl
     let mut shown = 0;
     for &block in &result.blocks.by_size {
         let block = block as usize;
-        let Some(piece) = places.piece(result, block) else { continue };
+        let Some(piece) = layout.piece(result, block) else { continue };
         // The rest is lower still.
-        if piece.rect.height() < 20.0 || shown > 200 {
+        if piece.rect.height() < 15.0 || shown > 200 {
             break;
         }
         if piece.rect.width() < 90.0 {
@@ -167,7 +167,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, places: &Pl
         let family = result.after.sizes.family[block] as usize;
         let name = result.memory.family_name(family);
         let short = scope::short(name, 4);
-        let at = Pos2::new(piece.rect.left().max(places.window.rect.left()) + 6.0, piece.rect.center().y);
+        let at = Pos2::new(piece.rect.left().max(layout.window.rect.left()) + 6.0, piece.rect.center().y);
         let color = slot_of_class(result.class_of(family)).text();
         let width = piece.rect.width() - 12.0;
         crate::ui::widget::controls::paint_cut(

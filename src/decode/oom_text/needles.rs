@@ -1,0 +1,148 @@
+//! The strings that the scan of a file looks for, and the search for them: one pass with the vector instructions of the
+//! processor.
+//!
+//! A search for this many strings would stop at every other word. Instead it looks for the few rare fragments that they
+//! have in common, the anchors, and compares whole needles around an anchor only.
+
+use std::sync::LazyLock;
+
+use aho_corasick::packed::{Config, MatchKind, Searcher};
+use aho_corasick::{AhoCorasick, PatternID, Span};
+
+/// Strings that an ordinary log has not; each message of any kind has one, most have two, so that a line break inside a
+/// sentence hides one of them at most.
+#[rustfmt::skip]
+pub const NEEDLES: &[&str] = &[
+    "ut of memor", "ut Of Memor", "OUT OF MEMOR", "out_of_memor", "OF_MEMORY", "OF_DEVICE_MEMOR", "OF_HOST_MEMOR",
+    "OutOfMemor", "OutOfDeviceMemor", "OutOfHostMemor", "ALLOC_FAILED", "ALLOCATION_FAIL", "OF_RESOURC",
+    "n memory space ", "capacity by ", "Aborting compil", "would exceed ", "was not possible", "ould not allocate ",
+    "ould not be allocated", "annot be allocated", "ailed to alloc", "ailed to CUDA ", "ailed to cudaMalloc",
+    "nable to allocate", "annot allocate", "nable to mmap", "OOM when alloc", "usage from device", "Peak buffers:",
+    "Largest program alloc", "bm usage", "Chunks in use: ", "InUse at ", "Chunk at 0x", "MaxInUse: ",
+    "_poplar_start", "in exchange '", "all variable data", "memory_allocation_e", "host buffer memor",
+    "memory summary", "memory use below", "the cache blocks", "d in KV cache", "KV cache is n", "on startup is less",
+    "out of resource:", "ried to allocate", "failed for size::", "oom-kill", "oom_kill", "OOMKilled", "OOM killer",
+    "nsufficient memor", "nsufficient GPU memor", "nsufficient Memor", "nsufficient shared memor", "ot enough memor",
+    "low on memor", "StoreFull", "store is full", "it is full", "much shared data", "memory size limit",
+    "available shared memor", "ut of shared memor", "bad_alloc", "BadAlloc", "paging file", "owed buffer size",
+    "nvalid buffer size", "ceeded memory lim", "ceeded job memor", "ceeded step memor", "memory limits. ",
+    "physical memory limits", "slurmstepd: err", "more system memor", "too large for system", "'s memory pool",
+    "pool size exceeded", "Dst tensor is", "MemoryAllocation", "ut of GPU memor", "GPU video memor",
+    "device memory on current", "status_memory_err", "EXHAUSTED; ", "ested bytes of", "user allocatable",
+    "llocation on device", "to memory pressure", "llocation failed", "llocation Failure", "emory allocation of", "emory allocation err",
+    "device memory failed", "llocation of size ", "allocator error alloc", "EL0004", "8007000E",
+];
+
+/// Fragments of needles; no one begins another. Of the anchors in a needle the first of this list is looked for.
+#[rustfmt::skip]
+const ANCHORS: &[&str] = &[
+    "emor", "lloc", "MEMO", "ALLO", "OURC", "source:", "kill", "OOMK", "acity by", "xceed", "ot pos",
+    "Abort", "o CUD", "m dev", "buff", "bm us", "hunk", "nUse", "_popl", "n exc", "riable d", "cache b",
+    "KV ca", "startup", "d for s", "eFul", "shared d", "paging", "slurm", "Dst t", "XHAU", "sted b", "for sys", "to mmap", "is full", "EL0004", "8007000E",
+];
+
+/// Looks for any of the anchors.
+enum Search {
+    /// With vector instructions.
+    Packed(Box<Searcher>),
+    /// Where the processor has none that fit.
+    Automaton(Box<AhoCorasick>),
+}
+
+impl Search {
+    fn new(anchors: &[&str]) -> Self {
+        let packed = Config::new().match_kind(MatchKind::LeftmostFirst).builder().extend(anchors).build();
+        #[expect(clippy::expect_used, reason = "the anchors are constants; a test builds them")]
+        packed.map_or_else(
+            || Self::Automaton(Box::new(AhoCorasick::new(anchors).expect("valid anchors"))),
+            |searcher| Self::Packed(Box::new(searcher)),
+        )
+    }
+
+    /// (place, anchor) of the first anchor from a place on.
+    fn find(&self, bytes: &[u8], from: usize) -> Option<(usize, PatternID)> {
+        match self {
+            Self::Packed(searcher) => {
+                let found = searcher.find_in(bytes, Span { start: from, end: bytes.len() })?;
+                Some((found.start(), found.pattern()))
+            }
+            Self::Automaton(automaton) => {
+                let found = automaton.find(&bytes[from..])?;
+                Some((from + found.start(), found.pattern()))
+            }
+        }
+    }
+}
+
+struct Needles {
+    search: Search,
+    /// For each anchor the needles around it: (bytes before the anchor, needle).
+    around: Vec<Vec<(usize, &'static [u8])>>,
+}
+
+static ALL: LazyLock<Needles> = LazyLock::new(|| {
+    let mut anchors = ANCHORS.to_vec();
+    let mut around = vec![Vec::new(); anchors.len()];
+    for needle in NEEDLES {
+        let known = anchors.iter().enumerate().find_map(|(i, anchor)| Some((i, needle.find(anchor)?)));
+        let (anchor, before) = known.unwrap_or_else(|| {
+            anchors.push(needle);
+            around.push(Vec::new());
+            (anchors.len() - 1, 0)
+        });
+        around[anchor].push((before, needle.as_bytes()));
+    }
+    Needles { search: Search::new(&anchors), around }
+});
+
+/// Where the first needle begins that lies behind `from`.
+pub fn find(bytes: &[u8], from: usize) -> Option<usize> {
+    let all = &*ALL;
+    let mut at = from;
+    while let Some((anchor, id)) = all.search.find(bytes, at) {
+        for &(before, needle) in &all.around[id.as_usize()] {
+            // Most differ in the first byte already.
+            let begins = anchor >= from + before && bytes[anchor - before] == needle[0];
+            if begins && bytes[anchor - before..].starts_with(needle) {
+                return Some(anchor - before);
+            }
+        }
+        at = anchor + 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_needle_is_found_wherever_it_stands() {
+        for needle in NEEDLES {
+            for before in [0, 1, 31, 70] {
+                let text = format!("{}{needle}{}", "x".repeat(before), "y".repeat(before));
+                let found = find(text.as_bytes(), 0);
+                assert!(found.is_some_and(|at| at <= before + needle.len()), "{needle}");
+            }
+        }
+        assert_eq!(find("memory of allocating buffers, killed, cache".repeat(40).as_bytes(), 0), None);
+    }
+
+    #[test]
+    fn no_anchor_hides_another() {
+        for (i, a) in ANCHORS.iter().enumerate() {
+            assert!(NEEDLES.iter().any(|needle| needle.contains(a)), "{a} is in no needle");
+            for (j, b) in ANCHORS.iter().enumerate() {
+                assert!(i == j || !b.starts_with(a), "{a} begins {b}");
+            }
+        }
+        assert!(ALL.around.len() <= 64, "{} anchors are too many for one pass", ALL.around.len());
+        for (i, needles) in ALL.around.iter().enumerate() {
+            assert!(
+                i < ANCHORS.len(),
+                "no anchor in {:?}",
+                needles.iter().map(|n| n.1.escape_ascii().to_string()).collect::<Vec<_>>()
+            );
+        }
+    }
+}
