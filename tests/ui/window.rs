@@ -489,7 +489,7 @@ fn pictures_and_tests_do_not_touch_settings() {
 
 #[test]
 fn every_control_can_be_reached_by_tab_and_has_a_name() {
-    let mut harness = open("overview");
+    let mut harness = open("timeline");
     let mut reached: Vec<String> = Vec::new();
     for _ in 0..120 {
         key(&mut harness, Modifiers::NONE, Key::Tab);

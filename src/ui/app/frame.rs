@@ -122,7 +122,7 @@ impl App {
             space::SIDE_PANEL
         };
         let split = (full.right() - side).max(full.left());
-        let overlay = panel && full.width() < 1000.0;
+        let overlay = panel && (full.width() < 1000.0 || self.panel_overlays());
         let main = if overlay {
             Rect::from_min_max(full.min, Pos2::new(full.right() - space::SIDE_RAIL, full.bottom()))
         } else {

@@ -132,10 +132,19 @@ impl App {
 
     /// Whether the right panel is open.
     pub(super) fn panel_open(&self) -> bool {
-        let width = self.ctx.content_rect().width();
-        // The overview says the same itself, and needs the width to have findings, curve and table at once.
+        let is_wide = self.ctx.content_rect().width() >= 1280.0;
+        self.panel.unwrap_or(is_wide && (!self.panel_overlays() || self.has_selection()))
+    }
+
+    /// Whether the panel stands over the view instead of beside it: over the overview, which needs the width to have
+    /// findings, curve and table at once, until somebody opens it beside.
+    pub(super) fn panel_overlays(&self) -> bool {
         let is_overview = self.files.current().is_some_and(|open| open.shared.view == FIRST);
-        self.panel.unwrap_or(width >= if is_overview { OVERVIEW_WITH_PANEL } else { 1280.0 })
+        self.panel.is_none() && is_overview && self.ctx.content_rect().width() < OVERVIEW_WITH_PANEL
+    }
+
+    fn has_selection(&self) -> bool {
+        self.files.current().is_some_and(|open| open.shared.selected.is_some() || !open.shared.tiles.is_empty())
     }
 
     /// Shows a short message in the status bar.

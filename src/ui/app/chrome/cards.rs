@@ -115,7 +115,7 @@ impl App {
         }
         let frame = Frame::new().fill(theme.panel).inner_margin(Margin::symmetric(12, 6));
         let mut pressed = None;
-        egui::Panel::bottom("error cards").resizable(false).frame(frame).show(ui, |ui| {
+        let shown = egui::Panel::bottom("error cards").resizable(false).frame(frame).show(ui, |ui| {
             let hidden = cards.len().saturating_sub(MOST_CARDS);
             for (index, card) in cards.into_iter().enumerate().skip(hidden) {
                 if let Some(answer) = failure_card(ui, theme, &card) {
@@ -127,6 +127,12 @@ impl App {
                 ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
             }
         });
+        // A panel has its size from the frame before.
+        let (id, height) = (egui::Id::unique("height of the error cards"), shown.response.rect.height());
+        if ui.data(|data| data.get_temp::<f32>(id)) != Some(height) {
+            ui.data_mut(|data| data.insert_temp(id, height));
+            ui.ctx().request_repaint();
+        }
         match pressed {
             Some((_, Answer::Copy, card)) => {
                 self.ctx.copy_text(card.report);
