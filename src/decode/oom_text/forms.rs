@@ -153,7 +153,7 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
     let verdict = guard::verdict(body, line, hit, to, !sizes.is_empty());
     // Of no known kind and no failure either: nothing to say.
     let is_idle = verdict == Verdict::Warning && form.kind == Kind::Unknown;
-    if verdict == Verdict::Nothing || is_idle || !is_said(form, body, line, hit, to, prefix, &sizes) {
+    if verdict == Verdict::Nothing || is_idle || !is_said(form, body, (line, hit, to), prefix, &sizes) {
         return None;
     }
     let first_line_end = line_end(body, hit).min(to).max(hit);
@@ -163,8 +163,8 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
     Some(found)
 }
 
-/// Whether a phrase stands as its form has it.
-fn is_said(form: &Form, body: &str, line: usize, hit: usize, to: usize, prefix: &str, sizes: &[Told]) -> bool {
+/// Whether a phrase stands as its form has it. Places in the text: start of its line, the phrase, end of the message.
+fn is_said(form: &Form, body: &str, (line, hit, to): (usize, usize, usize), prefix: &str, sizes: &[Told]) -> bool {
     let rest = &body[hit..to];
     let is_report = guard::is_report(&body[line..hit], prefix);
     match form.kind {
