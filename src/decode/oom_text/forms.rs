@@ -155,9 +155,10 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
     }
     let prefix = text.place(from).map_or("", |place| place.prefix.as_str());
     let verdict = guard::verdict(body, line, hit, to, !sizes.is_empty());
+    let spot = Spot { line: &body[line..line_end(body, hit)], at: hit - line, rest: &body[hit..to], prefix };
     // Of no known kind and no failure either: nothing to say.
     let is_idle = verdict == Verdict::Warning && form.kind == Kind::Unknown;
-    if verdict == Verdict::Nothing || is_idle || !is_said(form, body, line, hit, to, prefix, &sizes) {
+    if verdict == Verdict::Nothing || is_idle || !is_said(form, &spot, &sizes) {
         return None;
     }
     let first_line_end = line_end(body, hit).min(to).max(hit);
@@ -167,33 +168,45 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
     Some(found)
 }
 
+/// A phrase where it stands.
+struct Spot<'t> {
+    /// Its line.
+    line: &'t str,
+    /// Where it begins in the line.
+    at: usize,
+    /// From the phrase to the end of the message.
+    rest: &'t str,
+    /// What a logger put before the line.
+    prefix: &'t str,
+}
+
 /// Whether a phrase stands as its form has it.
-fn is_said(form: &Form, body: &str, line: usize, hit: usize, to: usize, prefix: &str, sizes: &[Told]) -> bool {
-    let rest = &body[hit..to];
-    let is_report = guard::is_report(&body[line..hit], prefix);
+fn is_said(form: &Form, spot: &Spot, sizes: &[Told]) -> bool {
+    let is_report = guard::is_report(&spot.line[..spot.at], spot.prefix);
     match form.kind {
         _ if form.need == Need::Report && !is_report => false,
-        Kind::Unknown | Kind::CudaErrorOom | Kind::HipErrorOom if guard::is_subject(rest) => false,
-        Kind::KubernetesOomKill => KILLED_BY.is_match(rest),
-        Kind::TritonSharedMemory => !rest.contains("resource: threads") && !rest.contains("resource: registers"),
+        Kind::Unknown | Kind::CudaErrorOom | Kind::HipErrorOom if guard::is_subject(spot.rest) => false,
+        Kind::KubernetesOomKill => KILLED_BY.is_match(spot.rest),
+        Kind::TritonSharedMemory => {
+            !spot.rest.contains("resource: threads") && !spot.rest.contains("resource: registers")
+        }
         // The sentence goes on with its numbers.
         Kind::TorchMps | Kind::TorchNpu | Kind::TorchXpu | Kind::TorchHip | Kind::TorchCuda => {
-            TORCH_GOES_ON.is_match(rest)
+            TORCH_GOES_ON.is_match(spot.rest)
         }
         Kind::Unknown => {
             let is_measured = sizes.iter().any(|told| {
                 !matches!(told.role, Role::Limit | Role::Free)
                     && (told.unit != Unit::Bare || told.printed.bytes.0 >= 4096)
             });
-            (form.need == Need::Report || is_measured)
-                && (is_report || guard::stands_alone(&body[line..line_end(body, hit)], hit - line))
+            (form.need == Need::Report || is_measured) && (is_report || guard::stands_alone(spot.line, spot.at))
         }
         Kind::CudaErrorOom
         | Kind::HipErrorOom
         | Kind::VulkanAlloc
         | Kind::SyclAlloc
         | Kind::CudaLibraryAlloc
-        | Kind::HostBadAlloc => is_report || guard::stands_alone(&body[line..line_end(body, hit)], hit - line),
+        | Kind::HostBadAlloc => is_report || guard::stands_alone(spot.line, spot.at),
         _ => true,
     }
 }
