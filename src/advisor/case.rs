@@ -1,6 +1,7 @@
 //! What rules about one program look at: its memory ready for changes, what stands at the peak, and helpers that fill
 //! a finding with recomputed numbers.
 
+use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
 use super::finding::{Finding, Severity};
@@ -31,7 +32,7 @@ pub struct Case<'a> {
     /// The space, ready for changes.
     pub memory: Arc<Memory>,
     /// The unchanged program.
-    pub before: Outcome,
+    pub before: Arc<Outcome>,
     /// Temporaries at the peak, largest first.
     pub peak: Vec<AtPeak>,
     /// The largest batch that fits, once somebody asked.
@@ -55,7 +56,7 @@ impl<'a> Case<'a> {
     pub fn new(row: usize, scene: Scene<'a>, capacity: Option<Bytes>) -> Self {
         let Scene { program, analysis, space, device, .. } = scene;
         let memory = scene.memory_against(capacity);
-        let before = memory.evaluate(program, &[], Depth::Verdict);
+        let before = scene.unchanged(&memory);
         let at = before.peak_event;
         let mut peak: Vec<AtPeak> = memory
             .families
@@ -237,7 +238,7 @@ impl<'a> Case<'a> {
     /// Whether an argument holds a batch.
     #[must_use]
     pub fn is_data(&self, row: usize) -> bool {
-        self.memory.data.iter().any(|d| d.base as usize == row)
+        self.memory.is_data(row)
     }
 
     /// Numbers in the file of the largest of some buffers, as changes name them.
@@ -261,14 +262,20 @@ impl<I: Iterator<Item = u64>> Total for I {}
 /// others with the same first word are not meant.
 #[must_use]
 pub fn short_names<'a>(meant: &[&'a str], others: &[&'a str]) -> Vec<String> {
+    let mut others = others.to_vec();
+    others.sort_unstable();
+    let is_start_of_another = |start: &str| {
+        let at = others.partition_point(|&other| other < start);
+        others.get(at).is_some_and(|other| other.starts_with(start))
+    };
+    let mut known = HashSet::new();
     let mut names: Vec<String> = Vec::new();
     for path in meant.iter().filter(|path| !path.is_empty()) {
         // Cut points: the whole path, and before each bracket, shortest first.
         let cuts = path.char_indices().filter(|(_, c)| *c == '[').map(|(i, _)| i).chain([path.len()]);
-        let name = cuts.map(|cut| &path[..cut]).find(|start| !others.iter().any(|o| o.starts_with(start)));
-        let name = name.unwrap_or(path).to_owned();
-        if !names.contains(&name) {
-            names.push(name);
+        let name = cuts.map(|cut| &path[..cut]).find(|start| !is_start_of_another(start)).unwrap_or(path);
+        if known.insert(name) {
+            names.push(name.to_owned());
         }
     }
     names

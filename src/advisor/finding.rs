@@ -144,7 +144,7 @@ impl fmt::Display for Finding {
             writeln!(f, "  prediction: {band}")?;
         }
         for warning in &self.warnings {
-            writeln!(f, "  careful: {warning}")?;
+            writeln!(f, "  caution: {warning}")?;
         }
         if self.changes_results != ChangesResults::No {
             writeln!(f, "  changes results: {}", self.changes_results.name())?;

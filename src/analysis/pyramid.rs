@@ -1,4 +1,4 @@
-//! Highest value of a step curve in any range of points, in a time that does not depend on the range.
+//! Highest and lowest value of a step curve in any range of points, in a time that does not depend on the range.
 
 use super::steps::Steps;
 
@@ -50,6 +50,35 @@ impl MaxPyramid {
     }
 }
 
+/// Lowest values of a step curve: the highest of what is missing to its top.
+#[derive(Debug, Clone, Default)]
+pub struct MinPyramid {
+    top: u64,
+    missing: Steps,
+    pyramid: MaxPyramid,
+}
+
+impl MinPyramid {
+    /// Builds the pyramid of a curve.
+    #[must_use]
+    pub fn new(curve: &Steps) -> Self {
+        let top = curve.changes().map(|(_, value)| value).max().unwrap_or(0);
+        let mut missing = Steps::default();
+        let last = curve.end().checked_sub(1).map(|end| (end, curve.at(end)));
+        for (point, value) in curve.changes().chain(last) {
+            missing.push(point, top - value);
+        }
+        let pyramid = MaxPyramid::new(&missing);
+        Self { top, missing, pyramid }
+    }
+
+    /// Lowest value of the curve at points `from..to`; `None` for an empty range.
+    #[must_use]
+    pub fn min_in(&self, from: u32, to: u32) -> Option<u64> {
+        self.pyramid.max_in(&self.missing, from, to).map(|(missing, _)| self.top - missing)
+    }
+}
+
 /// The higher of two changes, the earlier where they are equal.
 fn best(curve: &Steps, a: u32, b: u32) -> u32 {
     let (first, second) = (a.min(b), a.max(b));
@@ -73,6 +102,8 @@ mod tests {
                 .map(|p| (values[p as usize], p))
                 .max_by_key(|&(value, point)| (value, std::cmp::Reverse(point)));
             prop_assert_eq!(pyramid.max_in(&curve, from, to), slow);
+            let lowest = (from..to.min(values.len() as u32)).map(|p| values[p as usize]).min();
+            prop_assert_eq!(MinPyramid::new(&curve).min_in(from, to), lowest);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! An allocator's history prepared for drawing and for ranges: whatever is asked costs the same for a hundred events
 //! and for a million.
 
-use super::pyramid::MaxPyramid;
+use super::pyramid::{MaxPyramid, MinPyramid};
 use super::runtime::{AllocatorAnalysis, RangeStats};
 use super::steps::Steps;
 use crate::model::{AllocatorActivity, AllocatorTrace};
@@ -27,12 +27,9 @@ pub struct RuntimeCurve {
     pub times: Vec<i64>,
     used: Steps,
     highest: MaxPyramid,
-    /// What is missing to the highest use: its highest is the lowest use.
-    missing: Steps,
-    lowest: MaxPyramid,
+    lowest: MinPyramid,
     fragmentation: Steps,
     most_fragmented: MaxPyramid,
-    top: u64,
     /// Highest capacity of any event, in bytes.
     pub capacity: u64,
     /// Whether any event had free memory.
@@ -48,14 +45,12 @@ impl RuntimeCurve {
     pub fn new(trace: &AllocatorTrace, analysis: &AllocatorAnalysis) -> Self {
         let events = || analysis.order.iter().filter_map(|&row| trace.events.get(row as usize));
         let used = |in_use: i64| u64::try_from(in_use).unwrap_or(0);
-        let mut curve =
-            Self { top: events().map(|event| used(event.stats.in_use())).max().unwrap_or(0), ..Self::default() };
+        let mut curve = Self::default();
         let mut sums = Sums::default();
         let mut before: Option<(i64, i64)> = None;
         for (row, event) in (0u32..).zip(events()) {
             let in_use = used(event.stats.in_use());
             curve.used.push(row, in_use);
-            curve.missing.push(row, curve.top - in_use);
             let share = event.stats.fragmentation;
             let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
             curve.fragmentation.push(row, (share * PARTS).round() as u64);
@@ -82,7 +77,7 @@ impl RuntimeCurve {
         }
         curve.sums.push(sums);
         curve.highest = MaxPyramid::new(&curve.used);
-        curve.lowest = MaxPyramid::new(&curve.missing);
+        curve.lowest = MinPyramid::new(&curve.used);
         curve.most_fragmented = MaxPyramid::new(&curve.fragmentation);
         curve
     }
@@ -119,7 +114,7 @@ impl RuntimeCurve {
     #[must_use]
     pub fn lowest(&self, from_ps: i64, to_ps: i64) -> Option<u64> {
         let (first, end) = self.rows(from_ps, to_ps);
-        self.lowest.max_in(&self.missing, first, end).map(|(missing, _)| self.top - missing)
+        self.lowest.min_in(first, end)
     }
 
     /// Highest fragmentation in `from..to`, 0 to 1.
@@ -129,7 +124,7 @@ impl RuntimeCurve {
         self.most_fragmented.max_in(&self.fragmentation, first, end).map(|(parts, _)| parts as f64 / PARTS)
     }
 
-    /// What happened between two times, both included: the numbers of [`AllocatorAnalysis::range`], without a walk.
+    /// What happened between two times, both included.
     #[must_use]
     pub fn range(&self, from_ps: i64, to_ps: i64) -> RangeStats {
         let start = self.times.partition_point(|&time| time < from_ps);
@@ -140,7 +135,7 @@ impl RuntimeCurve {
         let (before, after, last) = (self.sums[start], self.sums[end], self.sums[end - 1]);
         let rows = (start as u32, end as u32);
         let highest = self.highest.max_in(&self.used, rows.0, rows.1).map_or(0, |(bytes, _)| bytes);
-        let missing = self.lowest.max_in(&self.missing, rows.0, rows.1).map_or(0, |(bytes, _)| bytes);
+        let lowest = self.lowest.min_in(rows.0, rows.1).unwrap_or(0);
         let wire = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
         let time = self.times[end - 1].saturating_sub(self.times[start]);
         let mean = if time > 0 {
@@ -150,7 +145,7 @@ impl RuntimeCurve {
         };
         RangeStats {
             highest: wire(highest),
-            lowest: wire(self.top - missing),
+            lowest: wire(lowest),
             mean,
             allocations: u64::from(after.allocations - before.allocations),
             allocated: after.allocated.saturating_sub(before.allocated),

@@ -1,11 +1,11 @@
 //! One memory space of one program, with everything that is worked out about it on demand. The report, the advisor and
 //! the window ask here: what one of them computed the others get for nothing, and their numbers are the same.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::alternatives::{Form, forms};
 use super::contributors::{Contributor, contributors};
-use super::live_at::live_at;
+use super::live_at::{LiveBuffer, live_at};
 use super::map::MemoryMap;
 use super::packing::{Reproduction, reproduce};
 use super::program::{ProgramAnalysis, SpaceAnalysis};
@@ -24,6 +24,8 @@ pub struct SceneParts {
     table: OnceLock<Arc<BufferTable>>,
     shapes: OnceLock<Arc<[ShapeGroup]>>,
     memory: OnceLock<Arc<Memory>>,
+    /// The program without changes, by capacity.
+    unchanged: Mutex<Vec<(Option<u64>, Arc<Outcome>)>>,
 }
 
 /// The parts of every memory space of one program.
@@ -85,12 +87,15 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn live(self, step: Option<u32>) -> Vec<(BufferId, Bytes)> {
         match step {
-            Some(step) => {
-                let live = live_at(self.program, self.space, self.map(), step);
-                live.iter().map(|live| (live.buffer, live.bytes)).collect()
-            }
+            Some(step) => self.live_at(step).iter().map(|live| (live.buffer, live.bytes)).collect(),
             None => self.space.at_peak.iter().map(|&buffer| (buffer, self.program.buffers.size_of(buffer))).collect(),
         }
+    }
+
+    /// What has memory at a step, largest first, with when it is written ([`super::live_at`]). Computed anew at each call.
+    #[must_use]
+    pub fn live_at(self, step: u32) -> Vec<LiveBuffer> {
+        live_at(self.program, self.space, self.map(), step)
     }
 
     /// What stands at the peak, equal things folded; most bytes first.
@@ -154,6 +159,20 @@ impl<'a> Scene<'a> {
         }
     }
 
+    /// The program without changes, on memory that [`Self::memory_against`] gave: worked out once for each capacity.
+    #[must_use]
+    pub fn unchanged(self, memory: &Memory) -> Arc<Outcome> {
+        let known = || self.parts.unchanged.lock().unwrap_or_else(PoisonError::into_inner);
+        let found =
+            |(capacity, outcome): &(_, Arc<Outcome>)| (*capacity == memory.capacity).then(|| Arc::clone(outcome));
+        if let Some(outcome) = known().iter().find_map(found) {
+            return outcome;
+        }
+        let outcome = Arc::new(memory.evaluate(self.program, &[], Depth::Verdict));
+        known().push((memory.capacity, Arc::clone(&outcome)));
+        outcome
+    }
+
     /// What changes come to, packed anew; against the device's capacity.
     #[must_use]
     pub fn what_if(self, edits: &[Edit]) -> Outcome {
@@ -163,7 +182,8 @@ impl<'a> Scene<'a> {
     /// The same with everything that a view draws of it, on memory that [`Self::memory_against`] gave.
     #[must_use]
     pub fn what_if_result(self, memory: Arc<Memory>, edits: &[Edit]) -> WhatIfResult {
-        WhatIfResult::new(self.program, self.analysis, memory, edits)
+        let before = self.unchanged(&memory);
+        WhatIfResult::new(self, memory, before, edits)
     }
 
     /// How the compiler's packing is reproduced; `None` without a heap trace. Computed anew at each call.

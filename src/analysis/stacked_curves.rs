@@ -8,7 +8,7 @@ use super::grouping::GroupedCurves;
 use super::map::MemoryMap;
 use super::names::scope;
 use super::program::{ProgramAnalysis, SpaceAnalysis, category};
-use super::pyramid::MaxPyramid;
+use super::pyramid::{MaxPyramid, MinPyramid};
 use crate::model::{BufferId, Category, Program};
 
 /// By what stacked areas are divided.
@@ -74,6 +74,7 @@ pub struct StackedCurves {
     pub curves: GroupedCurves,
     /// Highest values of the total.
     pub pyramid: MaxPyramid,
+    lows: MinPyramid,
     /// Whether a group ever holds anything.
     pub present: Vec<bool>,
 }
@@ -106,9 +107,21 @@ impl StackedCurves {
         };
         let group = |buffer: BufferId| group_of.get(buffer.index()).map_or(0, |&g| g as usize);
         let curves = GroupedCurves::new(model, analysis, space, map, names.len(), &group);
-        let pyramid = MaxPyramid::new(&curves.total);
+        let (pyramid, lows) = (MaxPyramid::new(&curves.total), MinPyramid::new(&curves.total));
         let present = curves.groups.iter().map(|curve| curve.changes().any(|(_, bytes)| bytes > 0)).collect();
-        Self { names, group_of, curves, pyramid, present }
+        Self { names, group_of, curves, pyramid, lows, present }
+    }
+
+    /// The highest total at points `from..to` and the first point with it; `None` for an empty range.
+    #[must_use]
+    pub fn highest(&self, from: u32, to: u32) -> Option<(u64, u32)> {
+        self.pyramid.max_in(&self.curves.total, from, to)
+    }
+
+    /// The lowest total at points `from..to`; 0 for an empty range.
+    #[must_use]
+    pub fn lowest(&self, from: u32, to: u32) -> u64 {
+        self.lows.min_in(from, to).unwrap_or(0)
     }
 }
 

@@ -45,10 +45,10 @@ impl Family {
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
-            Self::XlaDump => "A dump of XLA (--xla_dump_to), a file of it or the folder or archive",
+            Self::XlaDump => "An XLA dump (--xla_dump_to): one of its files, the folder or an archive",
             Self::Run => "What a run leaves behind: traces, device memory profiles, allocator dumps",
             Self::Poplar => "A Poplar report of an IPU, or the folder it lies in",
-            Self::Text => "Any text with an out-of-memory message, or the clipboard with Ctrl V",
+            Self::Text => "Any text with an out-of-memory message; Ctrl V opens the clipboard",
         }
     }
 }

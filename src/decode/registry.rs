@@ -92,9 +92,9 @@ fn describe_unknown(input: &Input) -> String {
     } else if head.starts_with(b"\x89PNG") || head.starts_with(b"\xff\xd8\xff") {
         "a picture, not a profile"
     } else if std::str::from_utf8(&head[..head.len().min(4096) - head.len().min(4096) % 4]).is_ok() {
-        "text of no known kind"
+        "unrecognised text"
     } else {
-        "bytes of no known kind"
+        "unrecognised binary data"
     };
     let known: Vec<&str> = DECODERS.iter().map(|decoder| decoder.format()).collect();
     format!("{kind} (at byte 0); looked for {}", known.join(", "))

@@ -26,7 +26,7 @@ impl std::error::Error for WireError {}
 pub type Result<T> = std::result::Result<T, WireError>;
 
 /// A message's field ends beyond the slice it lies in.
-pub const PAST_END: &str = "a field ends beyond its message";
+pub const PAST_END: &str = "a field extends past the end of its message";
 
 /// Groups nested deeper than this are refused, as in every other reader of the format.
 const MAX_GROUP_DEPTH: u32 = 100;
@@ -142,7 +142,7 @@ impl<'a> Reader<'a> {
                 return Ok(value);
             }
         }
-        Err(self.error("a number of more than ten bytes"))
+        Err(self.error("a varint of more than ten bytes"))
     }
 
     /// A varint as the signed number it stands for (`int32`, `int64`).
@@ -241,7 +241,11 @@ impl<'a> Reader<'a> {
                 match self.tag()? {
                     None => return Err(self.error(PAST_END)),
                     Some(end) if end & 7 == 4 => {
-                        return if end >> 3 == tag >> 3 { Ok(()) } else { Err(self.error("a group ends as another")) };
+                        return if end >> 3 == tag >> 3 {
+                            Ok(())
+                        } else {
+                            Err(self.error("mismatched end of a group"))
+                        };
                     }
                     Some(inner) => self.skip_rare(inner, depth + 1)?,
                 }
@@ -293,7 +297,7 @@ mod tests {
         let mut reader = Reader::new(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01], 0);
         assert_eq!(reader.int(), Ok(-1));
         let mut reader = Reader::new(&[0x80; 11], 100);
-        assert_eq!(reader.varint(), Err(WireError { offset: 100, what: "a number of more than ten bytes" }));
+        assert_eq!(reader.varint(), Err(WireError { offset: 100, what: "a varint of more than ten bytes" }));
         assert_eq!(Reader::new(&[0x80], 7).varint(), Err(WireError { offset: 7, what: PAST_END }));
     }
 

@@ -86,7 +86,7 @@ fn draw(ui: &mut Ui, theme: &Theme, cell: Rect, raster: &mut CachedRaster, case:
             Line::new("step 80", "17.3 GiB").toned(Tone::Title),
             Line::new("fusion.504", "").toned(Tone::Name),
             Line::new("Activation", "11.5 GiB").of(Slot::Activation),
-            Line::new("over the limit", "1.55 GiB").toned(Tone::Over),
+            Line::new("over capacity", "1.55 GiB").toned(Tone::Over),
         ];
         shown.readout(ui, &lines);
         let row = Rect::from_min_size(rect.left_bottom(), Vec2::new(rect.width(), chart::BELOW));
@@ -102,7 +102,7 @@ fn gallery(ui: &mut Ui, rasters: &mut [CachedRaster; CASES]) {
     let dense: Vec<u64> = (0..2400u64).map(|i| live[i as usize / 20] * (8 - i % 4) / 8).collect();
     let (steps, bytes) = (XAxis::Steps("step"), YAxis::Bytes(UNITS));
     let cases: [Case<'_>; CASES] = [
-        Case { title: "over the limit, readout", values: &live, limit: Some(63 * GIB / 4), y: bytes, x: steps },
+        Case { title: "over capacity, readout", values: &live, limit: Some(63 * GIB / 4), y: bytes, x: steps },
         Case { title: "before and after, room to spare", values: &live, limit: Some(38 * GIB), y: bytes, x: steps },
         Case { title: "the limit far above", values: &few, limit: Some(96 * GIB), y: bytes, x: steps },
         Case { title: "paler down to the lowest", values: &dense, limit: None, y: bytes, x: XAxis::Moments("event") },

@@ -74,7 +74,7 @@ fn show_legends(ui: &mut Ui, theme: &Theme) {
         over_end: 1.0,
         reversed: false,
         floor: 0.0,
-        limit: Some((0.8, "limit".to_owned())),
+        limit: Some((0.8, "capacity".to_owned())),
         ticks: vec![(0.0, "0".to_owned()), (0.8, "624 KiB".to_owned())],
         bars: vec![(0.1, 0.2, 7, false), (0.4, 0.5, 20, false), (0.9, 1.0, 3, true)],
         lines: &lines,

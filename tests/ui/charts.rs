@@ -62,7 +62,7 @@ fn name(harness: &Harness<'_>) -> String {
 fn its_name_says_peak_limit_and_both_ranges() {
     let (mut harness, _) = chart(16 * GIB);
     harness.run_ok();
-    let said = "Live bytes, peak 8.00 GiB at step 100, limit 16 GiB, step 0 to 399, 0 B to 17.3 GiB";
+    let said = "Live bytes, peak 8.00 GiB at step 100, capacity 16 GiB, step 0 to 399, 0 B to 17.3 GiB";
     assert_eq!(name(&harness), said);
 }
 

@@ -50,7 +50,7 @@ fn every_number_of_a_buffer_leads_to_the_view_that_shows_it() {
         ("Shape ", "buffers", "shape:\""),
         ("Padding ", "padding", ""),
         ("Dimension ", "padding", ""),
-        ("Alive for ", "timeline", ""),
+        ("Live for ", "timeline", ""),
         ("Address 0x", "heatmap", ""),
         ("Heap events ", "timeline", ""),
         ("Scope ", "buffers", "op:\""),

@@ -426,7 +426,7 @@ fn live_arrays() {
     assert!(walk.says("frames, "), "{:?}", walk.words());
 
     let mut walk = made("tpu_training.prof", "live");
-    let whole = walk.go_to_field("Stacks of what is alive");
+    let whole = walk.go_to_field("Stacks of live objects");
     assert!(whole.contains("; "), "{whole}");
     walk.key(Key::Enter);
     assert_ne!(walk.focused().split(',').next(), whole.split(',').next(), "into a frame");

@@ -51,7 +51,7 @@ pub fn compile_hbm(failure: &Failure) -> Vec<Remedy> {
         "Donate arguments that are not needed afterwards (`donate_argnums`)",
         No,
         "the size of the donated arguments",
-        "worth trying always",
+        "always worth trying",
         E1000,
     ));
     out.push(remedy(
@@ -204,7 +204,7 @@ pub fn runtime(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         "Donate arguments that are not needed afterwards (`donate_argnums`)",
         No,
         "the size of the donated arguments",
-        "worth trying always",
+        "always worth trying",
         page,
     ));
     out.push(remedy(

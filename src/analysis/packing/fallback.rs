@@ -1,6 +1,7 @@
 //! The fallback packer: largest (or longest-lived) block first, each in the smallest gap among overlapping blocks.
 
-use super::{ALIGNMENT, Block, Placement};
+use super::occupied::Occupied;
+use super::{Block, Placement};
 
 /// Maximum number of blocks to pack; the time is quadratic.
 pub const MAX_BLOCKS: usize = 20_000;
@@ -13,26 +14,6 @@ pub enum Order {
     /// Longest-lived first, then largest.
     Span,
 }
-
-/// A placed block.
-#[derive(Clone, Copy, Default)]
-struct Placed {
-    offset: u64,
-    top: u64,
-    start: u32,
-    end: u32,
-}
-
-/// Placed blocks sorted by offset, in chunks short enough for fast insertion.
-#[derive(Default)]
-struct PlacedBlocks {
-    chunks: Vec<Vec<Placed>>,
-    /// Scratch space: (offset, top) of the blocks that overlap in time, by offset.
-    met: Vec<(u64, u64)>,
-}
-
-/// Maximum length of a chunk of [`PlacedBlocks`].
-const CHUNK: usize = 512;
 
 /// Packs blocks; ties keep the order of the list. Live ranges include both ends.
 #[must_use]
@@ -47,63 +28,22 @@ pub fn fallback(blocks: &[Block], order: Order) -> Placement {
         })
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; blocks.len()] };
-    let mut placed_blocks = PlacedBlocks { met: vec![(0, 0); ranked.len()], ..PlacedBlocks::default() };
+    let mut occupied = Occupied::new(blocks);
     for i in ranked {
         let block = &blocks[i as usize];
-        let offset = placed_blocks.smallest_gap(block);
-        let top = offset.saturating_add(block.size);
+        let offset = occupied.smallest_gap(block);
         placement.offsets[i as usize] = offset;
-        placement.heap = placement.heap.max(top);
-        placed_blocks.insert(Placed { offset, top, start: block.start, end: block.end });
+        placement.heap = placement.heap.max(offset.saturating_add(block.size));
+        occupied.insert(block, offset);
     }
     placement
 }
 
-impl PlacedBlocks {
-    /// The offset of the smallest gap that fits a block, or the top of the heap.
-    fn smallest_gap(&mut self, block: &Block) -> u64 {
-        // Branch-free compaction: every block is stored, but the slot advances only for overlapping ones.
-        let mut count = 0;
-        for other in self.chunks.iter().flatten() {
-            if let Some(slot) = self.met.get_mut(count) {
-                *slot = (other.offset, other.top);
-            }
-            count += usize::from((other.start <= block.end) && (block.start <= other.end));
-        }
-        let mut best = u64::MAX;
-        let mut best_at = None;
-        // First aligned address above all overlapping blocks so far.
-        let mut free_from = 0u64;
-        for &(offset, top) in &self.met[..count] {
-            let room = offset.saturating_sub(free_from);
-            if room >= block.size && room < best {
-                best = room;
-                best_at = Some(free_from);
-            }
-            let above = top.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
-            free_from = free_from.max(above);
-        }
-        best_at.unwrap_or(free_from)
-    }
-
-    fn insert(&mut self, placed: Placed) {
-        let chunk = self.chunks.partition_point(|chunk| chunk.first().is_some_and(|p| p.offset <= placed.offset));
-        let chunk = chunk.saturating_sub(1);
-        let Some(list) = self.chunks.get_mut(chunk) else {
-            self.chunks.push(vec![placed]);
-            return;
-        };
-        let at = list.partition_point(|p| p.offset <= placed.offset);
-        list.insert(at, placed);
-        if list.len() > CHUNK {
-            let rest = list.split_off(CHUNK / 2);
-            self.chunks.insert(chunk + 1, rest);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::super::ALIGNMENT;
     use super::*;
 
     #[test]
@@ -118,5 +58,52 @@ mod tests {
         assert_eq!((by_size.heap, by_size.offsets.clone()), (5 * K, vec![0, 4 * K, 0]));
         let by_span = fallback(&blocks, Order::Span);
         assert_eq!((by_span.heap, by_span.offsets.clone()), (5 * K, vec![K, 0, K]));
+    }
+
+    /// The same by looking at every block that is placed already.
+    fn one_by_one(blocks: &[Block], order: Order) -> Placement {
+        let mut ranked: Vec<usize> = (0..blocks.len()).filter(|&i| blocks[i].size > 0).collect();
+        ranked.sort_by_key(|&i| {
+            let (size, span) = (blocks[i].size, u64::from(blocks[i].end - blocks[i].start));
+            std::cmp::Reverse(if order == Order::Size { (size, span) } else { (span, size) })
+        });
+        let mut placement = Placement { heap: 0, offsets: vec![0; blocks.len()] };
+        let mut placed: Vec<usize> = Vec::new();
+        for i in ranked {
+            let block = &blocks[i];
+            let mut met: Vec<(u64, u64)> = placed
+                .iter()
+                .filter(|&&j| blocks[j].start <= block.end && block.start <= blocks[j].end)
+                .map(|&j| (placement.offsets[j], placement.offsets[j] + blocks[j].size))
+                .collect();
+            met.sort_unstable();
+            let (mut best, mut best_at, mut free_from) = (u64::MAX, None, 0u64);
+            for (offset, top) in met {
+                let room = offset.saturating_sub(free_from);
+                if room >= block.size && room < best {
+                    (best, best_at) = (room, Some(free_from));
+                }
+                free_from = free_from.max(top.next_multiple_of(ALIGNMENT));
+            }
+            placement.offsets[i] = best_at.unwrap_or(free_from);
+            placement.heap = placement.heap.max(placement.offsets[i] + block.size);
+            placed.push(i);
+        }
+        placement
+    }
+
+    proptest! {
+        #[test]
+        fn every_block_lies_where_a_look_at_all_others_puts_it(
+            rows in proptest::collection::vec((0u64..12, 0u32..90, 0u32..60), 0..120)
+        ) {
+            let blocks: Vec<Block> = rows
+                .into_iter()
+                .map(|(size, start, span)| Block { size: size * 9000, start, end: start + span })
+                .collect();
+            for order in [Order::Size, Order::Span] {
+                prop_assert_eq!(fallback(&blocks, order), one_by_one(&blocks, order));
+            }
+        }
     }
 }

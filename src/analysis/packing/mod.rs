@@ -7,6 +7,7 @@
 mod block;
 mod fallback;
 mod families;
+mod occupied;
 mod online;
 
 pub use block::{ALIGNMENT, Block, Placement};

@@ -105,6 +105,12 @@ pub struct Memory {
     pub donors: Vec<u32>,
     /// Last program point that reads an argument, by row of [`Self::base`]; 0 for the others.
     pub last_read: Vec<u32>,
+    /// Instructions with the families they make a member of; ascending.
+    makers: Vec<(u32, u32)>,
+    /// First item of each row of [`Self::base`].
+    first_items: Vec<u32>,
+    /// Row of [`Self::data`] by row of [`Self::base`], or `NO_ROW`.
+    data_rows: Vec<u32>,
 }
 
 impl Memory {
@@ -117,7 +123,9 @@ impl Memory {
         let heap = end - start;
         let temporaries = (space.xprof.allocated - space.xprof.always_live).0;
         let mut items: Vec<Item> = Vec::new();
+        let mut first_items = Vec::with_capacity(base.len());
         for (i, base) in base.iter().enumerate() {
+            first_items.push(items.len() as u32);
             items.push(Item { buffer: base.buffer, owner: Owner::Base(i as u32) });
             if base.largest != base.buffer {
                 items.push(Item { buffer: base.largest, owner: Owner::Base(i as u32) });
@@ -129,6 +137,12 @@ impl Memory {
             .map(|&(buffer, family)| Item { buffer: BufferId(buffer), owner: Owner::Family(family) })
             .collect();
         members.sort_by_key(|item| (item.owner, item.buffer));
+        let mut makers: Vec<(u32, u32)> = families
+            .member_of
+            .iter()
+            .filter_map(|&(buffer, family)| Some((program.buffers.instruction_of(BufferId(buffer))?.0, family)))
+            .collect();
+        makers.sort_unstable();
         items.append(&mut members);
         let live = crate::analysis::packing::most_live(&families.blocks()).0;
         let always: u64 = base.iter().fold(0, |sum, b| sum.saturating_add(b.size));
@@ -136,21 +150,24 @@ impl Memory {
         let family_names: Vec<String> =
             roots().map(|root| root.map_or_else(String::new, |i| op_name(program, i))).collect();
         let rematerialised = roots().flatten().filter(|&root| is_rematerialised(program, root)).count();
+        let mut kept_arguments: HashMap<(i64, &[i64]), u32> = HashMap::new();
+        for (row, base) in base.iter().enumerate() {
+            if let Role::Argument { number, is_donated: false, .. } = &base.role {
+                let own = &program.allocations[base.allocation.index()];
+                kept_arguments.entry((*number, own.parameter_shape_index.as_slice())).or_insert(row as u32);
+            }
+        }
         let donors = program
             .donors
             .iter()
-            .filter_map(|donor| {
-                base.iter().position(|base| {
-                    let own = &program.allocations[base.allocation.index()];
-                    matches!(&base.role, Role::Argument { number, is_donated, .. }
-                        if *number == donor.parameter && !is_donated)
-                        && own.parameter_shape_index == donor.parameter_index
-                })
-            })
-            .map(|i| i as u32)
+            .filter_map(|donor| kept_arguments.get(&(donor.parameter, donor.parameter_index.as_slice())).copied())
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
         let data = batch::data_arguments(program, analysis.classes(program), &base);
+        let mut data_rows = vec![NO_ROW; base.len()];
+        for (row, data) in data.iter().enumerate().rev() {
+            data_rows[data.base as usize] = row as u32;
+        }
         let kept = Kept::new(program, analysis, (&base, &data), &families, &family_names);
         let last_read = last_reads(program, analysis, &base);
         Self {
@@ -170,6 +187,9 @@ impl Memory {
             points: space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default(),
             donors,
             last_read,
+            makers,
+            first_items,
+            data_rows,
             base,
             families,
             items,
@@ -180,6 +200,30 @@ impl Memory {
     #[must_use]
     pub fn family_name(&self, family: usize) -> &str {
         self.family_names.get(family).map_or("", String::as_str)
+    }
+
+    /// Whether an instruction makes a member of a family.
+    #[must_use]
+    pub fn makes(&self, instruction: InstructionId, family: usize) -> bool {
+        u32::try_from(family).is_ok_and(|family| self.makers.binary_search(&(instruction.0, family)).is_ok())
+    }
+
+    /// The item that stands for a row of [`Self::base`] itself.
+    #[must_use]
+    pub fn item_of(&self, row: usize) -> Option<usize> {
+        self.first_items.get(row).map(|&item| item as usize)
+    }
+
+    /// The batch that a row of [`Self::base`] holds, if it does.
+    #[must_use]
+    pub fn data_of(&self, row: usize) -> Option<&DataArgument> {
+        self.data.get(*self.data_rows.get(row)? as usize)
+    }
+
+    /// Whether a row of [`Self::base`] is an argument that holds a batch.
+    #[must_use]
+    pub fn is_data(&self, row: usize) -> bool {
+        self.data_of(row).is_some()
     }
 
     /// Bytes that live throughout.

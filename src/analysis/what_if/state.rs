@@ -1,13 +1,15 @@
 //! The memory of a program with changes applied one after the other: sizes, lifetimes, and what takes over whose
 //! memory.
 
+use std::collections::{BTreeSet, HashMap};
+
 use super::batch;
 use super::edit::{Arguments, Edit};
 use super::memory::{Base, Memory, Owner, Role};
 use super::resize;
 use crate::analysis::names::argument::holds_state;
 use crate::analysis::packing::Block;
-use crate::model::{BufferId, ElementType, EventKind, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
+use crate::model::{BufferId, ElementType, Program, ShapeNode};
 
 /// Kinds of change, each with its own band of error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,15 +36,18 @@ pub struct Kinds {
     pub by_hand: bool,
 }
 
+/// Rows of the base by the shape they have.
+type ByShape = HashMap<(ElementType, Vec<i64>), BTreeSet<usize>>;
+
 /// The memory after some changes.
 #[derive(Debug)]
 pub struct State<'a> {
     pub(super) program: &'a Program,
     pub(super) memory: &'a Memory,
     /// Changed shapes, by item.
-    nodes: Vec<Option<Box<ShapeNode>>>,
+    pub(super) nodes: Vec<Option<Box<ShapeNode>>>,
     /// Base allocations that are not there any more.
-    gone: Vec<bool>,
+    pub(super) gone: Vec<bool>,
     /// Sizes of families dropped by hand.
     pub(super) dropped: Vec<bool>,
     /// First and last time by family.
@@ -52,7 +57,7 @@ pub struct State<'a> {
     /// Blocks that the unchanged program does not have: bytes, first and last time, and the family they come from.
     pub(super) added: Vec<(u64, u32, u32, u32)>,
     /// Rows of arguments that are donated.
-    donated: Vec<u32>,
+    pub(super) donated: Vec<u32>,
     /// Pairs of argument and result that share memory by these changes.
     pub pairs: Vec<(u32, u32)>,
     /// What to know.
@@ -196,8 +201,11 @@ impl<'a> State<'a> {
             }
             return;
         }
-        let rows = self.arguments(arguments);
-        for item in self.items_of(|owner| matches!(owner, Owner::Base(row) if rows.contains(&(row as usize)))) {
+        let mut is_meant = vec![false; self.memory.base.len()];
+        for row in self.arguments(arguments) {
+            is_meant[row] = true;
+        }
+        for item in self.items_of(|owner| matches!(owner, Owner::Base(row) if is_meant[row as usize])) {
             self.change(item, |node| {
                 let meant = resize::is_float(node.element_type) == resize::is_float(ty);
                 resize::set_type(node, if meant { ty } else { node.element_type });
@@ -269,14 +277,13 @@ impl<'a> State<'a> {
         let local = batch::products(&memory.data, 1);
         let weights = batch::weights(self.program, &memory.base, &memory.data);
         let whole = batch::GlobalBatch::new(self.program, &memory.base, &memory.data);
-        let is_data = |row: u32| memory.data.iter().any(|d| d.base == row);
         let scale = |size: i64| {
             let scaled = i128::from(size) * i128::from(scaled) / i128::from(batch.max(1));
             i64::try_from(scaled).unwrap_or(i64::MAX).max(1)
         };
         for item in 0..self.nodes.len() {
             let owner = memory.items[item].owner;
-            let own_data = matches!(owner, Owner::Base(row) if is_data(row));
+            let own_data = matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
             self.change(item, |node| {
                 if !own_data && weights.contains(&batch::outline(&node.dimensions)) {
                     return false;
@@ -299,10 +306,10 @@ impl<'a> State<'a> {
             return;
         }
         let rows = self.arguments(arguments);
-        let (data, others): (Vec<usize>, Vec<usize>) = rows.into_iter().partition(|&row| {
-            self.memory.data.iter().any(|d| d.base as usize == row && d.parts == 1 && !self.is_state(row))
-        });
-        if let Some(batch) = data.first().and_then(|&row| self.memory.data.iter().find(|d| d.base as usize == row)) {
+        let (data, others): (Vec<usize>, Vec<usize>) = rows
+            .into_iter()
+            .partition(|&row| self.memory.data_of(row).is_some_and(|d| d.parts == 1) && !self.is_state(row));
+        if let Some(batch) = data.first().and_then(|&row| self.memory.data_of(row)) {
             let batch = batch.batch();
             if batch % parts == 0 {
                 self.kinds.batch = true;
@@ -314,8 +321,9 @@ impl<'a> State<'a> {
         let mut undivided = Vec::new();
         let mut results_follow = false;
         let mut is_weight = false;
+        let mut results = self.results_by_shape();
         for row in others {
-            let Some((dimension, follows)) = self.dimension_to_divide(row, parts) else {
+            let Some((dimension, follows)) = self.dimension_to_divide(row, parts, &results) else {
                 undivided.push(row);
                 continue;
             };
@@ -323,7 +331,7 @@ impl<'a> State<'a> {
             self.divide(row, dimension, parts);
             if let Some(result) = follows {
                 results_follow = true;
-                self.divide(result, dimension, parts);
+                self.divide_result(result, dimension, parts, &mut results);
             }
         }
         if !undivided.is_empty() {
@@ -345,26 +353,22 @@ impl<'a> State<'a> {
     /// Whether an argument is state that is kept for each sample, not the sample itself.
     fn is_state(&self, row: usize) -> bool {
         match &self.base(row).role {
-            Role::Argument { path, .. } => self.memory.data.iter().any(|d| d.base as usize == row) && holds_state(path),
+            Role::Argument { path, .. } => self.memory.is_data(row) && holds_state(path),
             _ => false,
         }
     }
 
     /// The dimension to divide: one that makes the argument like a result that nothing pairs with; else the one that
     /// leaves least padding, the largest of equal ones. With it the result that follows.
-    fn dimension_to_divide(&self, row: usize, parts: i64) -> Option<(usize, Option<usize>)> {
-        let node = self.node(row_item(self.memory, row)?)?;
-        let results = || {
-            self.memory.base.iter().enumerate().filter_map(|(i, base)| {
-                matches!(base.role, Role::Result(_)).then(|| Some((i, self.node(row_item(self.memory, i)?)?)))?
-            })
-        };
+    fn dimension_to_divide(&self, row: usize, parts: i64, results: &ByShape) -> Option<(usize, Option<usize>)> {
+        let node = self.node(self.memory.item_of(row)?)?;
         let divisible = |d: usize| node.dimensions[d] % parts == 0 && node.dimensions[d] > 0;
-        if matches!(self.base(row).role, Role::Argument { is_donated: false, .. }) {
+        let is_kept = matches!(self.base(row).role, Role::Argument { is_donated: false, .. });
+        if is_kept {
             for d in (0..node.dimensions.len()).filter(|&d| divisible(d)) {
                 let mut divided = node.dimensions.clone();
                 divided[d] /= parts;
-                if results().any(|(_, r)| r.element_type == node.element_type && r.dimensions == divided) {
+                if results.contains_key(&(node.element_type, divided)) {
                     return Some((d, None));
                 }
             }
@@ -374,20 +378,27 @@ impl<'a> State<'a> {
             resize::set_dimension(&mut divided, d, node.dimensions[d] / parts);
             (divided.padded_size(), std::cmp::Reverse(node.dimensions[d]))
         })?;
-        let follows = match self.base(row).role {
-            Role::Argument { is_donated: false, .. } => {
-                let same =
-                    results().find(|(_, r)| r.element_type == node.element_type && r.dimensions == node.dimensions);
-                same.map(|(i, _)| i)
+        let follows = || results.get(&(node.element_type, node.dimensions.clone()))?.first().copied();
+        Some((best, if is_kept { follows() } else { None }))
+    }
+
+    /// Rows of the results, ascending, by the shape they have now.
+    fn results_by_shape(&self) -> ByShape {
+        let mut results = ByShape::new();
+        for (row, base) in self.memory.base.iter().enumerate() {
+            if !matches!(base.role, Role::Result(_)) {
+                continue;
             }
-            _ => None,
-        };
-        Some((best, follows))
+            if let Some(node) = self.memory.item_of(row).and_then(|item| self.node(item)) {
+                results.entry((node.element_type, node.dimensions.clone())).or_default().insert(row);
+            }
+        }
+        results
     }
 
     /// Divides a dimension of a base row.
     fn divide(&mut self, row: usize, dimension: usize, parts: i64) {
-        let Some(first) = row_item(self.memory, row) else { return };
+        let Some(first) = self.memory.item_of(row) else { return };
         let own = self.memory.items[first..].iter().take_while(|item| item.owner == Owner::Base(row as u32)).count();
         for item in first..first + own {
             self.change(item, |node| {
@@ -395,6 +406,26 @@ impl<'a> State<'a> {
                 resize::set_dimension(node, dimension, size / parts);
                 true
             });
+        }
+    }
+
+    /// As [`Self::divide`], for a result: it has another shape then.
+    fn divide_result(&mut self, row: usize, dimension: usize, parts: i64, results: &mut ByShape) {
+        let shape = |state: &Self| {
+            let node = state.node(state.memory.item_of(row)?)?;
+            Some((node.element_type, node.dimensions.clone()))
+        };
+        if let Some(before) = shape(self)
+            && let Some(rows) = results.get_mut(&before)
+        {
+            rows.remove(&row);
+            if rows.is_empty() {
+                results.remove(&before);
+            }
+        }
+        self.divide(row, dimension, parts);
+        if let Some(after) = shape(self) {
+            results.entry(after).or_default().insert(row);
         }
     }
 
@@ -458,142 +489,6 @@ impl<'a> State<'a> {
         self.spans[family].1 = (2 * event).clamp(first, last.max(first));
     }
 
-    /// Pairs donated arguments with results of the same shape, as JAX does: results in their order, each with the
-    /// first argument of its shape and type.
-    fn pair(&mut self) {
-        let memory = self.memory;
-        let mut waiting: Vec<(u32, bool)> = self.donated.iter().map(|&row| (row, true)).collect();
-        waiting.extend(memory.donors.iter().filter(|row| !self.donated.contains(row)).map(|&row| (row, false)));
-        waiting.sort_unstable();
-        waiting.dedup_by_key(|w| w.0);
-        let mut results: Vec<(&[i64], usize)> = memory
-            .base
-            .iter()
-            .enumerate()
-            .filter_map(|(i, base)| match &base.role {
-                Role::Result(place) => Some((place.as_slice(), i)),
-                _ => None,
-            })
-            .collect();
-        results.sort_unstable();
-        let sizes = self.base_sizes();
-        let mut hosts = 0u64;
-        for (_, result) in results {
-            let Some(own) = row_item(memory, result) else { continue };
-            let found = waiting.iter().position(|&(row, by_edit)| {
-                let Some(item) = row_item(memory, row as usize) else { return false };
-                let changed = by_edit || self.nodes[item].is_some() || self.nodes[own].is_some();
-                let (Some(a), Some(b)) = (self.node(item), self.node(own)) else { return false };
-                // An unchanged result has the shape that the program returns, whatever views made it.
-                let returned = memory.base[result].returned.as_ref().filter(|_| self.nodes[own].is_none());
-                let b = returned.unwrap_or(b);
-                changed
-                    && a.dimensions == b.dimensions
-                    && a.element_type == b.element_type
-                    && sizes[row as usize] == sizes[result]
-            });
-            let Some(at) = found else { continue };
-            let (argument, _) = waiting.remove(at);
-            // Temporaries that lie in the result before it exists need a new home: nothing is saved. What is only the
-            // argument with a part of it written is no such temporary, whatever its shape.
-            let base = &memory.base[result];
-            let is_own = base.largest == base.buffer
-                || (self.program.buffers.size_of(base.largest) == self.program.buffers.size_of(base.buffer)
-                    && self.element_counts_agree(base.largest, base.buffer));
-            if is_own {
-                self.gone[result] = true;
-                self.pairs.push((argument, result as u32));
-            } else {
-                hosts = hosts.saturating_add(sizes[result]);
-            }
-        }
-        if hosts > 0 {
-            let text = crate::model::Bytes(hosts).short();
-            self.warn(format!("{text} of results hold temporaries before they exist and are not counted as saved"));
-        }
-        if self.kinds.donation && self.pairs.is_empty() {
-            self.warn("no donated argument has the shape and type of a result with memory of its own".to_owned());
-        }
-    }
-
-    fn element_counts_agree(&self, a: BufferId, b: BufferId) -> bool {
-        let count = |buffer| resize::node_of(self.program, buffer).map(|n| (n.element_count(), n.element_type));
-        count(a) == count(b)
-    }
-
-    /// Results that now take over the memory of something their instruction reads, because both have one size.
-    fn share_in_place(&mut self, sizes: &[u64]) {
-        let memory = self.memory;
-        let events = match self.trace() {
-            Some(trace) => &self.program.traces[trace].events,
-            None => return,
-        };
-        let mut taken = vec![false; self.spans.len()];
-        for f in 0..self.spans.len() {
-            let family = memory.families.list[f];
-            let Some(instruction) = self.program.buffers.instruction_of(family.root) else { continue };
-            for event in events.iter().skip(family.first as usize + 1) {
-                let buffer = BufferId(event.buffer);
-                if event.kind != EventKind::Free {
-                    if self.program.buffers.instruction_of(buffer) == Some(instruction) {
-                        continue;
-                    }
-                    break;
-                }
-                let Some(g) = memory.families.of(buffer) else { continue };
-                let other = memory.families.list[g];
-                let fits = g != f
-                    && !taken[g]
-                    && sizes[f] == sizes[g]
-                    && family.size != other.size
-                    && sizes[f] > 0
-                    && self.spans[g].1 == 2 * other.last
-                    && self.spans[f].0 == 2 * family.first
-                    && other.last > family.first;
-                if fits && self.reads(instruction, g) {
-                    taken[g] = true;
-                    self.spans[f].0 = (self.spans[g].1 + 1).min(self.spans[f].1);
-                    break;
-                }
-            }
-        }
-    }
-
-    fn trace(&self) -> Option<usize> {
-        let root = self.memory.families.list.first()?.root;
-        self.program.traces.iter().position(|trace| trace.events.iter().any(|event| event.buffer == root.0))
-    }
-
-    /// Whether an instruction reads a member of a family, through views.
-    fn reads(&self, instruction: InstructionId, family: usize) -> bool {
-        let program = self.program;
-        // Items are sorted by owner: those of one family lie together.
-        let owner = Owner::Family(family as u32);
-        let items = &self.memory.items;
-        let start = items.partition_point(|item| item.owner < owner);
-        let count = items[start..].partition_point(|item| item.owner == owner);
-        let members = &items[start..start + count];
-        program.instructions.operands_of(instruction).iter().any(|&operand| {
-            let mut row = operand;
-            for _ in 0..16 {
-                if row == NO_ROW {
-                    return false;
-                }
-                let own = InstructionId(row);
-                if members.iter().any(|item| program.buffers.instruction_of(item.buffer) == Some(own)) {
-                    return true;
-                }
-                match program.instructions.opcode.get(row as usize) {
-                    Some(&(Opcode::BITCAST | Opcode::GET_TUPLE_ELEMENT | Opcode::COPY_DONE)) => {
-                        row = program.instructions.operands_of(own).first().copied().unwrap_or(NO_ROW);
-                    }
-                    _ => return false,
-                }
-            }
-            false
-        })
-    }
-
     /// Bytes by item.
     fn item_size(&self, item: usize) -> u64 {
         let buffer = self.memory.items[item].buffer;
@@ -605,7 +500,7 @@ impl<'a> State<'a> {
         }
     }
 
-    fn base_sizes(&self) -> Vec<u64> {
+    pub(super) fn base_sizes(&self) -> Vec<u64> {
         let mut sizes: Vec<u64> = self.memory.base.iter().map(|base| base.size).collect();
         let mut largest: Vec<Option<(u64, u64)>> = vec![None; sizes.len()];
         for (i, item) in self.memory.items.iter().enumerate() {
@@ -661,10 +556,4 @@ impl<'a> State<'a> {
         }
         Sizes { base, blocks, family }
     }
-}
-
-/// Row of the item that stands for a base row itself.
-fn row_item(memory: &Memory, row: usize) -> Option<usize> {
-    let at = memory.items.partition_point(|item| item.owner < Owner::Base(row as u32));
-    (memory.items.get(at)?.owner == Owner::Base(row as u32)).then_some(at)
 }

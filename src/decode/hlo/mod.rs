@@ -49,7 +49,7 @@ pub enum HloError {
     #[error("{0}")]
     Wire(#[from] WireError),
     /// The format is followed, but there is no module in it.
-    #[error("there is no HLO module in it")]
+    #[error("it contains no HLO module")]
     NoModule,
     /// A protobuf message cannot be this large.
     #[error("larger than a protobuf message can be (2 GiB)")]
@@ -215,7 +215,7 @@ fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bo
                         } else {
                             "the buffer assignment"
                         };
-                        reporter.warn(format!("the file ends inside {inside}"), Some(end as u64));
+                        reporter.truncated(inside, end as u64);
                     }
                 }
                 _ => reader.skip(tag)?,

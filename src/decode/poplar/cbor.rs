@@ -49,7 +49,7 @@ impl<'a> Cbor<'a> {
     fn take_text(&mut self, mut count: u64) -> Result<()> {
         while count > 0 {
             if self.feed.peek()?.is_none() {
-                return self.feed.damaged("the text ends early");
+                return self.feed.damaged("a string ends early");
             }
             let at = self.feed.at;
             let here = ((self.feed.buffer.len() - at) as u64).min(count) as usize;
@@ -66,11 +66,13 @@ impl<'a> Cbor<'a> {
         match length {
             Some(length) => self.take_text(length)?,
             None => loop {
-                let Some(head) = self.feed.take()? else { return self.feed.damaged("the text ends early") };
+                let Some(head) = self.feed.take()? else { return self.feed.damaged("a string ends early") };
                 if head == 0xff {
                     break;
                 }
-                let Some(length) = self.argument(head & 31)? else { return self.feed.damaged("a text inside a text") };
+                let Some(length) = self.argument(head & 31)? else {
+                    return self.feed.damaged("a string within a string");
+                };
                 self.take_text(length)?;
             },
         }
@@ -81,7 +83,7 @@ impl<'a> Cbor<'a> {
 
     fn begin(&mut self, object: bool, count: Option<u64>) -> Result<Token> {
         if self.open.len() >= MAX_DEPTH {
-            return self.feed.damaged(format!("more than {MAX_DEPTH} values inside each other"));
+            return self.feed.damaged(format!("values nested more than {MAX_DEPTH} levels deep"));
         }
         let left = count.map(|count| if object { count.saturating_mul(2) } else { count });
         self.open.push(Open { object, left, wants_key: object });
@@ -147,7 +149,7 @@ impl Pull for Cbor<'_> {
         if head == 0xff {
             return match self.open.last() {
                 Some(Open { left: None, .. }) => Ok(self.end()),
-                _ => self.feed.damaged("an end that ends nothing"),
+                _ => self.feed.damaged("an end without a beginning"),
             };
         }
         if let Some(open) = self.open.last_mut() {
@@ -158,7 +160,7 @@ impl Pull for Cbor<'_> {
         let info = head & 31;
         let token = match head >> 5 {
             0 => {
-                let Some(value) = self.argument(info)? else { return self.feed.damaged("a number without length") };
+                let Some(value) = self.argument(info)? else { return self.feed.damaged("a number without a length") };
                 Token::Whole(value)
             }
             1 => Token::Real(-1.0 - self.argument(info)?.unwrap_or(0) as f64),

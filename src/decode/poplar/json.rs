@@ -25,7 +25,7 @@ impl<'a> Json<'a> {
 
     fn begin(&mut self, object: bool) -> Result<Token> {
         if self.open.len() >= MAX_DEPTH {
-            return self.feed.damaged(format!("more than {MAX_DEPTH} values inside each other"));
+            return self.feed.damaged(format!("values nested more than {MAX_DEPTH} levels deep"));
         }
         self.open.push(object);
         self.wants_key = object;
@@ -34,7 +34,7 @@ impl<'a> Json<'a> {
 
     fn end(&mut self, object: bool) -> Result<Token> {
         if self.open.pop() != Some(object) {
-            return self.feed.damaged(if object { "'}' closes nothing" } else { "']' closes nothing" });
+            return self.feed.damaged(if object { "unmatched '}'" } else { "unmatched ']'" });
         }
         self.wants_key = self.open.last() == Some(&true);
         Ok(if object { Token::EndObject } else { Token::EndArray })
@@ -49,7 +49,7 @@ impl<'a> Json<'a> {
     fn string(&mut self) -> Result<()> {
         self.text.clear();
         loop {
-            let Some(byte) = self.feed.take()? else { return self.feed.damaged("the text ends early") };
+            let Some(byte) = self.feed.take()? else { return self.feed.damaged("a string ends early") };
             let byte = match byte {
                 b'"' => break,
                 b'\\' => {
@@ -68,7 +68,7 @@ impl<'a> Json<'a> {
     }
 
     fn escape(&mut self) -> Result<()> {
-        let Some(byte) = self.feed.take()? else { return self.feed.damaged("the text ends early") };
+        let Some(byte) = self.feed.take()? else { return self.feed.damaged("a string ends early") };
         let c = match byte {
             b'n' => '\n',
             b't' => '\t',
@@ -110,7 +110,7 @@ impl<'a> Json<'a> {
         let mut len = 0;
         while let Some(byte @ (b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')) = self.feed.peek()? {
             if len == MAX_NUMBER {
-                return self.feed.damaged("a number without end");
+                return self.feed.damaged("a number without an end");
             }
             text[len] = byte;
             len += 1;
@@ -122,7 +122,7 @@ impl<'a> Json<'a> {
         }
         match text.parse::<f64>() {
             Ok(value) => Ok(Token::Real(value)),
-            Err(_) => self.feed.damaged(format!("'{text}' is no number")),
+            Err(_) => self.feed.damaged(format!("'{text}' is not a number")),
         }
     }
 
@@ -141,7 +141,7 @@ impl<'a> Json<'a> {
             b"null" | b"NaN" | b"Infinity" | b"inf" | b"nan" => Ok(Token::Null),
             word => {
                 let word = String::from_utf8_lossy(word).into_owned();
-                self.feed.damaged(format!("'{word}' is no JSON value"))
+                self.feed.damaged(format!("'{word}' is not a JSON value"))
             }
         }
     }
@@ -205,7 +205,7 @@ impl Pull for Json<'_> {
                     let token = self.word()?;
                     return Ok(self.value(token));
                 }
-                other => return self.feed.damaged(format!("the byte {other:#04x} is no JSON")),
+                other => return self.feed.damaged(format!("the byte {other:#04x} is not JSON")),
             }
         }
     }

@@ -86,7 +86,7 @@ impl Decoder for TreeDecoder {
         variables::fill_tiles(&mut state);
         let (tiles, facts) = state.finish(context.reporter);
         if tiles.is_none() && facts.is_empty() {
-            return Err(DecodeError::Empty("a Poplar file with nothing in it that is known".to_owned()));
+            return Err(DecodeError::Empty("a Poplar file without any known content".to_owned()));
         }
         Ok(profile_of(tiles, facts, context.reporter))
     }

@@ -127,7 +127,7 @@ impl State {
     pub fn finish(mut self, reporter: &Reporter) -> (Option<TileMemory>, Vec<Fact>) {
         if !self.unknown.is_empty() {
             let more = if self.unknown_more > 0 { format!(" and {} more", self.unknown_more) } else { String::new() };
-            reporter.info(format!("Not understood and left aside: {}{more}", self.unknown.join(", ")));
+            reporter.info(format!("Not understood and ignored: {}{more}", self.unknown.join(", ")));
         }
         if !self.has_tiles() && self.programs.is_empty() && self.execution.is_none() {
             return (None, self.facts);

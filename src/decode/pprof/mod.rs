@@ -191,7 +191,7 @@ impl Tables {
             set.entries.push(entry);
         }
         if unknown > 0 {
-            context.reporter.warn(format!("{unknown} places of stacks are not in the file"), None);
+            context.reporter.warn(format!("{unknown} stack locations are not in the file"), None);
         }
         Ok(set)
     }

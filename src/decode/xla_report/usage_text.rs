@@ -82,7 +82,7 @@ fn by_space(text: &str, name: &str, context: Context<'_>) -> Program {
             let total = total.split(' ').next().and_then(|number| number.parse().ok()).map(Bytes);
             match (spaces.last_mut(), total) {
                 (Some(space), Some(total)) => space.allocated = Some(total),
-                _ => context.reporter.warn("a total that is no number", Some(at)),
+                _ => context.reporter.warn("a total that is not a number", Some(at)),
             }
         } else if line.trim_start().starts_with("cumulative_size;") {
             flush(&mut assembler, &mut rows, color);

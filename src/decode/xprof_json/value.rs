@@ -12,7 +12,7 @@ pub const MAX_JSON: usize = 512 << 20;
 pub fn parse(bytes: &[u8]) -> Result<Value, DecodeError> {
     if bytes.len() > MAX_JSON {
         return Err(DecodeError::Empty(format!(
-            "a JSON text of {}, more than the {} that are read",
+            "JSON of {}, more than the limit of {}",
             Bytes(bytes.len() as u64),
             Bytes(MAX_JSON as u64)
         )));

@@ -94,7 +94,7 @@ pub fn has_cpu_client(host: &Plane<'_>) -> bool {
 
 /// The host's processor as the device.
 pub fn host(file: &str) -> Device {
-    let evidence = format!("from the threads of XLA's CPU client in {file}, which has no device's plane");
+    let evidence = format!("from the threads of XLA's CPU client in {file}, which has no plane of a device");
     Device { kind: Some(DeviceKind::Cpu), evidence: Some(evidence), ..Device::default() }
 }
 

@@ -259,7 +259,7 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
             let _ = writeln!(out, "    prediction: {band}");
         }
         for warning in &finding.warnings {
-            let _ = writeln!(out, "    careful: {warning}");
+            let _ = writeln!(out, "    caution: {warning}");
         }
     }
 }
@@ -299,7 +299,7 @@ pub fn write_markdown(
             let _ = writeln!(out, "  * {advice}");
         }
         for warning in &finding.warnings {
-            let _ = writeln!(out, "  * careful: {}", escape(warning));
+            let _ = writeln!(out, "  * caution: {}", escape(warning));
         }
     }
     out.push('\n');

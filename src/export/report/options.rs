@@ -42,6 +42,8 @@ pub struct Options {
     pub edits: Vec<Edit>,
     /// Named sets of changes to try out, each by itself.
     pub sets: Vec<EditSet>,
+    /// Names of instructions to print as HLO text.
+    pub instructions: Vec<String>,
 }
 
 impl Options {

@@ -5,66 +5,68 @@ use egui::{Key, Modifiers};
 use crate::ui::session::ThemeChoice;
 use crate::ui::widget::keys;
 
-/// What can be done.
+/// Everything the user can do from the keyboard, a menu or the palette.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
     /// Open files.
     Open,
+    /// Open a folder.
+    OpenFolder,
     /// Open the sample that comes with the program.
     Sample,
     /// Close the file that is shown.
     Close,
     /// Show the next file.
     NextFile,
-    /// Show the file before.
+    /// Show the previous file.
     PreviousFile,
-    /// Show a view by its number.
-    View(usize),
+    /// Show a view by its digit.
+    View(u8),
     /// Where one was before.
     Back,
-    /// The other way.
+    /// Go forward in the history.
     Forward,
-    /// Choose a command, a view, a file or a buffer by typing.
+    /// Open the command palette.
     Palette,
     /// Show or hide the right panel.
     Panel,
-    /// Dark, where it is light, and the other way round.
+    /// Switch between light and dark.
     Theme,
-    /// A certain theme.
+    /// Use this theme.
     Look(ThemeChoice),
-    /// Powers of 1024 or of 1000.
+    /// Switch between binary and decimal units.
     Units,
-    /// Larger type.
+    /// Zoom in.
     Larger,
-    /// Smaller type.
+    /// Zoom out.
     Smaller,
-    /// Type as designed.
+    /// Reset the zoom.
     Normal,
-    /// Presenter mode.
+    /// Switch presenter mode on or off.
     Presenter,
-    /// Neutral names.
+    /// Hide or show names.
     HideNames,
     /// Find buffers.
     Find,
-    /// Select the next buffer that was found.
+    /// Select the next match.
     NextHit,
-    /// Select the one before.
+    /// Select the previous match.
     PreviousHit,
     /// Pin the selected buffer, or the step.
     Pin,
     /// Copy the selected buffer's name.
     CopyName,
-    /// Show only what has the selected buffer's name.
+    /// Filter by the selected buffer's name.
     FilterToThis,
     /// Hide the selected buffer.
     HideThis,
-    /// Show all that was hidden.
+    /// Show all hidden buffers.
     ShowHidden,
-    /// Pin the peak again.
+    /// Go back to the peak.
     Peak,
     /// Clear: filter, selection, step.
     Clear,
-    /// Copy the command line that leads here.
+    /// Copy a command line that opens this place.
     Link,
     /// Copy a picture of the view.
     CopyPicture,
@@ -78,7 +80,7 @@ pub enum Command {
     Help,
 }
 
-/// A command with its words and keys.
+/// A command with its label and shortcut.
 pub struct Entry {
     /// The command.
     pub command: Command,
@@ -86,9 +88,9 @@ pub struct Entry {
     pub words: &'static str,
     /// Modifiers.
     pub modifiers: Modifiers,
-    /// Key; `None` for one that has none.
+    /// Key; `None` if it has no shortcut.
     pub key: Option<Key>,
-    /// How the keys are written.
+    /// The shortcut as text.
     pub keys: &'static str,
 }
 
@@ -107,17 +109,18 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::CopyPicture, "Copy a picture of the view", COMMAND_SHIFT, Key::C, "Ctrl Shift C"),
     entry(Command::SavePicture, "Save a picture of the view", COMMAND_SHIFT, Key::S, "Ctrl Shift S"),
     entry(Command::HideNames, "Hide names", COMMAND_SHIFT, Key::H, "Ctrl Shift H"),
-    entry(Command::PreviousFile, "File before", COMMAND_SHIFT, Key::Tab, "Ctrl Shift Tab"),
-    entry(Command::PreviousHit, "Find the one before", Modifiers::SHIFT, Key::F3, "Shift F3"),
+    entry(Command::OpenFolder, "Open a folder", COMMAND_SHIFT, Key::O, "Ctrl Shift O"),
+    entry(Command::PreviousFile, "Previous file", COMMAND_SHIFT, Key::Tab, "Ctrl Shift Tab"),
+    entry(Command::PreviousHit, "Previous match", Modifiers::SHIFT, Key::F3, "Shift F3"),
     entry(Command::Palette, "Go to anything", Modifiers::COMMAND, Key::P, "Ctrl P"),
     entry(Command::Open, "Open files", Modifiers::COMMAND, Key::O, "Ctrl O"),
     entry(Command::Close, "Close this file", Modifiers::COMMAND, Key::W, "Ctrl W"),
     entry(Command::NextFile, "Next file", Modifiers::COMMAND, Key::Tab, "Ctrl Tab"),
     entry(Command::Find, "Find buffers", Modifiers::COMMAND, Key::F, "Ctrl F"),
-    entry(Command::Menu, "Menu of what is selected", Modifiers::SHIFT, Key::F10, "Shift F10"),
-    entry(Command::IntoView, "Into the view's pictures and tables", Modifiers::NONE, Key::F6, "F6"),
-    entry(Command::NextHit, "Find the next", Modifiers::NONE, Key::F3, "F3"),
-    entry(Command::Link, "Copy the command line that leads here", Modifiers::COMMAND, Key::L, "Ctrl L"),
+    entry(Command::Menu, "Menu for the selection", Modifiers::SHIFT, Key::F10, "Shift F10"),
+    entry(Command::IntoView, "Focus the view's charts and tables", Modifiers::NONE, Key::F6, "F6"),
+    entry(Command::NextHit, "Next match", Modifiers::NONE, Key::F3, "F3"),
+    entry(Command::Link, "Copy a command line that opens this place", Modifiers::COMMAND, Key::L, "Ctrl L"),
     entry(Command::Panel, "Show or hide details", Modifiers::COMMAND, Key::D, "Ctrl D"),
     entry(Command::Theme, "Light or dark", Modifiers::COMMAND, Key::T, "Ctrl T"),
     entry(Command::Larger, "Larger", Modifiers::COMMAND, Key::Plus, "Ctrl +"),
@@ -130,21 +133,21 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Pin, "Pin the selected buffer or the step", Modifiers::NONE, Key::B, "B"),
     entry(Command::Clear, "Clear step, selection, filter", Modifiers::NONE, Key::Escape, "Esc"),
     entry(Command::Help, "Keys", Modifiers::NONE, Key::Questionmark, "?"),
-    entry(Command::View(0), "First view", Modifiers::NONE, Key::Num1, "1"),
-    entry(Command::View(1), "Second view", Modifiers::NONE, Key::Num2, "2"),
-    entry(Command::View(2), "Third view", Modifiers::NONE, Key::Num3, "3"),
-    entry(Command::View(3), "Fourth view", Modifiers::NONE, Key::Num4, "4"),
-    entry(Command::View(4), "Fifth view", Modifiers::NONE, Key::Num5, "5"),
-    entry(Command::View(5), "Sixth view", Modifiers::NONE, Key::Num6, "6"),
-    entry(Command::View(6), "Seventh view", Modifiers::NONE, Key::Num7, "7"),
-    entry(Command::View(7), "Eighth view", Modifiers::NONE, Key::Num8, "8"),
-    entry(Command::View(8), "Ninth view", Modifiers::NONE, Key::Num9, "9"),
+    entry(Command::View(1), "View 1", Modifiers::NONE, Key::Num1, "1"),
+    entry(Command::View(2), "View 2", Modifiers::NONE, Key::Num2, "2"),
+    entry(Command::View(3), "View 3", Modifiers::NONE, Key::Num3, "3"),
+    entry(Command::View(4), "View 4", Modifiers::NONE, Key::Num4, "4"),
+    entry(Command::View(5), "View 5", Modifiers::NONE, Key::Num5, "5"),
+    entry(Command::View(6), "View 6", Modifiers::NONE, Key::Num6, "6"),
+    entry(Command::View(7), "View 7", Modifiers::NONE, Key::Num7, "7"),
+    entry(Command::View(8), "View 8", Modifiers::NONE, Key::Num8, "8"),
+    entry(Command::View(9), "View 9", Modifiers::NONE, Key::Num9, "9"),
     plain(Command::CopyName, "Copy the selected buffer's name"),
     plain(Command::FilterToThis, "Filter to the selected buffer"),
     plain(Command::HideThis, "Hide the selected buffer"),
     plain(Command::ShowHidden, "Show all hidden buffers"),
-    plain(Command::Units, "Sizes in powers of 1024 or of 1000"),
-    plain(Command::Look(ThemeChoice::System), "Theme: as the desktop"),
+    plain(Command::Units, "Units: powers of 1024 or 1000"),
+    plain(Command::Look(ThemeChoice::System), "Theme: same as the desktop"),
     plain(Command::Look(ThemeChoice::Light), "Theme: light"),
     plain(Command::Look(ThemeChoice::Dark), "Theme: dark"),
     plain(Command::Look(ThemeChoice::ContrastLight), "Theme: high contrast, light"),
@@ -152,14 +155,14 @@ pub const COMMANDS: &[Entry] = &[
     plain(Command::Sample, "Open the sample"),
 ];
 
-/// How a command's keys are written.
+/// A command's shortcut as text; empty if it has none.
 #[must_use]
 pub fn keys_of(command: Command) -> &'static str {
     COMMANDS.iter().find(|entry| entry.command == command).map_or("", |entry| entry.keys)
 }
 
-/// The commands whose keys were pressed in this frame. Keys without modifiers belong to a text field while one has the
-/// focus; function keys and Esc never do.
+/// The commands whose shortcuts were pressed in this frame. Keys without modifiers belong to a text field while it has
+/// the focus; function keys and Esc never do.
 pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
     let typing = !keys::are_free(ctx);
     let is_free = |entry: &&Entry| {

@@ -15,7 +15,7 @@ use crate::ui::widget::theme::{Theme, space};
 use crate::ui::widget::{cut, keys};
 
 impl App {
-    /// Begins to open something; what is open stays.
+    /// Starts opening something; open files stay open.
     pub fn open(&mut self, target: Target) {
         let work = self.work();
         self.search.clear();
@@ -23,7 +23,7 @@ impl App {
         self.poll();
     }
 
-    /// Goes to [`Self::link`] in the file that is shown.
+    /// Goes to [`Self::link`] in the current file.
     pub fn follow_link(&mut self) {
         self.begin();
     }
@@ -89,14 +89,13 @@ impl App {
         }
         let mut actions = Vec::new();
         let frame = Frame::new().fill(theme.canvas);
+        self.error_cards(ui, &theme);
         CentralPanel::default().frame(frame).show(ui, |ui| {
-            let rect = ui.max_rect();
             if self.files.current().is_some() {
                 self.workspace(ui, &theme, &mut actions);
             } else {
                 self.welcome(ui, &theme);
             }
-            self.error_cards(ui, &theme, rect);
         });
         for action in actions {
             self.act(action);
@@ -111,7 +110,7 @@ impl App {
         }
     }
 
-    /// Tabs, view and side panel of the file that is shown.
+    /// Tabs, view and side panel of the current file.
     fn workspace(&mut self, ui: &mut Ui, theme: &Theme, actions: &mut Vec<Action>) {
         let full = ui.max_rect();
         let panel = self.panel_open();
@@ -123,7 +122,7 @@ impl App {
             space::SIDE_PANEL
         };
         let split = (full.right() - side).max(full.left());
-        let overlay = panel && full.width() < 1000.0;
+        let overlay = panel && (full.width() < 1000.0 || self.panel_overlays());
         let main = if overlay {
             Rect::from_min_max(full.min, Pos2::new(full.right() - space::SIDE_RAIL, full.bottom()))
         } else {
@@ -178,7 +177,7 @@ impl App {
         for file in dropped {
             self.open(Target::Path(file.path().to_owned()));
         }
-        // A text pasted into the window is opened, one pasted into a field is not.
+        // Text pasted into the window is opened; text pasted into a field is not.
         if !ctx.text_edit_focused() {
             let pasted: Vec<String> = ctx.input(|input| {
                 let pasted = input.events.iter().filter_map(|event| match event {
@@ -194,13 +193,35 @@ impl App {
     }
 }
 
-impl eframe::App for App {
-    fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
-        self.show(ui);
+impl App {
+    /// Title of the window: what is shown, by folder and program.
+    #[must_use]
+    pub fn window_title(&self) -> String {
+        let Some(entry) = self.files.current.and_then(|index| self.files.entries.get(index)) else {
+            return "Highwater".to_owned();
+        };
+        let list = self.files.groups.iter().find(|group| Some(group.id) == entry.group);
+        match list.filter(|_| self.files.own_list(entry).is_none()) {
+            Some(list) => {
+                format!("{} / {} \u{2013} Highwater", self.listed_name(&list.name), self.name_of(entry))
+            }
+            None => format!("{} \u{2013} Highwater", self.name_of(entry)),
+        }
     }
 }
 
-/// Frame of a bar.
+impl eframe::App for App {
+    fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
+        self.show(ui);
+        let title = self.window_title();
+        if title != self.title {
+            ui.ctx().send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
+            self.title = title;
+        }
+    }
+}
+
+/// Frame of the top and status bars.
 fn bar(fill: egui::Color32) -> Frame {
     Frame::new().fill(fill).inner_margin(Margin::ZERO)
 }

@@ -16,15 +16,12 @@ use crate::ui::widget::keys;
 use crate::ui::work::Direction;
 
 impl App {
-    /// Does what a command says.
+    /// Runs a command.
     pub fn run(&mut self, command: Command) {
         match command {
             Command::Open => self.open_dialog(),
-            Command::Close => {
-                if let Some(index) = self.files.current {
-                    self.files.close(index);
-                }
-            }
+            Command::OpenFolder => self.ask(Purpose::Folder),
+            Command::Close => self.files.close_current(),
             Command::Panel => {
                 let open = self.panel_open();
                 self.panel = Some(!open);
@@ -77,7 +74,7 @@ impl App {
                     self.ctx.copy_text(link);
                     self.say("Command line copied");
                 } else {
-                    self.say("What was pasted has no file to lead to");
+                    self.say("Pasted text has no file that a command line could open");
                 }
             }
             Command::Clear if self.help => self.help = false,
@@ -126,7 +123,7 @@ impl App {
         self.apply_look();
     }
 
-    /// Pins what is selected, or the step.
+    /// Pins the selected buffer or the step.
     fn pin(&mut self) {
         let Some(open) = self.files.current_mut() else { return };
         let Some((program, analysis)) = open.document.program(open.shared.program) else { return };
@@ -147,8 +144,8 @@ impl App {
         match command {
             Command::Back => open.shared.go_back(),
             Command::Forward => open.shared.go_forward(),
-            Command::View(number) => {
-                if let Some(entry) = VIEWS.shown_for(&open.document).nth(number) {
+            Command::View(digit) => {
+                if let Some(entry) = VIEWS.of_digit(digit, &open.document) {
                     open.shared.show_view(entry.id);
                 }
             }

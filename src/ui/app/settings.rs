@@ -9,21 +9,21 @@ use crate::ui::session::settings::Recent;
 use crate::ui::view::VIEWS;
 
 impl App {
-    /// Takes settings over and keeps what changes. Call it before anything is opened.
+    /// Applies settings and saves later changes. Call it before opening files.
     pub fn use_settings(&mut self, settings_store: SettingsStore) {
         settings_store.settings.apply(&mut self.options);
         self.settings_store = settings_store;
         self.apply_look();
     }
 
-    /// Files that were open before, with the view they were left in.
+    /// Recent files that are not open, with their last view.
     pub(super) fn recent(&self) -> Vec<(PathBuf, String)> {
-        let open = |path: &PathBuf| self.files.entries.iter().any(|entry| entry.target.path() == Some(path));
+        let open = |path: &PathBuf| self.files.entries.iter().any(|entry| entry.target.origin() == Some(path));
         let recent = self.settings_store.settings.recent.iter().filter(|recent| !open(&recent.path));
         recent.map(|recent| (recent.path.clone(), recent.view.clone())).collect()
     }
 
-    /// Gives a file that was just opened its view and its pins of last time.
+    /// Restores the last view and pins of newly opened files.
     pub(super) fn recall(&mut self) {
         for entry in &mut self.files.entries {
             let is_sample = sample::is_sample(entry);
@@ -34,7 +34,7 @@ impl App {
             if is_sample {
                 open.shared.set_capacity(Some(sample::capacity()));
             }
-            let Some(path) = entry.target.path() else { continue };
+            let Some(path) = entry.target.origin() else { continue };
             if let Some(recent) = self.settings_store.settings.recent_of(path) {
                 open.shared.recall_pins(&recent.pins);
                 if let Some(known) = VIEWS.shown(&recent.view, &open.document) {
@@ -46,7 +46,7 @@ impl App {
         }
     }
 
-    /// Notes what is to be kept, and writes it now and then.
+    /// Records changed settings, and writes them from time to time.
     pub(super) fn note_settings(&mut self) {
         if !self.settings_store.is_kept() {
             return;
@@ -55,12 +55,14 @@ impl App {
         self.settings_store.settings.take(&self.options);
         if let Some(index) = self.files.current
             && let Some(entry) = self.files.entries.get(index)
-            && let (FileState::Open(open), Some(path)) = (&entry.state, entry.target.path())
+            && let (FileState::Open(open), Some(path)) = (&entry.state, entry.target.origin())
         {
+            // Pins are on steps and buffers of one program: a list of several keeps none.
+            let is_one = entry.group.is_none() || self.files.own_list(entry).is_some();
             self.settings_store.settings.remember(Recent {
                 path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
                 view: open.shared.view.to_owned(),
-                pins: open.shared.pins.clone(),
+                pins: if is_one { open.shared.pins.clone() } else { Vec::new() },
             });
         }
         let now = self.ctx.input(|input| input.time);

@@ -2,39 +2,39 @@
 
 use crate::ui::session::settings::{Settings, SettingsFile};
 
-/// Seconds between two writings.
+/// Minimum number of seconds between two writes.
 pub const EVERY: f64 = 2.0;
 
-/// Settings, and where they are kept; nowhere in pictures and tests.
+/// Settings and their file; pictures and tests have none.
 #[derive(Default)]
 pub struct SettingsStore {
     /// The settings.
     pub settings: Settings,
     file: Option<SettingsFile>,
-    /// When they were written last, in seconds of the window.
+    /// Time of the last write, in seconds since the start.
     pub saved_at: f64,
 }
 
 impl SettingsStore {
-    /// Settings out of a file, and kept there.
+    /// Loads settings from a file and keeps them there.
     #[must_use]
     pub fn new(mut file: SettingsFile) -> Self {
         let settings = file.load();
         Self { settings, file: Some(file), saved_at: 0.0 }
     }
 
-    /// Whether anything is kept.
+    /// Whether settings are written to a file.
     #[must_use]
     pub const fn is_kept(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Writes them, where there is a file for them.
+    /// Writes the settings, if there is a file.
     pub fn save(&mut self) {
         if let Some(file) = &mut self.file
             && file.save(&self.settings).is_err()
         {
-            // No place to write to: the program works without, and does not try again.
+            // The file cannot be written: go on without it.
             self.file = None;
         }
     }

@@ -14,52 +14,58 @@ use super::share::deep_link::DeepLink;
 use super::share::pressed_keys::PressedKeys;
 use crate::analysis::names::hide::Aliases;
 use crate::ui::session::Options;
+use crate::ui::view::FIRST;
 use crate::ui::widget::style;
 use crate::ui::widget::theme::Look;
 use crate::ui::work::{FailedJobs, Work};
 
+/// Width from which the overview has room for the panel beside it.
+const OVERVIEW_WITH_PANEL: f32 = 1900.0;
+
 /// The whole program.
 pub struct App {
-    /// Files.
+    /// Open files.
     pub files: Files,
     /// Options.
     pub options: Options,
-    /// Where the next file that opens is to begin.
+    /// Where to go in the next file that is opened.
     pub link: Option<DeepLink>,
     pub(super) dialog: Option<(Dialog, Purpose)>,
     pub(super) writing: Option<Writing>,
-    /// A path that is typed where the desktop has no dialog, and what for.
+    /// A path being typed because the desktop has no file dialog, and what it is for.
     pub(super) path_field: Option<(String, Purpose)>,
     pub(super) palette: Option<CommandPalette>,
     pub(super) settings_store: SettingsStore,
     pub(super) keys: PressedKeys,
     pub(super) aliases: Arc<Aliases>,
-    /// Whether the field to find something is to get the focus.
+    /// Whether the find bar is to get the focus in this frame.
     pub(super) focus_find: bool,
-    /// Room of the view in the last frame.
+    /// Size of the view in the last frame, in points.
     pub(super) view_size: Vec2,
-    /// Canvases beside the window that there were.
+    /// Number of offscreen canvases created so far.
     pub(super) canvas: u64,
     pub(super) help: bool,
-    /// Whether the right panel is open; `None` for: where there is room.
+    /// Whether the right panel is open; `None` to open it if there is room.
     pub(super) panel: Option<bool>,
     pub(super) errors: Vec<(String, String)>,
     pub(super) message: Option<(String, f64)>,
-    /// Text in the field for a capacity.
+    /// Text of the capacity field.
     pub(super) capacity_field: String,
-    /// Words that the list of programs must contain.
+    /// Search text of the program list.
     pub(super) search: String,
-    /// Whether they are being typed.
+    /// Whether the search field has the focus.
     pub(super) searching: bool,
-    /// The entry that the list was last scrolled to.
+    /// The entry the list was last scrolled to.
     pub(super) revealed: Option<usize>,
+    /// Title of the window as it was set last.
+    pub(super) title: String,
     pub(super) ctx: egui::Context,
     pub(super) running: Arc<AtomicUsize>,
     pub(super) failed_jobs: FailedJobs,
 }
 
 impl App {
-    /// A window with nothing open.
+    /// An application without open files.
     #[must_use]
     pub fn new(ctx: &egui::Context, options: Options) -> Self {
         style::install(ctx);
@@ -85,6 +91,7 @@ impl App {
             search: String::new(),
             searching: false,
             revealed: None,
+            title: String::new(),
             ctx: ctx.clone(),
             running: Arc::default(),
             failed_jobs: FailedJobs::default(),
@@ -93,7 +100,7 @@ impl App {
         app
     }
 
-    /// Makes theme, look and size those of the options.
+    /// Applies theme, look and zoom of the options.
     pub(super) fn apply_look(&self) {
         let look = Look { contrast: self.options.theme.is_contrast(), presenter: self.options.presenter };
         style::apply(&self.ctx, look);
@@ -101,18 +108,18 @@ impl App {
         self.ctx.set_zoom_factor(self.options.scale());
     }
 
-    /// Whether something is being read or computed.
+    /// Whether a file is loading or a job is running.
     #[must_use]
     pub fn is_busy(&self) -> bool {
         self.files.is_loading() || self.running.load(Ordering::Relaxed) > 0
     }
 
-    /// Files that could not be read since the last call: name and reason.
+    /// Takes the errors since the last call: file name and reason.
     pub fn take_errors(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.errors)
     }
 
-    /// How work is to be done in this window.
+    /// The context for background work.
     #[must_use]
     pub fn work(&self) -> Work {
         Work {
@@ -125,7 +132,19 @@ impl App {
 
     /// Whether the right panel is open.
     pub(super) fn panel_open(&self) -> bool {
-        self.panel.unwrap_or_else(|| self.ctx.content_rect().width() >= 1280.0)
+        let is_wide = self.ctx.content_rect().width() >= 1280.0;
+        self.panel.unwrap_or(is_wide && (!self.panel_overlays() || self.has_selection()))
+    }
+
+    /// Whether the panel stands over the view instead of beside it: over the overview, which needs the width to have
+    /// findings, curve and table at once, until somebody opens it beside.
+    pub(super) fn panel_overlays(&self) -> bool {
+        let is_overview = self.files.current().is_some_and(|open| open.shared.view == FIRST);
+        self.panel.is_none() && is_overview && self.ctx.content_rect().width() < OVERVIEW_WITH_PANEL
+    }
+
+    fn has_selection(&self) -> bool {
+        self.files.current().is_some_and(|open| open.shared.selected.is_some() || !open.shared.tiles.is_empty())
     }
 
     /// Shows a short message in the status bar.

@@ -8,10 +8,10 @@ use crate::ui::session::settings::SettingsFile;
 /// Why there is no window.
 #[derive(Debug, thiserror::Error)]
 pub enum WindowError {
-    /// Nothing to draw on.
+    /// There is no display.
     #[error("no display: neither DISPLAY nor WAYLAND_DISPLAY is set")]
     NoDisplay,
-    /// A display, but no window on it.
+    /// There is a display, but no window could be opened.
     #[error("no window: {0}")]
     Refused(String),
 }
@@ -19,7 +19,7 @@ pub enum WindowError {
 /// Shows the window until it is closed.
 ///
 /// # Errors
-/// [`WindowError`], when no window could be opened; nothing was shown then.
+/// [`WindowError`] if no window could be opened; nothing was shown in that case.
 pub fn run(targets: Vec<Target>, options: Options, link: super::DeepLink) -> Result<(), WindowError> {
     if cfg!(target_os = "linux") && !has("DISPLAY") && !has("WAYLAND_DISPLAY") {
         return Err(WindowError::NoDisplay);
@@ -33,7 +33,7 @@ pub fn run(targets: Vec<Target>, options: Options, link: super::DeepLink) -> Res
             .with_drag_and_drop(true),
         ..eframe::NativeOptions::default()
     };
-    // Files can be dropped on X11 windows only, so Wayland is for desktops without X.
+    // Files can only be dropped on X11 windows, so Wayland is used only without X.
     #[cfg(target_os = "linux")]
     if has("DISPLAY") {
         native.event_loop_builder = Some(Box::new(|builder| {
@@ -41,7 +41,7 @@ pub fn run(targets: Vec<Target>, options: Options, link: super::DeepLink) -> Res
             builder.with_x11();
         }));
     }
-    // A library that is missing makes the window system's crate panic; that must not look like a crash of ours.
+    // A missing library makes winit panic; that must not look like a crash of Highwater.
     let quiet = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     let started = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
@@ -53,7 +53,7 @@ pub fn run(targets: Vec<Target>, options: Options, link: super::DeepLink) -> Res
             native,
             Box::new(move |creation| {
                 flag.store(true, std::sync::atomic::Ordering::Relaxed);
-                // From here on a panic is a defect and is reported as one.
+                // From here on, a panic is a bug and is reported as one.
                 if let Some(hook) = hook.lock().ok().and_then(|mut hook| hook.take()) {
                     std::panic::set_hook(hook);
                 }

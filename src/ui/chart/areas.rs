@@ -156,6 +156,13 @@ pub fn highest_step(from: f64, to: f64, values: &[u64]) -> Option<(u64, u32)> {
     Some((*best.0, best.1))
 }
 
+/// The lowest of `values` between two places.
+#[must_use]
+pub fn lowest_step(from: f64, to: f64, values: &[u64]) -> Option<u64> {
+    let (first, end) = steps_between(from, to, values.len() as u32);
+    values.get(first as usize..end as usize)?.iter().min().copied()
+}
+
 #[cfg(test)]
 mod tests {
     use egui::{Pos2, Rect, Vec2};

@@ -11,7 +11,7 @@ pub const KEYS: &[(&str, &str)] = &[
     ("F6, arrows", "Charts: give a chart the focus; move its cursor by a pixel, with Shift by a tick"),
     (". ,", "Charts: next and previous event, where a chart has the focus"),
     ("Enter", "Charts: choose what the cursor is at"),
-    ("0, Shift 0", "Charts: fit to everything with the limit; fit the bytes to what is visible"),
+    ("0, Shift 0", "Charts: fit everything and the capacity; fit the bytes to what is visible"),
 ];
 
 /// The place after (or before) another one at which something happens.

@@ -181,14 +181,14 @@ pub(super) fn limit_words(
         let line = 14.0;
         let y = y.clamp(rect.top() + line, (rect.bottom() - line).max(rect.top() + line));
         let at = Pos2::new(rect.right() + 8.0, y);
-        painter.text(at, Align2::LEFT_BOTTOM, "limit", Weight::Regular.at(size::SMALL), theme.danger);
+        painter.text(at, Align2::LEFT_BOTTOM, "capacity", Weight::Regular.at(size::SMALL), theme.danger);
         painter.text(at, Align2::LEFT_TOP, number, bold, theme.danger);
         return None;
     }
     let is_above = limit as f64 > window.y.hi;
     let edge = if is_above { window.y.hi } else { window.y.lo };
     let (far, side) = (Bytes((limit as f64 - edge).abs() as u64), if is_above { "above" } else { "below" });
-    let galley = painter.layout_no_wrap(format!("limit {number}, {} {side}", units.short(far)), bold, theme.danger);
+    let galley = painter.layout_no_wrap(format!("capacity {number}, {} {side}", units.short(far)), bold, theme.danger);
     let size = galley.size() + Vec2::new(26.0, 4.0);
     let top = if is_above { rect.top() } else { rect.bottom() - size.y };
     let left = rect.right() - size.x;

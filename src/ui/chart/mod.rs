@@ -17,7 +17,7 @@ mod span;
 mod ticks;
 mod window;
 
-pub use areas::{Areas, highest_step, steps_between};
+pub use areas::{Areas, highest_step, lowest_step, steps_between};
 pub use axes::{BELOW, LEFT, RIGHT, RIGHT_PLAIN, XAxis, YAxis, bytes_above, milliseconds};
 pub use fit::Fit;
 pub use input::Reach;

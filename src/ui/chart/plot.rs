@@ -254,7 +254,7 @@ impl<'a> Chart<'a> {
             words = format!("{words}, {} at {} {}", peak.words, x.unit(), x.words(peak.x, step / 100.0));
         }
         if let Some(limit) = self.limit {
-            words = format!("{words}, limit {}", self.units.capacity(crate::model::Bytes(limit)));
+            words = format!("{words}, capacity {}", self.units.capacity(crate::model::Bytes(limit)));
         }
         let last = (window.x.hi - 2.0 * x.middle()).max(window.x.lo);
         let unit = if x.unit().is_empty() { String::new() } else { format!("{} ", x.unit()) };

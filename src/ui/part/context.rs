@@ -12,54 +12,56 @@ use crate::model::{BufferId, Bytes, Capacity, InstructionId, MemorySpace};
 use crate::ui::session::pins::{Pin, PinOn};
 use crate::ui::session::{Document, Locals, Options, Shared};
 use crate::ui::widget::theme::Theme;
-use crate::ui::work::{Derived, Hits, Lit, RelatedToBuffer, RelatedToStep, SpaceData, WhatIfResult, Work};
+use crate::ui::work::{
+    Derived, Highlight, RelatedToBuffer, RelatedToStep, SearchResults, SpaceData, WhatIfResult, Work,
+};
 
-/// What a view wants done outside of itself.
+/// A request of a view to the window.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// Show another view.
     View(&'static str),
-    /// Put words on the clipboard.
+    /// Copy text to the clipboard.
     Copy(String),
     /// Open a file.
     Open(std::path::PathBuf),
-    /// Write a file where the person says.
+    /// Write a text file; the user chooses where.
     Save(TextFile),
-    /// Read sets of changes out of a file that the person names.
+    /// Import sets of changes from a file the user chooses.
     ReadSets,
     /// Show a panel on the right.
     Panel(&'static str),
 }
 
-/// What is lit, as a key.
+/// Key of what is highlighted, for cached pictures.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct FindKey {
     hits: Option<(String, usize)>,
     hidden: usize,
 }
 
-/// Everything a view may see and change.
+/// Everything a view can read and change.
 pub struct ViewContext<'a> {
     /// All views.
     pub views: Views,
     /// The profile with its analysis.
     pub document: &'a Arc<Document>,
-    /// Colours and sizes to draw in.
+    /// Colours and sizes.
     pub theme: &'a Theme,
     /// What the views share.
     pub shared: &'a mut Shared,
-    /// What belongs to single views.
+    /// State of single views.
     pub locals: &'a mut Locals,
     /// Results of workers.
     pub derived: &'a mut Derived,
     /// Options of the program.
     pub options: &'a Options,
-    /// How work is to be done.
+    /// The context for background work.
     pub work: &'a Work,
-    /// What the view wants done.
+    /// Requests of the view.
     pub actions: &'a mut Vec<Action>,
     /// What is found; `None` while nothing is looked for.
-    pub hits: Option<Arc<Hits>>,
+    pub hits: Option<Arc<SearchResults>>,
     /// What views keep between runs, as text by names of their choice: chosen columns and the like.
     pub kept: &'a mut BTreeMap<String, String>,
 }
@@ -72,42 +74,42 @@ impl<'a> ViewContext<'a> {
         document.scene(self.shared.program, self.shared.color)
     }
 
-    /// Memory map, curves and contributors of the chosen space, once they are computed.
+    /// Memory map, curves and contributors of the chosen space; `None` until computed.
     pub fn data(&mut self) -> Option<Arc<SpaceData>> {
         self.derived.space(self.work, self.document, self.shared.program, self.shared.color)
     }
 
-    /// All buffers of the chosen space in columns, once they are read.
+    /// All buffers of the chosen space in columns; `None` until computed.
     pub fn table(&mut self) -> Option<Arc<BufferTable>> {
         self.derived.table(self.work, self.document, self.shared.program, self.shared.color)
     }
 
-    /// What the advisor says, once it is there.
+    /// The advisor's findings; `None` until computed.
     pub fn advice(&mut self) -> Option<Arc<Advice>> {
         let capacity = self.shared.capacity.get(&MemorySpace::HBM).map(|c| c.bytes.0);
         self.derived.advice(self.work, self.document, capacity)
     }
 
-    /// What the changes that are on come to, once it is there.
+    /// The result of the changes that are on; `None` until computed.
     pub fn what_if(&mut self) -> Option<Arc<WhatIfResult>> {
         let capacity = self.shared.capacity.get(&MemorySpace::HBM).map(|c| c.bytes.0);
         let (program, edits) = (self.shared.program, self.shared.changes.on.clone());
         self.derived.what_if(self.work, self.document, program, capacity, &edits)
     }
 
-    /// What belongs to a buffer of the chosen space, once it is known.
+    /// What is related to a buffer of the chosen space; `None` until computed.
     pub fn related_to_buffer(&mut self, buffer: BufferId) -> Option<Arc<RelatedToBuffer>> {
         let data = self.data()?;
         let space = (self.shared.program, self.shared.color);
         self.derived.related.buffer(self.work, self.document, &data, space, buffer)
     }
 
-    /// What belongs to the chosen step, once it is known.
+    /// What is related to the chosen step; `None` until computed.
     pub fn related_to_step(&mut self) -> Option<Arc<RelatedToStep>> {
         let data = self.data()?;
         let space = (self.shared.program, self.shared.color);
         let step = self.step();
-        self.derived.related.step(self.work, &data, space, step)
+        self.derived.related.step(self.work, self.document, &data, space, step)
     }
 
     /// The capacity that counts: the one chosen in the window, else the document's.
@@ -124,13 +126,13 @@ impl<'a> ViewContext<'a> {
         scene.space.verdict_against(self.capacity().map(|capacity| capacity.bytes))
     }
 
-    /// The step every view shows: the pinned one, else the peak.
+    /// The current step of every view: the pinned one, else the peak.
     #[must_use]
     pub fn step(&self) -> u32 {
         self.shared.step.or_else(|| self.scene().map(|scene| scene.space.peak_point())).unwrap_or(0)
     }
 
-    /// Moves the chosen step by some steps, of `points` there are.
+    /// Moves the chosen step by `by`, within `points` steps.
     pub fn step_by(&mut self, by: i64, points: u32) {
         if by != 0 {
             let to = (i64::from(self.step()) + by).clamp(0, i64::from(points.max(1)) - 1);
@@ -152,22 +154,22 @@ impl<'a> ViewContext<'a> {
         self.options.units.short(bytes)
     }
 
-    /// Whether a buffer is to be lit: it is found, or nothing is looked for; and it was not hidden.
+    /// Whether a buffer is highlighted: it is found, or nothing is looked for; and it was not hidden.
     #[must_use]
     pub fn matches(&self, buffer: BufferId) -> bool {
         !self.shared.hidden.contains(&buffer) && self.hits.as_ref().is_none_or(|hits| hits.has(buffer))
     }
 
-    /// Whether some buffers are to be dimmed.
+    /// Whether any buffer is dimmed.
     #[must_use]
     pub fn is_finding(&self) -> bool {
         self.hits.is_some() || !self.shared.hidden.is_empty()
     }
 
-    /// What is lit, for workers that draw; `None` where everything is.
+    /// The highlighted buffers, for drawing workers; `None` if none is dimmed.
     #[must_use]
-    pub fn lit(&self) -> Option<Lit> {
-        self.is_finding().then(|| Lit { hits: self.hits.clone(), hidden: self.shared.hidden.clone() })
+    pub fn lit(&self) -> Option<Highlight> {
+        self.is_finding().then(|| Highlight { hits: self.hits.clone(), hidden: self.shared.hidden.clone() })
     }
 
     /// Changes whenever other buffers are to be lit: for keys of pictures.

@@ -13,12 +13,12 @@ use crate::ui::widget::keys;
 use crate::ui::widget::table::TableResponse;
 use crate::ui::widget::theme::size;
 
-/// Something with a name that is no buffer of a program: a tile, a variable, an array, a step.
+/// Something with a name other than a buffer of a program: a tile, a variable, an array, a step.
 #[derive(Debug, Clone, Default)]
 pub struct Thing {
     /// Its name.
     pub name: String,
-    /// What else can be copied: the words of the row, and what is copied.
+    /// Other text to copy: the words of the row, and what is copied.
     pub copies: Vec<(&'static str, String)>,
     /// What only its own view can do.
     pub own: Vec<&'static str>,
@@ -27,7 +27,7 @@ pub struct Thing {
 }
 
 impl Thing {
-    /// Something of a name.
+    /// Something with a name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
@@ -73,22 +73,22 @@ pub struct Show {
     pub tile: Option<u32>,
 }
 
-/// What a menu is of.
+/// Subject of a menu.
 #[derive(Debug, Clone)]
 enum What {
     Buffer(BufferId),
     Thing(Thing),
 }
 
-/// What the menu was opened on: the pointer moves on, the menu stays.
+/// Subject of the open menu: the pointer moves on, the menu stays.
 #[derive(Default)]
-struct Target {
+struct MenuTarget {
     what: Option<What>,
     /// Where a menu that was opened by key stands.
     at: Option<Pos2>,
     /// Its first row is to get the focus.
     focus: bool,
-    /// What had the focus before.
+    /// Widget that had the focus before.
     back: Option<Id>,
 }
 
@@ -122,10 +122,10 @@ pub fn show_with(
     let under = buffer.map(What::Buffer);
     let by_key = by_key.map(|(buffer, place)| (What::Buffer(buffer), place));
     let opened = open(ui, context, rect, under, by_key);
-    if opened && let Some(What::Buffer(buffer)) = context.locals.get::<Target>().what {
+    if opened && let Some(What::Buffer(buffer)) = context.locals.get::<MenuTarget>().what {
         context.shared.select(buffer);
     }
-    let what = context.locals.get::<Target>().what.clone();
+    let what = context.locals.get::<MenuTarget>().what.clone();
     if what.is_none() && own.is_empty() {
         return None;
     }
@@ -162,7 +162,7 @@ pub fn of_thing(
 ) -> Option<(Thing, usize)> {
     let by_key = focused.map(|(thing, place)| (What::Thing(thing), place));
     let opened = open(ui, context, rect, under.map(What::Thing), by_key);
-    let Some(What::Thing(thing)) = context.locals.get::<Target>().what.clone() else { return None };
+    let Some(What::Thing(thing)) = context.locals.get::<MenuTarget>().what.clone() else { return None };
     let chosen = popup(ui, context, rect, opened, |ui, context| thing_rows(ui, context, &thing));
     chosen.map(|chosen| (thing, chosen))
 }
@@ -170,14 +170,14 @@ pub fn of_thing(
 /// Notes what the menu is of, where it is asked for in this frame. Returns whether it is.
 fn open(ui: &Ui, context: &mut ViewContext<'_>, rect: Rect, under: Option<What>, by_key: Option<(What, Rect)>) -> bool {
     if ui.rect_contains_pointer(rect) && ui.input(|input| input.pointer.secondary_clicked()) {
-        *context.locals.get::<Target>() = Target { what: under, ..Target::default() };
+        *context.locals.get::<MenuTarget>() = MenuTarget { what: under, ..MenuTarget::default() };
         return true;
     }
     let Some((what, place)) = by_key.filter(|_| keys::take_menu_request(ui.ctx())) else { return false };
     let at = place.intersect(rect);
     let at = if at.is_positive() { at.center() } else { rect.center() };
     let back = ui.memory(egui::Memory::focused);
-    *context.locals.get::<Target>() = Target { what: Some(what), at: Some(at), focus: true, back };
+    *context.locals.get::<MenuTarget>() = MenuTarget { what: Some(what), at: Some(at), focus: true, back };
     true
 }
 
@@ -189,7 +189,7 @@ fn popup(
     rows: impl FnOnce(&mut Ui, &mut ViewContext<'_>) -> Option<usize>,
 ) -> Option<usize> {
     let (at, name) = {
-        let target = context.locals.get::<Target>();
+        let target = context.locals.get::<MenuTarget>();
         let name = match &target.what {
             Some(What::Thing(thing)) => thing.name.clone(),
             _ => "Buffer".to_owned(),
@@ -213,15 +213,15 @@ fn popup(
         rows(ui, context)
     });
     // It may have been closed before this was called, by Esc for instance.
-    if context.locals.get::<Target>().back.is_some() && !opened && !Popup::is_any_open(ui.ctx()) {
+    if context.locals.get::<MenuTarget>().back.is_some() && !opened && !Popup::is_any_open(ui.ctx()) {
         give_back(ui.ctx(), context);
     }
     shown.and_then(|shown| shown.inner)
 }
 
-/// What had the focus before the menu has it again.
+/// Returns the focus to the widget that had it before the menu.
 fn give_back(ctx: &Context, context: &mut ViewContext<'_>) {
-    if let Some(id) = context.locals.get::<Target>().back.take() {
+    if let Some(id) = context.locals.get::<MenuTarget>().back.take() {
         ctx.memory_mut(|memory| memory.request_focus(id));
     }
 }
@@ -230,7 +230,7 @@ fn give_back(ctx: &Context, context: &mut ViewContext<'_>) {
 fn row(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, keys: &str) -> bool {
     let theme = context.theme;
     let response = menu_row(ui, words, keys, theme);
-    if std::mem::take(&mut context.locals.get::<Target>().focus) {
+    if std::mem::take(&mut context.locals.get::<MenuTarget>().focus) {
         response.request_focus();
     }
     if response.clicked() {

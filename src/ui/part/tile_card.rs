@@ -69,7 +69,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: 
         let color = if over.is_some() { theme.danger } else { theme.text };
         ui.label(text(number, size::VERDICT_SMALL, Weight::SemiBold, color));
         let words = match (over, limit) {
-            (Some(_), _) => format!("{unit} over the limit"),
+            (Some(_), _) => format!("{unit} over capacity"),
             (None, Some(limit)) => format!("{unit} of {}", context.options.units.capacity(Bytes(limit))),
             (None, None) => unit.to_owned(),
         };
@@ -92,7 +92,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: 
         report_row(ui, theme, memory.tile_count(), report.tiles, &row);
     }
     if report.categories.iter().any(|category| category.overlapped.is_some_and(|bytes| bytes > 0)) {
-        ui.label(text("shares addresses over time: never added up", size::SMALL, Weight::Regular, theme.text3));
+        ui.label(text("shares addresses over time, so not added up", size::SMALL, Weight::Regular, theme.text3));
     }
     rule(ui, theme);
     list(ui, context, "Vertex types", &memory.vertex_types, &report.vertex_types, report.vertex_bytes);

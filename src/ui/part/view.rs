@@ -10,34 +10,38 @@ pub type KeyHelp = (&'static str, &'static str);
 
 /// A view of a document, or a panel beside the views.
 pub struct View {
-    /// Its name on the command line.
+    /// Id on the command line.
     pub id: &'static str,
-    /// Its name on the tab.
+    /// Title of its tab.
     pub title: &'static str,
-    /// Whether a document has something for it.
+    /// Whether it has something to show for a document.
     pub applies: fn(&Document) -> bool,
-    /// Draws it into the room there is.
+    /// Draws it into the available space.
     pub show: fn(&mut Ui, &mut ViewContext<'_>),
     /// Its own card in Details; `None` for the card of the selected buffer or step.
     pub card: Option<fn(&mut Ui, &mut ViewContext<'_>)>,
-    /// What looking for something does in it.
+    /// A section above the card: what the view measures now; draws nothing where it measures nothing.
+    pub section: Option<fn(&mut Ui, &mut ViewContext<'_>)>,
+    /// What the find command does in it.
     pub find: Find,
     /// Whether a buffer can be shown in it.
     pub shows_buffers: bool,
-    /// Drops what is chosen only in it, for Esc; returns whether there was anything.
+    /// Clears a selection that only this view has, for Esc; returns whether there was one.
     pub clear: fn(&mut Locals) -> bool,
-    /// Keys that only it knows.
+    /// Keys of this view alone.
     pub keys: &'static [KeyHelp],
+    /// The digit that shows it, the same in every document that has it; 0 for none.
+    pub digit: u8,
 }
 
-/// What looking for something does in a view.
+/// What the find command does in a view.
 #[derive(Clone, Copy)]
 pub enum Find {
-    /// The field of the window opens over the view, and what does not match is dimmed.
+    /// Opens the window's find bar; what does not match is dimmed.
     Dim,
-    /// The view goes to its own field.
+    /// Focuses the view's own search field.
     Field(fn(&mut Shared, &mut Locals)),
-    /// The view has nothing to look through: another view's field is used.
+    /// The view has nothing to search: another view's field is used.
     Elsewhere,
 }
 
@@ -51,30 +55,62 @@ impl View {
         const fn clear(_: &mut Locals) -> bool {
             false
         }
-        Self { id, title, applies, show, card: None, find: Find::Elsewhere, shows_buffers: false, clear, keys: &[] }
+        Self {
+            id,
+            title,
+            applies,
+            show,
+            card: None,
+            section: None,
+            find: Find::Elsewhere,
+            shows_buffers: false,
+            clear,
+            keys: &[],
+            digit: 0,
+        }
+    }
+
+    /// The same view, shown by a digit from 1 to 9.
+    #[must_use]
+    pub const fn with_digit(mut self, digit: u8) -> Self {
+        self.digit = digit;
+        self
     }
 }
 
-/// The views there are, in the order of their tabs: handed to every view, so that none of them needs to know the others.
+/// All views, in the order of their tabs: handed to every view, so that none of them needs to know the others.
 #[derive(Clone, Copy)]
 pub struct Views(pub &'static [View]);
 
 impl Views {
-    /// A view by its name.
+    /// The view with this id.
     #[must_use]
     pub fn by_id(self, id: &str) -> Option<&'static View> {
         self.0.iter().find(|view| view.id == id)
     }
 
-    /// A view by its name, where it has something to show.
+    /// The view with this id, if it has something to show.
     #[must_use]
     pub fn shown(self, id: &str, document: &Document) -> Option<&'static View> {
         self.by_id(id).filter(|view| (view.applies)(document))
     }
 
-    /// The views that have something to show.
+    /// The views that have something to show for a document.
     pub fn shown_for(self, document: &Document) -> impl Iterator<Item = &'static View> + '_ {
         self.0.iter().filter(|view| (view.applies)(document))
+    }
+
+    /// The view that a digit shows in a document: the first of those that have it.
+    #[must_use]
+    pub fn of_digit(self, digit: u8, document: &Document) -> Option<&'static View> {
+        self.shown_for(document).find(|view| digit > 0 && view.digit == digit)
+    }
+
+    /// The digit that shows a view in a document, in words; empty where there is none.
+    #[must_use]
+    pub fn digit_of(self, view: &View, document: &Document) -> String {
+        let is_it = self.of_digit(view.digit, document).is_some_and(|first| first.id == view.id);
+        if is_it { view.digit.to_string() } else { String::new() }
     }
 
     /// The view of that name where it has something to show, else the first that has.

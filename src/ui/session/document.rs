@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use crate::analysis::{ProfileAnalysis, ProgramAnalysis, Scene, SpaceAnalysis, Verdict};
 use crate::model::{Bytes, MemorySpace, Profile, Program};
 
-/// A profile that was read and analysed.
+/// A profile and its analysis.
 #[derive(Debug)]
 pub struct Document {
-    /// Where from; `None` for what was piped or pasted.
+    /// Path of the file; `None` for piped or pasted input.
     pub path: Option<PathBuf>,
-    /// What was read.
+    /// The decoded profile.
     pub profile: Profile,
-    /// What was computed.
+    /// Its analysis.
     pub analysis: ProfileAnalysis,
 }
 
@@ -30,20 +30,20 @@ impl Document {
         self.profile.programs.get(index).zip(self.analysis.programs.get(index))
     }
 
-    /// Whether there are buffers of a program, with their sizes at least.
+    /// Whether any program has buffers with sizes.
     #[must_use]
     pub fn has_buffers(&self) -> bool {
         self.analysis.programs.iter().any(|program| !program.spaces.is_empty())
             || self.profile.programs.iter().any(|program| !program.has_buffer_assignment)
     }
 
-    /// Whether they have times too: a listing out of a message has sizes only.
+    /// Whether they also have live ranges: a listing in a message has only sizes.
     #[must_use]
     pub fn has_times(&self) -> bool {
         self.has_buffers() && self.profile.programs.iter().any(|program| !program.is_listing)
     }
 
-    /// Whether there are bytes by tile of an IPU.
+    /// Whether there is memory by IPU tile.
     #[must_use]
     pub fn has_tiles(&self) -> bool {
         self.profile.tiles.as_ref().is_some_and(|tiles| tiles.must_fit().is_some())
@@ -55,13 +55,13 @@ impl Document {
         self.program(program)?.1.space(color)
     }
 
-    /// A memory space of a program with what is worked out about it on demand.
+    /// A memory space of a program as a [`Scene`].
     #[must_use]
     pub fn scene(&self, program: usize, color: MemorySpace) -> Option<Scene<'_>> {
         self.analysis.scene(&self.profile, program, color)
     }
 
-    /// The program and space to show first: the worst.
+    /// The program and memory space that need the most memory, which are shown first.
     #[must_use]
     pub fn main(&self) -> (usize, MemorySpace) {
         let by_need = |&(_, space): &(usize, &SpaceAnalysis)| match space.verdict() {
@@ -75,7 +75,7 @@ impl Document {
             .map_or((0, MemorySpace::HBM), |(i, space)| (i, space.color))
     }
 
-    /// What the main space needs.
+    /// Bytes the main memory space needs.
     #[must_use]
     pub fn need(&self) -> Option<Bytes> {
         let (program, color) = self.main();

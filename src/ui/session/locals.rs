@@ -4,14 +4,14 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 
-/// A value of each type.
+/// One value per type.
 #[derive(Default)]
 pub struct Locals {
     values: HashMap<TypeId, Box<dyn Any>>,
 }
 
 impl Locals {
-    /// The value of a type, made where there is none yet.
+    /// The value of a type, created if needed.
     pub fn get<T: Default + 'static>(&mut self) -> &mut T {
         let value = self.values.entry(TypeId::of::<T>()).or_insert_with(|| Box::<T>::default());
         if !value.is::<T>() {
@@ -23,7 +23,7 @@ impl Locals {
         }
     }
 
-    /// Takes the value out, to use it beside the rest; give it back with [`Self::put`].
+    /// Takes the value out, so that it can be borrowed beside the others; return it with [`Self::put`].
     pub fn take<T: Default + 'static>(&mut self) -> T {
         self.values
             .remove(&TypeId::of::<T>())
@@ -31,7 +31,7 @@ impl Locals {
             .map_or_else(T::default, |value| *value)
     }
 
-    /// Gives a value back.
+    /// Returns a value that was taken.
     pub fn put<T: 'static>(&mut self, value: T) {
         self.values.insert(TypeId::of::<T>(), Box::new(value));
     }

@@ -2,10 +2,10 @@
 
 use crate::model::UnitSystem;
 
-/// Light or dark, and how strong.
+/// Theme: light or dark, normal or high contrast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub enum ThemeChoice {
-    /// As the desktop says.
+    /// The theme of the desktop.
     #[default]
     System,
     /// Dark text on white.
@@ -26,7 +26,7 @@ impl ThemeChoice {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::System => "As the desktop",
+            Self::System => "Same as the desktop",
             Self::Light => "Light",
             Self::Dark => "Dark",
             Self::ContrastLight => "High contrast, light",
@@ -58,13 +58,13 @@ pub struct Options {
     pub theme: ThemeChoice,
     /// Units of sizes.
     pub units: UnitSystem,
-    /// Larger or smaller than designed.
+    /// Zoom factor; 1 is the design size.
     pub zoom: f32,
-    /// For a screen that is shared: larger type, thicker lines, the pointer and the keys shown.
+    /// Presenter mode for shared screens: larger type, thicker lines, pointer and keys shown.
     pub presenter: bool,
-    /// For a screen that strangers see: aliases in place of the names in the code.
+    /// Whether names are replaced by aliases.
     pub names_hidden: bool,
-    /// Whether work is done at once instead of on a worker: pictures and tests.
+    /// Whether jobs run at once instead of on a worker, for pictures and tests.
     pub synchronous: bool,
 }
 
@@ -82,10 +82,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// How much larger everything is in presenter mode.
+    /// Zoom factor of presenter mode.
     pub const PRESENTER: f32 = 1.35;
 
-    /// The zoom that is drawn with.
+    /// The effective zoom factor.
     #[must_use]
     pub fn scale(&self) -> f32 {
         self.zoom * if self.presenter { Self::PRESENTER } else { 1.0 }

@@ -11,12 +11,12 @@ use crate::model::{BufferId, Program, thousands};
 /// A pin. It names what it marks in the file's own numbers, so that it can be kept and passed on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
-    /// What it marks.
+    /// What the pin marks.
     pub on: PinOn,
-    /// Program it belongs to, by place in the file.
+    /// Index of its program.
     #[serde(default)]
     pub program: usize,
-    /// What the person says about it.
+    /// The user's note.
     #[serde(default)]
     pub note: String,
 }
@@ -30,7 +30,7 @@ pub enum PinOn {
     Buffer(i64),
 }
 
-/// Buffers of pins, looked up once: a program may have a million of them.
+/// Cache of pinned buffers, as finding one searches up to a million rows.
 #[derive(Debug, Default)]
 pub struct PinnedRows {
     rows: HashMap<(usize, i64), Option<BufferId>>,
@@ -44,14 +44,14 @@ impl PinnedRows {
     }
 }
 
-/// The pin whose note is to be written next.
+/// The pin whose note is to be edited next.
 #[derive(Debug, Default)]
 pub struct Asked(pub Option<usize>);
 
 /// Longest note, in characters.
 pub const MAX_NOTE: usize = 400;
 
-/// Pins of a file beyond this many are not set.
+/// Maximum number of pins of a file.
 pub const MAX_PINS: usize = 99;
 
 impl Pin {
@@ -62,7 +62,7 @@ impl Pin {
         program.buffers.number.iter().position(|n| *n == number).map(BufferId::from_index)
     }
 
-    /// What it marks, in words, where its buffer was looked up already.
+    /// What it marks, in words; uses the cache only.
     #[must_use]
     pub fn words_of(&self, program: &Program, buffer: Option<BufferId>) -> String {
         match (self.on, buffer) {
@@ -95,7 +95,7 @@ impl fmt::Display for Pin {
 impl FromStr for Pin {
     type Err = String;
 
-    /// `step 120`, `buffer 17`, either with `: a note` behind it.
+    /// `step 120` or `buffer 17`, optionally followed by `: a note`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (head, note) = text.split_once(':').unwrap_or((text, ""));
         let wrong = || format!("a pin is written 'step 120: a note' or 'buffer 17: a note', not '{text}'");

@@ -11,13 +11,13 @@ use super::options::{Options, ThemeChoice};
 use super::pins::Pin;
 use crate::model::UnitSystem;
 
-/// A larger file than this is not one of ours.
+/// Maximum size of the settings file in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Files that are remembered.
+/// Maximum number of recent files.
 const MAX_RECENT: usize = 12;
 
-/// What is kept.
+/// Settings kept between runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
@@ -25,23 +25,23 @@ pub struct Settings {
     pub theme: ThemeChoice,
     /// Units of sizes.
     pub units: UnitSystem,
-    /// Larger or smaller than designed.
+    /// Zoom factor; 1 is the design size.
     pub zoom: f32,
-    /// Presenter mode.
+    /// Switch presenter mode on or off.
     pub presenter: bool,
-    /// What views keep for themselves, as text by a name of their choice: chosen columns and the like.
+    /// Settings of views by key, such as the columns of a table.
     pub kept: BTreeMap<String, String>,
-    /// Files, the last one first.
+    /// Recent files, most recent first.
     pub recent: Vec<Recent>,
 }
 
-/// A file that was open.
+/// A recent file.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Recent {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// The view it was left in.
+    /// The last view.
     pub view: String,
     /// Its pins.
     pub pins: Vec<Pin>,
@@ -61,7 +61,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the JSON of settings; defaults for what is not readable.
+    /// Parses settings from JSON; unreadable ones get their defaults.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut settings: Self = serde_json::from_str(text).unwrap_or_default();
@@ -71,7 +71,7 @@ impl Settings {
         settings
     }
 
-    /// Lays them over options.
+    /// Applies the settings to options.
     pub fn apply(&self, options: &mut Options) {
         options.theme = self.theme;
         options.units = self.units;
@@ -79,7 +79,7 @@ impl Settings {
         options.presenter = self.presenter;
     }
 
-    /// Takes options over.
+    /// Takes the settings from options.
     pub fn take(&mut self, options: &Options) {
         self.theme = options.theme;
         self.units = options.units;
@@ -87,13 +87,13 @@ impl Settings {
         self.presenter = options.presenter;
     }
 
-    /// What is remembered of a file.
+    /// The entry of a recent file.
     #[must_use]
     pub fn recent_of(&self, path: &Path) -> Option<&Recent> {
         self.recent.iter().find(|recent| recent.path == path)
     }
 
-    /// Remembers a file; one that is new comes first.
+    /// Adds or updates a recent file; a new one comes first.
     pub fn remember(&mut self, entry: Recent) {
         match self.recent.iter_mut().find(|recent| recent.path == entry.path) {
             Some(known) => *known = entry,
@@ -102,7 +102,7 @@ impl Settings {
         self.recent.truncate(MAX_RECENT);
     }
 
-    /// Puts a file in front of the others.
+    /// Moves a recent file to the front.
     pub fn bring_forward(&mut self, path: &Path) {
         if let Some(at) = self.recent.iter().position(|recent| recent.path == path) {
             let entry = self.recent.remove(at);
@@ -111,7 +111,7 @@ impl Settings {
     }
 }
 
-/// Where settings are kept.
+/// The settings file.
 #[derive(Debug)]
 pub struct SettingsFile {
     path: PathBuf,
@@ -119,20 +119,20 @@ pub struct SettingsFile {
 }
 
 impl SettingsFile {
-    /// The file of the person at this machine; `None` where the system has no place for one.
+    /// The user's settings file; `None` if the system has no place for one.
     #[must_use]
     pub fn of_person() -> Option<Self> {
         let folders = directories::ProjectDirs::from("", "", "highwater")?;
         Some(Self::at(folders.config_dir().join("settings.json")))
     }
 
-    /// A file of a given name.
+    /// A settings file at a path.
     #[must_use]
     pub const fn at(path: PathBuf) -> Self {
         Self { path, written: None }
     }
 
-    /// Reads it; defaults where that is not possible.
+    /// Reads the settings; defaults if that fails.
     #[must_use]
     pub fn load(&mut self) -> Settings {
         let mut text = String::new();
@@ -142,10 +142,10 @@ impl SettingsFile {
         settings
     }
 
-    /// Writes settings that are not the ones written last: a new file first, which then takes the old one's place.
+    /// Writes the settings if they have changed, to a temporary file that then replaces the old one.
     ///
     /// # Errors
-    /// When the folder or the file cannot be written.
+    /// If the folder or the file cannot be written.
     pub fn save(&mut self, settings: &Settings) -> io::Result<()> {
         if self.written.as_ref() == Some(settings) {
             return Ok(());

@@ -25,7 +25,7 @@ impl RowScope {
     pub const ALL: [Self; 3] = [Self::Peak, Self::Step, Self::All];
 }
 
-/// Where one is in the tree of what lives.
+/// Position in the tree of live memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TreePosition {
     /// What the tree groups by.
@@ -34,24 +34,24 @@ pub struct TreePosition {
     pub path: Vec<String>,
 }
 
-/// A place to go back to.
+/// A place in the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// View.
+    /// Id of a view.
     pub view: &'static str,
-    /// Program.
+    /// Index of its program.
     pub program: usize,
     /// Memory space.
     pub color: MemorySpace,
-    /// Selection.
+    /// Selected buffer.
     pub selected: Option<BufferId>,
-    /// Pinned step.
+    /// Chosen step.
     pub step: Option<u32>,
-    /// Place in the tree.
+    /// Position in the tree.
     pub tree: TreePosition,
 }
 
-/// What the views of a document share, as they see it.
+/// State shared by the views of a document.
 #[derive(Debug, Clone)]
 pub struct SharedState {
     /// The view that is shown.
@@ -105,11 +105,11 @@ pub struct Shared {
     state: SharedState,
     back: VecDeque<Location>,
     forward: VecDeque<Location>,
-    /// Whether the place at the beginning of this turn is in the history already.
+    /// Whether the place at the start of this turn is already in the history.
     is_noted: bool,
 }
 
-/// Places that are remembered.
+/// Maximum length of the history.
 const MAX_HISTORY: usize = 100;
 
 impl Deref for Shared {
@@ -138,7 +138,7 @@ impl Changes {
         !edits.is_empty() && edits.iter().all(|edit| self.on.contains(edit))
     }
 
-    /// Saves sets; those of the same name are replaced.
+    /// Saves sets; sets of the same name are replaced.
     pub fn save_all(&mut self, sets: Vec<EditSet>) {
         self.saved.retain(|known| !sets.iter().any(|set| set.name == known.name));
         self.saved.extend(sets);
@@ -167,7 +167,7 @@ impl Changes {
 }
 
 impl Shared {
-    /// Begins with a view, at a program and memory space.
+    /// Starts with a view, a program and a memory space.
     #[must_use]
     pub fn new(view: &'static str, program: usize, color: MemorySpace) -> Self {
         let state = SharedState {
@@ -196,23 +196,23 @@ impl Shared {
         Self { state, back: VecDeque::new(), forward: VecDeque::new(), is_noted: false }
     }
 
-    /// A frame or a command begins: what it changes together is one step of the history.
+    /// Starts a turn, a frame or a command: its changes together are one step of the history.
     pub fn begin_turn(&mut self) {
         self.is_noted = false;
     }
 
-    /// The history begins where one is now.
+    /// Starts the history at the current place.
     pub fn begin_history(&mut self) {
         self.back.clear();
         self.forward.clear();
     }
 
-    /// Nothing is under the pointer, until a view says otherwise.
+    /// Clears what is under the pointer, until a view sets it.
     pub fn clear_hover(&mut self) {
         (self.state.hovered, self.state.tile_hovered, self.state.cursor) = (None, None, None);
     }
 
-    /// Changes where one is, and notes in the history where one was.
+    /// Changes the place and records the previous one in the history.
     fn move_by(&mut self, change: impl FnOnce(&mut SharedState)) {
         if self.is_noted {
             return change(&mut self.state);
@@ -234,7 +234,7 @@ impl Shared {
         self.move_by(|state| state.view = view);
     }
 
-    /// Chooses another program or memory space: what belongs to the old one goes.
+    /// Chooses another program or memory space; the selection of the old one is dropped.
     pub fn choose(&mut self, program: usize, color: MemorySpace) {
         self.move_by(|state| state.choose(program, color));
     }
@@ -251,7 +251,7 @@ impl Shared {
         self.move_by(|state| state.step = step);
     }
 
-    /// Compares a step with the chosen one, or no longer.
+    /// Adds a step to the compared ones, or removes it.
     pub fn compare_step(&mut self, step: u32) {
         match self.state.compared.iter().position(|&other| other == step) {
             Some(at) => drop(self.state.compared.remove(at)),
@@ -259,7 +259,7 @@ impl Shared {
         }
     }
 
-    /// Compares no steps any more.
+    /// Clears the compared steps.
     pub fn compare_none(&mut self) {
         self.state.compared.clear();
     }
@@ -440,7 +440,7 @@ impl Shared {
         }
     }
 
-    /// The other way.
+    /// Go forward in the history.
     pub fn go_forward(&mut self) {
         if let Some(location) = self.forward.pop_back() {
             self.back.push_back(self.location());

@@ -17,7 +17,8 @@ use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
 
 /// The view.
-pub const VIEW: View = View { applies, card: Some(card), keys: KEYS, ..View::new("allocator", "Allocator", show) };
+pub const VIEW: View =
+    View { applies, card: Some(card), keys: KEYS, ..View::new("allocator", "Allocator", show).with_digit(4) };
 
 const KEYS: &[KeyHelp] = &[("wheel, drag, W S A D", "Allocator: zoom and move the addresses")];
 
@@ -173,11 +174,11 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, heap: &HeapMap, found: &HeapAn
             let asked = context.short(request);
             let words = if request <= found.free {
                 format!(
-                    "{asked} finds no place: {} is free, but the largest block is {largest}",
+                    "{asked} does not fit: {} is free, but the largest block is {largest}",
                     context.short(found.free)
                 )
             } else {
-                format!("{asked} finds no place: the largest free block is {largest}, {short} too small")
+                format!("{asked} does not fit: the largest free block is {largest}, {short} too small")
             };
             (words, theme.danger)
         }
@@ -198,7 +199,7 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, heap: &HeapMap, found: &HeapAn
         format!("{} free in {} blocks", context.short(found.free), thousands(found.free_chunks as u64)),
     ];
     if let Some(share) = found.fragmentation {
-        parts.push(format!("{:.1}\u{2009}% of it outside the largest", share * 100.0));
+        parts.push(format!("{:.1}\u{2009}% of what is free is outside the largest block", share * 100.0));
     }
     if found.requested > Bytes::ZERO && rounding > Bytes::ZERO {
         parts.push(format!("{} lost to rounding up", context.short(rounding)));
@@ -369,7 +370,7 @@ fn draw_strip(
         let words = format!("{}   {}", context.short(chunk.size), chunk.size.exact());
         ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
         if chunk.in_use && chunk.requested > Bytes::ZERO && chunk.requested < chunk.size {
-            let words = format!("asked for {}", chunk.requested.exact());
+            let words = format!("requested {}", chunk.requested.exact());
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
         }
         let step = if chunk.step > 0 { format!("   step {}", thousands(chunk.step)) } else { String::new() };
@@ -485,17 +486,22 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
         let what = if chunk.in_use { op_name(set, chunk) } else { "Free" };
         cut_label(ui, what, Weight::SemiBold.at(size::LEAD), theme.text, width);
         fact(ui, theme, "Bytes", &chunk.size.exact());
-        fact(ui, theme, "Asked for", &chunk.requested.exact());
+        fact(ui, theme, "Requested", &chunk.requested.exact());
         fact(ui, theme, "Address", &format!("{:#x}", chunk.address));
         rule(ui, theme);
     }
     if let Some(stats) = &heap.stats {
-        ui.label(text("The allocator's own counts", size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text("The allocator's own statistics", size::BODY, Weight::SemiBold, theme.text));
         fact(ui, theme, "In use", &stats.bytes_in_use.exact());
         fact(ui, theme, "Highest use", &stats.peak_bytes.exact());
         fact(ui, theme, "Largest allocation", &stats.largest_allocation.exact());
         fact(ui, theme, "Allocations", &thousands(stats.allocations.unsigned_abs()));
-        fact(ui, theme, "Fragmentation", &format!("{:.1}\u{2009}%", f64::from(stats.fragmentation) * 100.0));
+        fact(
+            ui,
+            theme,
+            "Fragmentation, as it counts it",
+            &format!("{:.1}\u{2009}%", f64::from(stats.fragmentation) * 100.0),
+        );
         rule(ui, theme);
     }
     ui.label(text("Largest free blocks", size::BODY, Weight::SemiBold, theme.text));

@@ -30,8 +30,11 @@ struct State {
 }
 
 /// The view.
-pub const VIEW: View =
-    View { applies: Document::has_tiles, card: Some(tile_card::show), ..View::new("insights", "Insights", show) };
+pub const VIEW: View = View {
+    applies: Document::has_tiles,
+    card: Some(tile_card::show),
+    ..View::new("insights", "Insights", show).with_digit(6)
+};
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
@@ -102,7 +105,7 @@ fn made_of(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
     }
     ui.horizontal(|ui| {
         ui.label(text("What the tiles hold", size::BODY, Weight::SemiBold, theme.text));
-        let words = if memory.overlap_known { "what overlaps nothing" } else { "sizes of variables" };
+        let words = if memory.overlap_known { "not overlapped" } else { "sizes of variables" };
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
         ui.add_space(6.0);
         for (name, slot, _) in groups.iter().filter(|group| group.2 > 0) {
@@ -141,7 +144,9 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
     let short = |bytes: u64| units.short(Bytes(bytes));
     let unknown = || "\u{2013}".to_owned();
     let gaps = tiles.gaps.as_ref().map(|gaps| gaps.sums());
-    let all = tiles.bytes().unwrap_or(0);
+    // What must fit includes the gaps; what is used does not.
+    let (all, used) = (tiles.total_including_gaps.or(tiles.total), tiles.bytes().unwrap_or(0));
+    let basis = if tiles.total_including_gaps.is_some() { "gaps included" } else { "without gaps" };
     let peak_words = tiles.peak.map_or_else(
         || "no liveness in the file".to_owned(),
         |peak| format!("step {} {}", thousands(peak.step.into()), memory.step_name(peak.step as usize)),
@@ -149,8 +154,8 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
     let cells = [
         (
             "All tiles",
-            tiles.bytes().map_or_else(unknown, short),
-            format!("{} tiles", thousands(memory.tile_count() as u64)),
+            all.map_or_else(unknown, short),
+            format!("{} tiles, {basis}", thousands(memory.tile_count() as u64)),
         ),
         (
             "Mean tile",
@@ -166,13 +171,13 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
         (
             "Always live",
             tiles.always_live.map_or_else(unknown, short),
-            tiles.always_live.map_or_else(String::new, |b| format!("{} of used", percent(b, all))),
+            tiles.always_live.map_or_else(String::new, |b| format!("{} of {} used", percent(b, used), short(used))),
         ),
         ("Peak live", tiles.peak_live().map_or_else(unknown, short), peak_words),
         (
             "Vertex state",
             short(vertex_state(&tiles.categories)),
-            format!("{} of used", percent(vertex_state(&tiles.categories), all)),
+            format!("{} of {} used", percent(vertex_state(&tiles.categories), used), short(used)),
         ),
     ];
     let columns = if ui.available_width() < 760.0 { 3 } else { 6 };
@@ -304,7 +309,7 @@ fn bars(ui: &Ui, context: &ViewContext<'_>, memory: &TileMemory, limit: u64, roo
     ui.painter().vline(at_limit, room.y_range(), egui::Stroke::new(2.0, theme.over));
     let y = room.bottom() + 2.0;
     ui.painter().text(Pos2::new(room.left(), y), Align2::LEFT_TOP, "0", small.clone(), theme.text2);
-    let words = format!("limit {}", context.options.units.capacity(Bytes(limit)));
+    let words = format!("capacity {}", context.options.units.capacity(Bytes(limit)));
     let place = Pos2::new(at_limit.min(room.right() - 2.0), y);
     ui.painter().text(place, Align2::RIGHT_TOP, words, Weight::SemiBold.at(size::SMALL), theme.danger);
     let words = "tiles by bytes; height: square root of count";
@@ -315,7 +320,7 @@ fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {
     let theme = context.theme;
     ui.label(text("What to change", size::BODY, Weight::SemiBold, theme.text));
     if findings.is_empty() {
-        ui.label(text("No rule found anything.", size::SMALL, Weight::Regular, theme.text2));
+        ui.label(text("No findings.", size::SMALL, Weight::Regular, theme.text2));
     }
     for finding in findings {
         let color = match finding.severity {
@@ -421,7 +426,7 @@ fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, 
     let columns = [
         Column::text("Category", 200.0, 1.0).fixed(),
         Column::number("Not overlapped", 240.0).fixed(),
-        Column::number("Overlapped, never added", 190.0).fixed(),
+        Column::number("Overlapped, not added up", 190.0).fixed(),
         Column::number("Share", 90.0).fixed(),
     ];
     let sum: u64 = rows.iter().map(|row| row.bytes).sum();

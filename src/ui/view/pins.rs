@@ -21,8 +21,8 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.add_space(4.0);
         for line in [
             "None yet.",
-            "B sets one on the selected buffer, or on the step where nothing is selected.",
-            "Each has a number and a note, and goes along with the command line of Ctrl L.",
+            "B pins the selected buffer, or the step if nothing is selected.",
+            "Each has a number and a note, and is part of the command line that Ctrl L copies.",
         ] {
             ui.add(egui::Label::new(text(line, size::SMALL, Weight::Regular, theme.text2)).wrap());
         }

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::job::{Job, Work};
-use super::search::Hits;
+use super::search::SearchResults;
 use crate::advisor::{Advice, advise_against};
 use crate::analysis::contributors::Contributor;
 use crate::analysis::map::MemoryMap;
+use crate::analysis::phases::Phases;
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::analysis::table::BufferTable;
 use crate::analysis::what_if::{Edit, Memory};
@@ -24,6 +25,8 @@ pub struct SpaceData {
     pub by_class: Arc<StackedCurves>,
     /// Contributors at the peak, repeated layers folded.
     pub contributors: Arc<[Contributor]>,
+    /// Passes and layers over the steps.
+    pub phases: Phases,
 }
 
 impl SpaceData {
@@ -35,6 +38,7 @@ impl SpaceData {
             map: Arc::clone(scene.map()),
             by_class: Arc::clone(scene.curves(Grouping::Class)),
             contributors: Arc::clone(scene.contributors()),
+            phases: scene.analysis.live.as_ref().map(|live| Phases::new(scene.program, live)).unwrap_or_default(),
         })
     }
 
@@ -59,9 +63,9 @@ type SearchKey = (usize, MemorySpace, String);
 pub struct Derived {
     /// Data on the selected buffer and step.
     pub related: Related,
-    search: Option<(SearchKey, SharedJob<Hits>)>,
+    search: Option<(SearchKey, SharedJob<SearchResults>)>,
     /// The last finished search, shown until the next one is done.
-    last_hits: Option<(SearchKey, Arc<Hits>)>,
+    last_hits: Option<(SearchKey, Arc<SearchResults>)>,
     advice: Option<(Option<u64>, Job<Arc<Advice>>)>,
     memories: HashMap<(usize, Option<u64>), SharedJob<Memory>>,
     what_if_job: Option<(WhatIfKey, Job<Option<Arc<WhatIfResult>>>)>,
@@ -82,7 +86,7 @@ impl Derived {
         program: usize,
         color: MemorySpace,
         words: &str,
-    ) -> Option<Arc<Hits>> {
+    ) -> Option<Arc<SearchResults>> {
         let words = words.trim();
         if words.is_empty() {
             (self.search, self.last_hits) = (None, None);
@@ -95,8 +99,9 @@ impl Derived {
             let table = self.table(work, document, program, color)?;
             let document = Arc::clone(document);
             let words = words.to_owned();
-            let job =
-                Job::start(work, "find", move || Hits::new(&document, program, color, &table, &words).map(Arc::new));
+            let job = Job::start(work, "find", move || {
+                SearchResults::new(&document, program, color, &table, &words).map(Arc::new)
+            });
             self.search = Some((key.clone(), job));
         }
         if let Some((of, job)) = &mut self.search
@@ -104,7 +109,7 @@ impl Derived {
         {
             self.last_hits = Some((of.clone(), Arc::clone(hits)));
         }
-        let is_same_space = |(of, _): &&(SearchKey, Arc<Hits>)| (of.0, of.1) == (program, color);
+        let is_same_space = |(of, _): &&(SearchKey, Arc<SearchResults>)| (of.0, of.1) == (program, color);
         self.last_hits.as_ref().filter(is_same_space).map(|(_, hits)| Arc::clone(hits))
     }
 

@@ -12,5 +12,5 @@ pub use deferred::{DeferredPicture, Sheet};
 pub use derived::{Derived, SpaceData};
 pub use job::{FailedJob, FailedJobs, Job, Work};
 pub use related::{Related, RelatedToBuffer, RelatedToStep};
-pub use search::{Direction, Hits, Lit};
+pub use search::{Direction, Highlight, SearchResults};
 pub use tile_variables::{TileVariables, read_tile_variables};

@@ -11,7 +11,7 @@ use crate::ui::session::Document;
 
 /// Search results.
 #[derive(Debug, Default)]
-pub struct Hits {
+pub struct SearchResults {
     /// The search text.
     pub words: String,
     /// Whether a buffer matches, by buffer row.
@@ -31,7 +31,7 @@ pub enum Direction {
     Back,
 }
 
-impl Hits {
+impl SearchResults {
     /// Searches the buffers of a memory space; `None` if there is no such space or `words` is not a valid filter.
     #[must_use]
     pub fn new(
@@ -78,14 +78,14 @@ impl Hits {
 
 /// Which buffers are highlighted given the search and the hidden buffers; cheap to clone for drawing workers.
 #[derive(Clone)]
-pub struct Lit {
+pub struct Highlight {
     /// Search results; `None` if there is no search.
-    pub hits: Option<Arc<Hits>>,
+    pub hits: Option<Arc<SearchResults>>,
     /// Buffers the user has hidden.
     pub hidden: BTreeSet<BufferId>,
 }
 
-impl Lit {
+impl Highlight {
     /// Whether a buffer is neither hidden nor outside the search results.
     #[must_use]
     pub fn has(&self, buffer: BufferId) -> bool {
@@ -100,11 +100,11 @@ mod tests {
     #[test]
     fn next_wraps_around() {
         let list: Vec<BufferId> = [4, 2, 7].map(BufferId::from_index).to_vec();
-        let hits = Hits { words: String::new(), found: Vec::new(), list: list.clone(), of: 9 };
+        let hits = SearchResults { words: String::new(), found: Vec::new(), list: list.clone(), of: 9 };
         assert_eq!(hits.next(None, Direction::Forward), Some(list[0]));
         assert_eq!(hits.next(Some(list[0]), Direction::Forward), Some(list[1]));
         assert_eq!(hits.next(Some(list[2]), Direction::Forward), Some(list[0]));
         assert_eq!(hits.next(Some(list[0]), Direction::Back), Some(list[2]));
-        assert_eq!(Hits::default().next(None, Direction::Forward), None);
+        assert_eq!(SearchResults::default().next(None, Direction::Forward), None);
     }
 }

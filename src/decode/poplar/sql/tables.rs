@@ -70,8 +70,7 @@ pub fn read(
             .filter(|name| plain(name).contains("live") || plain(name).contains("equivalence"))
             .collect();
         reporter.info(if live.is_empty() {
-            "This file says nothing of liveness that is understood: what must be in memory at the same time is not shown"
-                .to_owned()
+            "This file has no liveness in a known form: what must be in memory at the same time is not shown".to_owned()
         } else {
             format!("Liveness is probably in {}, whose layout is not known", live.join(", "))
         });

@@ -17,12 +17,12 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
 use crate::ui::work::Job;
 
-/// Lines that are shown.
+/// Maximum number of lines.
 const LINES: usize = 60;
-/// Height of the list.
+/// Height of the list in points.
 const HEIGHT: f32 = 400.0;
 
-/// What a line leads to.
+/// What choosing a line does.
 #[derive(Debug, Clone, PartialEq)]
 enum Goal {
     Command(Command),
@@ -37,18 +37,15 @@ enum Goal {
 struct Line {
     goal: Goal,
     words: String,
-    /// What stands at the right: keys, a size.
+    /// Text on the right: a shortcut or a size.
     more: String,
     score: i32,
 }
 
 impl App {
-    /// Draws the palette, where it is open.
+    /// Draws the palette if it is open.
     pub(in crate::ui::app) fn palette_sheet(&mut self, ui: &Ui, theme: &Theme) {
         let Some(mut palette) = self.palette.take() else { return };
-        self.search_buffers(&mut palette);
-        let lines = self.lines(&palette);
-        palette.chosen = palette.chosen.min(lines.len().saturating_sub(1));
         let mut goal = None;
         let frame = cards::sheet_frame(theme).inner_margin(12);
         let modal = egui::Modal::new(egui::Id::unique("palette")).frame(frame).show(ui.ctx(), |ui| {
@@ -58,9 +55,11 @@ impl App {
                 let page = (HEIGHT / space::CONTROL) as i64;
                 pressed(Key::ArrowDown) - pressed(Key::ArrowUp) + page * (pressed(Key::PageDown) - pressed(Key::PageUp))
             });
-            let last = lines.len().saturating_sub(1) as i64;
-            palette.chosen = (palette.chosen as i64 + moved).clamp(0, last) as usize;
+            // The focus comes before the field is drawn, so that not even the first letter is lost.
+            let id = egui::Id::unique("palette field");
+            ui.memory_mut(|memory| memory.request_focus(id));
             let edit = egui::TextEdit::singleline(&mut palette.text)
+                .id(id)
                 .hint_text("Go to a command, a view, a file, a buffer")
                 .font(Weight::Regular.at(size::LEAD))
                 .desired_width(f32::INFINITY)
@@ -69,18 +68,25 @@ impl App {
             response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Go to"));
             if response.changed() {
                 palette.chosen = 0;
+                palette.is_entered = false;
             }
-            let entered = ui.input(|i| i.key_pressed(Key::Enter));
             response.request_focus();
             ui.add_space(6.0);
-            if entered {
+            // What is typed in this turn counts for its lines, and Enter waits until the buffers are looked through.
+            self.search_buffers(&mut palette);
+            let lines = self.lines(&palette);
+            let last = lines.len().saturating_sub(1) as i64;
+            palette.chosen = (palette.chosen as i64 + moved).clamp(0, last) as usize;
+            palette.is_entered |= ui.input(|i| i.key_pressed(Key::Enter));
+            if palette.is_entered && palette.searching.is_none() {
+                palette.is_entered = false;
                 goal = lines.get(palette.chosen).map(|line| line.goal.clone());
             }
             egui::ScrollArea::vertical().max_height(HEIGHT).min_scrolled_height(HEIGHT).show(ui, |ui| {
                 ui.set_min_height(HEIGHT);
                 ui.spacing_mut().item_spacing.y = 0.0;
                 if lines.is_empty() {
-                    let words = if palette.searching.is_some() { "Looking\u{2026}" } else { "Nothing has that name" };
+                    let words = if palette.searching.is_some() { "Searching\u{2026}" } else { "No match" };
                     ui.add_space(12.0);
                     ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
                 }
@@ -103,7 +109,7 @@ impl App {
         }
     }
 
-    /// Every line that the text fits, the best first.
+    /// All matching lines, best first.
     fn lines(&self, palette: &CommandPalette) -> Vec<Line> {
         let text = palette.text.trim();
         let mut lines: Vec<Line> = Vec::new();
@@ -114,8 +120,8 @@ impl App {
         };
         let open = self.files.current().filter(|open| !self.is_veiled(open));
         if let Some(open) = open {
-            for (i, known) in VIEWS.shown_for(&open.document).enumerate() {
-                let key = if i < 9 { (i + 1).to_string() } else { String::new() };
+            for known in VIEWS.shown_for(&open.document) {
+                let key = VIEWS.digit_of(known, &open.document);
                 add(Goal::View(known.id), format!("View: {}", known.title), key, 3);
             }
         }
@@ -134,7 +140,8 @@ impl App {
                 add(Goal::Program(i), format!("Program: {}", program.name), need, 1);
             }
         }
-        if let Some((_, found)) = palette.found.as_ref().filter(|_| text.chars().count() >= LEAST) {
+        let known = palette.found.as_ref().filter(|(of, _)| of.as_str() == text);
+        if let Some((_, found)) = known.filter(|_| text.chars().count() >= LEAST) {
             for (score, buffer, name, op) in found.iter() {
                 let words = if op.is_empty() { name.clone() } else { format!("{name}   {op}") };
                 let bytes = open.and_then(|open| open.document.program(open.shared.program));
@@ -143,13 +150,13 @@ impl App {
                 lines.push(Line { goal: Goal::Buffer(*buffer), words, more, score: *score });
             }
         }
-        // Stable: what is equally good stays in the order above.
+        // The sort is stable: equal scores keep the order above.
         lines.sort_by_key(|line| std::cmp::Reverse(line.score));
         lines.truncate(LINES);
         lines
     }
 
-    /// Looks for buffers off the window's thread, one search at a time.
+    /// Searches buffers on a worker, one search at a time.
     fn search_buffers(&self, palette: &mut CommandPalette) {
         if let Some((text, job)) = &mut palette.searching {
             if let Some(found) = job.poll() {

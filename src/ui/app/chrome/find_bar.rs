@@ -14,14 +14,14 @@ use crate::ui::widget::theme::{Theme, size, space};
 use crate::ui::work::Direction;
 
 impl App {
-    /// Opens the field, or gives it the focus.
+    /// Opens the find bar, or gives it the focus.
     pub(in crate::ui::app) fn find(&mut self) {
         let Some(open) = self.files.current_mut() else { return };
         let shown = VIEWS.shown_or_first(open.shared.view, &open.document);
         let field = match shown.find {
             Find::Field(focus) => Some(focus),
             Find::Dim if open.document.has_buffers() => None,
-            // The first view with a field of its own.
+            // The first view with a search field of its own.
             _ => VIEWS.shown_for(&open.document).find_map(|view| match view.find {
                 Find::Field(focus) => Some(focus),
                 _ => None,
@@ -45,7 +45,7 @@ impl App {
         }
     }
 
-    /// Draws the field over the lower right corner of the view, where something is looked for: above it would cover the
+    /// Draws the find bar in the lower right corner of the view, if it is open: at the top it would cover the
     /// view's switches.
     pub(in crate::ui::app) fn find_bar(&mut self, ui: &Ui, theme: &Theme, body: Rect) {
         let work = self.work();

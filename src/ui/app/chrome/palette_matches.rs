@@ -8,13 +8,13 @@ use crate::model::BufferId;
 use crate::ui::session::Document;
 use crate::ui::work::Job;
 
-/// Buffers that are shown.
+/// Maximum number of buffers in the list.
 const BUFFERS: usize = 40;
 
-/// Buffers are looked for from this many letters on.
+/// Minimum number of letters for a search in buffers.
 pub const LEAST: usize = 2;
 
-/// Buffers that were found.
+/// Matching buffers: score, buffer, name, framework op name.
 pub type Found = Vec<(i32, BufferId, String, String)>;
 
 /// The open palette.
@@ -22,11 +22,13 @@ pub type Found = Vec<(i32, BufferId, String, String)>;
 pub struct CommandPalette {
     pub text: String,
     pub chosen: usize,
+    /// Enter was pressed while buffers were looked for.
+    pub is_entered: bool,
     pub searching: Option<(String, Job<Arc<Found>>)>,
     pub found: Option<(String, Arc<Found>)>,
 }
 
-/// The buffers of a program whose name or operation fits best, the largest of equals first.
+/// The best matches among a program's buffers, by name or op; of equal scores the largest first.
 pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
     let Some((model, _)) = document.program(program) else { return Vec::new() };
     let best = |mut found: Vec<(i32, BufferId)>| {
@@ -39,7 +41,7 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
     let found = rows
         .filter_map(|buffer| {
             let by_name = score(text, &model.buffer_name(buffer));
-            // Of long paths only those with the words themselves: scattered letters are in all of them.
+            // Op names must contain the text itself: scattered letters occur in all of these long paths.
             let by_op = || op_of(buffer).to_lowercase().contains(&text.to_lowercase()).then_some(-4);
             Some((by_name.or_else(by_op)?, buffer))
         })
@@ -55,9 +57,9 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
 }
 
 /// How well letters fit a text: all must be there in order; those at the beginning of words and side by side count
-/// more. `None` where one is missing.
+/// more, and what has them as they were typed counts more than any other. `None` where one is missing.
 pub fn score(letters: &str, words: &str) -> Option<i32> {
-    let mut score = 0;
+    let mut score = as_typed(letters, words);
     let mut last_was_hit = false;
     let mut before = ' ';
     let mut wanted = letters.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).peekable();
@@ -78,6 +80,23 @@ pub fn score(letters: &str, words: &str) -> Option<i32> {
     wanted.peek().is_none().then_some(score - words.chars().count() as i32 / 16)
 }
 
+/// What a text gains that has the letters in one piece: all of it, its beginning, a word's beginning, anywhere.
+fn as_typed(letters: &str, words: &str) -> i32 {
+    let typed = letters.trim().to_lowercase();
+    if typed.is_empty() {
+        return 0;
+    }
+    let whole = words.to_lowercase();
+    let name = whole.split_once(": ").map_or(whole.as_str(), |(_, name)| name);
+    match name.find(&typed) {
+        Some(0) if name.len() == typed.len() => 80,
+        Some(0) => 40,
+        Some(at) if !name[..at].ends_with(char::is_alphanumeric) => 25,
+        Some(_) => 15,
+        None => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +108,8 @@ mod tests {
         assert!(score("fus12", "fusion.12") > score("fus12", "fusion.1002"));
         assert!(score("", "anything").is_some());
         assert!(score("vt", "View: Timeline") > score("vt", "convert"));
+        let buffer = score("copy.12", "copy.12").map(|score| score - 10);
+        assert!(buffer > score("copy.12", "Copy a picture of the view, 1 or 2"), "what is typed comes first");
+        assert!(score("top", "op.1 top") > score("top", "The one before, page"));
     }
 }

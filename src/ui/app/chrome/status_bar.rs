@@ -60,7 +60,7 @@ impl App {
             let live_bytes = space
                 .occupancy
                 .as_ref()
-                .map(|o| format!("   {} live", units.short(crate::model::Bytes(o.reserved.at(step)))))
+                .map(|o| format!("   {} reserved", units.short(crate::model::Bytes(o.reserved.at(step)))))
                 .unwrap_or_default();
             parts.push(format!(
                 "step {} of {}   {name}{live_bytes}",
@@ -98,7 +98,7 @@ impl App {
     }
 }
 
-/// The tile under the pointer or chosen, and how many are.
+/// The hovered or chosen tile, and the number of chosen tiles.
 fn tile_words(memory: &TileMemory, tiles: &TileAnalysis, shared: &Shared, units: UnitSystem) -> String {
     let mut parts = Vec::new();
     let tile = shared.tile_hovered.or(shared.tiles.last().copied()).or(tiles.max.map(|max| max.0));
@@ -116,6 +116,6 @@ fn tile_words(memory: &TileMemory, tiles: &TileAnalysis, shared: &Shared, units:
         1 => "1 tile chosen".to_owned(),
         count => format!("{} tiles chosen", thousands(count as u64)),
     });
-    parts.push("shift-click adds, drag chooses many".to_owned());
+    parts.push("Shift click adds one, drag chooses many".to_owned());
     parts.join("     ")
 }

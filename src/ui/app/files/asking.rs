@@ -9,14 +9,14 @@ use crate::open::Target;
 use crate::ui::app::App;
 
 impl App {
-    /// Opens a dialog, unless there is one.
+    /// Opens a dialog unless one is already open.
     pub(in crate::ui::app) fn ask(&mut self, purpose: Purpose) {
         if self.dialog.is_none() {
             self.dialog = Some((Dialog::open(&self.ctx, &purpose), purpose));
         }
     }
 
-    /// Does what a dialog was for, once it is answered.
+    /// Handles the answer of the dialog, once there is one.
     pub(in crate::ui::app) fn poll_dialog(&mut self) {
         let Some((dialog, _)) = &self.dialog else { return };
         let answer = dialog.poll();
@@ -26,16 +26,16 @@ impl App {
         let Some((_, purpose)) = self.dialog.take() else { return };
         match answer {
             Answer::Files(files) => self.answered(purpose, files),
-            // Without a dialog the path can be typed.
+            // Without a dialog, the path can be typed.
             Answer::Missing => self.path_field = Some((purpose.name().to_owned(), purpose)),
             Answer::Waiting | Answer::Cancelled => {}
         }
     }
 
-    /// Does what files were asked for.
+    /// Opens, writes or imports the chosen files.
     pub(in crate::ui::app) fn answered(&mut self, purpose: Purpose, files: Vec<PathBuf>) {
         match purpose {
-            Purpose::Profiles => files.into_iter().for_each(|path| self.open(Target::Path(path))),
+            Purpose::Profiles | Purpose::Folder => files.into_iter().for_each(|path| self.open(Target::Path(path))),
             Purpose::Text(text) => {
                 if let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) {
                     self.writing = Some(Writing::start(&self.ctx, path, text));
@@ -58,23 +58,23 @@ impl App {
         }
     }
 
-    /// Whether a file is one of the profiles that are open: nothing is written over it.
+    /// Whether a path is an open profile, which is never overwritten; says so if it is.
     fn is_open(&mut self, path: &Path) -> bool {
         let is = self.files.entries.iter().any(|entry| entry.target.path().is_some_and(|open| open == path));
         if is {
-            self.say(&format!("Not written: {} is a profile that is open", path.display()));
+            self.say(&format!("Not saved: {} is an open profile", path.display()));
         }
         is
     }
 
-    /// Takes over the sets of changes in a file; those of the same name are replaced.
+    /// Imports the sets of changes in a file; sets of the same name are replaced.
     fn read_sets(&mut self, path: &Path) {
         match (sets::read(path), self.files.current_mut()) {
             (Ok(sets), Some(open)) => {
                 open.shared.changes_mut().save_all(sets);
                 self.say("Sets of changes read");
             }
-            (Err(error), _) => self.say(&format!("Not taken over, {error}")),
+            (Err(error), _) => self.say(&format!("Not imported: {error}")),
             (Ok(_), None) => {}
         }
     }

@@ -9,7 +9,7 @@ use egui::ColorImage;
 use crate::decode;
 use crate::ui::part::TextFile;
 
-/// A dialog that is open.
+/// An open file dialog.
 pub struct Dialog {
     result: Receiver<Option<Vec<PathBuf>>>,
     opened: Instant,
@@ -19,48 +19,51 @@ pub struct Dialog {
 pub enum Purpose {
     /// Profiles to open.
     Profiles,
+    /// A folder to open with everything in it.
+    Folder,
     /// A file to write a text into.
     Text(TextFile),
-    /// A file to write a picture into, with the name to suggest.
+    /// A picture to write, with the suggested file name.
     Picture(String, ColorImage),
-    /// A file with sets of changes.
+    /// Files with sets of changes to import.
     ReadSets,
 }
 
 impl Purpose {
-    /// Title of the dialog, and the word on its button.
+    /// Title of the dialog and label of its button.
     pub const fn words(&self) -> (&'static str, &'static str) {
         match self {
             Self::Profiles => ("Open memory profiles", "Open"),
+            Self::Folder => ("Open a folder", "Open"),
             Self::Text(_) => ("Save", "Save"),
             Self::Picture(..) => ("Save the picture", "Save"),
             Self::ReadSets => ("Read sets of changes", "Read"),
         }
     }
 
-    /// Name to suggest.
+    /// Suggested file name.
     pub fn name(&self) -> &str {
         match self {
             Self::Text(file) => &file.name,
             Self::Picture(name, _) => name,
-            Self::Profiles | Self::ReadSets => "",
+            Self::Profiles | Self::Folder | Self::ReadSets => "",
         }
     }
 }
 
-/// How a dialog ended.
+/// State of a dialog.
 pub enum Answer {
     /// Still open.
     Waiting,
-    /// These files.
+    /// The user chose these files.
     Files(Vec<PathBuf>),
-    /// The person closed it.
+    /// The user closed it.
     Cancelled,
     /// There is no dialog on this desktop.
     Missing,
 }
 
-/// The dialog with the endings of all formats, and with everything: contents decide, not names.
+/// Adds filters for the extensions of all formats and for all files, as the type is detected from the contents.
 fn with_filters(dialog: rfd::FileDialog) -> rfd::FileDialog {
     let mut endings: Vec<&str> = decode::DECODERS
         .iter()
@@ -73,7 +76,7 @@ fn with_filters(dialog: rfd::FileDialog) -> rfd::FileDialog {
     dialog.add_filter("Memory profiles, archives and logs", &endings).add_filter("All files", &["*"])
 }
 
-/// A dialog that "was closed" sooner than this never opened.
+/// A dialog that reports being closed sooner than this never opened.
 const TOO_SOON: Duration = Duration::from_millis(250);
 
 impl Dialog {
@@ -84,6 +87,7 @@ impl Dialog {
         let named = dialog.clone().set_file_name(purpose.name());
         let ask: Box<dyn FnOnce() -> Option<Vec<PathBuf>> + Send> = match purpose {
             Purpose::Profiles => Box::new(|| with_filters(dialog).pick_files()),
+            Purpose::Folder => Box::new(|| dialog.pick_folders()),
             Purpose::ReadSets => Box::new(|| dialog.pick_files()),
             Purpose::Text(_) => Box::new(|| named.save_file().map(|path| vec![path])),
             Purpose::Picture(..) => Box::new(|| named.add_filter("PNG", &["png"]).save_file().map(|path| vec![path])),
@@ -101,7 +105,7 @@ impl Dialog {
         Self { result, opened: Instant::now() }
     }
 
-    /// How it stands.
+    /// Its current state.
     #[must_use]
     pub fn poll(&self) -> Answer {
         match self.result.try_recv() {

@@ -11,10 +11,10 @@ use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
 
-/// Files that are named.
+/// Maximum number of files that are listed.
 const NAMED: usize = 8;
 
-/// What a file is, from its name alone: nothing is read before it is dropped.
+/// The type of a file, from its name alone: nothing is read before it is dropped.
 fn kind_of(path: &Path, is_folder: bool) -> &'static str {
     if is_folder {
         return "folder: every profile in it";
@@ -27,7 +27,7 @@ fn kind_of(path: &Path, is_folder: bool) -> &'static str {
 }
 
 impl App {
-    /// What will happen to the files over the window.
+    /// Says what will happen to the files that are dragged over the window.
     pub(in crate::ui::app) fn drop_overlay(&self, ui: &Ui, theme: &Theme) {
         let hovered = ui.input(|i| i.raw.hovered_files.clone());
         if hovered.is_empty() {
@@ -54,7 +54,7 @@ impl App {
             let path = file.path.clone().unwrap_or_default();
             let (name, _) = self.words_of_path(&path);
             let is_open = self.files.entries.iter().any(|entry| entry.target.path() == Some(path.as_path()));
-            let kind = if is_open { "open already: it will be shown" } else { kind_of(&path, path.is_dir()) };
+            let kind = if is_open { "already open: it will be shown" } else { kind_of(&path, path.is_dir()) };
             let y = top + 52.0 + 24.0 * i as f32;
             let middle = rect.center().x;
             let half = inner.width() / 2.0 - 24.0;
@@ -69,7 +69,7 @@ impl App {
             painter.text(at, Align2::CENTER_CENTER, words, Weight::Regular.at(size::BODY), theme.text2);
         }
         let at = Pos2::new(rect.center().x, inner.bottom() - 24.0);
-        let promise = "What is open stays open. Files are read, never written, and nothing leaves this machine.";
+        let promise = "What is open stays open. Highwater never changes your files, and nothing leaves this machine.";
         painter.text(at, Align2::CENTER_CENTER, promise, Weight::Regular.at(size::BODY), theme.text3);
         let place = Rect::from_center_size(rect.center(), Vec2::splat(4.0));
         let response = ui.interact(place, egui::Id::unique("drop words"), Sense::hover());

@@ -13,59 +13,59 @@ use crate::source::{Progress, Stage};
 use crate::ui::session::Document;
 use crate::ui::work::Work;
 
-/// What a worker has to say.
-pub enum Outcome {
-    /// Several programs: the list, in no order yet.
+/// A result of the worker that reads a file.
+pub enum LoadResult {
+    /// Several programs, not sorted yet. [`Self::Sorted`] follows.
     Listed(Arc<Collection>),
-    /// The rows of the list, the worst first. Nothing follows.
+    /// Indices of the programs, worst first. Nothing follows.
     Sorted(Vec<usize>),
     /// One profile. Nothing follows.
     Read(Arc<Document>),
-    /// Nothing could be read, and why. Nothing follows.
+    /// Reading failed, with the reason. Nothing follows.
     Failed(String),
-    /// It was cancelled. Nothing follows.
+    /// Reading was cancelled. Nothing follows.
     Cancelled,
 }
 
 /// A file being read.
 pub struct Loading {
     progress: Arc<Progress>,
-    result: Receiver<Outcome>,
+    receiver: Receiver<LoadResult>,
 }
 
 impl Loading {
     /// Starts reading; `messages` are those of other files that name the program.
     pub fn start(target: Target, messages: Vec<Arc<Profile>>, work: &Work) -> Self {
         let progress = Arc::new(Progress::default());
-        let (sender, result) = channel();
+        let (sender, receiver) = channel();
         if work.synchronous {
-            let outcome = read(&target, &messages, &progress, &sender, &|| {});
-            let _ = sender.send(outcome);
-            return Self { progress, result };
+            let result = read(&target, &messages, &progress, &sender, &|| {});
+            let _ = sender.send(result);
+            return Self { progress, receiver };
         }
         let (shared, ctx) = (Arc::clone(&progress), work.ctx.clone());
         let failed = sender.clone();
         let spawned = std::thread::Builder::new().name("read".to_owned()).spawn(move || {
             let wake = || ctx.request_repaint();
-            let outcome = catch_unwind(AssertUnwindSafe(|| read(&target, &messages, &shared, &sender, &wake)));
-            let outcome = outcome.unwrap_or_else(|_| {
-                Outcome::Failed("the decoder stopped unexpectedly; please report this file".to_owned())
+            let result = catch_unwind(AssertUnwindSafe(|| read(&target, &messages, &shared, &sender, &wake)));
+            let result = result.unwrap_or_else(|_| {
+                LoadResult::Failed("the decoder stopped unexpectedly; please report this file".to_owned())
             });
             // The entry may have been closed meanwhile.
-            let _ = sender.send(outcome);
+            let _ = sender.send(result);
             ctx.request_repaint();
         });
         if let Err(error) = spawned {
-            let _ = failed.send(Outcome::Failed(format!("no thread to read it: {error}")));
+            let _ = failed.send(LoadResult::Failed(format!("no thread could be started to read it: {error}")));
         }
-        Self { progress, result }
+        Self { progress, receiver }
     }
 
-    /// The next thing the worker has to say.
-    pub fn poll(&self) -> Option<Outcome> {
-        match self.result.try_recv() {
-            Ok(outcome) => Some(outcome),
-            Err(TryRecvError::Disconnected) => Some(Outcome::Failed("reading stopped".to_owned())),
+    /// The next result of the worker, if there is one.
+    pub fn poll(&self) -> Option<LoadResult> {
+        match self.receiver.try_recv() {
+            Ok(result) => Some(result),
+            Err(TryRecvError::Disconnected) => Some(LoadResult::Failed("reading stopped".to_owned())),
             Err(TryRecvError::Empty) => None,
         }
     }
@@ -75,7 +75,7 @@ impl Loading {
         self.progress.cancel();
     }
 
-    /// What is being done, and how far it is.
+    /// Current stage and progress from 0 to 1.
     #[must_use]
     pub fn state(&self) -> (Stage, f32) {
         (self.progress.stage(), self.progress.fraction())
@@ -92,13 +92,13 @@ fn read(
     target: &Target,
     messages: &[Arc<Profile>],
     progress: &Progress,
-    sender: &Sender<Outcome>,
+    sender: &Sender<LoadResult>,
     wake: &dyn Fn(),
-) -> Outcome {
+) -> LoadResult {
     match try_read(target, messages, progress, sender, wake) {
-        Ok(outcome) => outcome,
-        Err(error) if error.is_cancelled() => Outcome::Cancelled,
-        Err(error) => Outcome::Failed(error.to_string()),
+        Ok(result) => result,
+        Err(error) if error.is_cancelled() => LoadResult::Cancelled,
+        Err(error) => LoadResult::Failed(error.to_string()),
     }
 }
 
@@ -106,21 +106,21 @@ fn try_read(
     target: &Target,
     messages: &[Arc<Profile>],
     progress: &Progress,
-    sender: &Sender<Outcome>,
+    sender: &Sender<LoadResult>,
     wake: &dyn Fn(),
-) -> Result<Outcome, DecodeError> {
+) -> Result<LoadResult, DecodeError> {
     match target.open(progress)?.listed(messages, progress)? {
         Opened::Collection(collection) => {
             let collection = Arc::new(collection);
-            let _ = sender.send(Outcome::Listed(Arc::clone(&collection)));
+            let _ = sender.send(LoadResult::Listed(Arc::clone(&collection)));
             wake();
-            Ok(Outcome::Sorted(collection.worst_first(progress)?))
+            Ok(LoadResult::Sorted(collection.worst_first(progress)?))
         }
         Opened::Profile(profile) => {
             progress.begin(Stage::Analysing, 0);
             progress.check()?;
             let path = target.origin().map(Path::to_owned);
-            Ok(Outcome::Read(Arc::new(Document::new(path, *profile))))
+            Ok(LoadResult::Read(Arc::new(Document::new(path, *profile))))
         }
     }
 }

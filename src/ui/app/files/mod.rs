@@ -7,6 +7,7 @@ mod drop;
 pub(super) mod loading;
 mod program_list;
 pub(super) mod program_row;
+mod reveal;
 pub(super) mod sample;
 pub(super) mod writing;
 
@@ -16,14 +17,14 @@ use std::sync::Arc;
 use crate::model::{Bytes, Profile, Program};
 use crate::open::{Collection, Entry, Target, join_messages};
 use crate::source::{Member, is_run_file};
-use crate::ui::app::files::loading::{Loading, Outcome};
+use crate::ui::app::files::loading::{LoadResult, Loading};
 use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::work::{Derived, Direction, Job, Work};
 
-/// Programs of lists that stay decoded at most, the one that is shown among them.
+/// Maximum number of group members that stay decoded, including the current one.
 pub const MAX_DECODED: usize = 4;
 
-/// A file of the session, or a program of a list.
+/// An open file, or a member of a group.
 pub struct FileEntry {
     /// Display name.
     pub name: String,
@@ -47,17 +48,17 @@ pub struct FileEntry {
     told: bool,
 }
 
-/// How a file stands.
+/// State of a file.
 pub enum FileState {
-    /// A program of a list that is not decoded, with what was chosen when it last was.
+    /// A group member that is not decoded, with the selection it last had.
     Listed(Option<Box<Shared>>),
-    /// Being read.
+    /// Loading.
     Loading(Loading),
     /// Open.
     Open(Box<OpenFile>),
-    /// Not readable, and why.
+    /// Failed, with the reason.
     Failed(String),
-    /// Reading was cancelled; the entry is about to go.
+    /// Cancelled; the entry is about to be removed.
     Cancelled,
 }
 
@@ -75,7 +76,7 @@ pub struct Group {
     pub sorting: Option<Loading>,
 }
 
-/// An open file and what belongs to it.
+/// An open file and its state.
 pub struct OpenFile {
     /// The profile with its analysis.
     pub document: Arc<Document>,
@@ -94,7 +95,7 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
-    /// Shows a document, beginning with a view.
+    /// Opens a document at a view.
     #[must_use]
     pub fn new(document: Arc<Document>, view: &'static str) -> Self {
         let (program, color) = document.main();
@@ -110,16 +111,16 @@ impl OpenFile {
     }
 }
 
-/// All files and the one that is shown.
+/// All open files.
 #[derive(Default)]
 pub struct Files {
-    /// In the order in which they were asked for; the programs of a list one behind the other, the worst first.
+    /// Entries in the order of opening; members of a group are adjacent, worst first.
     pub entries: Vec<FileEntry>,
-    /// Lists.
+    /// Groups.
     pub groups: Vec<Group>,
-    /// The one that is shown.
+    /// Index of the current entry.
     pub current: Option<usize>,
-    /// What could not be read since somebody asked last: name and reason.
+    /// Errors since they were last taken: file name and reason.
     errors: Vec<(String, String)>,
     next_group: u32,
     clock: u64,
@@ -149,7 +150,7 @@ impl Files {
         });
     }
 
-    /// The entry of a path that is open or being read; of a list the one that was shown last.
+    /// The entry of a path; in a group, the member that was shown last.
     fn position(&self, path: &Path) -> Option<usize> {
         let group = self.groups.iter().find(|group| group.path.as_deref() == Some(path)).map(|group| group.id);
         if group.is_some() {
@@ -168,7 +169,7 @@ impl Files {
         }
     }
 
-    /// Shows an entry; a program of a list is decoded first.
+    /// Shows an entry; a group member is decoded first.
     pub fn show(&mut self, index: usize, work: &Work) {
         self.want_nothing();
         self.clock += 1;
@@ -189,7 +190,7 @@ impl Files {
         }
     }
 
-    /// Takes over what the workers have finished. `program` is the one to show first of a list, by name; else it is the
+    /// Takes the results of finished workers. `program` names the group member to show first; by default it is the
     /// worst.
     pub fn poll(&mut self, first_view: &'static str, program: Option<&str>, work: &Work) {
         loop {
@@ -197,24 +198,24 @@ impl Files {
                 FileState::Loading(loading) => Some((index, loading.poll()?)),
                 _ => None,
             });
-            if let Some((index, outcome)) = entry {
-                self.take(index, outcome, first_view, work);
+            if let Some((index, result)) = entry {
+                self.take(index, result, first_view, work);
                 continue;
             }
             let sorted = |group: &Group| group.sorting.as_ref().and_then(Loading::poll);
             let group = self.groups.iter().enumerate().find_map(|(index, group)| Some((index, sorted(group)?)));
-            let Some((index, outcome)) = group else { return };
+            let Some((index, result)) = group else { return self.arrange() };
             self.groups[index].sorting = None;
-            if let Outcome::Sorted(order) = outcome {
+            if let LoadResult::Sorted(order) = result {
                 self.sort(self.groups[index].id, &order, program, work);
             }
         }
     }
 
-    fn take(&mut self, index: usize, outcome: Outcome, first_view: &'static str, work: &Work) {
-        match outcome {
-            Outcome::Listed(collection) => self.list(index, collection),
-            Outcome::Read(document) => {
+    fn take(&mut self, index: usize, result: LoadResult, first_view: &'static str, work: &Work) {
+        match result {
+            LoadResult::Listed(collection) => self.list(index, collection),
+            LoadResult::Read(document) => {
                 if self.entries[index].group.is_none() && self.join(index, &document, work) {
                     return;
                 }
@@ -238,7 +239,7 @@ impl Files {
                 }
                 self.forget();
             }
-            Outcome::Failed(error) => {
+            LoadResult::Failed(error) => {
                 let entry = &mut self.entries[index];
                 if entry.group.is_none() {
                     entry.state = FileState::Failed(error);
@@ -249,18 +250,18 @@ impl Files {
                 let name = entry.name.clone();
                 self.errors.push((name, error));
             }
-            Outcome::Cancelled => {
+            LoadResult::Cancelled => {
                 let entry = &mut self.entries[index];
                 entry.state = match entry.group {
                     Some(_) => FileState::Listed(entry.kept.take()),
                     None => FileState::Cancelled,
                 };
             }
-            Outcome::Sorted(_) => {}
+            LoadResult::Sorted(_) => {}
         }
     }
 
-    /// Puts the programs of a list in the place of the file that it was read from.
+    /// Replaces the entry of a file by the programs in it.
     fn list(&mut self, index: usize, collection: Arc<Collection>) {
         let file = self.entries.remove(index);
         let id = self.next_group;
@@ -292,7 +293,7 @@ impl Files {
         self.groups.push(Group { id, name: file.name, path, collection, sorting });
     }
 
-    /// Puts the worst program of a list first, and begins to decode it.
+    /// Moves the worst program of a group to the front and starts decoding it.
     fn sort(&mut self, id: u32, order: &[usize], program: Option<&str>, work: &Work) {
         let shown = self.current.map(|index| self.entries[index].place());
         let Some(first) = self.entries.iter().position(|entry| entry.group == Some(id)) else { return };
@@ -308,12 +309,12 @@ impl Files {
         self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
         let rows = &self.entries[first..end];
         if rows.iter().all(|entry| matches!(entry.state, FileState::Listed(_))) {
-            let named = program.and_then(|name| rows.iter().position(|entry| entry.name == name));
+            let named = program.and_then(|name| rows.iter().position(|entry| entry.is_called(name)));
             self.show(first + named.unwrap_or(0), work);
         }
     }
 
-    /// Forgets programs of lists that were not shown for longest, beyond [`MAX_DECODED`].
+    /// Drops the least recently shown group members beyond [`MAX_DECODED`].
     fn forget(&mut self) {
         loop {
             let is_open = |entry: &&FileEntry| entry.group.is_some() && matches!(entry.state, FileState::Open(_));
@@ -342,7 +343,7 @@ impl Files {
             }
             _ => false,
         };
-        // Of programs of one name the first, which is the worst.
+        // Of several programs with the same name, the first is the worst.
         let waits = |entry: &FileEntry| {
             !matches!(entry.state, FileState::Open(_)) && entry.is_listed_as(module) && !entry.has_message()
         };
@@ -350,7 +351,7 @@ impl Files {
         let Some(mut target) = open.or_else(|| self.entries.iter().position(waits)) else { return false };
         let entry = &mut self.entries[target];
         if entry.group.is_some() {
-            // Decoding it again must not lose them.
+            // They must survive decoding it again.
             entry.messages.push(Arc::new(text.profile.clone()));
         }
         if let FileState::Open(open) = &mut entry.state {
@@ -361,7 +362,7 @@ impl Files {
             open.locals = Locals::default();
             open.shared.show_view("failure");
         } else {
-            // One that is being decoded begins anew, with them.
+            // If it is being decoded, decoding starts again with them.
             entry.fold();
             entry.told = true;
         }
@@ -378,6 +379,54 @@ impl Files {
         true
     }
 
+    /// The list that holds nothing but an entry: a folder or an archive with one program, which has its name.
+    #[must_use]
+    pub fn own_list(&self, entry: &FileEntry) -> Option<&Group> {
+        let group = self.groups.iter().find(|group| Some(group.id) == entry.group)?;
+        (group.collection.entries.len() == 1).then_some(group)
+    }
+
+    /// Puts what is over its limit by most first, then what needs most; the programs of a list stay together. Nothing
+    /// moves while something is being read.
+    fn arrange(&mut self) {
+        if self.is_loading() {
+            return;
+        }
+        let shown = self.current.map(|index| self.entries[index].place());
+        let mut units: Vec<Vec<FileEntry>> = Vec::new();
+        for entry in std::mem::take(&mut self.entries) {
+            match units.last_mut() {
+                Some(unit) if entry.group.is_some() && unit[0].group == entry.group => unit.push(entry),
+                _ => units.push(vec![entry]),
+            }
+        }
+        units.sort_by_cached_key(|unit| {
+            std::cmp::Reverse(unit.iter().filter_map(FileEntry::standing).max().unwrap_or_default())
+        });
+        self.entries = units.into_iter().flatten().collect();
+        self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
+    }
+
+    /// Reads a file or a list again, in place of what was read.
+    pub fn reload(&mut self, index: usize, work: &Work) {
+        let Some(entry) = self.entries.get(index) else { return };
+        let Some(path) = entry.target.origin().map(Path::to_owned) else { return };
+        match entry.group {
+            Some(id) => self.close_group(id),
+            None => self.close(index),
+        }
+        self.open(Target::Path(path), work);
+    }
+
+    /// Closes what is shown: a file, or the whole list that a program belongs to.
+    pub fn close_current(&mut self) {
+        let Some(index) = self.current else { return };
+        match self.entries.get(index).and_then(|entry| entry.group) {
+            Some(id) => self.close_group(id),
+            None => self.close(index),
+        }
+    }
+
     /// Whether something is being read.
     #[must_use]
     pub fn is_loading(&self) -> bool {
@@ -385,12 +434,12 @@ impl Files {
             || self.groups.iter().any(|group| group.sorting.is_some())
     }
 
-    /// What could not be read since the last call: name and reason.
+    /// Takes the errors since the last call: file name and reason.
     pub fn take_errors(&mut self) -> Vec<(String, String)> {
         std::mem::take(&mut self.errors)
     }
 
-    /// The file that is shown.
+    /// The current file.
     pub fn current_mut(&mut self) -> Option<&mut OpenFile> {
         match &mut self.entries.get_mut(self.current?)?.state {
             FileState::Open(open) => Some(open),
@@ -398,7 +447,7 @@ impl Files {
         }
     }
 
-    /// The file that is shown.
+    /// The current file.
     #[must_use]
     pub fn current(&self) -> Option<&OpenFile> {
         match &self.entries.get(self.current?)?.state {
@@ -417,7 +466,7 @@ impl Files {
         self.current = next.into_iter().find(is_open).or(self.current);
     }
 
-    /// Closes a file, or stops reading it. A program of a list stays in the list.
+    /// Closes a file or cancels loading it. A group member stays listed.
     pub fn close(&mut self, index: usize) {
         let Some(entry) = self.entries.get_mut(index) else { return };
         if entry.group.is_some() {
@@ -433,7 +482,7 @@ impl Files {
         self.show_something(index);
     }
 
-    /// Closes a list with all its programs.
+    /// Closes a group with all its members.
     pub fn close_group(&mut self, id: u32) {
         let shown = self.current.map(|index| self.entries[index].place());
         let first = self.entries.iter().position(|entry| entry.group == Some(id)).unwrap_or(0);
@@ -443,7 +492,7 @@ impl Files {
         self.show_something(first);
     }
 
-    /// Shows what is open near a place, where what was shown is gone.
+    /// Makes the nearest open entry current if the current one is gone.
     fn show_something(&mut self, near: usize) {
         if self.current().is_some() {
             return;
@@ -453,7 +502,7 @@ impl Files {
         self.current = before.or_else(|| self.entries.iter().position(is_open));
     }
 
-    /// Programs and files that are decoded now.
+    /// Entries that are decoded now.
     #[must_use]
     pub fn decoded(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry.state, FileState::Open(_))).count()
@@ -461,7 +510,7 @@ impl Files {
 }
 
 impl FileEntry {
-    /// The line of the list that it stands for.
+    /// The collection's entry for a group member.
     #[must_use]
     pub fn listed(&self) -> Option<&Entry> {
         match &self.target {
@@ -470,12 +519,36 @@ impl FileEntry {
         }
     }
 
+    /// Whether a name means this program of a list: its own, or with the folder in the list before it.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.listed().is_some_and(|entry| entry.full_name() == name)
+    }
+
+    /// (bytes over the limit, bytes needed), where they are known.
+    fn standing(&self) -> Option<(Bytes, Bytes)> {
+        let over = |need: Bytes, limit: Option<Bytes>| limit.map_or(Bytes::ZERO, |limit| need.saturating_sub(limit));
+        if let FileState::Open(open) = &self.state {
+            let (program, color) = open.document.main();
+            if let Some(space) = open.document.space(program, color) {
+                let need = space.xprof.allocated;
+                return Some((over(need, space.capacity.as_ref().map(|capacity| capacity.bytes)), need));
+            }
+            if let Some(tiles) = &open.document.analysis.tiles {
+                let need = Bytes(tiles.max?.1);
+                return Some((over(need, tiles.limit.map(Bytes)), need));
+            }
+        }
+        let (need, limit) = self.known()?;
+        Some((over(need, limit), need))
+    }
+
     /// Whether it is a program of a list with this name.
     fn is_listed_as(&self, module: &str) -> bool {
         self.group.is_some() && self.name == module
     }
 
-    /// Whether a message was joined to it, or lies beside it.
+    /// Whether a message was joined to it or lies beside it.
     fn has_message(&self) -> bool {
         let is_text = |member: &Member| {
             let name = member.file_name();
@@ -485,13 +558,13 @@ impl FileEntry {
         !self.messages.is_empty() || beside()
     }
 
-    /// What a program of a list needs and how much there is, where it was looked at.
+    /// Bytes a group member needs and its capacity, if known.
     #[must_use]
     pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
         self.listed()?.known()
     }
 
-    /// What tells it from every other entry.
+    /// Key that is unique among the entries.
     fn place(&self) -> (Option<u32>, usize, String) {
         match &self.target {
             Target::Entry(_, _, row) => (self.group, *row, String::new()),
@@ -499,7 +572,7 @@ impl FileEntry {
         }
     }
 
-    /// Forgets what was decoded, not what was chosen.
+    /// Drops the decoded document but keeps the selection.
     fn fold(&mut self) {
         match std::mem::replace(&mut self.state, FileState::Listed(None)) {
             FileState::Open(open) => self.state = FileState::Listed(Some(Box::new(open.shared))),

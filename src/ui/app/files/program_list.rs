@@ -1,29 +1,31 @@
 //! List on the left: files, and the programs of folders, archives and traces with the worst first. Only rows that are
 //! seen are laid out.
 
+use std::path::PathBuf;
+
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::program_row::ListStyle;
 use crate::model::thousands;
-use crate::ui::app::files::{FileEntry, FileState};
+use crate::ui::app::files::{FileEntry, FileState, reveal};
 use crate::ui::app::{App, Command};
 use crate::ui::widget::controls::{self, hairline, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
 
-/// Height of a file or program.
+/// Height of an entry in points.
 pub const ROW: f32 = 64.0;
-/// Height of the head of a list.
+/// Height of a group's header in points.
 const HEAD: f32 = 40.0;
-/// Entries without a field to search them.
+/// Maximum number of entries without a search field.
 const FEW: usize = 7;
 
 /// A line of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
-    /// The head of a list: row of the groups.
+    /// Header of a group: index into the groups.
     Head(usize),
-    /// A file or program: row of the entries.
+    /// A file or program: index into the entries.
     Entry(usize),
 }
 
@@ -34,6 +36,9 @@ struct Asked {
     close: Option<usize>,
     close_group: Option<u32>,
     stop_group: Option<u32>,
+    reload: Option<usize>,
+    copy: Option<String>,
+    reveal: Option<PathBuf>,
 }
 
 impl App {
@@ -79,7 +84,23 @@ impl App {
             self.poll();
         }
         if let Some(index) = asked.close {
-            self.files.close(index);
+            match self.files.entries.get(index).and_then(|entry| self.files.own_list(entry)).map(|list| list.id) {
+                Some(id) => self.files.close_group(id),
+                None => self.files.close(index),
+            }
+        }
+        if let Some(index) = asked.reload {
+            self.files.reload(index, &work);
+            self.poll();
+        }
+        if let Some(path) = asked.copy {
+            self.ctx.copy_text(path);
+            self.say("Path copied");
+        }
+        if let Some(path) = asked.reveal
+            && let Err(error) = reveal::reveal(&path)
+        {
+            self.say(&format!("No file manager started: {error}"));
         }
         if let Some(id) = asked.close_group {
             self.files.close_group(id);
@@ -100,6 +121,10 @@ impl App {
             if controls::link_sized(ui, "Open\u{2026}", size::BODY, theme).clicked() {
                 self.run(Command::Open);
             }
+            ui.add_space(8.0);
+            if controls::link_sized(ui, "Open folder\u{2026}", size::BODY, theme).clicked() {
+                self.run(Command::OpenFolder);
+            }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 ui.label(text("Ctrl O", size::SMALL, Weight::Mono, theme.text3));
             });
@@ -107,7 +132,7 @@ impl App {
         child.label(text("or drop files anywhere", size::SMALL, Weight::Regular, theme.text2));
     }
 
-    /// How many there are, or were found.
+    /// Header of the list: number of entries, or of search results.
     fn list_head(&self, ui: &Ui, theme: &Theme, head: Rect, lines: &[Line]) {
         let all = self.files.entries.len() as u64;
         let shown = lines.iter().filter(|line| matches!(line, Line::Entry(_))).count() as u64;
@@ -124,7 +149,7 @@ impl App {
         ui.painter().text(Pos2::new(head.right() - 16.0, y), Align2::RIGHT_CENTER, words, small, theme.text2);
     }
 
-    /// Heads and entries in order; a search leaves out what does not contain its words.
+    /// Headers and entries in order, filtered by the search text.
     fn listed_lines(&self) -> Vec<Line> {
         let search = self.search.to_lowercase();
         let words: Vec<&str> = search.split_whitespace().collect();
@@ -137,7 +162,7 @@ impl App {
             if entry.group != last {
                 last = entry.group;
                 let group = self.files.groups.iter().position(|group| Some(group.id) == entry.group);
-                // A list of one is that one.
+                // A group of one needs no header.
                 lines.extend(group.filter(|&row| self.files.groups[row].collection.entries.len() > 1).map(Line::Head));
             }
             lines.push(Line::Entry(index));
@@ -187,9 +212,16 @@ impl App {
         } else if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(rect, 0.0, theme.hover);
         }
-        if self.row(ui, style, rect, index) || response.middle_clicked() {
+        let stops = self.row(ui, style, rect, index);
+        let is_single = entry.group.is_none() || self.files.own_list(entry).is_some();
+        let closes = is_single && !style.rail && !matches!(entry.state, FileState::Loading(_)) && {
+            let at = Rect::from_center_size(Pos2::new(rect.right() - 15.0, rect.top() + 17.0), Vec2::splat(20.0));
+            self.close_button(ui, theme, at, entry, response.contains_pointer())
+        };
+        if stops || closes || response.middle_clicked() {
             asked.close = Some(index);
         }
+        self.row_menu(&response, theme, (entry, index), asked);
         let kind = if entry.group.is_some() { "Program" } else { "File" };
         response.widget_info(|| {
             WidgetInfo::selected(Role::ListItem, true, current, format!("{kind} {}", self.name_of(entry)))
@@ -203,6 +235,48 @@ impl App {
                 response.on_hover_text(words);
             }
         }
+    }
+
+    /// A cross that closes a row, seen where the pointer is; returns whether it was pressed.
+    fn close_button(&self, ui: &Ui, theme: &Theme, at: Rect, entry: &FileEntry, is_near: bool) -> bool {
+        let response = ui.interact(at, ui.scope_id().with(("close", at.top() as i64)), Sense::click());
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {}", self.name_of(entry))));
+        if is_near || response.hovered() || response.has_focus() {
+            let color = if response.hovered() || response.has_focus() { theme.accent } else { theme.text2 };
+            let font = Weight::Medium.at(size::LEAD);
+            ui.painter().text(at.center(), Align2::CENTER_CENTER, "\u{00d7}", font, color);
+        }
+        response.clicked()
+    }
+
+    /// What can be done with a file of the session.
+    fn row_menu(
+        &self,
+        response: &egui::Response,
+        theme: &Theme,
+        (entry, index): (&FileEntry, usize),
+        asked: &mut Asked,
+    ) {
+        let path = entry.target.origin().filter(|_| !self.options.names_hidden);
+        egui::Popup::context_menu(response).show(|ui| {
+            ui.set_min_width(220.0);
+            let mut row = |words: &str| controls::menu_row(ui, words, "", theme).clicked();
+            if row("Close") {
+                asked.close = Some(index);
+                asked.close_group = entry.group;
+            }
+            if let Some(path) = path {
+                if row("Reload") {
+                    asked.reload = Some(index);
+                }
+                if row("Copy path") {
+                    asked.copy = Some(std::path::absolute(path).unwrap_or_else(|_| path.into()).display().to_string());
+                }
+                if row("Show in file manager") {
+                    asked.reveal = Some(path.to_owned());
+                }
+            }
+        });
     }
 
     /// Name and number of programs of a folder, an archive or a trace; how far it is.
@@ -250,7 +324,7 @@ impl App {
             let cancel =
                 Rect::from_min_max(Pos2::new(right - 50.0, rect.top() + 21.0), Pos2::new(right, rect.bottom() - 2.0));
             let response = ui.interact(cancel, ui.scope_id().with(("stop group", group.id)), Sense::click());
-            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Stop looking at {group_name}")));
+            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Stop sorting {group_name}")));
             painter.text(
                 cancel.right_center(),
                 Align2::RIGHT_CENTER,
@@ -262,7 +336,7 @@ impl App {
                 asked.stop_group = Some(group.id);
             }
         } else {
-            let words = format!("{} programs, the worst first", thousands(group.collection.entries.len() as u64));
+            let words = format!("{} programs, worst first", thousands(group.collection.entries.len() as u64));
             painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
         }
         let path = group.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
@@ -275,7 +349,7 @@ impl App {
     }
 }
 
-/// Whether an entry's name, folder or file contains all of some lower-case words.
+/// Whether an entry's name, folder and file together contain all of the lower-case words.
 fn contains(entry: &FileEntry, words: &[&str]) -> bool {
     let mut text = entry.name.to_lowercase();
     if let Some(listed) = entry.listed() {

@@ -12,7 +12,7 @@ use crate::ui::widget::controls::{Mark, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
 
-/// Names of other files that are said.
+/// Number of other files that are named.
 const NAMED: usize = 3;
 
 /// How the list is drawn.
@@ -24,7 +24,7 @@ pub struct ListStyle<'a> {
     pub rail: bool,
 }
 
-/// What a row says.
+/// Contents of a row.
 #[derive(Default)]
 struct Facts {
     mark: Option<Mark>,
@@ -33,20 +33,20 @@ struct Facts {
     need: Option<Bytes>,
     capacity: Option<Bytes>,
     over: bool,
-    /// What was not looked at yet is quieter.
+    /// Programs that were not decoded yet are drawn paler.
     quiet: bool,
     error: bool,
 }
 
 impl App {
-    /// What is said when the pointer rests on a row.
+    /// Tooltip of a row.
     pub(in crate::ui::app) fn row_hint(&self, entry: &FileEntry) -> String {
         if self.options.names_hidden {
             return String::new();
         }
         let mut lines = Vec::new();
         lines.extend(entry.error.iter().map(|error| format!("could not be read: {error}")));
-        lines.extend(entry.target.path().map(|path| path.display().to_string()));
+        lines.extend(entry.target.origin().map(|path| path.display().to_string()));
         if let Some(listed) = entry.listed() {
             lines.push(listed.name.clone());
             lines.push(format!("{}, {}", listed.file, Bytes(listed.bytes).short()));
@@ -56,13 +56,13 @@ impl App {
             }
             if !listed.others.is_empty() {
                 let others: Vec<&str> = listed.others.iter().map(String::as_str).collect();
-                lines.push(format!("also there: {}", some_of(&others)));
+                lines.push(format!("also in it: {}", some_of(&others)));
             }
         }
         lines.join("\n")
     }
 
-    /// One file; returns whether it is to be closed.
+    /// Draws one file; returns whether it is to be closed.
     pub(in crate::ui::app) fn row(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, index: usize) -> bool {
         let ListStyle { theme, rail } = style;
         let entry = &self.files.entries[index];
@@ -74,7 +74,7 @@ impl App {
                     facts.second.clear();
                 }
                 // In a list the name is said already; its place tells it from others of the name.
-                if entry.listed().is_some() && facts.second == entry.name {
+                if entry.listed().is_some() && facts.second == entry.name && self.files.own_list(entry).is_none() {
                     facts.second = self.listed_facts(entry).second;
                 }
                 facts
@@ -92,7 +92,7 @@ impl App {
         let color = if facts.quiet { theme.text2 } else { theme.text };
         let name = Pos2::new(left, rect.top() + 17.0);
         let font = Weight::Medium.at(size::BODY);
-        paint_cut(&painter, (name, Align2::LEFT_CENTER), &self.name_of(entry), font, color, right - left);
+        paint_cut(&painter, (name, Align2::LEFT_CENTER), &self.name_of(entry), font, color, right - left - 12.0);
         let small = Weight::Regular.at(size::SMALL);
         let y = rect.top() + 33.0;
         let device = painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, &facts.device, small.clone(), theme.text2);
@@ -109,6 +109,16 @@ impl App {
         false
     }
 
+    /// The verdict on a file of the session, and what it needs in words.
+    pub(in crate::ui::app) fn standing_of(&self, entry: &FileEntry) -> (Mark, String) {
+        let facts = match &entry.state {
+            FileState::Open(open) => open_facts(open),
+            _ => self.listed_facts(entry),
+        };
+        let need = facts.need.map(|need| self.options.units.short(need)).unwrap_or_default();
+        (facts.mark.unwrap_or(Mark::Unknown), need)
+    }
+
     fn listed_facts(&self, entry: &FileEntry) -> Facts {
         let Some(listed) = entry.listed() else { return Facts::default() };
         let others = match listed.others.len() {
@@ -118,7 +128,11 @@ impl App {
         };
         let place = listed.group.rsplit('/').next().unwrap_or_default();
         let mut facts = Facts {
-            second: if place.is_empty() { others } else { self.listed_name(place) },
+            second: match (self.files.own_list(entry).is_some(), place.is_empty()) {
+                (true, _) => self.listed_name(&entry.name),
+                (false, true) => others,
+                (false, false) => self.listed_name(place),
+            },
             device: listed.known_device().and_then(|device| device.name.clone()).unwrap_or_default(),
             quiet: true,
             ..Facts::default()
@@ -134,7 +148,7 @@ impl App {
         facts
     }
 
-    /// A file that is being read, with a way to stop that.
+    /// A file that is loading, with a button to cancel; returns whether it was clicked.
     fn loading_row(
         &self,
         ui: &Ui,
@@ -174,7 +188,7 @@ impl App {
     }
 }
 
-/// The first few names, and how many more.
+/// The first few names and the number of the rest.
 fn some_of(names: &[&str]) -> String {
     let named = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
     match names.len().saturating_sub(NAMED) {
@@ -195,7 +209,7 @@ fn open_facts(open: &OpenFile) -> Facts {
         (None, Some(tiles)) => tiles.verdict(),
         (None, None) => Verdict::Unknown,
     };
-    // A message says that memory ran out, even where it does not say how much there is.
+    // An out-of-memory message means that memory ran out, even if the capacity is unknown.
     let failed = tiles.is_none()
         && profile.failures.iter().any(|failure| failure.is_error)
         && profile.programs.iter().all(|program| program.is_listing);
@@ -220,9 +234,16 @@ fn open_facts(open: &OpenFile) -> Facts {
     let need = need.or(history.map(|allocator| allocator.peak)).or(live.map(|live| live.total));
     let limit = tiles.and_then(|tiles| tiles.limit.map(Bytes));
     let given = history.filter(|allocator| allocator.peak_stats.free > 0).and_then(|allocator| allocator.capacity);
+    let cut = profile.sources.iter().find_map(|source| source.cut_at);
+    let second = match cut {
+        Some(end) => format!("cut at byte {}", thousands(end)),
+        None if more > 1 => format!("{more} programs"),
+        None => name,
+    };
     Facts {
         mark: Some(if failed { Mark::Over } else { mark_of(verdict) }),
-        second: if more > 1 { format!("{more} programs") } else { name },
+        second,
+        error: cut.is_some(),
         device: profile.device.name.clone().unwrap_or_default(),
         need,
         capacity: capacity.or(limit).or(given),

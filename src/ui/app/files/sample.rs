@@ -6,7 +6,7 @@ use crate::open::Target;
 use crate::ui::app::App;
 use crate::ui::app::files::FileEntry;
 
-/// What it is called.
+/// Display name.
 const NAME: &str = "sample: a training step.hlo.pb.gz";
 
 /// `sample_profiles/README.md` says where it is from.
@@ -15,7 +15,7 @@ const BYTES: &[u8] = include_bytes!(concat!(
     "module_0000.jit_train_step.cl_1003875606.after_optimizations.hlo.pb.gz"
 ));
 
-/// What the compiler's message says there is, which lies beside the dump in `sample_profiles`.
+/// The capacity in the compiler's message, which is beside the dump in `sample_profiles`.
 const CAPACITY: Bytes = Bytes(16_911_433_728);
 
 impl App {
@@ -29,12 +29,12 @@ impl App {
     }
 }
 
-/// Whether a file of the session is the sample.
+/// Whether an entry is the sample.
 pub(in crate::ui::app) fn is_sample(entry: &FileEntry) -> bool {
     matches!(&entry.target, Target::Bytes(name, _) if name == NAME)
 }
 
-/// The device's memory, which the dump alone does not say.
+/// The capacity of the device, which the dump does not contain.
 pub(in crate::ui::app) fn capacity() -> Capacity {
     let evidence = "15.75G, from the compiler's out-of-memory message about this program".to_owned();
     Capacity { color: MemorySpace::HBM, bytes: CAPACITY, evidence }

@@ -11,12 +11,12 @@ pub struct Writing {
 }
 
 impl Writing {
-    /// Begins to write.
+    /// Starts writing.
     #[must_use]
     pub fn start(ctx: &egui::Context, path: PathBuf, file: TextFile) -> Self {
         let (sender, result) = channel();
         let ctx = ctx.clone();
-        // Without a thread nobody answers, which `poll` says.
+        // Without a thread the channel is closed, which `poll` reports.
         let _ = std::thread::Builder::new().name("write".to_owned()).spawn(move || {
             let words = match std::fs::write(&path, file.text()) {
                 Ok(()) => format!("Saved {}", path.display()),
@@ -28,7 +28,7 @@ impl Writing {
         Self { result }
     }
 
-    /// What came of it, in words, once it is known.
+    /// The result in words, once it is known.
     #[must_use]
     pub fn poll(&self) -> Option<String> {
         match self.result.try_recv() {

@@ -4,26 +4,26 @@ use crate::analysis::what_if::{Edit, EditSet};
 use crate::model::Bytes;
 use crate::ui::session::Pin;
 
-/// Where to begin, as the command line says it.
+/// A place to start at, as given on the command line.
 #[derive(Debug, Clone, Default)]
 pub struct DeepLink {
-    /// View.
+    /// Id of a view.
     pub view: Option<String>,
-    /// Program.
+    /// Name of a program.
     pub program: Option<String>,
-    /// Memory space.
+    /// Name or color of a memory space.
     pub space: Option<String>,
-    /// Buffer: its number or its name.
+    /// A buffer, by number or name; or a tile.
     pub select: Option<String>,
-    /// Step.
+    /// A step in program order.
     pub step: Option<u32>,
-    /// Capacity of the device's memory.
+    /// Capacity of HBM in bytes.
     pub capacity: Option<Bytes>,
     /// Named sets of changes.
     pub sets: Vec<EditSet>,
-    /// Changes to try out.
+    /// What-if changes.
     pub edits: Vec<Edit>,
-    /// What to find.
+    /// Search text.
     pub filter: Option<String>,
     /// Pins.
     pub pins: Vec<Pin>,

@@ -10,40 +10,42 @@ use crate::ui::session::{Changes, Document, Locals};
 use crate::ui::work::{Derived, Job};
 
 impl OpenFile {
-    /// The document with the names of the code, whether they are hidden or not.
+    /// The document with its real names, even while they are hidden.
     #[must_use]
     pub fn original(&self) -> &Arc<Document> {
         self.named.as_ref().unwrap_or(&self.document)
     }
 
-    /// Puts another naming of the same profile in place: what was made of the old one goes, the place stays.
+    /// Replaces the document by the same profile with other names. Results derived from the old one are dropped; the
+    /// selection stays.
     fn rename(&mut self, document: Arc<Document>) {
         self.document = document;
         self.locals = Locals::default();
         self.derived = Derived::default();
-        // What was typed may name what is hidden, and the other way round.
+        // Search text may contain names that are now hidden, or aliases that are now gone.
         self.shared.close_find();
         *self.shared.changes_mut() = Changes::default();
     }
 }
 
 impl App {
-    /// Whether names are to be hidden in a file where they are not yet.
+    /// Whether names are to be hidden but the file still shows them.
     pub(in crate::ui::app) fn is_veiled(&self, open: &OpenFile) -> bool {
         self.options.names_hidden && open.named.is_none()
     }
 
-    /// Whether that is so for the file that is shown.
+    /// The same for the current file.
     pub(in crate::ui::app) fn veiled(&self) -> bool {
         self.files.current().is_some_and(|open| self.is_veiled(open))
     }
 
-    /// What to call a file of the session.
+    /// Display name of a file.
     pub(in crate::ui::app) fn name_of(&self, entry: &FileEntry) -> String {
-        if self.options.names_hidden { self.aliases.file(&entry.name) } else { entry.name.clone() }
+        let name = self.files.own_list(entry).map_or(&entry.name, |list| &list.name);
+        if self.options.names_hidden { self.aliases.file(name) } else { name.clone() }
     }
 
-    /// A name out of a folder or an archive.
+    /// Display name of a folder or archive member.
     pub(in crate::ui::app) fn listed_name(&self, name: &str) -> String {
         if self.options.names_hidden { self.aliases.file(name) } else { name.to_owned() }
     }
@@ -56,7 +58,7 @@ impl App {
         self.say(words);
     }
 
-    /// Brings every open file into the state that is wanted.
+    /// Hides or shows the names of every open file, as the options say.
     pub(in crate::ui::app) fn hide_names(&mut self) {
         let work = self.work();
         for entry in &mut self.files.entries {
@@ -91,7 +93,7 @@ impl App {
         }
     }
 
-    /// What stands in a view's place while its names are being hidden.
+    /// Placeholder for a view while its names are being hidden.
     pub(in crate::ui::app) fn veil(&mut self, ui: &mut egui::Ui, theme: &crate::ui::widget::theme::Theme) {
         use crate::ui::widget::controls;
         use crate::ui::widget::fonts::{Weight, text};
@@ -99,7 +101,12 @@ impl App {
         ui.add_space(80.0);
         let shown = ui.vertical_centered(|ui| {
             ui.label(text("Hiding names", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
-            ui.label(text("The view comes back with aliases.", size::LEAD, Weight::Regular, theme.text2));
+            ui.label(text(
+                "The view returns as soon as the aliases are ready.",
+                size::LEAD,
+                Weight::Regular,
+                theme.text2,
+            ));
             controls::link_sized(ui, "Show the names instead", size::BODY, theme).clicked()
         });
         if shown.inner {

@@ -14,20 +14,20 @@ use crate::ui::widget::theme::{Look, Theme, size, space};
 use crate::ui::widget::{raster, style};
 use crate::ui::work::Work;
 
-/// Frames until everything has its place: text is measured in one and drawn in the next.
+/// Frames until the layout is stable: text is measured in one and drawn in the next.
 const FRAMES: usize = 4;
 
-/// Pixels a point at least has in a picture of a view.
+/// Minimum number of pixels per point in a picture of a view.
 const SHARPNESS: f32 = 2.0;
 
-/// Draws the window of `size` points at `scale` pixels a point.
+/// Draws the window, `size` points large, at `scale` pixels per point.
 pub fn draw(ctx: &egui::Context, app: &mut App, size: Vec2, scale: f32) -> ColorImage {
     let ground = Theme::of(ctx).canvas;
     let zoom = app.options.scale();
     frames(ctx, size, scale, zoom, ground, |ui| app.show(ui))
 }
 
-/// Draws `size` points, of which each is `zoom` times as large, at `scale` pixels a point.
+/// Draws `size` points, magnified by `zoom`, at `scale` pixels per point.
 fn frames(
     ctx: &egui::Context,
     size: Vec2,
@@ -58,7 +58,7 @@ fn frames(
 }
 
 impl App {
-    /// A picture of the view that is shown, as it stands, under a title; `None` where there is none.
+    /// A picture of the current view under a title; `None` if no file is open.
     pub fn picture_of_view(&mut self) -> Option<ColorImage> {
         if self.veiled() {
             return None;
@@ -110,7 +110,7 @@ impl App {
         Some(picture)
     }
 
-    /// What the picture shows: view, file, program, memory space, step.
+    /// Title of the picture: view, file, program, memory space, step.
     fn picture_title(&self) -> Option<(String, String)> {
         let open = self.files.current()?;
         let document = &open.document;
@@ -137,7 +137,7 @@ impl App {
         Some((title, parts.join("   \u{b7}   ")))
     }
 
-    /// Puts a picture of the view on the clipboard.
+    /// Copies a picture of the view to the clipboard.
     pub(in crate::ui::app) fn copy_picture(&mut self) {
         match self.picture_of_view() {
             Some(picture) => {

@@ -11,7 +11,7 @@ use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size, space};
 
 impl App {
-    /// Notes the keys of this frame, before the commands take them. What is typed into a field is not shown.
+    /// Records the keys of this frame before commands consume them. Text typed into a field is not shown.
     pub(in crate::ui::app) fn note_keys(&mut self) {
         if !self.options.presenter {
             return;
@@ -35,7 +35,7 @@ impl App {
         }
     }
 
-    /// Draws the ring and the keys over everything.
+    /// Draws the pointer ring and the pressed keys on top of everything.
     pub(in crate::ui::app) fn presenter_marks(&self, ui: &Ui, theme: &Theme) {
         if !self.options.presenter {
             return;

@@ -2,10 +2,10 @@
 
 use egui::{Key, Modifiers};
 
-/// Seconds for which keys stay.
+/// Seconds for which pressed keys are shown.
 pub const STAY: f64 = 1.8;
 
-/// The keys that were pressed last.
+/// The most recently pressed keys.
 #[derive(Debug, Default)]
 pub struct PressedKeys {
     pub words: String,
@@ -14,7 +14,7 @@ pub struct PressedKeys {
 }
 
 impl PressedKeys {
-    /// Notes a key at a time in seconds; the same key again within the time that it stays is counted.
+    /// Records a key pressed at `now` seconds; repeated presses while it is shown are counted.
     pub fn note(&mut self, key: Key, modifiers: Modifiers, now: f64) {
         let words = words_of(key, modifiers);
         self.times = if self.words == words && now < self.until { self.times + 1 } else { 1 };

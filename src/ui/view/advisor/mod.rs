@@ -29,12 +29,12 @@ struct State {
 const EVIDENCE: usize = 6;
 
 /// The view.
-pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page) };
+pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page).with_digit(9) };
 
 /// The same in the side panel.
 pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
 
-/// Whether there may be advice.
+/// Whether advice is possible for this document.
 fn applies(document: &Document) -> bool {
     !document.profile.programs.is_empty()
         || document.profile.tiles.is_some()
@@ -58,7 +58,10 @@ fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
 /// Draws the findings.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
-    let Some(advice) = context.advice() else { return };
+    let Some(advice) = context.advice() else {
+        ui.label(text("Working out what helps\u{2026}", size::BODY, Weight::Regular, theme.text2));
+        return;
+    };
     let mut state = context.locals.take::<State>();
     if !state.began {
         state.began = true;
@@ -85,7 +88,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
     let findings: Vec<(usize, &Finding)> = advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect();
     if findings.is_empty() {
-        let words = "Nothing stands out: what is in memory is the sum of many, and no rule found a cause.";
+        let words = "No single cause: memory is spread over many buffers.";
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
     }
     for (i, finding) in findings {
@@ -109,7 +112,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
         ui.label(text(words, size::SMALL, Weight::SemiBold, color));
         ui.label(text(finding.rule.replace('_', " "), size::SMALL, Weight::Regular, theme.text3));
         if finding.is_guess {
-            ui.label(text("guess", size::SMALL, Weight::Regular, theme.text3)).on_hover_text("Rests on names alone");
+            ui.label(text("guess", size::SMALL, Weight::Regular, theme.text3)).on_hover_text("Based on names alone");
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if let Some(saves) = finding.saves_bytes.filter(|b| b.0 > 0) {
@@ -215,7 +218,7 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         };
         let allocated =
             finding.allocated_after_bytes.map(|b| format!(", {} allocated", units.short(b))).unwrap_or_default();
-        line(ui, &format!("Peak {} after it{allocated}{fits}.", units.short(after)), theme.text);
+        line(ui, &format!("The peak is then {}{allocated}{fits}.", units.short(after)), theme.text);
     }
     for advice in &finding.advice {
         ui.horizontal_top(|ui| {

@@ -19,11 +19,11 @@ pub struct State {
     pub focus: bool,
     /// The completion that is chosen.
     chosen: usize,
-    /// What was typed when the list was closed with Escape.
+    /// Text at which the completions were closed with Esc.
     closed: Option<String>,
-    /// The words and what was offered for them.
+    /// The text and its completions.
     offered: Option<(String, Vec<(String, String)>)>,
-    /// The words that were checked last, and what is wrong with them.
+    /// The text that was checked last, and its error.
     checked: (String, Option<String>),
 }
 

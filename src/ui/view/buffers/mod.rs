@@ -39,7 +39,7 @@ struct State {
     last_selected: Option<BufferId>,
     /// Line of the selected buffer.
     selected_line: Option<usize>,
-    /// Words of cells are cut from this, so that they are made once.
+    /// Texts of cells, kept so that they are made once.
     cells: HashMap<(u32, Column), String>,
     /// Whether the columns of last time were taken over.
     recalled: bool,
@@ -67,7 +67,7 @@ pub const VIEW: View = View {
     applies: Document::has_buffers,
     find: Find::Field(focus_filter),
     shows_buffers: true,
-    ..View::new("buffers", "Buffers", show)
+    ..View::new("buffers", "Buffers", show).with_digit(7)
 };
 
 /// Asks for the filter field, in this view.
@@ -249,7 +249,11 @@ fn nothing(
     ui.add_space(24.0);
     ui.vertical_centered(|ui| {
         if arranged.of == 0 {
-            ui.label(text("No buffer is known here.", size::LEAD, Weight::Medium, theme.text));
+            ui.label(text("No buffers here.", size::LEAD, Weight::Medium, theme.text));
+            return;
+        }
+        if let Err(error) = Filter::parse(&context.shared.filter) {
+            ui.label(text(error.what, size::LEAD, Weight::SemiBold, theme.danger));
             return;
         }
         let words = format!("0 of {} match", thousands(arranged.of as u64));
@@ -257,7 +261,7 @@ fn nothing(
         let every: Vec<u32> = (0..table.len() as u32).collect();
         let counts = Filter::counts(&context.shared.filter, table, &every, scene.space.peak_point());
         if let Some((term, left)) = counts.into_iter().min_by_key(|(_, left)| *left) {
-            let words = format!("\u{201c}{term}\u{201d} matches {} alone", thousands(left as u64));
+            let words = format!("\u{201c}{term}\u{201d} alone matches {}", thousands(left as u64));
             ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
             if controls::link_sized(ui, &format!("Drop \u{201c}{term}\u{201d}"), size::BODY, theme).clicked() {
                 context.shared.set_filter(context.shared.filter.replacen(&term, "", 1).trim().to_owned());
@@ -282,10 +286,10 @@ fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, r
         let occupied = scene.space.occupancy.as_ref().map(|o| o.reserved.at(context.step()));
         if let Some(occupied) = occupied {
             let taken = context.short(Bytes(occupied));
-            let _ = write!(words, "; {taken} taken at this step (buffers may share memory)");
+            let _ = write!(words, "; {taken} reserved at this step, where buffers that share memory count once");
         }
     } else if context.shared.rows == RowScope::All {
-        words += "; they do not live at the same time";
+        words += "; they are not all live at the same time";
     }
     let response = ui.interact(rect, ui.scope_id().with("sums"), egui::Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &words));

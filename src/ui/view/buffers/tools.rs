@@ -67,11 +67,11 @@ fn group_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
         }
         if state.order.group.is_some() {
             ui.separator();
-            if ui.button("Open all groups").clicked() {
+            if ui.button("Expand all groups").clicked() {
                 state.order.open = state.shown.shown.groups.iter().map(|group| group.name.clone()).collect();
                 ui.close();
             }
-            if ui.button("Close all groups").clicked() {
+            if ui.button("Collapse all groups").clicked() {
                 state.order.open.clear();
                 ui.close();
             }
@@ -95,9 +95,9 @@ fn column_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
             }
         }
         ui.separator();
-        ui.label(text("Drag a head to move its column.", size::SMALL, Weight::Regular, theme.text2));
-        ui.label(text("Shift click sorts by one more.", size::SMALL, Weight::Regular, theme.text2));
-        if ui.button("As at first").clicked() {
+        ui.label(text("Drag a header to move its column.", size::SMALL, Weight::Regular, theme.text2));
+        ui.label(text("Shift click adds a sort column.", size::SMALL, Weight::Regular, theme.text2));
+        if ui.button("Reset columns").clicked() {
             state.columns = super::FIRST.to_vec();
         }
     });
@@ -115,7 +115,7 @@ fn copy_menu(ui: &mut Ui, context: &mut ViewContext<'_>, state: &State) {
         };
         let count = rows().len();
         if count == 0 {
-            ui.label(text("No row is shown: open a group first.", size::SMALL, Weight::Regular, theme.text2));
+            ui.label(text("Nothing to copy: expand a group first.", size::SMALL, Weight::Regular, theme.text2));
         }
         for form in [Form::Tsv, Form::Markdown, Form::Json] {
             let part =

@@ -25,6 +25,10 @@ pub const PANEL: View = View::new("details", "Details", show);
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     ui.spacing_mut().interact_size.y = 18.0;
+    let shown = context.views.shown(context.shared.view, context.document);
+    if let Some(section) = shown.and_then(|view| view.section) {
+        section(ui, context);
+    }
     if let Some(card) = own_card(context) {
         return card(ui, context);
     }
@@ -94,4 +98,5 @@ fn buffer_card(
     sharing::show(ui, context, scene, data, buffer);
     origin::op(ui, context, &metadata.op_name);
     origin::source(ui, context, &metadata);
+    origin::hlo(ui, context, scene, buffer);
 }

@@ -12,12 +12,12 @@ use crate::ui::widget::controls::{self, cut_label};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
-/// What it looks like, and what its layout wastes.
+/// Shape, layout and padding.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, buffer: BufferId) {
     let theme = context.theme;
     title(ui, theme, "Shape and padding");
     let Some((shape, node_index)) = scene.program.buffer_shape(buffer) else {
-        ui.label(text("The file has no shape for it.", size::SMALL, Weight::Regular, theme.text2));
+        ui.label(text("The file gives no shape.", size::SMALL, Weight::Regular, theme.text2));
         return;
     };
     let Some(node) = shape.nodes.get(node_index as usize) else { return };

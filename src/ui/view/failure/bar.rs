@@ -22,7 +22,7 @@ fn slot(part: &str) -> Option<Slot> {
         "constants" => Slot::Constant,
         "reserved" => Slot::Input,
         "tensors" | "in use" | "TensorCore" => Slot::Activation,
-        "rest of the program" | "the process beside PyTorch" => Slot::Thread,
+        "rest of the program" | "this process outside PyTorch" => Slot::Thread,
         "another process" => Slot::Optimizer,
         "free" | "largest free block" | "free in smaller pieces" => return None,
         _ => Slot::Temporary,
@@ -88,7 +88,7 @@ pub fn show(
             Pos2::new(at(end_of_request as f64).max(begin + 2.0), top + 18.0),
         );
         ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
-        let words = format!("asked for {}", context.short(requested));
+        let words = format!("requested {}", context.short(requested));
         let font = Weight::SemiBold.at(size::SMALL);
         let width = ui.painter().layout_no_wrap(words.clone(), font.clone(), theme.text).size().x;
         let (place, align) = if rect.width() > width + 16.0 {

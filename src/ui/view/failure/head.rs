@@ -25,7 +25,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure, expla
                     let words = if explained.cause == Cause::Fragmentation {
                         format!("{} short in one piece", context.short(over))
                     } else if failure.get("used").is_some() || failure.get("tensorcore").is_some() {
-                        format!("{} over", context.short(over))
+                        format!("{} over, as printed", context.short(over))
                     } else {
                         format!("{} short", context.short(over))
                     };
@@ -66,7 +66,7 @@ fn place(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
         ui.label(text(format!("{how}{code}"), size::SMALL, Weight::Medium, theme.text2));
         if let Some(page) = error_page(code) {
             let words = page.trim_start_matches("https://");
-            if link(ui, words, theme).on_hover_text("Copy the address of its page").clicked() {
+            if link(ui, words, theme).on_hover_text("Copy the page's address").clicked() {
                 context.actions.push(Action::Copy(page.to_owned()));
             }
         }

@@ -71,7 +71,7 @@ pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, remedies: &[Remedy]
         return;
     }
     let remark = match &failure.error_code {
-        Some(code) => format!("after the page of {code}, in the order to try"),
+        Some(code) => format!("from the page on {code}, in the order to try"),
         None => "in the order to try".to_owned(),
     };
     section(ui, theme, "What to change", &remark);

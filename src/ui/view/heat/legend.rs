@@ -77,7 +77,7 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, metric: Metric, totals: &Totals,
         (metric.counted().to_owned(), theme.text),
         ("height: square root of count".to_owned(), theme.text3),
         (if totals.panels == 1 { cell } else { String::new() }, theme.text2),
-        ("each column its fullest step".to_owned(), theme.text2),
+        ("each column shows its fullest step".to_owned(), theme.text2),
     ];
     let words = match (&limit, totals.over > 0) {
         (Some(limit), _) => Some(format!("over {limit}")),

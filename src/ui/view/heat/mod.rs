@@ -29,7 +29,7 @@ pub const VIEW: View = View {
     find: Find::Dim,
     shows_buffers: true,
     keys: KEYS,
-    ..View::new("heatmap", "Heat map", show)
+    ..View::new("heatmap", "Heat map", show).with_digit(5)
 };
 
 const KEYS: &[KeyHelp] = &[
@@ -37,7 +37,7 @@ const KEYS: &[KeyHelp] = &[
     ("Alt wheel", "Heat map: zoom the addresses"),
     ("click", "Heat map: pin the step, select the buffer"),
     ("double click", "Heat map: one memory space alone, then all of it"),
-    ("Shift \u{2190} \u{2192}", "Timeline, heat map: the step before, the next"),
+    ("Shift \u{2190} \u{2192}", "Timeline, heat map: previous step, next step"),
 ];
 
 /// Memory spaces side by side at most: those with the most bytes.
@@ -46,7 +46,7 @@ const PANELS: usize = 9;
 /// Room for the name of a space.
 const TITLE: f32 = 20.0;
 
-/// What is remembered while a program is shown.
+/// State of this view of one program.
 #[derive(Default)]
 struct State {
     of: (usize, usize),

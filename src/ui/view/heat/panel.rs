@@ -16,12 +16,12 @@ use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 use crate::ui::widget::{heat_map, keys};
-use crate::ui::work::{DeferredPicture, Job, Lit, Sheet, SpaceData};
+use crate::ui::work::{DeferredPicture, Highlight, Job, Sheet, SpaceData};
 
 /// More buffers than this are drawn on a worker.
 const AT_ONCE: usize = 3000;
 
-/// What is remembered of a space.
+/// State of a memory space's panel.
 #[derive(Default)]
 pub struct State {
     /// Visible addresses; `None` for all.
@@ -65,7 +65,7 @@ struct Axes {
 
 /// What became of a panel.
 #[derive(Default)]
-pub struct Outcome {
+pub struct PanelResult {
     /// What it shows, once it is drawn.
     pub shown: Option<Arc<Shown>>,
     /// Show this space alone, or all of them again.
@@ -84,9 +84,9 @@ pub fn capacity(context: &ViewContext<'_>, color: MemorySpace) -> Option<u64> {
 }
 
 impl Panel<'_> {
-    pub fn show(&self, ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Outcome {
+    pub fn show(&self, ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> PanelResult {
         let theme = context.theme;
-        let mut outcome = Outcome::default();
+        let mut outcome = PanelResult::default();
         let map = &self.data.map;
         let capacity = capacity(context, self.color);
         let addresses = Reach::addresses(map.height, capacity);
@@ -122,7 +122,7 @@ impl Panel<'_> {
             metric: self.metric,
             // What is looked for is looked for in the chosen space.
             lit: (context.is_finding() && context.shared.color == self.color)
-                .then(|| Lit { hits: context.hits.clone(), hidden: context.shared.hidden.clone() }),
+                .then(|| Highlight { hits: context.hits.clone(), hidden: context.shared.hidden.clone() }),
         };
         let key = (
             Arc::as_ptr(context.document) as usize,
@@ -373,7 +373,7 @@ impl Panel<'_> {
     }
 }
 
-/// Where things are in this frame.
+/// Layout of the view in this frame.
 struct View<'a> {
     theme: &'a Theme,
     window: Window,

@@ -13,7 +13,7 @@ use crate::ui::session::Document;
 use crate::ui::widget::heat_map;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Theme, heat, mix};
-use crate::ui::work::{Lit, SpaceData};
+use crate::ui::work::{Highlight, SpaceData};
 
 /// A cell is at least so wide and high, in points.
 const CELL: f32 = 4.0;
@@ -44,7 +44,7 @@ pub struct Picture {
     pub capacity: Option<u64>,
     pub metric: Metric,
     /// What is to stay lit, where something is looked for or hidden.
-    pub lit: Option<Lit>,
+    pub lit: Option<Highlight>,
 }
 
 impl Picture {
@@ -66,8 +66,7 @@ impl Picture {
             rows: (rect.height() / CELL) as usize,
         };
         let spread = &self.data.by_class;
-        let fullest =
-            |from: u32, to: u32| spread.pyramid.max_in(&spread.curves.total, from, to).map_or(from, |(_, point)| point);
+        let fullest = |from: u32, to: u32| spread.highest(from, to).map_or(from, |(_, point)| point);
         let waste = |item: &MapBox| {
             let Some((program, analysis)) = self.document.program(self.program) else { return 0 };
             item.size.saturating_sub(unpadded(program, &analysis.traces, item.buffer).0)

@@ -17,7 +17,7 @@ use crate::ui::widget::theme::size;
 /// Frames that are shown.
 const FRAMES: usize = 60;
 
-/// Draws the card.
+/// Draws the card in Details.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
@@ -32,7 +32,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         fact(ui, theme, "Kind", set.strings.get(entry.kind));
         fact(ui, theme, "Device", set.strings.get(entry.device));
         rule(ui, theme);
-        ui.label(text("Made here, innermost first", size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text("Allocated here, innermost frame first", size::BODY, Weight::SemiBold, theme.text));
         let mut words = String::new();
         for frame in set.stack(entry).take(FRAMES) {
             let own = !is_library(&frame.file);
@@ -59,7 +59,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         fact(ui, theme, "Bytes", &node.bytes.exact());
         fact(ui, theme, "Share of all", &percent(node.bytes.0, analysis.total.0));
         fact(ui, theme, "Count", &thousands(node.count));
-        fact(ui, theme, "Made right here", &context.short(node.own));
+        fact(ui, theme, "Allocated in this frame", &context.short(node.own));
     }
     rule(ui, theme);
     for (title, groups) in [("By kind", &analysis.kinds), ("By device", &analysis.devices)] {

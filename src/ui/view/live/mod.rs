@@ -22,7 +22,7 @@ pub const VIEW: View = View {
     card: Some(card::show),
     find: Find::Field(focus_search),
     keys: KEYS,
-    ..View::new("live", "Live arrays", show)
+    ..View::new("live", "Live arrays", show).with_digit(5)
 };
 
 const KEYS: &[KeyHelp] = &[
@@ -30,7 +30,7 @@ const KEYS: &[KeyHelp] = &[
     ("Ctrl F", "Live arrays: search functions and files"),
 ];
 
-/// What belongs to this view of one document.
+/// State of this view of one document.
 #[derive(Default)]
 struct State {
     /// What the first row of the icicle divides by; `None` for stacks alone.
@@ -220,7 +220,7 @@ fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State) {
     });
 }
 
-/// What is alive, and where most of it was made.
+/// The headline: live bytes, and where most of them were allocated.
 fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet) {
     let theme = context.theme;
     let Some(analysis) = &context.document.analysis.live else { return };
@@ -228,7 +228,7 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet) {
     let arrays = count("buffer");
     let plural = |n: u64, one: &str| if n == 1 { format!("1 {one}") } else { format!("{} {one}s", thousands(n)) };
     let devices = analysis.devices.len() as u64;
-    let mut words = format!("{} alive in {}", context.short(analysis.total), plural(arrays, "array"));
+    let mut words = format!("{} live in {}", context.short(analysis.total), plural(arrays, "array"));
     if devices > 0 {
         words = format!("{words} on {}", plural(devices, "device"));
     }
@@ -241,7 +241,7 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet) {
         if let Some(frame) = own {
             let place = format!("{}:{}", rows::short_path(&frame.file), frame.line);
             parts.push(format!(
-                "The largest, {} ({}), was made in {} at {place}",
+                "The largest, {} ({}), was allocated in {} at {place}",
                 context.short(entry.bytes),
                 percent(entry.bytes.0, analysis.total.0),
                 frame.function
@@ -298,7 +298,7 @@ fn icicle(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, plot: R
         version: state.version,
         lit,
         words: &|bytes| units.short(Bytes(bytes)),
-        name: "Stacks of what is alive",
+        name: "Stacks of live objects",
     };
     let out = shown.show(ui, &mut state.icicle, plot);
     state.hovered = out.hovered;
@@ -335,11 +335,11 @@ fn icicle(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, plot: R
         ui.label(text(line, size::SMALL, Weight::Medium, theme.text));
         let mut words = format!("\u{d7}{}", thousands(at.count));
         if at.own > Bytes::ZERO && at.own < at.bytes {
-            words = format!("{words}, {} made right here", units.short(at.own));
+            words = format!("{words}, {} allocated in this frame", units.short(at.own));
         }
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
         ui.label(text(
-            "click goes in, Backspace out, right click opens a menu",
+            "click zooms in, Backspace zooms out, right click opens a menu",
             size::SMALL,
             Weight::Regular,
             theme.text3,

@@ -116,7 +116,7 @@ fn entries(ui: &mut Ui, context: &mut ViewContext<'_>, set: &LiveSet, view: &mut
     let whole = view.tree.nodes[view.icicle.root].bytes;
     let unit = context.options.units.unit_for(Bytes(whole.0 / 64));
     let columns = [
-        Column::text("Made in", 160.0, 1.0).fixed(),
+        Column::text("Allocated in", 160.0, 1.0).fixed(),
         Column::text("At", 160.0, 1.0).fixed(),
         Column::text("Kind", 90.0, 0.0).fixed(),
         Column::text("Device", 90.0, 0.3).fixed(),

@@ -21,6 +21,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster
     let theme = context.theme;
     ui.horizontal(|ui| {
         ui.label(text("Live memory over the program", size::BODY, Weight::SemiBold, theme.text));
+        chart::legend::paler(ui, theme);
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, "open Timeline", theme).clicked() {
                 context.go("timeline");
@@ -43,10 +44,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster
     let colors: Vec<_> = Class::ALL.iter().map(|class| colors::slot_of_class(*class).color()).collect();
     let highest = |from: f64, to: f64| {
         let (from, to) = steps_between(from, to, count);
-        stacked.pyramid.max_in(total, from, to)
+        stacked.highest(from, to)
+    };
+    let lowest = |from: f64, to: f64| {
+        let (from, to) = steps_between(from, to, count);
+        stacked.lowest(from, to)
     };
     let group = |group: usize, point: u32| stacked.curves.groups[group].at(point);
-    let areas = Areas { limit, ..Areas::new(&highest, &group, &colors) };
+    let areas = Areas { lowest: Some(&lowest), limit, ..Areas::new(&highest, &group, &colors) };
     let key = (context.shared.program, context.shared.color, limit);
     let unit = data.map.axis.unit();
     let words = format!("peak {}", context.short(peak));
@@ -68,7 +73,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster
     let mut lines = vec![Line::new(title, context.short(Bytes(live))).toned(Tone::Title)];
     lines.extend(context.instruction_at(step).map(|name| Line::new(name, "").toned(Tone::Name)));
     if let Some(limit) = limit.filter(|&limit| live > limit) {
-        lines.push(Line::new("over the limit", context.short(Bytes(live - limit))).toned(Tone::Over));
+        lines.push(Line::new("over capacity", context.short(Bytes(live - limit))).toned(Tone::Over));
     }
     shown.readout(ui, &lines);
     if shown.is_chosen {

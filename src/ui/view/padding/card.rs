@@ -14,7 +14,7 @@ use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Slot, size, space};
 use crate::ui::work::SpaceData;
 
-/// What else a shape could look like, each with the peak as it would be.
+/// Alternatives to a shape, each with the resulting peak.
 pub fn forms(data: &SpaceData, group: &ShapeGroup) -> Vec<Form> {
     alternatives::forms(group, &data.map, &data.by_class.curves.total)
 }
@@ -32,7 +32,7 @@ fn best_of<'a>(group: &ShapeGroup, forms: &'a [Form]) -> Option<&'a Form> {
 const DRAWN: f32 = 230.0;
 const WIDE: f32 = 760.0;
 
-/// Draws the card.
+/// Draws the card in Details.
 pub fn show(
     ui: &mut Ui,
     context: &ViewContext<'_>,
@@ -107,7 +107,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
         ("Each takes", units.split(group.each), group.each.exact()),
         ("Useful", units.split(group.useful), group.useful.exact()),
         ("Expansion", (expansion, ""), format!("{share} padding")),
-        ("Wasted by all", units.split(group.waste()), group.waste().exact()),
+        ("Padding of all", units.split(group.waste()), group.waste().exact()),
         ("Saves at the peak", units.split(group.saves), without),
     ];
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 66.0), Sense::hover());
@@ -147,19 +147,20 @@ fn other_forms(
     let peak = data.by_class.curves.total.changes().map(|(_, value)| value).max().unwrap_or(0);
     let columns = [rect.left(), rect.left() + rect.width() * 0.62, rect.right()];
     let head = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
-    painter.text(head.left_center(), Align2::LEFT_CENTER, "What else", Weight::SemiBold.at(size::BODY), theme.text);
+    painter.text(head.left_center(), Align2::LEFT_CENTER, "Alternatives", Weight::SemiBold.at(size::BODY), theme.text);
     painter.text(Pos2::new(columns[1], head.center().y), Align2::RIGHT_CENTER, "each", small.clone(), theme.text2);
     painter.text(
         Pos2::new(columns[2], head.center().y),
         Align2::RIGHT_CENTER,
-        "change of the peak",
+        "change at the peak",
         small.clone(),
         theme.text2,
     );
     hairline(ui, head, theme.line2);
     if forms.is_empty() {
         let at = Pos2::new(rect.left(), head.bottom() + 14.0);
-        let words = if group.waste() == Bytes::ZERO { "It wastes nothing." } else { "No other form of it needs less." };
+        let words =
+            if group.waste() == Bytes::ZERO { "It has no padding." } else { "No other form needs less memory." };
         painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
         return;
     }

@@ -47,7 +47,7 @@ pub fn show(
 ) -> Option<usize> {
     let theme = context.theme;
     if groups.is_empty() {
-        ui.label(text("Nothing lives here.", size::BODY, Weight::Regular, theme.text2));
+        ui.label(text("Nothing is live here.", size::BODY, Weight::Regular, theme.text2));
         return None;
     }
     let largest = groups.iter().map(|group| group.bytes().0).max().unwrap_or(0);

@@ -208,7 +208,7 @@ mod tests {
         let places = groups.each_ref().map(|group| place_of(&window, group));
         assert!(places[0].y < places[2].y && places[2].y < places[1].y);
         assert!(places[0].x > places[1].x);
-        assert!(places[2].x < places[1].x, "what wastes nothing stands at the left edge");
+        assert!(places[2].x < places[1].x, "shapes without padding are at the left edge");
         assert!(places.iter().all(|place| plot.contains(*place)), "{places:?}");
     }
 

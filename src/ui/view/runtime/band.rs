@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo};
 
-use super::state::{AT_ONCE, Places, State, times_of};
+use super::state::{AT_ONCE, FrameLayout, State, times_of};
 use crate::model::{Execution, thousands};
 use crate::ui::chart::{self, Span, Window, milliseconds};
 use crate::ui::part::{ViewContext, colors};
@@ -128,14 +128,14 @@ fn run_at(runs: &[Run], from: i64, to: i64) -> Option<Run> {
     (last.end > from || last.start >= from).then_some(*last)
 }
 
-pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, lanes: &Arc<Lanes>, places: &Places) {
+pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, lanes: &Arc<Lanes>, layout: &FrameLayout) {
     let theme = context.theme;
-    let rect = places.runs;
+    let rect = layout.runs;
     if rect.height() < 1.0 {
         return;
     }
     let key = (state.lanes_of, lanes.count, theme.dark);
-    let window = Window::strip(rect, places.x);
+    let window = Window::strip(rect, layout.x);
     let own = Arc::clone(lanes);
     let at_once = lanes.count < AT_ONCE as u64;
     let sheet = Sheet { window, name: "runs of programs", ground: theme.panel, at_once };
@@ -146,7 +146,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, lanes: &A
         let at = Pos2::new(rect.left() - 10.0, top + LANE / 2.0);
         let words = device.trim_start_matches("/device:");
         paint_cut(ui.painter(), (at, Align2::RIGHT_CENTER), words, small.clone(), theme.text2, chart::LEFT - 16.0);
-        captions(ui, lanes, runs, places, top);
+        captions(ui, lanes, runs, layout, top);
     }
     let response = ui.interact(rect, ui.scope_id().with("runs"), Sense::hover());
     let hidden =
@@ -156,12 +156,12 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, lanes: &A
     let (Some(at), Some(time)) = (response.hover_pos(), state.cursor) else { return };
     let lane = ((at.y - rect.top()) / LANE) as usize;
     let Some((device, runs)) = lanes.devices.get(lane).filter(|_| lane < MAX_LANES) else { return };
-    let pixel = (places.x.len() / f64::from(rect.width())) as i64;
+    let pixel = (layout.x.len() / f64::from(rect.width())) as i64;
     let Some(run) = run_at(runs, time.saturating_sub(pixel), time.saturating_add(pixel).saturating_add(1)) else {
         return;
     };
-    let left = places.x_of(run.start as f64).max(rect.left());
-    let right = places.x_of(run.end as f64).min(rect.right());
+    let left = layout.x_of(run.start as f64).max(rect.left());
+    let right = layout.x_of(run.end as f64).min(rect.right());
     let top = rect.top() + lane as f32 * LANE;
     let place = Rect::from_min_max(Pos2::new(left, top), Pos2::new(right.max(left + 2.0), top + LANE - 1.0));
     ui.painter().rect_stroke(place, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Outside);
@@ -182,10 +182,10 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, lanes: &A
 }
 
 /// Names where there is room: runs this wide are few.
-fn captions(ui: &Ui, lanes: &Lanes, runs: &[Run], places: &Places, top: f32) {
-    let rect = places.runs;
-    let (lo, hi) = (places.x.lo as i64, places.x.hi as i64);
-    let least = places.x.len() / f64::from(rect.width()) * 50.0;
+fn captions(ui: &Ui, lanes: &Lanes, runs: &[Run], layout: &FrameLayout, top: f32) {
+    let rect = layout.runs;
+    let (lo, hi) = (layout.x.lo as i64, layout.x.hi as i64);
+    let least = layout.x.len() / f64::from(rect.width()) * 50.0;
     let mut at = runs.partition_point(|run| run.start < lo).saturating_sub(1);
     let mut looked = 0;
     while let Some(run) = runs.get(at).filter(|run| run.start <= hi && looked < 4000) {
@@ -194,8 +194,8 @@ fn captions(ui: &Ui, lanes: &Lanes, runs: &[Run], places: &Places, top: f32) {
         if ((run.end - run.start) as f64) < least {
             continue;
         }
-        let left = places.x_of(run.start as f64).max(rect.left());
-        let right = places.x_of(run.end as f64).min(rect.right());
+        let left = layout.x_of(run.start as f64).max(rect.left());
+        let right = layout.x_of(run.end as f64).min(rect.right());
         let color = lanes.slots[run.name as usize].text();
         let name = &lanes.names[run.name as usize];
         if right - left > 50.0 {

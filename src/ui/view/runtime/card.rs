@@ -13,7 +13,7 @@ use crate::ui::widget::theme::size;
 /// Steps whose lowest use is listed.
 const FLOORS: usize = 24;
 
-/// Draws the card.
+/// Draws the card in Details.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
@@ -54,7 +54,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             fact(ui, theme, "Lowest use", &exact(range.lowest));
             fact(ui, theme, "On average", &exact(range.mean));
             fact(ui, theme, "Allocations", &format!("{}, {}", thousands(range.allocations), exact(range.allocated)));
-            fact(ui, theme, "Given back", &format!("{}, {}", thousands(range.deallocations), exact(range.freed)));
+            fact(ui, theme, "Freed", &format!("{}, {}", thousands(range.deallocations), exact(range.freed)));
         }
         if !analysis.floors.is_empty() {
             rule(ui, theme);

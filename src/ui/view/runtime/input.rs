@@ -2,15 +2,15 @@
 
 use egui::{PointerButton, Ui};
 
-use super::state::{Places, State};
+use super::state::{FrameLayout, State};
 
 /// Shortest time that fills the width, in picoseconds.
 pub const LEAST: f64 = 1000.0;
 /// Fewest events that fill the width, where there are no times.
 pub const LEAST_EVENTS: f64 = 4.0;
 
-pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
-    let (all, axis, reach) = (places.all(), places.window(), places.reach);
+pub fn take(ui: &Ui, state: &mut State, layout: &mut FrameLayout) {
+    let (all, axis, reach) = (layout.all(), layout.window(), layout.reach);
     let over = ui.rect_contains_pointer(all);
     let (position, delta, shift, down, released, dragging) = ui.input(|i| {
         (
@@ -23,7 +23,7 @@ pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
         )
     });
     let middle = ui.input(|i| i.pointer.button_down(PointerButton::Middle));
-    let mut x = places.x;
+    let mut x = layout.x;
     state.cursor = None;
     if let Some(position) = position.filter(|_| over) {
         reach.wheel(ui, all, &mut x);
@@ -50,5 +50,5 @@ pub fn take(ui: &Ui, state: &mut State, places: &mut Places) {
     }
     let middle = f64::midpoint(x.lo, x.hi);
     reach.keys(ui, all, &mut x, middle);
-    places.x = x;
+    layout.x = x;
 }

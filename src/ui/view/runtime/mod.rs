@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use egui::{Pos2, Rect, Stroke, Ui, Vec2};
 
-use self::state::{AT_ONCE, HEAP, Places, STACK, State, Worked, axis_of, moment};
+use self::state::{AT_ONCE, FrameLayout, HEAP, STACK, State, Worked, axis_of, moment};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_breakdown::{Origin, breakdown, bytes_of};
 use crate::analysis::runtime_curve::RuntimeCurve;
@@ -29,13 +29,13 @@ use crate::ui::work::{DeferredPicture, Job, Work};
 
 /// The view.
 pub const VIEW: View =
-    View { applies, card: Some(card::show), clear, keys: KEYS, ..View::new("runtime", "Runtime", show) };
+    View { applies, card: Some(card::show), clear, keys: KEYS, ..View::new("runtime", "Runtime", show).with_digit(3) };
 
 const KEYS: &[KeyHelp] = &[
     ("drag", "Runtime: choose a range for its numbers"),
     ("wheel, W S", "Runtime: zoom at the pointer"),
     ("Shift drag, A D", "Runtime: move"),
-    ("0, Esc", "Runtime: all of the time; no range"),
+    ("0, Esc", "Runtime: show everything; clear the range"),
 ];
 
 /// Allocators up to this number each have a button.
@@ -113,17 +113,17 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     if curve_rect.width() < 60.0 {
         return;
     }
-    let mut places = Places { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, reach };
-    input::take(ui, state, &mut places);
-    state.x = reach.chosen(places.x);
+    let mut layout = FrameLayout { curve: curve_rect, fragmentation: fragmentation_rect, runs: band, x, reach };
+    input::take(ui, state, &mut layout);
+    state.x = reach.chosen(layout.x);
     if let (Some((trace, analysis)), Some(worked)) = (history, &worked) {
-        plot::show(ui, context, state, &places, (trace, analysis), worked);
-        plot::fragmentation(ui, context, state, &places, trace, worked);
+        plot::show(ui, context, state, &layout, (trace, analysis), worked);
+        plot::fragmentation(ui, context, state, &layout, trace, worked);
     }
-    band::show(ui, context, state, &runs, &places);
-    axis_of(clock).draw(ui, theme, &places.window(), band.bottom());
+    band::show(ui, context, state, &runs, &layout);
+    axis_of(clock).draw(ui, theme, &layout.window(), band.bottom());
     let below = band.bottom() + 24.0;
-    marks(ui, theme, state, &places);
+    marks(ui, theme, state, &layout);
     let strip = line(below, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(strip).id_salt("range"));
     range_line(&mut child, context, state, worked.as_deref(), clock);
@@ -144,7 +144,7 @@ fn most_used(document: &Document) -> usize {
     all.max_by_key(|(row, allocator)| (allocator.peak, std::cmp::Reverse(*row))).map_or(0, |(row, _)| row)
 }
 
-/// The curve of the chosen allocator, worked out aside.
+/// The curve of the chosen allocator, computed on a worker.
 fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Option<Arc<Worked>> {
     let of = (Arc::as_ptr(context.document) as usize, allocator);
     if state.of != Some(of) {
@@ -168,7 +168,7 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
     state.job.as_mut()?.poll().cloned()
 }
 
-/// Runs of programs by device, sorted aside where they are many.
+/// Runs of programs by device; many are sorted on a worker.
 fn lanes(context: &ViewContext<'_>, state: &mut State) -> Arc<band::Lanes> {
     let of = Arc::as_ptr(context.document) as usize;
     if state.lanes_of != Some(of) {
@@ -190,7 +190,7 @@ fn whole_span(curve: Option<&RuntimeCurve>, lanes: &band::Lanes) -> Span {
     Span::new(lo as f64, hi.max(lo.saturating_add(1)) as f64)
 }
 
-/// Returns whether all of the time was asked for.
+/// Returns whether the button to show everything was clicked.
 fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, free: Option<bool>) -> bool {
     let mut all = false;
     ui.horizontal(|ui| {
@@ -221,7 +221,7 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
         }
         if let Some(lit) = free {
             let response = controls::toggle_button(ui, "Free memory", "", controls::On(lit), theme);
-            if response.on_hover_text("Whether the axis reaches up to the capacity, or only to the peak").clicked() {
+            if response.on_hover_text("Show free memory: the axis then reaches up to the capacity").clicked() {
                 state.free = Some(!lit);
             }
         }
@@ -235,7 +235,7 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
     all
 }
 
-/// The answer: how much at the peak, of how much, when; and what is conspicuous.
+/// The headline: peak, capacity and time; and what stands out.
 fn answer(
     ui: &mut Ui,
     context: &ViewContext<'_>,
@@ -289,7 +289,7 @@ fn answer(
     cut_label(ui, &format!("{}.", parts.join("; ")), Weight::Regular.at(size::BODY), theme.text2, width);
     if let Some(bytes) = analysis.rising_floor() {
         let words = format!(
-            "The lowest use rises from step to step, by {} over {} steps: something is never given back.",
+            "The lowest use rises from step to step, by {} over {} steps: something is never freed.",
             context.short(bytes),
             thousands(analysis.floors.len() as u64)
         );
@@ -316,8 +316,8 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, worked: Option<&Worked>, free
 }
 
 /// The chosen range and the time under the pointer, through all bands.
-fn marks(ui: &Ui, theme: &Theme, state: &State, places: &Places) {
-    let (axis, all) = (places.window(), [places.all()]);
+fn marks(ui: &Ui, theme: &Theme, state: &State, layout: &FrameLayout) {
+    let (axis, all) = (layout.window(), [layout.all()]);
     if let Some((from, to)) = state.range {
         chart::range(ui.painter(), theme, &axis, (from as f64, to as f64), &all);
     }
@@ -326,7 +326,7 @@ fn marks(ui: &Ui, theme: &Theme, state: &State, places: &Places) {
     }
 }
 
-/// What happened in the chosen range, or how to choose one.
+/// Statistics of the chosen range, or a hint on how to choose one.
 fn range_line(ui: &mut Ui, context: &ViewContext<'_>, state: &State, worked: Option<&Worked>, clock: Clock) {
     let theme = context.theme;
     let Some(worked) = worked else { return };

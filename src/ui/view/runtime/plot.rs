@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::{Color32, Pos2, Rect, Stroke, Ui};
 
-use super::state::{AT_ONCE, HEAP, Places, STACK, State, Worked, axis_of, moment, times_between};
+use super::state::{AT_ONCE, FrameLayout, HEAP, STACK, State, Worked, axis_of, moment, times_between};
 use crate::analysis::runtime::AllocatorAnalysis;
 use crate::analysis::runtime_curve::RuntimeCurve;
 use crate::model::{AllocatorActivity, AllocatorEvent, AllocatorTrace, Bytes};
@@ -24,7 +24,7 @@ pub fn show(
     ui: &mut Ui,
     context: &ViewContext<'_>,
     state: &mut State,
-    places: &Places,
+    layout: &FrameLayout,
     (trace, analysis): (&AllocatorTrace, &AllocatorAnalysis),
     worked: &Arc<Worked>,
 ) {
@@ -32,9 +32,9 @@ pub fn show(
     let curve = &worked.curve;
     let shows_free = state.shows_free(curve, analysis.peak);
     let limit = Some(curve.capacity).filter(|&capacity| capacity > 0);
-    let visible = || curve.highest(places.x.lo as i64, places.x.hi as i64).map_or(0, |highest| highest.0);
+    let visible = || curve.highest(layout.x.lo as i64, layout.x.hi as i64).map_or(0, |highest| highest.0);
     let y = Fit::of(ui.ctx()).bytes(analysis.peak.0, visible, limit.filter(|_| shows_free));
-    let window = Window { rect: places.curve, x: places.x, y };
+    let window = Window { rect: layout.curve, x: layout.x, y };
     let picture = Drawing {
         document: Arc::clone(context.document),
         allocator: state.of.map_or(0, |(_, allocator)| allocator),
@@ -90,7 +90,7 @@ fn readout(context: &ViewContext<'_>, trace: &AllocatorTrace, event: &AllocatorE
     let mut lines = vec![Line::new(since, short(event.stats.in_use())).toned(Tone::Title)];
     let did = match event.activity {
         AllocatorActivity::Allocation => "took",
-        AllocatorActivity::Deallocation => "gave back",
+        AllocatorActivity::Deallocation => "freed",
         AllocatorActivity::Other => "noted",
     };
     lines.push(Line::new(did, short(event.allocated)));
@@ -158,17 +158,17 @@ pub fn fragmentation(
     ui: &mut Ui,
     context: &ViewContext<'_>,
     state: &mut State,
-    places: &Places,
+    layout: &FrameLayout,
     trace: &AllocatorTrace,
     worked: &Arc<Worked>,
 ) {
     let theme = context.theme;
-    let rect = places.fragmentation;
+    let rect = layout.fragmentation;
     let curve = &worked.curve;
     if rect.height() < 8.0 {
         return;
     }
-    let window = Window { rect, x: places.x, y: Span::new(0.0, PARTS) };
+    let window = Window { rect, x: layout.x, y: Span::new(0.0, PARTS) };
     let (own, style) = (Arc::clone(worked), *theme);
     let at_once = curve.times.len() < AT_ONCE;
     let sheet = Sheet { window, name: "fragmentation", ground: Color32::TRANSPARENT, at_once };

@@ -16,7 +16,7 @@ use crate::ui::work::{DeferredPicture, Job};
 /// Free memory is drawn at first where the peak is at least this part of the capacity.
 const SEEN: u64 = 6;
 
-/// Histories of fewer events are worked out and drawn within a frame.
+/// Histories of fewer events are computed and drawn within the frame.
 pub const AT_ONCE: usize = 20_000;
 
 /// Colour of what is in use in the heap.
@@ -25,21 +25,21 @@ pub const HEAP: Slot = Slot::Activation;
 /// Colour of what is in use on the stack.
 pub const STACK: Slot = Slot::Thread;
 
-/// What is worked out for one allocator.
+/// Results for one allocator.
 pub struct Worked {
     pub curve: RuntimeCurve,
     pub rows: Vec<BreakdownRow>,
 }
 
-/// What belongs to this view of one document.
+/// State of this view of one document.
 #[derive(Default)]
 pub struct State {
     /// Chosen allocator; `None` before the first frame.
     pub allocator: Option<usize>,
     pub of: Option<(usize, usize)>,
     pub job: Option<Job<Arc<Worked>>>,
-    /// Memory that is free is drawn above what is in use.
-    /// `None` for: where what is in use would still be seen.
+    /// Whether free memory is drawn above the memory in use;
+    /// `None` shows it if the memory in use remains visible.
     pub free: Option<bool>,
     /// Visible time in picoseconds; `None` for all.
     pub x: Option<Span>,
@@ -58,8 +58,8 @@ pub struct State {
     pub table: TableState,
 }
 
-/// Where things are in this frame.
-pub struct Places {
+/// Layout of the view in this frame.
+pub struct FrameLayout {
     pub curve: Rect,
     pub fragmentation: Rect,
     pub runs: Rect,
@@ -73,7 +73,7 @@ impl State {
     }
 }
 
-impl Places {
+impl FrameLayout {
     /// The axis that all bands share.
     pub const fn window(&self) -> Window {
         Window::strip(self.curve, self.x)

@@ -57,7 +57,7 @@ pub fn show(
             Part::Vertices if memory.vertex_types.rows.len() <= LARGEST_ROWS => {
                 "largest on the chosen tiles first".to_owned()
             }
-            _ => format!("largest on the chosen tiles first; of a tile the {LARGEST_ROWS} largest are known"),
+            _ => format!("largest on the chosen tiles first; only the {LARGEST_ROWS} largest of a tile are known"),
         };
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
     });

@@ -158,7 +158,7 @@ pub fn address_maps(
         mark(start, "interleaved from here", theme.text2, Align2::CENTER_TOP);
     }
     if let Some(limit) = limit {
-        mark(limit, "limit", theme.danger, Align2::RIGHT_TOP);
+        mark(limit, "capacity", theme.danger, Align2::RIGHT_TOP);
     }
     (needed, clicked)
 }

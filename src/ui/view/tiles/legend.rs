@@ -41,7 +41,7 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, tiles: &TileAnalysis, state: &St
         over_end: at(most),
         reversed: state.metric == Metric::Headroom,
         floor: 0.0,
-        limit: limit.map(|limit| (at(end), format!("limit {}", context.options.units.capacity(Bytes(limit))))),
+        limit: limit.map(|limit| (at(end), format!("capacity {}", context.options.units.capacity(Bytes(limit))))),
         ticks: ticks.map(|tick| (at(tick.value as u64), tick.words)).collect(),
         bars: bars.collect(),
         lines: &lines,

@@ -345,7 +345,7 @@ fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, state: &
     if let (Some(bytes), Some(limit)) = (whole, state.limit)
         && bytes > limit
     {
-        let words = format!("{} over the limit", context.short(Bytes(bytes - limit)));
+        let words = format!("{} over capacity", context.short(Bytes(bytes - limit)));
         ui.label(text(words, size::SMALL, Weight::Medium, theme.danger));
     }
 }

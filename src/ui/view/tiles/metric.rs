@@ -66,7 +66,7 @@ impl Metric {
             Self::MustFit if memory.including_gaps.is_some() => "Total with gaps".to_owned(),
             Self::MustFit => "Total".to_owned(),
             Self::Total => "Total without gaps".to_owned(),
-            Self::Headroom => "Headroom to the limit".to_owned(),
+            Self::Headroom => "Headroom to capacity".to_owned(),
             Self::Gaps => "Gaps".to_owned(),
             Self::GapsBelow => "Gaps below the interleaved region".to_owned(),
             Self::AlwaysLive => "Always live".to_owned(),

@@ -20,8 +20,12 @@ use metric::Metric;
 use state::State;
 
 /// The view.
-pub const VIEW: View =
-    View { applies: Document::has_tiles, card: Some(tile_card::show), keys: KEYS, ..View::new("tiles", "Tiles", show) };
+pub const VIEW: View = View {
+    applies: Document::has_tiles,
+    card: Some(tile_card::show),
+    keys: KEYS,
+    ..View::new("tiles", "Tiles", show).with_digit(3)
+};
 
 const KEYS: &[KeyHelp] = &[
     ("click, shift click", "Tiles: choose a tile, add one"),
@@ -131,7 +135,7 @@ fn together(memory: &TileMemory, tiles: &TileAnalysis, units: UnitSystem) -> Str
     let of = units.capacity(Bytes(capacity));
     let end = match (tiles.over.is_empty(), all <= capacity) {
         (false, true) => ": the sum fits, these tiles do not",
-        (false, false) => ": even spread evenly it would not fit",
+        (false, false) => ": it would not fit even if spread evenly",
         _ => "",
     };
     format!("All tiles together use {all_words} of {of}, on {device}{end}.")

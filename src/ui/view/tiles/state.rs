@@ -6,7 +6,7 @@ use super::by_tile::{Breakdown, Group};
 use super::metric::Metric;
 use crate::ui::widget::raster::CachedRaster;
 
-/// What is remembered while the file is open.
+/// State of this view of one document.
 #[derive(Default)]
 pub struct State {
     pub of: usize,

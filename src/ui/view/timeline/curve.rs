@@ -3,27 +3,26 @@
 use egui::{Color32, Rect, Stroke, Ui};
 
 use super::groups::Groups;
-use super::state::{AT_ONCE, Drawn, Places, State};
+use super::state::{AT_ONCE, Drawn, FrameLayout, State};
 use crate::analysis::SpaceAnalysis;
 use crate::model::{Bytes, percent, thousands};
 use crate::ui::chart::{Areas, Chart, Fit, Line, Peak, Tone, Window, XAxis, step_of, steps_between};
 use crate::ui::part::ViewContext;
 use crate::ui::work::{Sheet, SpaceData};
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, places }: Drawn<'_>) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, layout }: Drawn<'_>) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let limit = context.capacity().map(|c| c.bytes.0);
     let peak = scene.space.peak();
     let count = data.map.points;
     let stacked = groups.stacked();
-    let total = &stacked.curves.total;
     let visible = || {
-        let (from, to) = steps_between(places.x.lo, places.x.hi, count);
-        stacked.pyramid.max_in(total, from, to).map_or(0, |highest| highest.0)
+        let (from, to) = steps_between(layout.x.lo, layout.x.hi, count);
+        stacked.highest(from, to).map_or(0, |highest| highest.0)
     };
     let y = Fit::of(ui.ctx()).bytes(peak.0, visible, limit);
-    let window = Window { rect: places.curve, x: places.x, y };
+    let window = Window { rect: layout.curve, x: layout.x, y };
     let shows_line = shows_line(scene.space);
     let key = (
         state.of,
@@ -41,11 +40,16 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
         let unpadded = |point: u32| stacked.curves.unpadded.at(point);
         let highest = |from: f64, to: f64| {
             let (from, to) = steps_between(from, to, count);
-            stacked.pyramid.max_in(&stacked.curves.total, from, to)
+            stacked.highest(from, to)
+        };
+        let lowest = |from: f64, to: f64| {
+            let (from, to) = steps_between(from, to, count);
+            stacked.lowest(from, to)
         };
         let group = |group: usize, point: u32| stacked.curves.groups[group].at(point);
         let line = shows_line.then_some(&unpadded as &dyn Fn(u32) -> u64);
-        Areas { line, limit, ..Areas::new(&highest, &group, &colors) }.draw(raster, &window, &style);
+        Areas { lowest: Some(&lowest), line, limit, ..Areas::new(&highest, &group, &colors) }
+            .draw(raster, &window, &style);
     });
     let unit = data.map.axis.unit();
     let words = format!("peak {}", context.short(peak));
@@ -57,7 +61,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
         .peak([peak])
         .start(f64::from(context.step()) + 0.5)
         .show(ui);
-    life(ui, context, data, places);
+    life(ui, context, data, layout);
     let Some(at) = shown.at else { return };
     let step = step_of(at, count);
     context.shared.hover_step(step);
@@ -73,7 +77,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
     }
 }
 
-/// What lives at a step: all of it, the instruction, the group under the pointer (or the largest), what is over.
+/// What is live at a step: all of it, the instruction, the group under the pointer (or the largest), what is over.
 fn readout(context: &ViewContext<'_>, groups: &Groups, data: &SpaceData, step: u32, pointer: Option<f64>) -> Vec<Line> {
     let curves = &groups.stacked().curves;
     let total = curves.total.at(step);
@@ -96,7 +100,7 @@ fn readout(context: &ViewContext<'_>, groups: &Groups, data: &SpaceData, step: u
     let limit = context.capacity().map(|c| c.bytes.0);
     let padding = total.saturating_sub(curves.unpadded.at(step));
     if let Some(limit) = limit.filter(|&limit| total > limit) {
-        lines.push(Line::new("over the limit", context.short(Bytes(total - limit))).toned(Tone::Over));
+        lines.push(Line::new("over capacity", context.short(Bytes(total - limit))).toned(Tone::Over));
     } else if padding > 0 {
         lines.push(Line::new("of it padding", context.short(Bytes(padding))));
     }
@@ -109,12 +113,12 @@ pub fn shows_line(space: &SpaceAnalysis) -> bool {
 }
 
 /// The life of the hovered or selected buffer, under the curve.
-fn life(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, places: &Places) {
+fn life(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, layout: &FrameLayout) {
     let theme = context.theme;
     let Some(item) = context.shared.hovered.or(context.shared.selected).and_then(|b| data.box_of(b)) else { return };
-    let rect: Rect = places.curve;
-    let left = places.x_of(f64::from(item.start)).max(rect.left());
-    let right = places.x_of(f64::from(item.end) + 1.0).min(rect.right());
+    let rect: Rect = layout.curve;
+    let left = layout.x_of(f64::from(item.start)).max(rect.left());
+    let right = layout.x_of(f64::from(item.end) + 1.0).min(rect.right());
     if left > right {
         return;
     }

@@ -3,7 +3,7 @@
 use egui::{Key, PointerButton, Ui};
 
 use super::map;
-use super::state::{Asked, Places, State};
+use super::state::{Asked, FrameLayout, State};
 use crate::ui::chart::{self, Reach, Span};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::keys;
@@ -14,30 +14,37 @@ pub fn take(
     context: &mut ViewContext<'_>,
     state: &mut State,
     data: &SpaceData,
-    places: &mut Places,
+    layout: &mut FrameLayout,
     asked: Option<Asked>,
 ) {
-    let mut x = places.x;
-    pointer(ui, context, state, data, places, &mut x);
+    let mut x = layout.x;
+    pointer(ui, context, state, data, layout, &mut x);
     if keys::are_free(ui.ctx()) {
-        keys(ui, context, state, data, places, &mut x);
+        keys(ui, context, state, data, layout, &mut x);
     }
     match asked {
         Some(Asked::All) => {
             Reach::steps(data.map.points).show_all(ui, &mut x);
             state.addresses = None;
         }
-        Some(Asked::Focus) => focus(context, state, data, places, &mut x),
+        Some(Asked::Focus) => focus(context, state, data, layout, &mut x),
         None => {}
     }
-    if x != places.x {
-        context.shared.zoom_to((x != places.whole).then_some((x.lo, x.hi)));
-        places.x = x;
+    if x != layout.x {
+        context.shared.zoom_to((x != layout.whole).then_some((x.lo, x.hi)));
+        layout.x = x;
     }
 }
 
-fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places, x: &mut Span) {
-    let both = places.curve.union(places.map).union(places.lifetimes);
+fn pointer(
+    ui: &Ui,
+    context: &ViewContext<'_>,
+    state: &mut State,
+    data: &SpaceData,
+    layout: &FrameLayout,
+    x: &mut Span,
+) {
+    let both = layout.curve.union(layout.map).union(layout.lifetimes);
     if !ui.rect_contains_pointer(both) {
         return;
     }
@@ -51,28 +58,35 @@ fn pointer(ui: &Ui, context: &ViewContext<'_>, state: &mut State, data: &SpaceDa
     let Some(position) = position else { return };
     // The axis measures, with Shift everything does.
     let down = down && !state.measure.is_dragging();
-    let in_rows = places.lifetimes.contains(position);
-    let in_map = places.map.contains(position);
+    let in_rows = layout.lifetimes.contains(position);
+    let in_map = layout.map.contains(position);
     let addresses = map::addresses(context, data);
     let mut y = addresses.visible(state.addresses);
     if in_map {
-        addresses.alt_wheel(ui, places.map, &mut y);
+        addresses.alt_wheel(ui, layout.map, &mut y);
     }
     let reach = Reach::steps(data.map.points);
     // Over the rows the wheel scrolls them; with Ctrl it zooms.
     if !in_rows || ui.input(|i| i.modifiers.command) {
-        reach.wheel(ui, places.curve, x);
+        reach.wheel(ui, layout.curve, x);
     }
     if down {
-        reach.drag(places.curve, x, delta.x);
+        reach.drag(layout.curve, x, delta.x);
         if state.dragging_map {
-            addresses.drag_up(places.map, &mut y, delta.y);
+            addresses.drag_up(layout.map, &mut y, delta.y);
         }
     }
     state.addresses = addresses.chosen(y);
 }
 
-fn keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places, x: &mut Span) {
+fn keys(
+    ui: &Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut State,
+    data: &SpaceData,
+    layout: &FrameLayout,
+    x: &mut Span,
+) {
     let (fit, next) = ui.input(|i| {
         if i.modifiers.any() {
             return (false, 0);
@@ -81,12 +95,12 @@ fn keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
     });
     let step = f64::from(context.step()) + 0.5;
     let middle = if step >= x.lo && step <= x.hi { step } else { f64::midpoint(x.lo, x.hi) };
-    let plots = places.curve.union(places.map).union(places.lifetimes);
+    let plots = layout.curve.union(layout.map).union(layout.lifetimes);
     if Reach::steps(data.map.points).keys(ui, plots, x, middle) {
         state.addresses = None;
     }
     if fit {
-        focus(context, state, data, places, x);
+        focus(context, state, data, layout, x);
     }
     context.step_by(chart::steps(ui), data.map.points);
     // The brackets are the ends of what is measured.
@@ -101,9 +115,9 @@ fn keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
     }
 }
 
-fn focus(context: &ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places, x: &mut Span) {
+fn focus(context: &ViewContext<'_>, state: &mut State, data: &SpaceData, layout: &FrameLayout, x: &mut Span) {
     let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) else { return };
-    let (lo, hi) = map::fit_time(item, places.whole);
+    let (lo, hi) = map::fit_time(item, layout.whole);
     *x = Span::new(lo, hi);
     state.addresses = Some(map::fit_addresses(item, map::addresses(context, data).whole));
 }

@@ -6,6 +6,7 @@ use super::groups::Groups;
 use super::lifetime_rows::{Group, Lifetimes, Rows, Sort};
 use super::map;
 use super::state::{AT_ONCE, Drawn};
+use crate::analysis::live_at::Spans;
 use crate::model::{Bytes, thousands};
 use crate::ui::chart::{Span, Window, YAxis};
 use crate::ui::part::{ViewContext, menu};
@@ -15,7 +16,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
-use crate::ui::work::{Lit, Sheet, SpaceData};
+use crate::ui::work::{Highlight, Sheet, SpaceData};
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 /// Height of a row.
@@ -24,11 +25,11 @@ const ROW: f32 = 20.0;
 const BAR: f32 = 8.0;
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, drawn: Drawn<'_>) {
-    let Drawn { data, groups, places } = drawn;
+    let Drawn { data, groups, layout } = drawn;
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
-    let band = places.lifetimes;
-    let rect = places.lifetime_rows();
+    let band = layout.lifetimes;
+    let rect = layout.lifetime_rows();
     let head =
         Rect::from_min_max(Pos2::new(band.left() - 56.0, band.top() - 22.0), Pos2::new(band.right(), rect.top() - 2.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("lifetimes head"));
@@ -50,7 +51,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, d
         (theme.dark, groups.stacked().names.len()),
         context.find_key(),
     );
-    let window = Window { rect, x: places.x, y };
+    let window = Window { rect, x: layout.x, y };
     let painted = Picture {
         rows: Arc::clone(&rows),
         data: Arc::clone(data),
@@ -114,7 +115,7 @@ struct Picture {
     groups: Groups,
     theme: Theme,
     window: Window,
-    lit: Option<Lit>,
+    lit: Option<Highlight>,
 }
 
 impl Picture {
@@ -138,6 +139,12 @@ impl Picture {
                     let color = self.groups.slot_of(item.buffer).color();
                     let is_lit = self.lit.as_ref().is_none_or(|lit| lit.has(item.buffer));
                     let color = if is_lit { color } else { mix(color, self.theme.panel, NO_MATCH) };
+                    // Memory that is set aside before it is written, and after it was read last: a line at the foot.
+                    if let Some(spans) = Spans::of(&self.data.map, item.buffer) {
+                        let foot = (raster.scale() * 2.0).round() as i64;
+                        let (first, last) = (px(f64::from(spans.reserved.0)), px(f64::from(spans.reserved.1) + 1.0));
+                        raster.fill(first, bottom - foot, last, bottom, mix(color, self.theme.panel, 0.35));
+                    }
                     raster.fill(left, top, right, bottom, color);
                 }
             }
@@ -178,7 +185,7 @@ fn one(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
     state: &mut Lifetimes,
-    Drawn { data, groups, places }: Drawn<'_>,
+    Drawn { data, groups, layout }: Drawn<'_>,
     rows: &Rows,
     &Place { row, line, sensed }: &Place,
 ) {
@@ -202,23 +209,28 @@ fn one(
     );
     let small = Weight::Regular.at(size::SMALL);
     let y = line.center().y.round();
-    let left = places.x_of(f64::from(start)).max(line.left());
-    let right = places.x_of(f64::from(end) + 1.0).min(line.right());
+    let left = layout.x_of(f64::from(start)).max(line.left());
+    let right = layout.x_of(f64::from(end) + 1.0).min(line.right());
     let size_at = Pos2::new(line.left() - 10.0, y);
     painter.text(size_at, Align2::RIGHT_CENTER, context.short(Bytes(bytes)), small.clone(), theme.text2);
     let selected = context.shared.selected == Some(buffer);
     let response = ui.interact(sensed, ui.scope_id().with(("lifetime", row)), Sense::CLICK);
-    let spoken = format!(
-        "{name} {}, steps {} to {}",
+    let spans = Spans::of(&data.map, buffer).filter(|_| group.is_none());
+    let unit = data.map.axis.unit();
+    let mut spoken = format!(
+        "{name} {}, {unit}s {} to {}",
         context.short(Bytes(bytes)),
         thousands(start.into()),
         thousands(end.into())
     );
+    if let Some(words) = spans.and_then(|spans| spans.difference(unit)) {
+        spoken = format!("{spoken}; {words}");
+    }
     response.widget_info(|| WidgetInfo::selected(Role::Row, true, selected, &spoken));
     let outside = right < line.left() || left > line.right() || right <= left;
     if outside {
         // Not in what is visible of the axis: an arrow says on which side.
-        let before = places.x_of(f64::from(start)) < line.left();
+        let before = layout.x_of(f64::from(start)) < line.left();
         let (at, align, words) = if before {
             (Pos2::new(line.left() + 6.0, y), Align2::LEFT_CENTER, format!("\u{2190} {name}"))
         } else {
@@ -263,12 +275,12 @@ fn one(
     if response.double_clicked()
         && let Some(item) = data.box_of(buffer)
     {
-        context.shared.zoom_to(map::fit_time(item, places.whole));
+        context.shared.zoom_to(map::fit_time(item, layout.whole));
     }
     if response.hovered() {
         context.shared.hover(buffer);
         if let Some(at) = response.hover_pos() {
-            context.shared.hover_step(places.window().step_at(at.x, data.map.points));
+            context.shared.hover_step(layout.window().step_at(at.x, data.map.points));
         }
     }
     let item = data.box_of(buffer).copied();

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::groups::Groups;
-use super::state::{AT_ONCE, Drawn, Places, State};
+use super::state::{AT_ONCE, Drawn, FrameLayout, State};
+use crate::analysis::live_at::Spans;
 use crate::analysis::map::MapBox;
 use crate::analysis::{Scene, category, unpadded};
 use crate::model::{Bytes, percent, thousands};
@@ -16,7 +17,7 @@ use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{Hatch, Raster};
 use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
-use crate::ui::work::{Lit, Sheet, SpaceData};
+use crate::ui::work::{Highlight, Sheet, SpaceData};
 
 /// Least height and width of a box that carries its name.
 const LABEL: Vec2 = Vec2::new(90.0, 19.0);
@@ -30,10 +31,10 @@ pub fn addresses(context: &ViewContext<'_>, data: &SpaceData) -> Reach {
 }
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn: Drawn<'_>) {
-    let Drawn { data, groups, places } = drawn;
+    let Drawn { data, groups, layout } = drawn;
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
-    let rect = places.map;
+    let rect = layout.map;
     let addresses = addresses(context, data);
     let (whole, y) = (addresses.whole, addresses.visible(state.addresses));
     let limit = context.capacity().map(|c| c.bytes.0);
@@ -46,7 +47,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
         context.find_key(),
     );
     let at_once = data.map.boxes.len() <= AT_ONCE;
-    let window = Window { rect, x: places.x, y };
+    let window = Window { rect, x: layout.x, y };
     let picture = Picture {
         document: Arc::clone(context.document),
         program: context.shared.program,
@@ -66,6 +67,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
         window.rect_of((f64::from(item.start), f64::from(item.end) + 1.0), (item.address as f64, end))
     };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
+    // No label under the limit's line.
+    let line = limit.map(|limit| window.y_of(limit as f64));
+    let is_crossed = |row: u32| {
+        let middle = data.map.boxes.get(row as usize).map(|item| box_rect(item).intersect(rect).center().y);
+        line.zip(middle).is_some_and(|(line, middle)| (line - middle).abs() < LABEL.y / 2.0)
+    };
+    let named: Vec<u32> = named.into_iter().filter(|&row| !is_crossed(row)).collect();
     labels(&painter, state, &named, scene, drawn, &box_rect);
     axis(ui, context, data, &window);
     chart::limit(ui, theme, &window, limit, context.options.units);
@@ -74,7 +82,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
         painter.rect_stroke(outline.expand(2.5), 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
         painter.rect_stroke(outline, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Outside);
     }
-    neighbourhood(&painter, context, data, places, &box_rect);
+    neighbourhood(&painter, context, data, layout, &box_rect);
     hole(&painter, context, &window);
     let response = ui.interact(rect, ui.scope_id().with("map"), Sense::click_and_drag());
     let spoken = format!("Memory map, {} buffers", thousands(data.map.boxes.len() as u64));
@@ -85,11 +93,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
     context.shared.hover_step(point);
     let slack = y.len() / f64::from(rect.height().max(1.0));
     let address = window.at(at).1;
-    let hit = hit(data, point, address, slack, places.x.len() / f64::from(rect.width().max(1.0)));
+    let hit = hit(data, point, address, slack, layout.x.len() / f64::from(rect.width().max(1.0)));
     if response.double_clicked() {
         match hit {
             Some(item) => {
-                context.shared.zoom_to(fit_time(&item, places.whole));
+                context.shared.zoom_to(fit_time(&item, layout.whole));
                 state.addresses = Some(fit_addresses(&item, whole));
                 context.shared.select(item.buffer);
             }
@@ -118,7 +126,7 @@ fn neighbourhood(
     painter: &egui::Painter,
     context: &mut ViewContext<'_>,
     data: &SpaceData,
-    places: &Places,
+    layout: &FrameLayout,
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
     let theme = context.theme;
@@ -127,23 +135,23 @@ fn neighbourhood(
     let Some(related) = context.related_to_buffer(buffer) else { return };
     for (other, _) in related.sharing.iter().take(MAX_NAMES) {
         let rect = box_rect(other);
-        if rect.intersects(places.map) {
+        if rect.intersects(layout.map) {
             let dashes = [rect.left_top(), rect.right_top(), rect.right_bottom(), rect.left_bottom(), rect.left_top()];
             painter.extend(egui::Shape::dashed_line(&dashes, Stroke::new(1.5, theme.ink), 5.0, 4.0));
         }
     }
-    let y = box_rect(&item).bottom().clamp(places.map.top(), places.map.bottom() - 2.0);
+    let y = box_rect(&item).bottom().clamp(layout.map.top(), layout.map.bottom() - 2.0);
     let mut last = f32::MIN;
     for &(point, _) in &related.uses.readers {
-        let x = places.x_of(f64::from(point) + 0.5);
-        if places.map.x_range().contains(x) && x - last >= 3.0 {
+        let x = layout.x_of(f64::from(point) + 0.5);
+        if layout.map.x_range().contains(x) && x - last >= 3.0 {
             painter.vline(x, y - 6.0..=y + 5.0, Stroke::new(4.0, theme.halo));
             painter.vline(x, y - 5.0..=y + 4.0, Stroke::new(2.0, theme.ink));
             last = x;
         }
     }
-    let x = places.x_of(f64::from(item.start));
-    if places.map.x_range().contains(x) {
+    let x = layout.x_of(f64::from(item.start));
+    if layout.map.x_range().contains(x) {
         painter.circle(Pos2::new(x, y), 4.5, theme.ink, Stroke::new(1.5, theme.halo));
     }
 }
@@ -214,7 +222,7 @@ struct Picture {
     window: Window,
     limit: Option<u64>,
     show_padding: bool,
-    lit: Option<Lit>,
+    lit: Option<Highlight>,
 }
 
 impl Picture {
@@ -280,10 +288,10 @@ fn labels(
     state: &mut State,
     named: &[u32],
     scene: Scene<'_>,
-    Drawn { data, groups, places }: Drawn<'_>,
+    Drawn { data, groups, layout }: Drawn<'_>,
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
-    let bounds = places.map;
+    let bounds = layout.map;
     // Of buffers that share memory at one time the one drawn last is seen: only it is named there.
     let shown: Vec<Rect> = named
         .iter()
@@ -347,8 +355,16 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
         let words = format!("{} of it padding", context.short(waste));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.warn));
     }
-    let steps = format!("{}, steps {} to {}", kind.name(), thousands(item.start.into()), thousands(item.end.into()));
+    // The box has the colour of its class; what the compiler calls it stands behind.
+    let class = scene.analysis.class_now(program, item.buffer).name();
+    let kind =
+        if class == kind.name() { class.to_owned() } else { format!("{class}, {} to the compiler", kind.name()) };
+    let unit = scene.map().axis.unit();
+    let steps = format!("{kind}, {unit}s {} to {}", thousands(item.start.into()), thousands(item.end.into()));
     ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));
+    if let Some(words) = Spans::of(scene.map(), item.buffer).and_then(|spans| spans.difference(unit)) {
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+    }
     if let Some((shape, node)) = program.buffer_shape(item.buffer) {
         ui.label(text(shape.text_of(node), size::SMALL, Weight::Mono, theme.text2));
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::{Align2, Color32, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::state::{AT_ONCE, Places, State};
+use super::state::{AT_ONCE, FrameLayout, State};
 use crate::ui::chart::{Areas, Peak, Span, Window, paint_limit, paint_peaks, steps_between};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::fonts::Weight;
@@ -16,7 +16,7 @@ pub fn show(
     context: &mut ViewContext<'_>,
     state: &mut State,
     data: &Arc<SpaceData>,
-    places: &Places,
+    layout: &FrameLayout,
     rect: Rect,
 ) {
     let theme = context.theme;
@@ -24,7 +24,7 @@ pub fn show(
     let limit = context.capacity().map(|c| c.bytes.0);
     let peak = scene.space.peak().0;
     let y = Span::new(0.0, peak.max(limit.unwrap_or(0)).max(1) as f64 * 1.1);
-    let window = Window { rect, x: places.whole, y };
+    let window = Window { rect, x: layout.whole, y };
     let key = (state.of, Arc::as_ptr(context.document) as usize, theme.dark);
     let (own, style) = (Arc::clone(data), *theme);
     let at_once = data.map.boxes.len() <= AT_ONCE;
@@ -33,7 +33,7 @@ pub fn show(
         let (stacked, total) = (&own.by_class, &own.by_class.curves.total);
         let highest = |from: f64, to: f64| {
             let (from, to) = steps_between(from, to, own.map.points);
-            stacked.pyramid.max_in(total, from, to)
+            stacked.highest(from, to)
         };
         let colors: [Color32; 1] = [mix(style.panel, style.text3, 0.55)];
         Areas::new(&highest, &|_, point| total.at(point), &colors).draw(raster, &window, &style);
@@ -46,8 +46,8 @@ pub fn show(
         Peak { x: f64::from(scene.space.peak_point()) + 0.5, y: peak as f64, words: String::new(), is_before: false };
     paint_peaks(painter, theme, &window, &[peak]);
     let shown = Rect::from_min_max(
-        Pos2::new(window.x_of(places.x.lo), rect.top()),
-        Pos2::new(window.x_of(places.x.hi), rect.bottom()),
+        Pos2::new(window.x_of(layout.x.lo), rect.top()),
+        Pos2::new(window.x_of(layout.x.hi), rect.bottom()),
     );
     let shade = theme.canvas.gamma_multiply(0.6);
     painter.rect_filled(Rect::from_min_max(rect.min, Pos2::new(shown.left(), rect.bottom())), 0.0, shade);
@@ -62,22 +62,22 @@ pub fn show(
     if response.double_clicked() {
         context.shared.zoom_to(None);
     } else if response.dragged() {
-        let by = f64::from(response.drag_delta().x / rect.width()) * places.whole.len();
+        let by = f64::from(response.drag_delta().x / rect.width()) * layout.whole.len();
         let from = response.interact_pointer_pos().map_or(0.0, |p| p.x) - response.drag_delta().x;
         let span = if (from - shown.left()).abs() < 8.0 {
-            Span::new((places.x.lo + by).clamp(0.0, places.x.hi - 4.0), places.x.hi)
+            Span::new((layout.x.lo + by).clamp(0.0, layout.x.hi - 4.0), layout.x.hi)
         } else if (from - shown.right()).abs() < 8.0 {
-            Span::new(places.x.lo, (places.x.hi + by).clamp(places.x.lo + 4.0, places.whole.hi))
+            Span::new(layout.x.lo, (layout.x.hi + by).clamp(layout.x.lo + 4.0, layout.whole.hi))
         } else {
-            places.x.moved(by, places.whole)
+            layout.x.moved(by, layout.whole)
         };
         context.shared.zoom_to((span.lo, span.hi));
     } else if response.clicked()
         && let Some(pos) = response.interact_pointer_pos()
     {
         let middle = window.x_at(pos.x);
-        let half = places.x.len() / 2.0;
-        let span = Span::new(middle - half, middle + half).kept_in(places.whole);
+        let half = layout.x.len() / 2.0;
+        let span = Span::new(middle - half, middle + half).kept_in(layout.whole);
         context.shared.zoom_to((span.lo, span.hi));
     }
 }

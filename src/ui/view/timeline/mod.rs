@@ -17,7 +17,7 @@ use std::sync::Arc;
 use egui::{Pos2, Rect, Ui, Vec2};
 
 use self::groups::Groups;
-use self::state::{Asked, Bands, Drawn, Places, State};
+use self::state::{Asked, Bands, Drawn, FrameLayout, State};
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::model::thousands;
 use crate::ui::chart::legend::Sign;
@@ -32,10 +32,11 @@ use crate::ui::work::SpaceData;
 /// The view.
 pub const VIEW: View = View {
     applies: Document::has_times,
+    section: Some(range::section),
     find: Find::Dim,
     shows_buffers: true,
     keys: KEYS,
-    ..View::new("timeline", "Timeline", show)
+    ..View::new("timeline", "Timeline", show).with_digit(3)
 };
 
 const KEYS: &[KeyHelp] = &[
@@ -44,13 +45,13 @@ const KEYS: &[KeyHelp] = &[
     ("Alt wheel", "Memory map: zoom the addresses"),
     ("double click", "Timeline: fit a buffer, or all"),
     ("F", "Timeline: focus the selected buffer"),
-    ("0", "Timeline: all of the program"),
+    ("0", "Timeline: show the whole program"),
     (". ,", "Next and previous allocation"),
     ("click above", "Pin a step for every view"),
-    ("drag on the axis", "Measure a range of steps"),
+    ("drag on the axis", "Measure a range of steps, in Details"),
     ("Shift drag", "Measure a range of steps"),
-    ("[ ]", "Measure from the chosen step, up to it"),
-    ("wheel over lifetimes", "Scroll the rows; with Ctrl zoom"),
+    ("[ ]", "Measure from the chosen step, or up to it"),
+    ("wheel over lifetimes", "Scroll the rows; with Ctrl, zoom"),
 ];
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
@@ -98,12 +99,13 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let top = legend_rect.bottom() + 14.0;
     let bottom = full.bottom() - 12.0;
     let mini_height = if bottom - top > 420.0 { 46.0 } else { 0.0 };
-    let calls = Arc::clone(state.calls.get_or_insert_with(|| Arc::new(program_band::spans(context))));
-    let fixed = 24.0 + calls.len() as f32 * 18.0 + if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 };
+    let bands = Arc::clone(state.program_bands.get_or_insert_with(|| program_band::bands(context, &data).into()));
+    let bands_height = bands.len() as f32 * program_band::HEIGHT;
+    let fixed = 24.0 + bands_height + if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 };
     let free = (bottom - top - fixed).max(80.0);
     let curve_rect = Rect::from_min_max(Pos2::new(left, top), Pos2::new(right, top + free * 0.32));
     let band_top = curve_rect.bottom() + 2.0;
-    let axis_top = band_top + calls.len() as f32 * 18.0;
+    let axis_top = band_top + bands_height;
     let below = Rect::from_min_max(
         Pos2::new(left, axis_top + AXIS),
         Pos2::new(right, bottom - if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 }),
@@ -113,12 +115,13 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     }
     let (map_rect, lifetimes_rect) = divide(below, state.bands);
     let axis_rect = Rect::from_min_max(Pos2::new(left, axis_top), Pos2::new(right, axis_top + AXIS));
-    let mut places = Places { curve: curve_rect, map: map_rect, lifetimes: lifetimes_rect, axis: axis_rect, x, whole };
-    input::take(ui, context, state, &data, &mut places, asked);
-    let drawn = Drawn { data: &data, groups: &groups, places: &places };
+    let mut layout =
+        FrameLayout { curve: curve_rect, map: map_rect, lifetimes: lifetimes_rect, axis: axis_rect, x, whole };
+    input::take(ui, context, state, &data, &mut layout, asked);
+    let drawn = Drawn { data: &data, groups: &groups, layout: &layout };
     curve::show(ui, context, state, drawn);
-    program_band::show(ui, context, &calls, &places, band_top);
-    XAxis::Steps(data.map.axis.unit()).draw(ui, theme, &places.window(), axis_top);
+    program_band::show(ui, context, &bands, &layout, band_top);
+    XAxis::Steps(data.map.axis.unit()).draw(ui, theme, &layout.window(), axis_top);
     if state.bands.has_map() {
         let how = "height is size, place is address: arguments, constants and results below, the heap above them";
         let at = Pos2::new(full.left() + 16.0, map_rect.top() - 11.0);
@@ -129,14 +132,14 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         lifetimes::show(ui, context, &mut state.lifetimes, drawn);
     }
     range::show(ui, context, state, drawn);
-    cursor(ui, context, &data, &places);
+    cursor(ui, context, &data, &layout);
     let addresses = map::addresses(context, &data).visible(state.addresses);
-    pins::show(ui, context, &data, &places, addresses);
+    pins::show(ui, context, &data, &layout, addresses);
     let plots = Rect::from_min_max(curve_rect.min, below.max);
     menu::show(ui, context, plots, context.shared.hovered);
     if mini_height > 0.0 {
         let rect = Rect::from_min_max(Pos2::new(left, bottom - mini_height), Pos2::new(right, bottom));
-        minimap::show(ui, context, state, &data, &places, rect);
+        minimap::show(ui, context, state, &data, &layout, rect);
     }
 }
 
@@ -214,18 +217,20 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, groups: &Groups) {
         let has_line = context.scene().is_some_and(|scene| curve::shows_line(scene.space));
         if has_line {
             chart::legend::entry(ui, theme, Sign::Line, "without padding");
+            ui.add_space(6.0);
         }
+        chart::legend::paler(ui, theme);
     });
 }
 
 /// The chosen step and the one under the pointer, through all bands, with a flag among the numbers.
-fn cursor(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, places: &Places) {
+fn cursor(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, layout: &FrameLayout) {
     let theme = context.theme;
     let step = context.step();
-    let axis = places.window();
+    let axis = layout.window();
     let mark = |cursor: Cursor, words: &str, strength| {
-        cursor.draw(ui.painter(), &axis, &places.bands());
-        chart::flag(ui, theme, places.axis, axis.x_of(cursor.x), words, strength);
+        cursor.draw(ui.painter(), &axis, &layout.bands());
+        chart::flag(ui, theme, layout.axis, axis.x_of(cursor.x), words, strength);
     };
     let middle = |step: u32| f64::from(step) + 0.5;
     if let Some(cursor) = context.shared.cursor.filter(|cursor| *cursor != step) {

@@ -2,7 +2,7 @@
 
 use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use super::state::Places;
+use super::state::FrameLayout;
 use crate::ui::chart::{Cursor, Span, Window};
 use crate::ui::part::ViewContext;
 use crate::ui::session::PinOn;
@@ -11,7 +11,7 @@ use crate::ui::widget::controls::paint_pin;
 use crate::ui::work::SpaceData;
 
 /// Draws them; `addresses` is what the memory map shows.
-pub fn show(ui: &Ui, context: &mut ViewContext<'_>, data: &SpaceData, places: &Places, addresses: Span) {
+pub fn show(ui: &Ui, context: &mut ViewContext<'_>, data: &SpaceData, layout: &FrameLayout, addresses: Span) {
     let theme = context.theme;
     if context.shared.pins.is_empty() {
         return;
@@ -23,22 +23,22 @@ pub fn show(ui: &Ui, context: &mut ViewContext<'_>, data: &SpaceData, places: &P
         let buffer = context.locals.get::<PinnedRows>().buffer(&pin, scene.program);
         let at = match pin.on {
             PinOn::Step(step) => {
-                let (axis, line) = (places.window(), Cursor::pinned(f64::from(step) + 0.5, theme));
+                let (axis, line) = (layout.window(), Cursor::pinned(f64::from(step) + 0.5, theme));
                 if !axis.shows(line.x) {
                     continue;
                 }
-                line.draw(&painter, &axis, &places.bands());
-                Pos2::new(axis.x_of(line.x), places.curve.top() + 10.0)
+                line.draw(&painter, &axis, &layout.bands());
+                Pos2::new(axis.x_of(line.x), layout.curve.top() + 10.0)
             }
             PinOn::Buffer(_) => {
                 let Some(item) = buffer.and_then(|buffer| data.box_of(buffer)) else { continue };
-                let (left, right) = (places.x_of(f64::from(item.start)), places.x_of(f64::from(item.end) + 1.0));
-                let (left, right) = (left.max(places.curve.left()), right.min(places.curve.right()));
+                let (left, right) = (layout.x_of(f64::from(item.start)), layout.x_of(f64::from(item.end) + 1.0));
+                let (left, right) = (left.max(layout.curve.left()), right.min(layout.curve.right()));
                 let middle = item.address as f64 + item.size as f64 / 2.0;
-                let map = Window { rect: places.map, x: places.x, y: addresses };
-                let has_map = places.map.height() > 0.0;
-                let y = if has_map { map.y_of(middle) } else { places.curve.bottom() - 12.0 };
-                if right <= left || has_map && !places.map.y_range().contains(y) {
+                let map = Window { rect: layout.map, x: layout.x, y: addresses };
+                let has_map = layout.map.height() > 0.0;
+                let y = if has_map { map.y_of(middle) } else { layout.curve.bottom() - 12.0 };
+                if right <= left || has_map && !layout.map.y_range().contains(y) {
                     continue;
                 }
                 Pos2::new((left + 12.0).min(f32::midpoint(left, right).max(left)), y)

@@ -1,9 +1,10 @@
-//! A measured range of steps: dragged on the axis, or anywhere with Shift; what is allocated, freed and grows in it.
+//! A measured range of steps: dragged on the axis, or anywhere with Shift. What is allocated, freed and grows in it is
+//! said in Details, beside the curve and not over it.
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
+use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::groups::Groups;
-use super::state::{Drawn, Places, State};
+use super::state::{Drawn, FrameLayout, State};
 use crate::analysis::range_stats::{RangeStats, range_stats};
 use crate::model::thousands;
 use crate::ui::chart;
@@ -15,31 +16,36 @@ use crate::ui::work::SpaceData;
 
 /// Groups that are listed.
 const GREW: usize = 4;
-/// Width of the card.
-const CARD: f32 = 292.0;
 
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, places }: Drawn<'_>) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, layout }: Drawn<'_>) {
     let theme = context.theme;
-    drag(ui, context, state, data, places);
+    drag(ui, context, state, data, layout);
     let Some((from, to)) = context.shared.measured else { return };
     let key = ((from, to), state.grouping, groups.stacked().names.len());
-    if state.measure.stats.as_ref().is_none_or(|(of, _)| *of != key) {
+    if state.measure.stats.as_ref().is_none_or(|(of, ..)| *of != key) {
         let stacked = groups.stacked();
         let stats = range_stats(&data.map, &stacked.curves, &stacked.pyramid, from, to);
-        state.measure.stats = Some((key, stats));
+        state.measure.stats = Some((key, stats, groups.clone()));
     }
-    let Some((_, stats)) = &state.measure.stats else { return };
+    let Some((_, stats, _)) = &state.measure.stats else { return };
     let (first, end) = (f64::from(stats.from), f64::from(stats.to) + 1.0);
-    chart::range(ui.painter(), theme, &places.window(), (first, end), &places.bands());
-    let stats = stats.clone();
-    let middle = places.x_of(f64::midpoint(first, end));
-    card(ui, context, groups, &stats, places, middle);
+    chart::range(ui.painter(), theme, &layout.window(), (first, end), &layout.bands());
 }
 
-fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, places: &Places) {
-    let axis = places.window();
+/// The figures of the measured range, for Details.
+pub fn section(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let state = context.locals.take::<State>();
+    if let Some((_, stats, groups)) = state.measure.stats.as_ref().filter(|_| context.shared.measured.is_some()) {
+        figures(ui, context, groups, stats);
+        controls::rule(ui, context.theme);
+    }
+    context.locals.put(state);
+}
+
+fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceData, layout: &FrameLayout) {
+    let axis = layout.window();
     let point_at = |x: f32| axis.step_at(x, data.map.points);
-    let response = ui.interact(places.axis, ui.scope_id().with("measure"), Sense::click_and_drag());
+    let response = ui.interact(layout.axis, ui.scope_id().with("measure"), Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Slider, true, "Drag to measure a range of steps"));
     if response.clicked() {
         context.shared.measure(None);
@@ -47,7 +53,7 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
             context.shared.choose_step(point_at(at.x));
         }
     }
-    let everything = places.curve.union(places.map).union(places.lifetimes);
+    let everything = layout.curve.union(layout.map).union(layout.lifetimes);
     let (shift, down, pressed, origin, at) = ui.input(|i| {
         let p = &i.pointer;
         (i.modifiers.shift, p.primary_down(), p.primary_pressed(), p.press_origin(), p.latest_pos())
@@ -56,8 +62,9 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
     if begins && let Some(origin) = origin {
         state.measure.from = Some(point_at(origin.x));
     }
-    if !down {
-        state.measure.from = None;
+    if !down && state.measure.from.take().is_some() && context.shared.measured.is_some() {
+        // The figures stand there.
+        context.actions.push(Action::Panel("details"));
     }
     if let (Some(from), Some(at)) = (state.measure.from, at) {
         let to = point_at(at.x);
@@ -70,23 +77,8 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
     }
 }
 
-/// The figures, on the side of the curve that the range leaves free.
-fn card(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &RangeStats, places: &Places, middle: f32) {
+fn figures(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &RangeStats) {
     let theme = context.theme;
-    let curve = places.curve;
-    let on_left = middle > curve.center().x;
-    let height = 140.0 + 18.0 * stats.grew.len().min(GREW) as f32;
-    let left = if on_left { curve.left() + 12.0 } else { curve.right() - CARD - 12.0 };
-    let rect = Rect::from_min_size(Pos2::new(left, curve.top() + 6.0), Vec2::new(CARD, height));
-    let layer = egui::LayerId::new(egui::Order::Middle, ui.scope_id().with("range card"));
-    let mut child = ui.new_child(egui::UiBuilder::new().layer_id(layer).max_rect(rect.shrink2(Vec2::new(14.0, 10.0))));
-    child.set_clip_rect(ui.ctx().content_rect());
-    child.painter().rect_filled(rect, 4.0, theme.canvas);
-    child.painter().rect_stroke(rect, 4.0, Stroke::new(1.0, theme.line2), egui::StrokeKind::Inside);
-    let ui = &mut child;
-    ui.interact(rect, ui.scope_id().with("range card ground"), Sense::click_and_drag());
-    ui.spacing_mut().item_spacing.y = 2.0;
-    ui.spacing_mut().interact_size.y = 16.0;
     let steps = u64::from(stats.to - stats.from) + 1;
     let head =
         format!("Steps {} to {} ({})", thousands(stats.from.into()), thousands(stats.to.into()), thousands(steps));
@@ -108,7 +100,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &Ran
     line(
         ui,
         theme,
-        "Live before, after",
+        "Reserved before, after",
         &context.short(stats.before),
         &format!("{} after", context.short(stats.after)),
     );
@@ -122,7 +114,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &Ran
         });
     });
     ui.add_space(4.0);
-    let head = if stats.grew.is_empty() { "Nothing grew up to that peak" } else { "Grew up to that peak" };
+    let head = if stats.grew.is_empty() { "No growth up to that peak" } else { "Growth up to that peak" };
     ui.label(text(head, size::SMALL, Weight::SemiBold, theme.text));
     for &(group, bytes) in stats.grew.iter().take(GREW) {
         let name = groups.stacked().names.get(group).map_or("", String::as_str);
@@ -152,13 +144,13 @@ fn line(ui: &mut Ui, theme: &Theme, name: &str, value: &str, remark: &str) {
     });
 }
 
-/// The card as text, with exact bytes.
+/// The figures as text, with exact bytes.
 fn words(context: &ViewContext<'_>, groups: &Groups, stats: &RangeStats) -> String {
     let mut lines = vec![
         format!("{}, steps {} to {}", context.document.profile.name, stats.from, stats.to),
         format!("allocated {} in {} buffers", stats.allocated.exact(), stats.allocations),
         format!("freed {} in {} buffers", stats.freed.exact(), stats.frees),
-        format!("live before {}, after {}", stats.before.exact(), stats.after.exact()),
+        format!("reserved before {}, after {}", stats.before.exact(), stats.after.exact()),
         format!("peak inside {} at step {}", stats.peak.exact(), stats.peak_point),
     ];
     lines.extend(stats.grew.iter().map(|&(group, bytes)| {

@@ -1,4 +1,4 @@
-//! What the view remembers of a document, and where things are in a frame.
+//! State of the view, and its layout in a frame.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use super::groups::Groups;
 use super::lifetime_rows::Lifetimes;
 use crate::analysis::range_stats::RangeStats;
 use crate::analysis::stacked_curves::Grouping;
-use crate::model::{ComputationId, MemorySpace};
+use crate::model::MemorySpace;
 use crate::ui::chart::{Span, Window};
 use crate::ui::part::BufferNames;
 use crate::ui::work::{DeferredPicture, SpaceData};
 
-/// Boxes up to which pictures are drawn in the frame that needs them; more are drawn on a worker.
+/// Maximum number of boxes that are drawn within the frame; more are drawn on a worker.
 pub const AT_ONCE: usize = 3000;
 
 /// From the top of the lifetimes to the first row: room for the title and its switches.
@@ -40,10 +40,15 @@ impl Bands {
     }
 }
 
-/// Computations by depth: (computation, first point, one past the last).
-pub type Calls = Vec<Vec<(ComputationId, u32, u32)>>;
+/// A band of the program under the curve.
+pub struct Band {
+    /// What stands at its left: `Program`.
+    pub title: &'static str,
+    /// Name, first step and one past the last of each part.
+    pub spans: Vec<(String, u32, u32)>,
+}
 
-/// What belongs to this view of one document.
+/// State of this view of one document.
 #[derive(Default)]
 pub struct State {
     pub grouping: Grouping,
@@ -57,7 +62,8 @@ pub struct State {
     pub lifetimes: Lifetimes,
     pub measure: Measuring,
     pub labels: BufferNames,
-    pub calls: Option<Arc<Calls>>,
+    /// Bands of the program, made once for a program.
+    pub program_bands: Option<Arc<[Band]>>,
     /// Program and memory space the rest belongs to.
     pub of: Option<(usize, MemorySpace)>,
     pub dragging_map: bool,
@@ -71,19 +77,20 @@ pub type RangeKey = ((u32, u32), Grouping, usize);
 pub struct Measuring {
     /// Where a drag began.
     pub from: Option<u32>,
-    pub stats: Option<(RangeKey, RangeStats)>,
+    /// The figures, and the groups they name.
+    pub stats: Option<(RangeKey, RangeStats, Groups)>,
 }
 
 impl Measuring {
-    /// Whether a range is being dragged now.
+    /// Whether a range is being dragged.
     pub const fn is_dragging(&self) -> bool {
         self.from.is_some()
     }
 }
 
-/// Where things are in this frame.
+/// Layout of the view in this frame.
 #[derive(Clone, Copy)]
-pub struct Places {
+pub struct FrameLayout {
     pub curve: Rect,
     /// The memory map; of no height where it is not shown.
     pub map: Rect,
@@ -97,7 +104,7 @@ pub struct Places {
     pub whole: Span,
 }
 
-impl Places {
+impl FrameLayout {
     /// The curve with the calls under it, the map, the rows of lifetimes: what lines through time cross.
     pub fn bands(&self) -> [Rect; 3] {
         let curve = Rect::from_min_max(self.curve.min, Pos2::new(self.curve.right(), self.axis.top()));
@@ -125,7 +132,7 @@ impl Places {
 pub struct Drawn<'a> {
     pub data: &'a Arc<SpaceData>,
     pub groups: &'a Groups,
-    pub places: &'a Places,
+    pub layout: &'a FrameLayout,
 }
 
 /// What a button asked for.

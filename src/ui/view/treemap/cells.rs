@@ -69,7 +69,7 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Places what is below `root`.
+    /// Lays out the nodes below `root`.
     pub fn below(&self, root: usize, rect: Rect) -> Vec<Cell> {
         let mut cells = Vec::new();
         if self.tree.nodes.get(root).is_none() {

@@ -56,7 +56,7 @@ fn below(tree: &Tree, program: &Program, node: usize) -> Vec<BufferId> {
     found
 }
 
-/// Asks for the buffers below a node of a tree, and takes them once they are there.
+/// Starts listing the buffers below a node, and takes the list once it is there.
 fn update(context: &mut ViewContext<'_>, tree: &Arc<Tree>, of: Of, state: &mut List) {
     if state.of != Some(of) && state.building.as_ref().is_none_or(|(building, _)| *building != of) {
         let (document, program, tree) = (Arc::clone(context.document), context.shared.program, Arc::clone(tree));

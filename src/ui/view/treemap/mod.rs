@@ -46,7 +46,7 @@ const SPOKEN: usize = 60;
 struct State {
     form: Form,
     fold: bool,
-    /// The tree that is being built, and of what.
+    /// The tree that is being built, and its key.
     building: Option<(Of, Job<Arc<Tree>>)>,
     of: Option<Of>,
     tree: Arc<Tree>,
@@ -101,7 +101,7 @@ pub const VIEW: View = View {
     applies: Document::has_buffers,
     find: Find::Dim,
     shows_buffers: true,
-    ..View::new("treemap", "Treemap", show)
+    ..View::new("treemap", "Treemap", show).with_digit(4)
 };
 
 /// Draws the view.
@@ -137,7 +137,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Asks for the tree of what lives now, and takes it once it is built.
+/// Starts building the tree of what is live, and takes it once it is built.
 fn update(context: &mut ViewContext<'_>, state: &mut State) {
     let (program, kind, fold) = (context.shared.program, context.shared.tree.kind, state.fold);
     let of: Of = (program, context.shared.color, context.shared.step, kind, fold);
@@ -308,7 +308,7 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut 
         let cell = cell_of(&tree, node, plot);
         answer.response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, scene, state, &cell, whole));
     } else if answer.rest > 0 {
-        let words = format!("{} more, each too narrow to be seen", thousands(answer.rest.into()));
+        let words = format!("{} more, too narrow to show", thousands(answer.rest.into()));
         answer.response.on_hover_text_at_pointer(words);
     }
     if answer.went {

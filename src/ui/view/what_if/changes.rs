@@ -51,7 +51,7 @@ pub fn show(
         }
         if advice.is_some() && !any {
             Frame::new().inner_margin(Margin::symmetric(20, 8)).show(ui, |ui| {
-                let words = "The advisor found nothing to switch. Write a change of your own below.";
+                let words = "The advisor found no changes. Write your own below.";
                 ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
             });
         }
@@ -166,7 +166,10 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
                 changes.switch_on(&[edit]);
                 state.words.clear();
             }
-            Err(error) => state.error = Some(error.to_string()),
+            Err(error) => {
+                state.error = Some(error.to_string().replace('`', "'"));
+                response.request_focus();
+            }
         }
     }
     if let Some(error) = &state.error {
@@ -214,7 +217,7 @@ fn buttons(
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing = Vec2::new(8.0, 8.0);
         if let Some(plan) = plan
-            && button(ui, "Take the plan", "", theme).clicked()
+            && button(ui, "Apply the plan", "", theme).clicked()
         {
             context.shared.changes_mut().on.clone_from(&plan.edits);
         }

@@ -16,11 +16,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
         ui.label(text("Sets of changes", size::SMALL, Weight::Medium, theme.text2));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = 12.0;
-            if link(ui, "Read file", theme).on_hover_text("Sets out of a text file").clicked() {
+            if link(ui, "Read file", theme).on_hover_text("Load sets from a text file").clicked() {
                 context.actions.push(Action::ReadSets);
             }
             let saved = &context.shared.changes.saved;
-            let why = "All sets as a text file, for highwater report FILE --sets THIS";
+            let why = "Save all sets to a text file, for highwater report FILE --sets THIS";
             if !saved.is_empty() && link(ui, "Write file", theme).on_hover_text(why).clicked() {
                 let name = format!("{}.changes.txt", context.document.profile.name);
                 let text = EditSet::write(saved);
@@ -31,8 +31,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
     ui.add_space(4.0);
     if context.shared.changes.on.is_empty() {
         if context.shared.changes.saved.is_empty() {
-            let words =
-                "Switch changes on to save them under a name. The report lists every set with what it comes to.";
+            let words = "Switch changes on to save them as a set. The report lists the result of every set.";
             ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).wrap());
         }
     } else {
@@ -77,7 +76,7 @@ fn field(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
         let width = (ui.available_width() - 84.0).max(60.0);
         let edit = egui::TextEdit::singleline(name)
             .font(Weight::Regular.at(size::SMALL))
-            .hint_text(text("name of what is on", size::SMALL, Weight::Regular, theme.text3))
+            .hint_text(text("name for the changes that are on", size::SMALL, Weight::Regular, theme.text3))
             .desired_width(width)
             .margin(Margin::symmetric(8, 5));
         let response = ui.add_sized(Vec2::new(width, space::CONTROL), edit);

@@ -1,0 +1,182 @@
+//! What takes over whose memory: results in the place of donated arguments, and results in the place of what their
+//! instruction reads.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use super::memory::Role;
+use super::resize;
+use super::state::State;
+use crate::model::{BufferId, ElementType, EventKind, InstructionId, NO_ROW, Opcode};
+
+/// Arguments of one shape, type and size that wait for a result, in the order of their rows.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Donated by an edit, or of another shape now: any result may take their place.
+    changed: VecDeque<u32>,
+    /// As in the dump, where no result took their place: only a result that is changed may.
+    unchanged: VecDeque<u32>,
+}
+
+impl Waiting {
+    /// The first argument that a result may take the place of.
+    fn take(&mut self, is_result_changed: bool) -> Option<u32> {
+        let unchanged = self.unchanged.front().filter(|_| is_result_changed).copied();
+        match (self.changed.front().copied(), unchanged) {
+            (Some(changed), Some(unchanged)) if unchanged < changed => self.unchanged.pop_front(),
+            (Some(_), _) => self.changed.pop_front(),
+            (None, Some(_)) => self.unchanged.pop_front(),
+            (None, None) => None,
+        }
+    }
+}
+
+impl State<'_> {
+    /// Pairs donated arguments with results of the same shape, as JAX does: results in their order, each with the
+    /// first argument of its shape and type.
+    pub(super) fn pair(&mut self) {
+        let memory = self.memory;
+        let sizes = self.base_sizes();
+        let donated: HashSet<u32> = self.donated.iter().copied().collect();
+        let mut rows: Vec<u32> = self.donated.iter().chain(&memory.donors).copied().collect();
+        rows.sort_unstable();
+        rows.dedup();
+        let mut waiting: HashMap<(ElementType, &[i64], u64), Waiting> = HashMap::new();
+        for row in rows {
+            let Some(item) = memory.item_of(row as usize) else { continue };
+            let Some(node) = self.node(item) else { continue };
+            let group = waiting.entry((node.element_type, &node.dimensions, sizes[row as usize])).or_default();
+            let is_changed = donated.contains(&row) || self.nodes[item].is_some();
+            if is_changed { &mut group.changed } else { &mut group.unchanged }.push_back(row);
+        }
+        let mut results: Vec<(&[i64], usize)> = memory
+            .base
+            .iter()
+            .enumerate()
+            .filter_map(|(i, base)| match &base.role {
+                Role::Result(place) => Some((place.as_slice(), i)),
+                _ => None,
+            })
+            .collect();
+        results.sort_unstable();
+        let mut hosts = 0u64;
+        let (mut pairs, mut gone) = (Vec::new(), Vec::new());
+        for (_, result) in results {
+            let Some(own) = memory.item_of(result) else { continue };
+            let Some(node) = self.node(own) else { continue };
+            // An unchanged result has the shape that the program returns, whatever views made it.
+            let is_changed = self.nodes[own].is_some();
+            let node = memory.base[result].returned.as_ref().filter(|_| !is_changed).unwrap_or(node);
+            let key = (node.element_type, node.dimensions.as_slice(), sizes[result]);
+            let Some(argument) = waiting.get_mut(&key).and_then(|group| group.take(is_changed)) else { continue };
+            // Temporaries that lie in the result before it exists need a new home: nothing is saved. What is only the
+            // argument with a part of it written is no such temporary, whatever its shape.
+            let base = &memory.base[result];
+            let is_own = base.largest == base.buffer
+                || (self.program.buffers.size_of(base.largest) == self.program.buffers.size_of(base.buffer)
+                    && self.element_counts_agree(base.largest, base.buffer));
+            if is_own {
+                gone.push(result);
+                pairs.push((argument, result as u32));
+            } else {
+                hosts = hosts.saturating_add(sizes[result]);
+            }
+        }
+        for result in gone {
+            self.gone[result] = true;
+        }
+        self.pairs.append(&mut pairs);
+        if hosts > 0 {
+            let text = crate::model::Bytes(hosts).short();
+            self.warn(format!("{text} of results hold temporaries before they exist and are not counted as saved"));
+        }
+        if self.kinds.donation && self.pairs.is_empty() {
+            self.warn("no donated argument has the shape and type of a result with memory of its own".to_owned());
+        }
+    }
+
+    fn element_counts_agree(&self, a: BufferId, b: BufferId) -> bool {
+        let count = |buffer| resize::node_of(self.program, buffer).map(|n| (n.element_count(), n.element_type));
+        count(a) == count(b)
+    }
+
+    /// Results that now take over the memory of something their instruction reads, because both have one size.
+    pub(super) fn share_in_place(&mut self, sizes: &[u64]) {
+        let memory = self.memory;
+        let events = match self.trace() {
+            Some(trace) => &self.program.traces[trace].events,
+            None => return,
+        };
+        let mut taken = vec![false; self.spans.len()];
+        for f in 0..self.spans.len() {
+            let family = memory.families.list[f];
+            let Some(instruction) = self.program.buffers.instruction_of(family.root) else { continue };
+            for event in events.iter().skip(family.first as usize + 1) {
+                let buffer = BufferId(event.buffer);
+                if event.kind != EventKind::Free {
+                    if self.program.buffers.instruction_of(buffer) == Some(instruction) {
+                        continue;
+                    }
+                    break;
+                }
+                let Some(g) = memory.families.of(buffer) else { continue };
+                let other = memory.families.list[g];
+                let fits = g != f
+                    && !taken[g]
+                    && sizes[f] == sizes[g]
+                    && family.size != other.size
+                    && sizes[f] > 0
+                    && self.spans[g].1 == 2 * other.last
+                    && self.spans[f].0 == 2 * family.first
+                    && other.last > family.first;
+                if fits && self.reads(instruction, g) {
+                    taken[g] = true;
+                    self.spans[f].0 = (self.spans[g].1 + 1).min(self.spans[f].1);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn trace(&self) -> Option<usize> {
+        let root = self.memory.families.list.first()?.root;
+        self.program.traces.iter().position(|trace| trace.events.iter().any(|event| event.buffer == root.0))
+    }
+
+    /// Whether an instruction reads a member of a family, through views.
+    fn reads(&self, instruction: InstructionId, family: usize) -> bool {
+        let program = self.program;
+        program.instructions.operands_of(instruction).iter().any(|&operand| {
+            let mut row = operand;
+            for _ in 0..16 {
+                if row == NO_ROW {
+                    return false;
+                }
+                let own = InstructionId(row);
+                if self.memory.makes(own, family) {
+                    return true;
+                }
+                match program.instructions.opcode.get(row as usize) {
+                    Some(&(Opcode::BITCAST | Opcode::GET_TUPLE_ELEMENT | Opcode::COPY_DONE)) => {
+                        row = program.instructions.operands_of(own).first().copied().unwrap_or(NO_ROW);
+                    }
+                    _ => return false,
+                }
+            }
+            false
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_that_may_be_taken_is() {
+        let mut waiting = Waiting { changed: [3, 5].into(), unchanged: [1, 4].into() };
+        assert_eq!(waiting.take(false), Some(3));
+        assert_eq!(waiting.take(true), Some(1));
+        assert_eq!(waiting.take(true), Some(4));
+        assert_eq!((waiting.take(true), waiting.take(true)), (Some(5), None));
+    }
+}
