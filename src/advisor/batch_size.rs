@@ -101,7 +101,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         finding.warnings.clear();
         let saved = case.fill(&mut finding, vec![Edit::Batch(1.0 / parts as f64)]);
         finding.title = format!(
-            "The batch in {parts} parts ({now} to {} on each device): {} less{fitting}",
+            "1/{parts} of the batch ({now} to {} on each device): {} less{fitting}",
             now / parts,
             Bytes(saved).short()
         );

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::map::{MapBox, MemoryMap};
 use super::program::SpaceAnalysis;
-use crate::model::{BufferId, Bytes, Program};
+use crate::model::{BufferId, Bytes, Program, thousands};
 
 /// A buffer that holds memory at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,45 @@ pub struct LiveBuffer {
     pub bytes: Bytes,
     /// Points from its first write to its last read, both included; `None` where nothing of the program touches it.
     pub written: Option<(u32, u32)>,
+}
+
+impl LiveBuffer {
+    /// Whether it holds its value at a point; before and after, its memory is only set aside.
+    #[must_use]
+    pub fn is_written_at(&self, point: u32) -> bool {
+        self.written.is_none_or(|(first, last)| (first..=last).contains(&point))
+    }
+}
+
+/// When the memory of a buffer is set aside for it, and when it holds the buffer's value. Points, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Spans {
+    /// Set aside: of what lives throughout (arguments, constants, results) the whole program.
+    pub reserved: (u32, u32),
+    /// From its first write to its last read.
+    pub written: (u32, u32),
+}
+
+impl Spans {
+    /// Both spans of a buffer; `None` where nothing says when it lives.
+    #[must_use]
+    pub fn of(map: &MemoryMap, buffer: BufferId) -> Option<Self> {
+        let item = map.box_of(buffer)?;
+        let written = (item.start, item.end);
+        let throughout = map.regions.get(item.region as usize).is_some_and(|region| region.always_live);
+        let reserved = if throughout { (0, map.points.saturating_sub(1).max(item.end)) } else { written };
+        Some(Self { reserved, written })
+    }
+
+    /// How the two differ, in words: `reserved from step 0, written at 5,843`. `None` where the memory is set aside no
+    /// earlier than it is written.
+    #[must_use]
+    pub fn difference(&self, unit: &str) -> Option<String> {
+        (self.written.0 > self.reserved.0).then(|| {
+            let [reserved, written] = [self.reserved.0, self.written.0].map(|point| thousands(point.into()));
+            format!("reserved from {unit} {reserved}, written at {written}")
+        })
+    }
 }
 
 /// The buffers that hold memory at a point, the largest first. Their bytes add up to the reserved curve.

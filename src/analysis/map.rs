@@ -86,6 +86,21 @@ pub struct MemoryMap {
 }
 
 impl MemoryMap {
+    /// Steps of the axis; in program order the last point is the end, at which nothing runs.
+    #[must_use]
+    pub fn steps(&self) -> u32 {
+        match self.axis {
+            TimeAxis::ProgramOrder => self.points.saturating_sub(1).max(1),
+            TimeAxis::HeapEvents => self.points.max(1),
+        }
+    }
+
+    /// Steps from a first to a last point, both included; the end of the program is none.
+    #[must_use]
+    pub fn length(&self, first: u32, last: u32) -> u32 {
+        last.min(self.steps() - 1).saturating_sub(first).saturating_add(1)
+    }
+
     /// Lays out a space.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis) -> Self {

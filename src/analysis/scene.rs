@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::alternatives::{Form, forms};
 use super::contributors::{Contributor, contributors};
-use super::live_at::live_at;
+use super::live_at::{LiveBuffer, live_at};
 use super::map::MemoryMap;
 use super::packing::{Reproduction, reproduce};
 use super::program::{ProgramAnalysis, SpaceAnalysis};
@@ -87,12 +87,15 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn live(self, step: Option<u32>) -> Vec<(BufferId, Bytes)> {
         match step {
-            Some(step) => {
-                let live = live_at(self.program, self.space, self.map(), step);
-                live.iter().map(|live| (live.buffer, live.bytes)).collect()
-            }
+            Some(step) => self.live_at(step).iter().map(|live| (live.buffer, live.bytes)).collect(),
             None => self.space.at_peak.iter().map(|&buffer| (buffer, self.program.buffers.size_of(buffer))).collect(),
         }
+    }
+
+    /// What has memory at a step, largest first, with when it is written ([`super::live_at`]). Computed anew at each call.
+    #[must_use]
+    pub fn live_at(self, step: u32) -> Vec<LiveBuffer> {
+        live_at(self.program, self.space, self.map(), step)
     }
 
     /// What stands at the peak, equal things folded; most bytes first.
@@ -180,7 +183,7 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn what_if_result(self, memory: Arc<Memory>, edits: &[Edit]) -> WhatIfResult {
         let before = self.unchanged(&memory);
-        WhatIfResult::new(self.program, self.analysis, memory, before, edits)
+        WhatIfResult::new(self, memory, before, edits)
     }
 
     /// How the compiler's packing is reproduced; `None` without a heap trace. Computed anew at each call.

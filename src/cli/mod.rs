@@ -7,13 +7,15 @@ mod link;
 mod report;
 #[cfg(feature = "window")]
 mod screenshot;
+mod terminal;
 #[cfg(feature = "window")]
 mod window;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-use inputs::targets;
+use clap::{CommandFactory as _, Parser, Subcommand};
+use inputs::{EXIT_UNREADABLE, complain, targets};
 
 /// Where the memory of a TPU, GPU or IPU program went, and what brings the peak down.
 #[derive(Debug, Parser)]
@@ -38,6 +40,48 @@ enum Command {
     /// Draw a view to a picture, without a display
     #[cfg(feature = "window")]
     Screenshot(screenshot::ScreenshotArgs),
+    /// Print a script that completes this command in a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write those of all commands
+    Man {
+        /// Folder to write a page of every command to
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
+}
+
+impl Command {
+    fn run(self) -> ExitCode {
+        match self {
+            Self::Report(args) => report::print(&targets(&args.paths), &args),
+            #[cfg(feature = "window")]
+            Self::Screenshot(args) => screenshot::draw(&args),
+            Self::Completions { shell } => {
+                clap_complete::generate(shell, &mut Cli::command(), "highwater", &mut std::io::stdout());
+                ExitCode::SUCCESS
+            }
+            Self::Man { out } => manual(out.as_deref()),
+        }
+    }
+}
+
+/// The manual page of the program on standard output, or those of all its commands in a folder.
+fn manual(out: Option<&Path>) -> ExitCode {
+    let written = match out {
+        Some(folder) => std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Cli::command(), folder)),
+        None => clap_mangen::Man::new(Cli::command()).render(&mut std::io::stdout()),
+    };
+    match (written, out) {
+        (Err(error), Some(folder)) => {
+            complain(&folder.display().to_string(), &format!("cannot write: {error}"));
+            ExitCode::from(EXIT_UNREADABLE)
+        }
+        // A reader that closes the pipe early (`| head`) is no error.
+        (Ok(()) | Err(_), _) => ExitCode::SUCCESS,
+    }
 }
 
 /// Runs the program.
@@ -45,8 +89,7 @@ enum Command {
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     match cli.command {
-        Some(Command::Report(args)) => report::print(&targets(&args.paths), &args),
-        Some(Command::Screenshot(args)) => screenshot::draw(&args),
+        Some(command) => command.run(),
         None => window::open(cli.window),
     }
 }
@@ -54,6 +97,5 @@ pub fn run() -> ExitCode {
 /// Runs the program.
 #[cfg(not(feature = "window"))]
 pub fn run() -> ExitCode {
-    let Command::Report(args) = Cli::parse().command;
-    report::print(&targets(&args.paths), &args)
+    Cli::parse().command.run()
 }

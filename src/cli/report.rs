@@ -3,6 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::tree::TreeKind;
@@ -10,9 +11,10 @@ use highwater::analysis::what_if::Edit;
 use highwater::export::report::{self, Format};
 use highwater::model::{Bytes, Capacity, MemorySpace, Profile, parse_size};
 use highwater::open::{Found, Target};
-use highwater::source::Progress;
+use highwater::source::{Progress, Stage};
 
-use super::inputs::{EXIT_UNREADABLE, read_sets, refuse};
+use super::inputs::{EXIT_UNREADABLE, complain, read_sets, refuse};
+use super::terminal::{self, Meter};
 
 #[derive(Debug, clap::Args)]
 pub struct ReportArgs {
@@ -65,6 +67,12 @@ pub struct ReportArgs {
     /// A file of named sets of changes to try out, each by itself: `[name]` on a line, then a change on each line
     #[arg(long, value_name = "FILE")]
     pub sets: Vec<PathBuf>,
+    /// Instructions to print as HLO text with their operands, by name, any number of times
+    #[arg(long = "instruction", value_name = "NAME")]
+    pub instructions: Vec<String>,
+    /// Columns of the text; the terminal's where it is printed on one, else as wide as it comes
+    #[arg(long, value_name = "COLUMNS")]
+    pub width: Option<usize>,
 }
 
 /// Prints a report about everything behind some targets.
@@ -87,6 +95,7 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
         unfolded: args.unfolded,
         edits: args.edits.clone(),
         sets,
+        instructions: args.instructions.clone(),
     };
     let mut builder = report::Builder::new(&options);
     for target in targets {
@@ -94,25 +103,37 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
     }
     let (report, whole) = builder.finish();
     let text = report::write(&report, args.format);
-    // A reader that closes the pipe early (`| head`) is no error.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    if args.format == Format::Text {
+        terminal::print(&text, args.width);
+    } else {
+        // A reader that closes the pipe early (`| head`) is no error.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+    }
     if whole { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
 }
 
 /// Adds everything behind a target to the report. What cannot be read goes to standard error and into the report.
 fn add(builder: &mut report::Builder<'_>, target: &Target, capacity: Option<Bytes>) {
-    target.read_all(&Progress::default(), &mut |found| match found {
+    let progress = Arc::new(Progress::default());
+    let _meter = Meter::watch(&progress, &target.name());
+    target.read_all(&progress, &mut |found| match found {
         Found::Profile(mut profile) => {
             if let Some(bytes) = capacity {
                 override_capacity(&mut profile, bytes);
             }
+            for source in &profile.sources {
+                if let Some(error) = &source.error {
+                    complain(&source.path, error);
+                }
+            }
+            progress.begin(Stage::Analysing, 0);
             builder.profile(&profile, &ProfileAnalysis::new(&profile));
         }
         Found::Unread(info) => {
-            eprintln!("error: cannot open: {}: {}", info.error.as_deref().unwrap_or_default(), info.path);
+            complain(&info.path, info.error.as_deref().unwrap_or_default());
             builder.failed(&info);
         }
-        Found::Note(note) => eprintln!("note: {note}"),
+        Found::Note(note) => terminal::complain(&format!("note: {note}")),
     });
 }
 

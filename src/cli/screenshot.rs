@@ -7,7 +7,7 @@ use highwater::export;
 use highwater::ui::app::{self, App};
 use highwater::ui::session::{Options, ThemeChoice};
 
-use super::inputs::{EXIT_UNREADABLE, read_sets, refuse, targets};
+use super::inputs::{EXIT_UNREADABLE, complain, read_sets, refuse, targets};
 use super::link::LinkArgs;
 
 #[derive(Debug, clap::Args)]
@@ -80,12 +80,18 @@ pub fn draw(args: &ScreenshotArgs) -> ExitCode {
     let options = Options { theme, presenter, names_hidden, synchronous: true, ..Options::default() };
     let mut app = App::new(&context, options);
     app.link = Some(link.clone());
-    for target in targets(&args.paths) {
-        app.open(target);
+    let targets = targets(&args.paths);
+    // What is open already is shown instead of opened again: the first one in the end.
+    for target in targets.iter().chain(targets.first().filter(|_| targets.len() > 1)) {
+        app.open(target.clone());
+    }
+    if targets.len() > 1 {
+        app.link = Some(link.clone());
+        app.follow_link();
     }
     let failures = app.take_errors();
     for (name, error) in &failures {
-        eprintln!("error: cannot open: {error}: {name}");
+        complain(name, error);
     }
     if let Err(sentence) = app.check_link(&link) {
         eprintln!("error: {sentence}");
@@ -99,7 +105,7 @@ pub fn draw(args: &ScreenshotArgs) -> ExitCode {
     }
     let picture = app::draw_picture(&context, &mut app, size, scale);
     if let Err(error) = export::image::write_png(&args.out, picture.size, picture.as_raw()) {
-        eprintln!("error: cannot write: {error}: {}", args.out.display());
+        complain(&args.out.display().to_string(), &format!("cannot write: {error}"));
         return ExitCode::from(EXIT_UNREADABLE);
     }
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }

@@ -1,13 +1,16 @@
 //! `highwater [FILE...]`: the window, or a report where there is no display.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
 use highwater::export::report::Format;
 use highwater::ui::app;
 use highwater::ui::session::Options;
 
-use super::inputs::{EXIT_UNREADABLE, read_sets, refuse, targets};
+use super::Command;
+use super::inputs::{EXIT_UNREADABLE, EXIT_WRONG, read_sets, refuse, targets};
 use super::link::LinkArgs;
 use super::report::{self, ReportArgs};
 
@@ -19,12 +22,39 @@ pub struct WindowArgs {
     link: LinkArgs,
 }
 
+/// What is wrong with a bare word in the place of a file, where there is none of that name: most likely a command.
+fn mistyped(file: &Path) -> Option<String> {
+    let word = file.to_str().filter(|word| *word != "-" && !word.contains(['/', '\\', '.']))?;
+    if file.exists() {
+        return None;
+    }
+    let error = Commands::try_parse_from(["highwater", word]).err()?;
+    let similar = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::String(name)) => Some(name.clone()),
+        Some(ContextValue::Strings(names)) => names.first().cloned(),
+        _ => None,
+    };
+    let meant = similar.map(|name| format!("; did you mean `highwater {name}`?")).unwrap_or_default();
+    Some(format!("{word}: there is no such file, and no such command{meant}"))
+}
+
+/// The commands alone, which tell what a word resembles.
+#[derive(Debug, Parser)]
+struct Commands {
+    #[command(subcommand)]
+    _command: Command,
+}
+
 /// Shows the window; where there is none, says why in one line and prints the report.
 pub fn open(args: WindowArgs) -> ExitCode {
     let sets = match read_sets(&args.link.sets) {
         Ok(sets) => sets,
         Err(error) => return refuse(&error),
     };
+    if let Some(words) = args.files.first().and_then(|file| mistyped(file)) {
+        eprintln!("error: {words}");
+        return ExitCode::from(EXIT_WRONG);
+    }
     // Standard input can be read only once; a report in place of the window takes the same bytes.
     let targets = targets(&args.files);
     let Err(error) = app::run_window(targets.clone(), Options::default(), args.link.link(sets)) else {
@@ -52,6 +82,8 @@ pub fn open(args: WindowArgs) -> ExitCode {
         unfolded: false,
         edits: args.link.edits,
         sets: args.link.sets,
+        instructions: Vec::new(),
+        width: None,
     };
     report::print(&targets, &args)
 }

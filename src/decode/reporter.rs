@@ -31,6 +31,12 @@ impl Reporter {
         self.push(Note { offset, ..Note::new(NoteLevel::Warning, text) });
     }
 
+    /// The file ends at a place where it must go on, `inside` something.
+    pub fn truncated(&self, inside: &str, end: u64) {
+        let text = format!("The file ends inside {inside}");
+        self.push(Note { code: NoteCode::Truncated, offset: Some(end), ..Note::new(NoteLevel::Warning, text) });
+    }
+
     /// Something worth knowing.
     pub fn info(&self, text: impl Into<String>) {
         self.push(Note::new(NoteLevel::Info, text));

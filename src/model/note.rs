@@ -23,6 +23,8 @@ pub enum NoteCode {
     NoTileBytes,
     /// A text contains no out-of-memory messages.
     NoFailureFound,
+    /// The file ends too early: at the note's offset, inside what its text names.
+    Truncated,
 }
 
 /// A remark for the user about what was read.

@@ -62,8 +62,10 @@ pub struct SourceInfo {
     pub bytes: u64,
     /// Notes on the file.
     pub notes: Vec<String>,
-    /// Why it could not be read; `None` if it was.
+    /// Why it could not be read, or not to its end; `None` if it was.
     pub error: Option<String>,
+    /// Where it was cut: what is before could be read.
+    pub cut_at: Option<u64>,
 }
 
 /// XLA's live ranges from a `*-live-range.txt`.

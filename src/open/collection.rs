@@ -181,6 +181,7 @@ impl Collection {
                 bytes: member.bytes,
                 notes: Vec::new(),
                 error: Some(error.to_string()),
+                cut_at: None,
             }),
         }
         Ok(())
@@ -194,6 +195,7 @@ impl Collection {
             bytes: member.bytes,
             notes: notes.iter().map(ToString::to_string).collect(),
             error: None,
+            cut_at: None,
         };
         profile.notes.extend(notes);
         profile.sources.push(source);
@@ -272,6 +274,23 @@ impl Collection {
         });
     }
 
+    /// Decodes an entry. A program is called by the folder or archive that holds nothing else.
+    ///
+    /// # Errors
+    /// As [`Entry::open`]; if there is no such row.
+    pub fn open_entry(&self, row: usize, progress: &Progress) -> Result<Profile, DecodeError> {
+        let Some(entry) = self.entries.get(row) else {
+            return Err(DecodeError::NotAProfile("no such entry".to_owned()));
+        };
+        let mut profile = entry.open(progress)?;
+        if let ([_], Content::Files { .. }) = (&self.entries[..], &entry.content)
+            && !self.name.is_empty()
+        {
+            profile.name.clone_from(&self.name);
+        }
+        Ok(profile)
+    }
+
     /// Sorts the entries as [`Self::worst_first`] does.
     pub fn sort_worst_first(&mut self) {
         let Ok(order) = self.worst_first(&Progress::default()) else { return };
@@ -322,6 +341,12 @@ fn put_to_module(dumps: &mut BTreeMap<(String, String), Vec<(DumpName, Member)>>
 }
 
 impl Entry {
+    /// The name with the folder in the list before it: `run_2/jit_train_step`.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        if self.group.is_empty() { self.name.clone() } else { format!("{}/{}", self.group, self.name) }
+    }
+
     /// The program's memory totals, read without decoding it and cached.
     pub fn glance(&self) -> &Glance {
         self.glance.get_or_init(|| match &self.content {

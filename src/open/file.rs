@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::cross_check::join_report;
 use crate::decode::{self, Context, DECODERS, DecodeError, Reporter, poplar};
 use crate::model::{
-    BufferId, Device, DeviceKind, InstructionId, LiveRangeTable, NO_ROW, Note, NoteLevel, Profile, Program,
-    ReportedRanges, SourceInfo,
+    BufferId, Device, DeviceKind, InstructionId, LiveRangeTable, NO_ROW, Note, NoteCode, NoteLevel, Profile, Program,
+    ReportedRanges, SourceInfo, thousands,
 };
 use crate::source::{DumpName, Input, Member, Progress, siblings_of};
 
@@ -80,6 +80,7 @@ fn open_poplar_report(path: &Path, files: &[PathBuf], progress: &Progress) -> Re
                     bytes: file.metadata().map_or(0, |data| data.len()),
                     notes: Vec::new(),
                     error: Some(error.to_string()),
+                    cut_at: None,
                 });
                 first_error.get_or_insert(error);
             }
@@ -131,6 +132,10 @@ pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeE
     let notes = reporter.finish();
     if let Some(source) = profile.sources.first_mut() {
         source.notes.extend(notes.iter().map(ToString::to_string));
+        if let Some((note, end)) = truncation(&notes) {
+            source.cut_at = Some(end);
+            source.error = Some(format!("it is cut at byte {}: {}", thousands(end), lower_first(&note.text)));
+        }
     }
     if profile.name.is_empty() {
         profile.name = input.file_name().to_owned();
@@ -142,6 +147,16 @@ pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeE
     }
     note_missing_assignment(&mut profile, input);
     Ok(profile)
+}
+
+/// The note that says where a file is cut: the first such place.
+fn truncation(notes: &[Note]) -> Option<(&Note, u64)> {
+    notes.iter().filter(|note| note.code == NoteCode::Truncated).find_map(|note| Some((note, note.offset?)))
+}
+
+fn lower_first(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_lowercase().chain(chars).collect()).unwrap_or_default()
 }
 
 /// The kind of device a dump was compiled for, from its file name. XLA marks CPU and GPU dumps; TPU dumps are unmarked.
@@ -162,11 +177,20 @@ fn note_missing_assignment(profile: &mut Profile, input: &Input) {
         return;
     }
     let name = input.file_name();
+    if truncation(&profile.notes).is_some() {
+        let text = "The buffer assignment comes after the cut, so only shapes are known, not memory use; copy or write \
+                    the file again";
+        profile.notes.push(Note::new(NoteLevel::Warning, text));
+        return;
+    }
     let better = input.path().map(siblings_of).into_iter().flatten().find(|path| {
         path.file_name().and_then(|n| n.to_str()).and_then(DumpName::parse).is_some_and(|name| name.has_assignment())
     });
     let remedy = match (better.as_deref().and_then(Path::file_name), DumpName::parse(name)) {
         (Some(better), _) => format!("open {} beside it instead", better.to_string_lossy()),
+        (None, Some(own)) if own.has_assignment() => {
+            "files of this name have one, so it may have been cut; write it again".to_owned()
+        }
         (None, Some(own)) => format!("open {}.after_optimizations.hlo.pb of the same dump instead", own.stem),
         (None, None) => "open the dump's *after_optimizations.hlo.pb instead".to_owned(),
     };
@@ -213,6 +237,7 @@ fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress
             bytes: input.size(),
             notes,
             error: None,
+            cut_at: None,
         });
     }
 }

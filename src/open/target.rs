@@ -99,10 +99,7 @@ impl Target {
             }
             Self::Path(path) => open_path(path, progress)?,
             Self::Bytes(name, bytes) => open_input(&Input::from_reader(name.clone(), &**bytes, progress)?, progress)?,
-            Self::Entry(collection, _, row) => match collection.entries.get(*row) {
-                Some(entry) => entry.open(progress)?,
-                None => return Err(DecodeError::NotAProfile("no such entry".to_owned())),
-            },
+            Self::Entry(collection, _, row) => collection.open_entry(*row, progress)?,
         };
         Ok(Opened::Profile(Box::new(profile)))
     }
@@ -122,8 +119,8 @@ impl Target {
             found(Found::Note(note));
         }
         collection.sort_worst_first();
-        for entry in &collection.entries {
-            found(match entry.open(progress) {
+        for (row, entry) in collection.entries.iter().enumerate() {
+            found(match collection.open_entry(row, progress) {
                 Ok(profile) => Found::Profile(Box::new(profile)),
                 Err(error) => Found::Unread(unread(format!("{name}/{}", entry.file), None, &error)),
             });
@@ -170,5 +167,6 @@ fn unread(path: String, on_disk: Option<&Path>, error: &DecodeError) -> SourceIn
         bytes: on_disk.and_then(|path| path.metadata().ok()).map_or(0, |data| data.len()),
         notes: Vec::new(),
         error: Some(error.to_string()),
+        cut_at: None,
     }
 }

@@ -9,6 +9,7 @@ use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
+use highwater::ui::view::VIEWS;
 
 use crate::common;
 use crate::gui::{self, says, words};
@@ -28,9 +29,10 @@ fn open(view: &str) -> Harness<'static, App> {
 
 /// The number key of a view, as its tab has it.
 fn key_of(harness: &Harness<'_, App>, title: &str) -> Key {
-    let tabs = harness.get_all_by_role(egui::Role::Tab).filter_map(|tab| tab.accesskit_node().label());
-    let number = tabs.into_iter().position(|label| label == title).expect("a tab of that name");
-    [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9][number]
+    let document = &harness.state().files.current().expect("open").document;
+    let view = VIEWS.shown_for(document).find(|view| view.title == title).expect("a view of that name");
+    let digit: usize = VIEWS.digit_of(view, document).parse().expect("a digit");
+    [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6, Key::Num7, Key::Num8, Key::Num9][digit - 1]
 }
 
 #[test]

@@ -284,7 +284,10 @@ fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
             _ => "The program needs".to_owned(),
         };
         let over = if used > capacity {
-            format!(", {} more than there is", short(size("exceeded").unwrap_or(used - capacity)))
+            format!(
+                ", {} more than there is, as the message prints it",
+                short(size("exceeded").unwrap_or(used - capacity))
+            )
         } else {
             String::new()
         };

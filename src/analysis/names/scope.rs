@@ -55,14 +55,27 @@ pub fn folded(op_name: &str) -> String {
     path(op_name).into_iter().map(fold).collect::<Vec<_>>().join("/")
 }
 
-/// The last parts of a path, for a label.
+/// The last parts of a path, for a label, and before them the numbered scopes, which tell equal layers apart:
+/// `layer_14/…/attn/dot_general`.
 #[must_use]
 pub fn short(op_name: &str, parts: usize) -> String {
     if argument(op_name).is_some() {
         return op_name.to_owned();
     }
     let path = path(op_name);
-    path[path.len().saturating_sub(parts)..].join("/")
+    let from = path.len().saturating_sub(parts);
+    let mut out = String::new();
+    let mut next = None;
+    for (at, part) in path.iter().enumerate().filter(|&(at, part)| at >= from || fold(part) != *part) {
+        match next {
+            None => {}
+            Some(next) if next == at => out.push('/'),
+            Some(_) => out.push_str("/\u{2026}/"),
+        }
+        out.push_str(part);
+        next = Some(at + 1);
+    }
+    out
 }
 
 /// An argument's path in JAX, divided into its first name and the rest: `params['w']` into `params` and `['w']`.
@@ -96,6 +109,8 @@ mod tests {
         assert_eq!(folded("opt_state[0].mu['layer_3']['w']"), "opt_state[\u{2026}]");
         assert_eq!(folded("params"), "params");
         assert_eq!(argument("jit(step)/mul"), None);
-        assert_eq!(short("jit(step)/jvp(layer_3)/attn/dot_general", 2), "attn/dot_general");
+        assert_eq!(short("jit(step)/jvp(layer_3)/attn/dot_general", 2), "layer_3/attn/dot_general");
+        assert_eq!(short("jit(s)/model/layer_3/a/b/c/mul", 2), "layer_3/\u{2026}/c/mul");
+        assert_eq!(short("jit(s)/model/a/b/c/mul", 2), "c/mul");
     }
 }

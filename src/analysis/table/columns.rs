@@ -216,6 +216,10 @@ pub struct BufferTable {
     pub start: Vec<u32>,
     /// Last point; `u32::MAX` if unknown.
     pub end: Vec<u32>,
+    /// Length of the live range in steps; 0 if unknown.
+    pub length: Vec<u32>,
+    /// Whether the memory is set aside for the whole program, whenever the buffer is written.
+    pub throughout: Vec<bool>,
     /// Offset in the allocation.
     pub offset: Vec<u64>,
     /// Allocation index.
@@ -268,6 +272,9 @@ impl BufferTable {
             table.padding.push(size as i64 - unpadded(program, &analysis.traces, buffer).0 as i64);
             table.start.push(item.map_or(u32::MAX, |item| item.start));
             table.end.push(item.map_or(u32::MAX, |item| item.end));
+            table.length.push(item.map_or(0, |item| map.length(item.start, item.end)));
+            let region = item.and_then(|item| map.regions.get(item.region as usize));
+            table.throughout.push(region.is_some_and(|region| region.always_live && region.largest == Some(buffer)));
             table.offset.push(program.buffers.offset.get(buffer.index()).copied().unwrap_or(0));
             table.allocation.push(allocation.map_or(-1, |allocation| allocation.index));
             table.class.push(classes.of(buffer));
@@ -356,17 +363,17 @@ impl BufferTable {
         }
     }
 
-    /// Length of a row's live range in points; `None` if unknown.
+    /// Length of a row's live range in steps; `None` if unknown.
     #[must_use]
     pub fn steps(&self, row: usize) -> Option<u32> {
-        let (start, end) = (self.start[row], self.end[row]);
-        (start != u32::MAX).then(|| end.saturating_sub(start).saturating_add(1))
+        self.length.get(row).copied().filter(|&length| length > 0)
     }
 
-    /// Whether a row's buffer is live at a point.
+    /// Whether memory is set aside for a row's buffer at a point, as in [`crate::analysis::live_at`].
     #[must_use]
     pub fn lives_at(&self, row: usize, point: u32) -> bool {
-        self.start[row] <= point && point <= self.end[row] && self.start[row] != u32::MAX
+        let is_written = self.start[row] <= point && point <= self.end[row];
+        self.start[row] != u32::MAX && (is_written || self.throughout[row])
     }
 }
 

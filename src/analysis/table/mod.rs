@@ -8,4 +8,4 @@ mod terms;
 pub use columns::{BufferTable, Column, Interned, NameColumn};
 pub use filter::{Filter, complete};
 pub use order::{GroupRow, Key, Line, Order, Shown, arrange};
-pub use terms::FilterError;
+pub use terms::{FilterError, is_unfinished};

@@ -227,9 +227,10 @@ fn one(term: &str) -> Result<Term, FilterError> {
         }
     } else if let Some((key, comparison, value)) = compared(body) {
         let Some(number) = number_of(key) else {
-            return Err(error(format!(
-                "'{key}' is not numeric; numeric keys are size, padding, from, to, steps, offset"
-            )));
+            return Err(error(match words_of(key) {
+                Some(_) => format!("'{key}' is not a number: write {key}:words"),
+                None => unknown_field(key),
+            }));
         };
         let value = value.trim_matches('"');
         match (number, value.strip_suffix('%')) {
@@ -254,10 +255,31 @@ fn one(term: &str) -> Result<Term, FilterError> {
     } else {
         match body.split_once(':').and_then(|(key, value)| Some((words_of(key)?, value))) {
             Some((words, value)) => Test::Words(words, pattern(value).map_err(error)?),
-            None => Test::Words(Words::Any, pattern(body).map_err(error)?),
+            None => match field_of(body) {
+                Some(key) => return Err(error(unknown_field(key))),
+                None => Test::Words(Words::Any, pattern(body).map_err(error)?),
+            },
         }
     };
     Ok(Term { not, test })
+}
+
+/// The field a term names without quotes: letters before a single colon.
+fn field_of(body: &str) -> Option<&str> {
+    let (key, value) = body.split_once(':')?;
+    let is_name = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphabetic());
+    (is_name && !value.starts_with([':', '/', '\\'])).then_some(key)
+}
+
+fn unknown_field(key: &str) -> String {
+    let known: Vec<&str> = KEYS.iter().map(|(key, _)| key.trim_end_matches([':', '>', '<', '=', '@'])).collect();
+    format!("Unknown field '{key}'. Known: {}", known.join(", "))
+}
+
+/// Whether the last term of a filter is still being typed: a field without its value.
+#[must_use]
+pub fn is_unfinished(text: &str) -> bool {
+    text.ends_with([':', '>', '<', '=', '@'])
 }
 
 /// Parses `key>value`, where the key consists of letters.
@@ -368,7 +390,9 @@ mod tests {
             ("size>big", "'big' is not a size"),
             ("live@noon", "'noon' is neither a step nor 'peak'"),
             ("op:/(/", "not a valid regular expression"),
-            ("colour>3", "'colour' is not numeric"),
+            ("colour>3", "Unknown field 'colour'"),
+            ("siz:64MiB", "Unknown field 'siz'"),
+            ("dtype>3", "'dtype' is not a number"),
             ("padding>x%", "'x' is not a number"),
         ] {
             let error = parse(text).expect_err(text);

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::analysis::names::scope;
 use crate::model::ElementType;
 
 /// A change whose effect on memory can be worked out from the dump of the unchanged program.
@@ -61,11 +62,11 @@ pub struct Arguments(pub Vec<String>);
 pub enum EditError {
     /// The first word names no edit.
     #[error(
-        "`{0}` is no edit; there are donate, dtype, compute, dim, unpad, batch, micro, shard, constrain, remat, chunk, blockwise, drop and free"
+        "Unknown change `{0}`. Known: donate, dtype, compute, dim, unpad, batch, micro, shard, constrain, remat, chunk, blockwise, drop, free"
     )]
     Unknown(String),
     /// The words behind it do not fit.
-    #[error("write it as `{0}`")]
+    #[error("Write it as `{0}`")]
     Form(&'static str),
     /// A word is not a number that makes sense there.
     #[error("`{0}` is not {1}")]
@@ -89,6 +90,31 @@ impl Arguments {
     #[must_use]
     pub fn include(&self, path: &str) -> bool {
         self.is_all() || self.0.iter().any(|start| !start.is_empty() && path.starts_with(start.as_str()))
+    }
+
+    /// The paths as one would say them: up to three by name, more by their first names with a count,
+    /// `params[…] ×12, opt_state[…] ×24`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        if self.0.len() <= 3 {
+            return self.0.join(", ");
+        }
+        let mut groups: Vec<(String, usize)> = Vec::new();
+        for path in &self.0 {
+            let name = scope::folded(path);
+            match groups.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, count)) => *count += 1,
+                None => groups.push((name, 1)),
+            }
+        }
+        let shown: Vec<String> = groups
+            .iter()
+            .take(4)
+            .map(|(name, count)| if *count > 1 { format!("{name} \u{d7}{count}") } else { name.clone() })
+            .collect();
+        let left: usize = groups.iter().skip(4).map(|(_, count)| count).sum();
+        let more = if left > 0 { format!(" and {left} more") } else { String::new() };
+        format!("{}{more}", shown.join(", "))
     }
 
     /// Splits at commas outside brackets and quotes.
@@ -150,18 +176,19 @@ impl Edit {
     pub fn in_words(&self) -> String {
         match self {
             Self::Donate(arguments) if arguments.is_all() => "Donate all arguments".to_owned(),
-            Self::Donate(arguments) => format!("Donate {}", arguments.0.join(", ")),
+            Self::Donate(arguments) => format!("Donate {}", arguments.in_words()),
             Self::Dtype(arguments, ty) if arguments.is_all() => format!("Everything in {}", ty.name()),
-            Self::Dtype(arguments, ty) => format!("{} in {}", arguments.0.join(", "), ty.name()),
+            Self::Dtype(arguments, ty) => format!("{} in {}", arguments.in_words(), ty.name()),
             Self::Compute(ty) => format!("Compute in {}", ty.name()),
             Self::Dim(from, to) => format!("Dimension {from} to {to}"),
             Self::Unpad(size) => format!("Merge the dimension of {size} with its neighbour"),
+            Self::Batch(factor) if (*factor - 0.5).abs() < 1e-6 => "Half the batch".to_owned(),
             Self::Batch(factor) if *factor < 1.0 && (1.0 / factor).fract().abs() < 1e-6 => {
-                format!("Batch divided by {:.0}", 1.0 / factor)
+                format!("1/{:.0} of the batch", 1.0 / factor)
             }
             Self::Batch(factor) => format!("Batch times {factor}"),
             Self::Micro(parts) => format!("{parts} micro-batches"),
-            Self::Shard(arguments, parts) => format!("Divide {} by {parts}", arguments.0.join(", ")),
+            Self::Shard(arguments, parts) => format!("Divide {} by {parts}", arguments.in_words()),
             Self::Constrain(parts) => format!("Divide activations by {parts}"),
             Self::Remat(scope, _) if scope == SCAN => "Checkpoint the body of the scan over layers".to_owned(),
             Self::Remat(scope, None) => format!("Checkpoint {scope}"),
@@ -327,7 +354,15 @@ mod tests {
             assert!(text.parse::<Edit>().is_err(), "{text}");
         }
         let error = "halve everything".parse::<Edit>().map_err(|e| e.to_string());
-        assert!(error.is_err_and(|text| text.contains("`halve` is no edit")));
+        assert!(error.is_err_and(|text| text.contains("Unknown change `halve`")));
+    }
+
+    #[test]
+    fn many_arguments_are_said_by_their_first_names() {
+        let paths = ["p['a']", "p['b']", "opt[0].mu['a']", "opt[0].nu['a']", "step"];
+        let arguments = Arguments(paths.map(str::to_owned).to_vec());
+        assert_eq!(arguments.in_words(), "p[\u{2026}] \u{d7}2, opt[\u{2026}] \u{d7}2, step");
+        assert_eq!(Edit::Batch(1.0 / 16.0).in_words(), "1/16 of the batch");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! The rules were measured against the compiler on 102 pairs of programs that differ by one change; each outcome says
 //! how far its kind was off there. Nothing here reads or compiles anything.
 
+mod axis;
 pub mod batch;
 mod edit;
 pub mod kept;
@@ -17,6 +18,7 @@ mod sets;
 mod state;
 mod turn;
 
+pub use axis::Axis;
 pub use edit::{Arguments, Edit, EditError, LOGITS, SCAN};
 pub use memory::{Base, Item, Memory, Owner, Role};
 pub use outcome::{Depth, Outcome, TryVerdict};

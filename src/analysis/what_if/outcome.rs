@@ -114,7 +114,7 @@ impl Outcome {
             );
         }
         let (Some(capacity), Some(fits)) = (capacity, self.fits) else {
-            return format!("needs {}; nobody says how much there is", self.expected().short());
+            return format!("needs {}; capacity unknown", self.expected().short());
         };
         if !fits {
             return format!("still {} over", Bytes(self.expected().0.saturating_sub(capacity)).short());

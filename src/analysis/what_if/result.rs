@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::axis::{Axis, at_places};
 use super::edit::Edit;
 use super::memory::{Memory, Role};
 use super::outcome::{Depth, Outcome};
 use crate::analysis::class::{Class, Classes};
+use crate::analysis::map::TimeAxis;
 use crate::analysis::names::scope;
 use crate::analysis::span_index::SpanIndex;
-use crate::analysis::{ProgramAnalysis, packing};
+use crate::analysis::{Scene, packing};
 use crate::model::{BufferId, Bytes, Program};
 
 /// Buffers live at the peak with the same name, repeated layers folded into one.
@@ -37,9 +39,13 @@ pub struct WhatIfResult {
     pub before: Arc<Outcome>,
     /// Outcome with the changes.
     pub after: Outcome,
-    /// Live bytes without the changes, by heap event.
+    /// The axis of the curves and of the blocks.
+    pub axis: Axis,
+    /// The compiler's own peak, and its point: that of every other view.
+    pub peak: (Bytes, u32),
+    /// Live bytes without the changes, by point of the axis.
     pub curve_before: Vec<u64>,
-    /// Live bytes with the changes, by heap event.
+    /// Live bytes with the changes, by point of the axis.
     pub curve_after: Vec<u64>,
     /// `curve_after` split by class, in the order of [`Class::ALL`].
     pub classes: Vec<Vec<u64>>,
@@ -47,7 +53,7 @@ pub struct WhatIfResult {
     pub base_by_class: Vec<u64>,
     /// Class of each family.
     class_of: Vec<Class>,
-    /// Number of heap events over capacity, without and with the changes.
+    /// Number of points of the axis over capacity, without and with the changes.
     pub over: (usize, usize),
     /// Groups live at the peak with the changes, largest first.
     pub at_peak: Vec<PeakGroup>,
@@ -69,7 +75,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    fn new(memory: &Memory, after: &Outcome, classes: &[Vec<u64>]) -> Self {
+    fn new(memory: &Memory, after: &Outcome, axis: &Axis, classes: &[Vec<u64>]) -> Self {
         let blocks = &after.sizes.blocks;
         let mut by_size: Vec<u32> = (0..blocks.len() as u32).filter(|&b| blocks[b as usize].size > 0).collect();
         by_size.sort_by_key(|&block| std::cmp::Reverse(blocks[block as usize].size));
@@ -79,7 +85,7 @@ impl Blocks {
             families.filter_map(|(&family, block)| Some((root(family)?, block))).collect();
         by_root.sort_unstable();
         Self {
-            spans: SpanIndex::new(blocks.iter().map(|block| (block.start, block.end))),
+            spans: SpanIndex::new(blocks.iter().map(|block| axis.points_of(block))),
             by_size,
             by_root,
             highest: classes.iter().map(|curve| curve.iter().copied().max().unwrap_or(0)).collect(),
@@ -96,16 +102,15 @@ impl Blocks {
 impl WhatIfResult {
     /// Evaluates changes on the memory of a program; `before` is what it comes to without any.
     #[must_use]
-    pub fn new(
-        model: &Program,
-        analysis: &ProgramAnalysis,
-        memory: Arc<Memory>,
-        before: Arc<Outcome>,
-        edits: &[Edit],
-    ) -> Self {
+    pub fn new(scene: Scene<'_>, memory: Arc<Memory>, before: Arc<Outcome>, edits: &[Edit]) -> Self {
+        let Scene { program: model, analysis, space, .. } = scene;
         let after = memory.evaluate(model, edits, Depth::Packed);
-        let curve_before = memory.curve(&before);
-        let curve_after = memory.curve(&after);
+        let steps = analysis.live.as_ref().map(|live| live.points() + 1);
+        let axis = Axis::new(&memory.points, steps, memory.families.events);
+        let by_event = (memory.curve(&before), memory.curve(&after));
+        let places = axis.highest(&by_event.1);
+        let curve_before = at_places(&by_event.0, &axis.highest(&by_event.0));
+        let curve_after = at_places(&by_event.1, &places);
         let known = analysis.classes(model);
         let mut base_by_class = vec![0u64; Class::ALL.len()];
         for (base, &size) in memory.base.iter().zip(&after.sizes.base) {
@@ -117,7 +122,8 @@ impl WhatIfResult {
             .iter()
             .zip(&base_by_class)
             .map(|(class, &throughout)| {
-                let mut curve = memory.curve_of(&after, |family| class_of.get(family) == Some(class));
+                let curve = memory.curve_of(&after, |family| class_of.get(family) == Some(class));
+                let mut curve = at_places(&curve, &places);
                 for bytes in &mut curve {
                     *bytes = bytes.saturating_add(throughout);
                 }
@@ -129,11 +135,13 @@ impl WhatIfResult {
         };
         let over = (count(&curve_before), count(&curve_after));
         let at_peak = groups_at_peak(model, known, &memory, &after);
-        let blocks = Blocks::new(&memory, &after, &classes);
+        let blocks = Blocks::new(&memory, &after, &axis, &classes);
         Self {
             memory,
             before,
             after,
+            axis,
+            peak: (space.peak(), space.peak_point()),
             curve_before,
             curve_after,
             classes,
@@ -157,12 +165,40 @@ impl WhatIfResult {
         i128::from(self.after.peak.0) - i128::from(self.before.peak.0)
     }
 
+    /// Allocated bytes: the compiler's own while nothing is changed, else what our packing comes to.
+    #[must_use]
+    pub fn allocated(&self) -> Bytes {
+        if self.after.edits.is_empty() { Bytes(self.memory.allocated) } else { self.after.expected() }
+    }
+
+    /// How much more our packing of the unchanged program takes than the compiler's; 0 where they are the same.
+    #[must_use]
+    pub fn packing_difference(&self) -> i128 {
+        i128::from(self.before.expected().0) - i128::from(self.memory.allocated)
+    }
+
+    /// (bytes, point of the axis) of the peak with the changes: the compiler's own while nothing is changed.
+    #[must_use]
+    pub fn peak_after(&self) -> (Bytes, u32) {
+        if self.after.edits.is_empty() && self.axis.unit == TimeAxis::ProgramOrder {
+            self.peak
+        } else {
+            (self.after.peak, self.axis.point_of(self.after.peak_event))
+        }
+    }
+
+    /// The same without the changes.
+    #[must_use]
+    pub fn peak_before(&self) -> (Bytes, u32) {
+        if self.axis.unit == TimeAxis::ProgramOrder { self.peak } else { (self.before.peak, self.before.peak_event) }
+    }
+
     /// (true, bytes to spare) if the program fits, otherwise (false, bytes over capacity); `None` if the capacity is
     /// unknown.
     #[must_use]
     pub fn spare(&self) -> Option<(bool, Bytes)> {
         let capacity = self.memory.capacity?;
-        let needs = self.after.expected().0;
+        let needs = self.allocated().0;
         Some(if needs > capacity { (false, Bytes(needs - capacity)) } else { (true, Bytes(capacity - needs)) })
     }
 
@@ -174,8 +210,8 @@ impl WhatIfResult {
         let edits: Vec<String> = self.after.edits.iter().map(|edit| format!("--edit '{edit}'")).collect();
         let _ = writeln!(out, "{name}: {}", self.after.sentence(self.memory.capacity));
         for (label, before, after) in [
-            ("peak", self.before.peak, self.after.peak),
-            ("allocated", Bytes(self.memory.allocated), self.after.expected()),
+            ("peak", self.peak_before().0, self.peak_after().0),
+            ("allocated", Bytes(self.memory.allocated), self.allocated()),
             ("always live", self.before.base, self.after.base),
         ] {
             let _ = writeln!(out, "  {label}: {} -> {} ({})", before.short(), after.short(), after.exact());

@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         let error = EditSet::read("[a]\n\nhalve it").map_err(|e| e.to_string());
-        assert!(error.is_err_and(|text| text.starts_with("line 3: `halve` is no edit")));
+        assert!(error.is_err_and(|text| text.starts_with("line 3: Unknown change `halve`")));
         assert_eq!(EditSet::read("[a\n"), Err(SetsError::Name(1)));
         assert_eq!(EditSet::read("# nothing"), Err(SetsError::Empty));
         assert_eq!(EditSet::read(&"x".repeat(MOST_BYTES + 1)), Err(SetsError::Long));

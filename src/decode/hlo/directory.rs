@@ -80,7 +80,7 @@ impl Directory {
                         end: end as u32,
                     });
                     if !whole {
-                        reporter.warn("the file ends inside a computation", Some(module.offset()));
+                        reporter.truncated("a computation", module.offset());
                         return Ok(());
                     }
                 }

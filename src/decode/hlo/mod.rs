@@ -215,7 +215,7 @@ fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bo
                         } else {
                             "the buffer assignment"
                         };
-                        reporter.warn(format!("the file ends inside {inside}"), Some(end as u64));
+                        reporter.truncated(inside, end as u64);
                     }
                 }
                 _ => reader.skip(tag)?,

@@ -38,7 +38,7 @@ impl Decoder for UsageProtoDecoder {
                         let (part, whole) = reader.bytes_or_rest()?;
                         let at = reader.offset() - part.len() as u64;
                         if !whole {
-                            context.reporter.warn("the file ends inside a memory space", Some(at));
+                            context.reporter.truncated("a memory space", bytes.len() as u64);
                         }
                         spaces.push(space(&mut assembler, Reader::new(part, at), context.reporter));
                     }

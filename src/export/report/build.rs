@@ -6,6 +6,7 @@ use super::schema::{
 };
 use super::{findings, runtime, what_if};
 use crate::analysis::class::{Certainty, Reason};
+use crate::analysis::live_at::Spans;
 use crate::analysis::{
     ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict, category, has_no_shape, unpadded,
 };
@@ -73,7 +74,7 @@ impl<'a> Builder<'a> {
     /// The report, and whether everything could be read.
     #[must_use]
     pub fn finish(mut self) -> (Report, bool) {
-        let whole = self.failed.is_empty();
+        let whole = self.failed.is_empty() && self.report.sources.iter().all(|source| source.error.is_none());
         self.report.sources.append(&mut self.failed);
         (self.report, whole)
     }
@@ -142,6 +143,7 @@ fn program_report<'a>(program: &Program, scenes: impl Iterator<Item = Scene<'a>>
         id: program.id.clone(),
         has_buffer_assignment: program.has_buffer_assignment,
         spaces: scenes.filter(is_wanted).map(|scene| space_report(scene, options)).collect(),
+        instructions: super::instruction::reports(program, options),
     }
 }
 
@@ -268,6 +270,7 @@ fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport {
         end: span.map(|s| s.1),
         live_start: live.map(|l| l.0),
         live_end: live.map(|l| l.1),
+        reserved: live.and_then(|_| Spans::of(scene.map(), buffer)).map(|spans| spans.reserved),
         lifetime_from: analysis
             .lifetime_from(program, space, buffer)
             .filter(|_| !program.is_listing)

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use crate::advisor::remedies::{Remedies, remedies};
 use crate::analysis::failure::{Explanation, explain};
 use crate::model::{
-    Bytes, Failure, FailureKind, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, error_page,
-    thousands,
+    Bytes, Failure, FailureKind, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, UnitSystem,
+    error_page, thousands,
 };
 
 /// A failure: its JSON, and what the other formats write.
@@ -325,6 +325,15 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
     }
 }
 
+/// A size in three digits; a capacity as its maker writes it.
+fn size_words(key: &str, bytes: u64) -> String {
+    if matches!(key, "capacity" | "limit" | "pool limit") {
+        UnitSystem::Binary.capacity(Bytes(bytes))
+    } else {
+        Bytes(bytes).short()
+    }
+}
+
 impl FailureReport {
     /// For a terminal.
     pub fn write_text(&self, out: &mut String) {
@@ -335,7 +344,7 @@ impl FailureReport {
             let _ = writeln!(out, "  {sentence}.");
         }
         for (key, bytes) in &lines.sizes {
-            let _ = writeln!(out, "    {key:<24} {:>10}  {:>24}", Bytes(*bytes).short(), Bytes(*bytes).exact());
+            let _ = writeln!(out, "    {key:<24} {:>10}  {:>24}", size_words(key, *bytes), Bytes(*bytes).exact());
         }
         let sections: [(&str, &Vec<String>); 2] = [("listed", &lines.rows), ("bins", &lines.bins)];
         if !lines.parts.is_empty() {
@@ -383,7 +392,7 @@ impl FailureReport {
         if !lines.sizes.is_empty() {
             let _ = writeln!(out, "\n| | | bytes |\n|---|---:|---:|");
             for (key, bytes) in &lines.sizes {
-                let _ = writeln!(out, "| {} | {} | {} |", escape(key), Bytes(*bytes).short(), Bytes(*bytes).exact());
+                let _ = writeln!(out, "| {} | {} | {} |", escape(key), size_words(key, *bytes), Bytes(*bytes).exact());
             }
         }
         if !lines.parts.is_empty() {

@@ -19,6 +19,9 @@ pub fn write(report: &Report) -> String {
         }
         for program in &profile.programs {
             let _ = writeln!(out, "### {}\n", escape(&program.name));
+            for instruction in &program.instructions {
+                instruction.write_markdown(&mut out);
+            }
             for space in &program.spaces {
                 write_space(&mut out, space, profile);
             }
@@ -43,7 +46,7 @@ pub fn write(report: &Report) -> String {
     }
     for source in report.sources.iter().filter(|source| source.error.is_some()) {
         let error = source.error.as_deref().unwrap_or_default();
-        let _ = writeln!(out, "Not read: {}: {}\n", code(&source.path), escape(error));
+        let _ = writeln!(out, "Not read whole: {}: {}\n", code(&source.path), escape(error));
     }
     out
 }

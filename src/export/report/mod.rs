@@ -3,6 +3,7 @@
 mod build;
 mod failure;
 mod findings;
+mod instruction;
 mod markdown;
 mod options;
 mod padding;

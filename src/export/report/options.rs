@@ -42,10 +42,13 @@ pub struct Options {
     pub edits: Vec<Edit>,
     /// Named sets of changes to try out, each by itself.
     pub sets: Vec<EditSet>,
+    /// Names of instructions to print as HLO text.
+    pub instructions: Vec<String>,
 }
 
 impl Options {
     /// Rows in a list.
+    #[must_use]
     pub const fn rows(&self) -> usize {
         if self.top == 0 { usize::MAX } else { self.top }
     }

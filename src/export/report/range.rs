@@ -105,8 +105,8 @@ impl RangeReport {
         };
         line("allocated", self.allocated_bytes, &buffers(self.allocations));
         line("freed", self.freed_bytes, &buffers(self.frees));
-        line("live before", self.live_before_bytes, "");
-        line("live after", self.live_after_bytes, "");
+        line("reserved before", self.live_before_bytes, "");
+        line("reserved after", self.live_after_bytes, "");
         line("peak inside", self.peak_bytes, &format!("at step {}", step(self.peak_step)));
         for grew in &self.grew {
             for group in &grew.groups {
@@ -124,8 +124,8 @@ impl RangeReport {
         };
         row("allocated", self.allocated_bytes, &buffers(self.allocations));
         row("freed", self.freed_bytes, &buffers(self.frees));
-        row("live before", self.live_before_bytes, "");
-        row("live after", self.live_after_bytes, "");
+        row("reserved before", self.live_before_bytes, "");
+        row("reserved after", self.live_after_bytes, "");
         row("peak inside", self.peak_bytes, &format!("step {}", self.peak_step));
         for grew in &self.grew {
             for group in &grew.groups {

@@ -110,7 +110,9 @@ pub fn write_snapshot(out: &mut String, report: &SnapshotReport) {
             thousands(heap.regions as u64),
             short(heap.free_bytes),
             short(heap.largest_free_bytes),
-            heap.fragmentation.map(|f| format!(", fragmentation {:.1}\u{2009}%", f * 100.0)).unwrap_or_default()
+            heap.fragmentation
+                .map(|f| format!(", {:.1}\u{2009}% of what is free outside it", f * 100.0))
+                .unwrap_or_default()
         );
         if let Some(bytes) = heap.short_by_bytes.filter(|&bytes| bytes > 0) {
             let _ = writeln!(out, "    the failed request is {} larger than the largest free chunk", short(bytes));

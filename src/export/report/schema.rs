@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::failure::FailureReport;
 use super::runtime::{AllocatorReport, SnapshotReport};
+use crate::analysis::live_at::Spans;
 
 /// A whole report.
 #[derive(Debug, Serialize)]
@@ -151,6 +152,9 @@ pub struct ProgramReport {
     pub has_buffer_assignment: bool,
     /// Memory spaces, ascending by colour.
     pub spaces: Vec<SpaceReport>,
+    /// Instructions that were asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<super::instruction::InstructionReport>,
 }
 
 /// A memory space of a program.
@@ -278,6 +282,8 @@ pub struct BufferReport {
     pub live_start: Option<u32>,
     /// Last step at which it is live.
     pub live_end: Option<u32>,
+    /// First and last step at which memory is set aside for it; `null` if unknown.
+    pub reserved: Option<(u32, u32)>,
     /// Where the live range comes from.
     pub lifetime_from: Option<&'static str>,
 }
@@ -286,6 +292,11 @@ impl BufferReport {
     /// What it is, in words: its label, else the framework's name of its operation.
     pub fn in_words(&self) -> &str {
         self.label.as_deref().or(self.op_name.as_deref()).unwrap_or_default()
+    }
+
+    /// When its memory is set aside and when it is written; `None` where that is not known.
+    pub fn spans(&self) -> Option<Spans> {
+        Some(Spans { reserved: self.reserved?, written: (self.live_start?, self.live_end?) })
     }
 }
 

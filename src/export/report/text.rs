@@ -10,12 +10,16 @@ use crate::model::{Bytes, UnitSystem, percent, thousands};
 
 /// Writes the report as text.
 pub fn write(report: &Report) -> String {
+    let mut out = whole(report);
+    // Code stands in backquotes for Markdown; a terminal has no other type to show it in.
+    out.retain(|c| c != '`');
+    out
+}
+
+fn whole(report: &Report) -> String {
     let mut out = String::new();
     for profile in &report.profiles {
         write_profile(&mut out, profile);
-    }
-    for source in report.sources.iter().filter(|source| source.error.is_some()) {
-        let _ = writeln!(out, "not read: {}: {}", source.path, source.error.as_deref().unwrap_or_default());
     }
     out
 }
@@ -60,6 +64,9 @@ pub fn device(profile: &ProfileReport) -> String {
 
 fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileReport) {
     let _ = writeln!(out, "program {}", program.name);
+    for instruction in &program.instructions {
+        instruction.write_text(out);
+    }
     if program.spaces.is_empty() && program.has_buffer_assignment {
         let _ = writeln!(out, "  no memory space of that name");
     }
@@ -111,7 +118,7 @@ pub fn headline(space: &SpaceReport, device: Option<&str>) -> String {
             capacity(limit),
             space.name
         ),
-        _ => format!("Needs {needs} {}; capacity unknown (say it with --capacity)", space.name),
+        _ => format!("Needs {needs} {}. Capacity unknown (give it with --capacity)", space.name),
     }
 }
 
@@ -229,5 +236,8 @@ fn write_at_peak(out: &mut String, space: &SpaceReport) {
             buffer.in_words()
         );
         let _ = writeln!(out, "{}", text.trim_end());
+        if let Some(words) = buffer.spans().and_then(|spans| spans.difference("step")) {
+            let _ = writeln!(out, "      {:>10}  {words}", "");
+        }
     }
 }

@@ -76,8 +76,8 @@ fn node(tree: &Tree, of: &TreeNode, depth: usize, top: usize) -> NodeReport {
 
 impl TreeReport {
     fn head(&self) -> String {
-        let when =
-            self.step.map_or_else(|| "at the peak".to_owned(), |step| format!("at step {}", thousands(step.into())));
+        let at_step = |step: u32| format!("reserved at step {}", thousands(step.into()));
+        let when = self.step.map_or_else(|| "at the peak".to_owned(), at_step);
         format!("{when}, by {}", self.by)
     }
 
@@ -98,7 +98,7 @@ impl TreeReport {
 
     /// The same as a nested list.
     pub fn write_markdown(&self, out: &mut String) {
-        let _ = writeln!(out, "Live {}:\n", self.head());
+        let _ = writeln!(out, "Memory {}:\n", self.head());
         self.root.write(0, &mut |level, node, name| {
             let indent = level * 2;
             let Some(node) = node else {

@@ -10,6 +10,8 @@ use crate::ui::widget::keys;
 pub enum Command {
     /// Open files.
     Open,
+    /// Open a folder.
+    OpenFolder,
     /// Open the sample that comes with the program.
     Sample,
     /// Close the file that is shown.
@@ -18,9 +20,9 @@ pub enum Command {
     NextFile,
     /// Show the previous file.
     PreviousFile,
-    /// Show a view by its number.
-    View(usize),
-    /// Go back in the history.
+    /// Show a view by its digit.
+    View(u8),
+    /// Where one was before.
     Back,
     /// Go forward in the history.
     Forward,
@@ -107,7 +109,8 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::CopyPicture, "Copy a picture of the view", COMMAND_SHIFT, Key::C, "Ctrl Shift C"),
     entry(Command::SavePicture, "Save a picture of the view", COMMAND_SHIFT, Key::S, "Ctrl Shift S"),
     entry(Command::HideNames, "Hide names", COMMAND_SHIFT, Key::H, "Ctrl Shift H"),
-    entry(Command::PreviousFile, "File before", COMMAND_SHIFT, Key::Tab, "Ctrl Shift Tab"),
+    entry(Command::OpenFolder, "Open a folder", COMMAND_SHIFT, Key::O, "Ctrl Shift O"),
+    entry(Command::PreviousFile, "Previous file", COMMAND_SHIFT, Key::Tab, "Ctrl Shift Tab"),
     entry(Command::PreviousHit, "Previous match", Modifiers::SHIFT, Key::F3, "Shift F3"),
     entry(Command::Palette, "Go to anything", Modifiers::COMMAND, Key::P, "Ctrl P"),
     entry(Command::Open, "Open files", Modifiers::COMMAND, Key::O, "Ctrl O"),
@@ -130,15 +133,15 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Pin, "Pin the selected buffer or the step", Modifiers::NONE, Key::B, "B"),
     entry(Command::Clear, "Clear step, selection, filter", Modifiers::NONE, Key::Escape, "Esc"),
     entry(Command::Help, "Keys", Modifiers::NONE, Key::Questionmark, "?"),
-    entry(Command::View(0), "First view", Modifiers::NONE, Key::Num1, "1"),
-    entry(Command::View(1), "Second view", Modifiers::NONE, Key::Num2, "2"),
-    entry(Command::View(2), "Third view", Modifiers::NONE, Key::Num3, "3"),
-    entry(Command::View(3), "Fourth view", Modifiers::NONE, Key::Num4, "4"),
-    entry(Command::View(4), "Fifth view", Modifiers::NONE, Key::Num5, "5"),
-    entry(Command::View(5), "Sixth view", Modifiers::NONE, Key::Num6, "6"),
-    entry(Command::View(6), "Seventh view", Modifiers::NONE, Key::Num7, "7"),
-    entry(Command::View(7), "Eighth view", Modifiers::NONE, Key::Num8, "8"),
-    entry(Command::View(8), "Ninth view", Modifiers::NONE, Key::Num9, "9"),
+    entry(Command::View(1), "View 1", Modifiers::NONE, Key::Num1, "1"),
+    entry(Command::View(2), "View 2", Modifiers::NONE, Key::Num2, "2"),
+    entry(Command::View(3), "View 3", Modifiers::NONE, Key::Num3, "3"),
+    entry(Command::View(4), "View 4", Modifiers::NONE, Key::Num4, "4"),
+    entry(Command::View(5), "View 5", Modifiers::NONE, Key::Num5, "5"),
+    entry(Command::View(6), "View 6", Modifiers::NONE, Key::Num6, "6"),
+    entry(Command::View(7), "View 7", Modifiers::NONE, Key::Num7, "7"),
+    entry(Command::View(8), "View 8", Modifiers::NONE, Key::Num8, "8"),
+    entry(Command::View(9), "View 9", Modifiers::NONE, Key::Num9, "9"),
     plain(Command::CopyName, "Copy the selected buffer's name"),
     plain(Command::FilterToThis, "Filter to the selected buffer"),
     plain(Command::HideThis, "Hide the selected buffer"),

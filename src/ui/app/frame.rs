@@ -89,14 +89,13 @@ impl App {
         }
         let mut actions = Vec::new();
         let frame = Frame::new().fill(theme.canvas);
+        self.error_cards(ui, &theme);
         CentralPanel::default().frame(frame).show(ui, |ui| {
-            let rect = ui.max_rect();
             if self.files.current().is_some() {
                 self.workspace(ui, &theme, &mut actions);
             } else {
                 self.welcome(ui, &theme);
             }
-            self.error_cards(ui, &theme, rect);
         });
         for action in actions {
             self.act(action);
@@ -123,7 +122,7 @@ impl App {
             space::SIDE_PANEL
         };
         let split = (full.right() - side).max(full.left());
-        let overlay = panel && full.width() < 1000.0;
+        let overlay = panel && (full.width() < 1000.0 || self.panel_overlays());
         let main = if overlay {
             Rect::from_min_max(full.min, Pos2::new(full.right() - space::SIDE_RAIL, full.bottom()))
         } else {
@@ -194,9 +193,31 @@ impl App {
     }
 }
 
+impl App {
+    /// Title of the window: what is shown, by folder and program.
+    #[must_use]
+    pub fn window_title(&self) -> String {
+        let Some(entry) = self.files.current.and_then(|index| self.files.entries.get(index)) else {
+            return "Highwater".to_owned();
+        };
+        let list = self.files.groups.iter().find(|group| Some(group.id) == entry.group);
+        match list.filter(|_| self.files.own_list(entry).is_none()) {
+            Some(list) => {
+                format!("{} / {} \u{2013} Highwater", self.listed_name(&list.name), self.name_of(entry))
+            }
+            None => format!("{} \u{2013} Highwater", self.name_of(entry)),
+        }
+    }
+}
+
 impl eframe::App for App {
     fn ui(&mut self, ui: &mut Ui, _frame: &mut eframe::Frame) {
         self.show(ui);
+        let title = self.window_title();
+        if title != self.title {
+            ui.ctx().send_viewport_cmd(egui::ViewportCommand::Title(title.clone()));
+            self.title = title;
+        }
     }
 }
 

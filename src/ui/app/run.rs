@@ -20,11 +20,8 @@ impl App {
     pub fn run(&mut self, command: Command) {
         match command {
             Command::Open => self.open_dialog(),
-            Command::Close => {
-                if let Some(index) = self.files.current {
-                    self.files.close(index);
-                }
-            }
+            Command::OpenFolder => self.ask(Purpose::Folder),
+            Command::Close => self.files.close_current(),
             Command::Panel => {
                 let open = self.panel_open();
                 self.panel = Some(!open);
@@ -147,8 +144,8 @@ impl App {
         match command {
             Command::Back => open.shared.go_back(),
             Command::Forward => open.shared.go_forward(),
-            Command::View(number) => {
-                if let Some(entry) = VIEWS.shown_for(&open.document).nth(number) {
+            Command::View(digit) => {
+                if let Some(entry) = VIEWS.of_digit(digit, &open.document) {
                     open.shared.show_view(entry.id);
                 }
             }

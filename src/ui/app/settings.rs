@@ -18,7 +18,7 @@ impl App {
 
     /// Recent files that are not open, with their last view.
     pub(super) fn recent(&self) -> Vec<(PathBuf, String)> {
-        let open = |path: &PathBuf| self.files.entries.iter().any(|entry| entry.target.path() == Some(path));
+        let open = |path: &PathBuf| self.files.entries.iter().any(|entry| entry.target.origin() == Some(path));
         let recent = self.settings_store.settings.recent.iter().filter(|recent| !open(&recent.path));
         recent.map(|recent| (recent.path.clone(), recent.view.clone())).collect()
     }
@@ -34,7 +34,7 @@ impl App {
             if is_sample {
                 open.shared.set_capacity(Some(sample::capacity()));
             }
-            let Some(path) = entry.target.path() else { continue };
+            let Some(path) = entry.target.origin() else { continue };
             if let Some(recent) = self.settings_store.settings.recent_of(path) {
                 open.shared.recall_pins(&recent.pins);
                 if let Some(known) = VIEWS.shown(&recent.view, &open.document) {
@@ -55,12 +55,14 @@ impl App {
         self.settings_store.settings.take(&self.options);
         if let Some(index) = self.files.current
             && let Some(entry) = self.files.entries.get(index)
-            && let (FileState::Open(open), Some(path)) = (&entry.state, entry.target.path())
+            && let (FileState::Open(open), Some(path)) = (&entry.state, entry.target.origin())
         {
+            // Pins are on steps and buffers of one program: a list of several keeps none.
+            let is_one = entry.group.is_none() || self.files.own_list(entry).is_some();
             self.settings_store.settings.remember(Recent {
                 path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
                 view: open.shared.view.to_owned(),
-                pins: open.shared.pins.clone(),
+                pins: if is_one { open.shared.pins.clone() } else { Vec::new() },
             });
         }
         let now = self.ctx.input(|input| input.time);

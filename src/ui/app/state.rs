@@ -14,11 +14,15 @@ use super::share::deep_link::DeepLink;
 use super::share::pressed_keys::PressedKeys;
 use crate::analysis::names::hide::Aliases;
 use crate::ui::session::Options;
+use crate::ui::view::FIRST;
 use crate::ui::widget::style;
 use crate::ui::widget::theme::Look;
 use crate::ui::work::{FailedJobs, Work};
 
-/// The application.
+/// Width from which the overview has room for the panel beside it.
+const OVERVIEW_WITH_PANEL: f32 = 1900.0;
+
+/// The whole program.
 pub struct App {
     /// Open files.
     pub files: Files,
@@ -53,6 +57,8 @@ pub struct App {
     pub(super) searching: bool,
     /// The entry the list was last scrolled to.
     pub(super) revealed: Option<usize>,
+    /// Title of the window as it was set last.
+    pub(super) title: String,
     pub(super) ctx: egui::Context,
     pub(super) running: Arc<AtomicUsize>,
     pub(super) failed_jobs: FailedJobs,
@@ -85,6 +91,7 @@ impl App {
             search: String::new(),
             searching: false,
             revealed: None,
+            title: String::new(),
             ctx: ctx.clone(),
             running: Arc::default(),
             failed_jobs: FailedJobs::default(),
@@ -125,7 +132,19 @@ impl App {
 
     /// Whether the right panel is open.
     pub(super) fn panel_open(&self) -> bool {
-        self.panel.unwrap_or_else(|| self.ctx.content_rect().width() >= 1280.0)
+        let is_wide = self.ctx.content_rect().width() >= 1280.0;
+        self.panel.unwrap_or(is_wide && (!self.panel_overlays() || self.has_selection()))
+    }
+
+    /// Whether the panel stands over the view instead of beside it: over the overview, which needs the width to have
+    /// findings, curve and table at once, until somebody opens it beside.
+    pub(super) fn panel_overlays(&self) -> bool {
+        let is_overview = self.files.current().is_some_and(|open| open.shared.view == FIRST);
+        self.panel.is_none() && is_overview && self.ctx.content_rect().width() < OVERVIEW_WITH_PANEL
+    }
+
+    fn has_selection(&self) -> bool {
+        self.files.current().is_some_and(|open| open.shared.selected.is_some() || !open.shared.tiles.is_empty())
     }
 
     /// Shows a short message in the status bar.

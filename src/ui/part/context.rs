@@ -109,7 +109,7 @@ impl<'a> ViewContext<'a> {
         let data = self.data()?;
         let space = (self.shared.program, self.shared.color);
         let step = self.step();
-        self.derived.related.step(self.work, &data, space, step)
+        self.derived.related.step(self.work, self.document, &data, space, step)
     }
 
     /// The capacity that counts: the one chosen in the window, else the document's.

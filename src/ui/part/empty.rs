@@ -2,7 +2,7 @@
 
 use egui::Ui;
 
-use crate::model::NoteLevel;
+use crate::model::{NoteLevel, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
@@ -13,8 +13,13 @@ pub fn without_memory(ui: &mut Ui, context: &ViewContext<'_>) {
     egui::Frame::new().inner_margin(24).show(ui, |ui| {
         let name =
             context.document.profile.programs.get(context.shared.program).map(|p| p.name.clone()).unwrap_or_default();
+        let cut = context.document.profile.sources.iter().find_map(|source| source.cut_at);
         ui.label(text(
-            if name.is_empty() { "No memory in this file".to_owned() } else { format!("{name}: no memory assignment") },
+            match cut {
+                Some(end) => format!("This file is cut at byte {}", thousands(end)),
+                None if name.is_empty() => "No memory in this file".to_owned(),
+                None => format!("{name}: no memory assignment"),
+            },
             size::VERDICT_SMALL,
             Weight::SemiBold,
             theme.text,

@@ -30,6 +30,8 @@ pub struct View {
     pub clear: fn(&mut Locals) -> bool,
     /// Keys of this view alone.
     pub keys: &'static [KeyHelp],
+    /// The digit that shows it, the same in every document that has it; 0 for none.
+    pub digit: u8,
 }
 
 /// What the find command does in a view.
@@ -53,8 +55,26 @@ impl View {
         const fn clear(_: &mut Locals) -> bool {
             false
         }
-        let find = Find::Elsewhere;
-        Self { id, title, applies, show, card: None, section: None, find, shows_buffers: false, clear, keys: &[] }
+        Self {
+            id,
+            title,
+            applies,
+            show,
+            card: None,
+            section: None,
+            find: Find::Elsewhere,
+            shows_buffers: false,
+            clear,
+            keys: &[],
+            digit: 0,
+        }
+    }
+
+    /// The same view, shown by a digit from 1 to 9.
+    #[must_use]
+    pub const fn with_digit(mut self, digit: u8) -> Self {
+        self.digit = digit;
+        self
     }
 }
 
@@ -80,7 +100,20 @@ impl Views {
         self.0.iter().filter(|view| (view.applies)(document))
     }
 
-    /// The view with this id if it has something to show, otherwise the first that has.
+    /// The view that a digit shows in a document: the first of those that have it.
+    #[must_use]
+    pub fn of_digit(self, digit: u8, document: &Document) -> Option<&'static View> {
+        self.shown_for(document).find(|view| digit > 0 && view.digit == digit)
+    }
+
+    /// The digit that shows a view in a document, in words; empty where there is none.
+    #[must_use]
+    pub fn digit_of(self, view: &View, document: &Document) -> String {
+        let is_it = self.of_digit(view.digit, document).is_some_and(|first| first.id == view.id);
+        if is_it { view.digit.to_string() } else { String::new() }
+    }
+
+    /// The view of that name where it has something to show, else the first that has.
     #[must_use]
     pub fn shown_or_first(self, id: &str, document: &Document) -> &'static View {
         let first = || self.shown_for(document).next().unwrap_or(&self.0[0]);

@@ -17,7 +17,8 @@ use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, Theme, size, space};
 
 /// The view.
-pub const VIEW: View = View { applies, card: Some(card), keys: KEYS, ..View::new("allocator", "Allocator", show) };
+pub const VIEW: View =
+    View { applies, card: Some(card), keys: KEYS, ..View::new("allocator", "Allocator", show).with_digit(4) };
 
 const KEYS: &[KeyHelp] = &[("wheel, drag, W S A D", "Allocator: zoom and move the addresses")];
 
@@ -198,7 +199,7 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, heap: &HeapMap, found: &HeapAn
         format!("{} free in {} blocks", context.short(found.free), thousands(found.free_chunks as u64)),
     ];
     if let Some(share) = found.fragmentation {
-        parts.push(format!("{:.1}\u{2009}% of it outside the largest", share * 100.0));
+        parts.push(format!("{:.1}\u{2009}% of what is free is outside the largest block", share * 100.0));
     }
     if found.requested > Bytes::ZERO && rounding > Bytes::ZERO {
         parts.push(format!("{} lost to rounding up", context.short(rounding)));
@@ -495,7 +496,12 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
         fact(ui, theme, "Highest use", &stats.peak_bytes.exact());
         fact(ui, theme, "Largest allocation", &stats.largest_allocation.exact());
         fact(ui, theme, "Allocations", &thousands(stats.allocations.unsigned_abs()));
-        fact(ui, theme, "Fragmentation", &format!("{:.1}\u{2009}%", f64::from(stats.fragmentation) * 100.0));
+        fact(
+            ui,
+            theme,
+            "Fragmentation, as it counts it",
+            &format!("{:.1}\u{2009}%", f64::from(stats.fragmentation) * 100.0),
+        );
         rule(ui, theme);
     }
     ui.label(text("Largest free blocks", size::BODY, Weight::SemiBold, theme.text));

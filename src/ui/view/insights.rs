@@ -30,8 +30,11 @@ struct State {
 }
 
 /// The view.
-pub const VIEW: View =
-    View { applies: Document::has_tiles, card: Some(tile_card::show), ..View::new("insights", "Insights", show) };
+pub const VIEW: View = View {
+    applies: Document::has_tiles,
+    card: Some(tile_card::show),
+    ..View::new("insights", "Insights", show).with_digit(6)
+};
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
@@ -86,7 +89,7 @@ fn verdict(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
         Verdict::Unknown => (theme.text, "Not known", "whether it fits".to_owned()),
     };
     let evidence = memory.target.evidence.as_ref().map(|words| format!("Memory of a tile: {words}"));
-    Answer { color, answer, amount: &amount, sentence: &worst, evidence: evidence.as_deref() }.show(ui, theme);
+    Answer { color, verdict: answer, amount: &amount, sentence: &worst, evidence: evidence.as_deref() }.show(ui, theme);
 }
 
 /// All tiles together as one bar of groups.
@@ -141,7 +144,9 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
     let short = |bytes: u64| units.short(Bytes(bytes));
     let unknown = || "\u{2013}".to_owned();
     let gaps = tiles.gaps.as_ref().map(|gaps| gaps.sums());
-    let all = tiles.bytes().unwrap_or(0);
+    // What must fit includes the gaps; what is used does not.
+    let (all, used) = (tiles.total_including_gaps.or(tiles.total), tiles.bytes().unwrap_or(0));
+    let basis = if tiles.total_including_gaps.is_some() { "gaps included" } else { "without gaps" };
     let peak_words = tiles.peak.map_or_else(
         || "no liveness in the file".to_owned(),
         |peak| format!("step {} {}", thousands(peak.step.into()), memory.step_name(peak.step as usize)),
@@ -149,8 +154,8 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
     let cells = [
         (
             "All tiles",
-            tiles.bytes().map_or_else(unknown, short),
-            format!("{} tiles", thousands(memory.tile_count() as u64)),
+            all.map_or_else(unknown, short),
+            format!("{} tiles, {basis}", thousands(memory.tile_count() as u64)),
         ),
         (
             "Mean tile",
@@ -166,13 +171,13 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
         (
             "Always live",
             tiles.always_live.map_or_else(unknown, short),
-            tiles.always_live.map_or_else(String::new, |b| format!("{} of used", percent(b, all))),
+            tiles.always_live.map_or_else(String::new, |b| format!("{} of {} used", percent(b, used), short(used))),
         ),
         ("Peak live", tiles.peak_live().map_or_else(unknown, short), peak_words),
         (
             "Vertex state",
             short(vertex_state(&tiles.categories)),
-            format!("{} of used", percent(vertex_state(&tiles.categories), all)),
+            format!("{} of {} used", percent(vertex_state(&tiles.categories), used), short(used)),
         ),
     ];
     let columns = if ui.available_width() < 760.0 { 3 } else { 6 };

@@ -1,4 +1,5 @@
-//! Truncated text: the only place that shortens text with an ellipsis. Hovering over truncated text shows it in full.
+//! Truncated text: the only place that shortens text with an ellipsis. A path loses its middle, so that its numbered
+//! scopes and its last part stay; any other text loses its end. Hovering over truncated text shows it in full.
 
 use std::sync::Arc;
 
@@ -20,15 +21,26 @@ pub struct Cut<'a> {
     words: &'a str,
     color: Color32,
     galley: Arc<Galley>,
+    is_cut: bool,
 }
 
 impl<'a> Cut<'a> {
     /// Lays text out in `width` points, truncated with an ellipsis if it does not fit.
     #[must_use]
     pub fn new(painter: &Painter, words: &'a str, font: FontId, color: Color32, width: f32) -> Self {
-        let mut job = LayoutJob::simple_singleline(words.to_owned(), font, color);
-        job.wrap = TextWrapping::truncate_at_width(width.max(MIN_WIDTH));
-        Self { words, color, galley: painter.layout_job(job) }
+        let width = width.max(MIN_WIDTH);
+        let lay = |words: &str| {
+            let mut job = LayoutJob::simple_singleline(words.to_owned(), font.clone(), color);
+            job.wrap = TextWrapping::truncate_at_width(width);
+            painter.layout_job(job)
+        };
+        let whole = lay(words);
+        if !whole.elided || !is_path(words) {
+            let is_cut = whole.elided;
+            return Self { words, color, galley: whole, is_cut };
+        }
+        let fitting = shorter(words).map(|words| lay(&words)).find(|galley| !galley.elided);
+        Self { words, color, galley: fitting.unwrap_or(whole), is_cut: true }
     }
 
     /// Size in points.
@@ -40,13 +52,67 @@ impl<'a> Cut<'a> {
     /// Paints it with its upper left corner at `at`; returns whether it is truncated.
     #[expect(clippy::must_use_candidate, reason = "most callers only need the painting")]
     pub fn paint(self, painter: &Painter, at: Pos2) -> bool {
-        let cut = self.galley.elided;
-        if cut {
+        if self.is_cut {
             record(painter, Rect::from_min_size(at, self.size()), self.words);
         }
         painter.galley(at, self.galley, self.color);
-        cut
+        self.is_cut
     }
+}
+
+/// Whether a text is a path of scopes or folders rather than a sentence; a count may stand behind it.
+fn is_path(words: &str) -> bool {
+    let Some(slash) = words.rfind('/') else { return false };
+    !words[..slash].contains(' ')
+}
+
+/// A path with ever less of its middle: numbered parts and the last one go last.
+fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
+    let parts: Vec<&str> = words.split('/').collect();
+    let last = parts.len() - 1;
+    let is_numbered = |part: &str| {
+        let head = part.trim_end_matches(|c: char| c.is_ascii_digit() || c == '*');
+        head.len() < part.len() && (head.is_empty() || head.ends_with(['_', '-', '.']))
+    };
+    // What is left out first: plain parts from the front, then numbered ones.
+    let mut order: Vec<usize> = (0..last).filter(|&at| !is_numbered(parts[at])).collect();
+    let plain = order.len();
+    order.extend((0..last).filter(|&at| is_numbered(parts[at])));
+    let left_out = move |count: usize| {
+        let gone = &order[..count];
+        let mut out = String::new();
+        let mut in_gap = false;
+        for (at, part) in parts.iter().enumerate() {
+            if gone.contains(&at) {
+                in_gap = true;
+                continue;
+            }
+            if in_gap {
+                out.push_str(if out.is_empty() { "\u{2026}/" } else { "/\u{2026}/" });
+            } else if !out.is_empty() {
+                out.push('/');
+            }
+            in_gap = false;
+            out.push_str(part);
+        }
+        out
+    };
+    let has_number = plain < last;
+    // The last part gives way before the number that tells equal layers apart does.
+    let squeezed = {
+        let shortest = left_out(plain);
+        let (head, tail) = shortest.rsplit_once('/').map_or(("", shortest.as_str()), |(head, tail)| (head, tail));
+        let letters: Vec<char> = tail.chars().collect();
+        let lengths = [24, 18, 13, 9].into_iter().filter(|_| has_number).filter(|&length| length + 1 < letters.len());
+        let squeezed: Vec<String> = lengths
+            .filter(|_| !head.is_empty())
+            .map(|length| format!("{head}/\u{2026}{}", letters[letters.len() - length..].iter().collect::<String>()))
+            .collect();
+        squeezed
+    };
+    let rest = left_out.clone();
+    let all = last;
+    (1..=plain).map(left_out).chain(squeezed).chain((plain + 1..=all).map(rest))
 }
 
 /// Paints text truncated to `width` points, aligned to the point `at`; returns its rectangle and whether it is truncated.
@@ -122,4 +188,21 @@ pub fn show(ctx: &Context, theme: &Theme) {
     Tooltip::always_open(ctx.clone(), hovered.layer, Id::unique(HOVERED), hovered.place).gap(6.0).show(|ui| {
         ui.label(text(&hovered.words, size::SMALL, Weight::Regular, theme.text));
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_keeps_its_number_and_its_end() {
+        let forms: Vec<String> = shorter("model/layer_14/attn/bthk,bshk->bhts/dot_general").collect();
+        assert_eq!(forms[0], "\u{2026}/layer_14/attn/bthk,bshk->bhts/dot_general");
+        assert_eq!(forms[1], "\u{2026}/layer_14/\u{2026}/bthk,bshk->bhts/dot_general");
+        assert_eq!(forms[2], "\u{2026}/layer_14/\u{2026}/dot_general");
+        assert!(forms[3..forms.len() - 1].iter().all(|form| form.contains("layer_14")), "{forms:?}");
+        assert_eq!(forms.last().map(String::as_str), Some("\u{2026}/dot_general"));
+        assert_eq!(shorter("attn/dot_general").collect::<Vec<_>>(), ["\u{2026}/dot_general"]);
+        assert!(is_path("layer_*/attn/mul  \u{d7}24") && !is_path("48 of 96 MiB/s") && !is_path("fusion.12"));
+    }
 }

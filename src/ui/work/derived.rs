@@ -8,6 +8,7 @@ use super::search::SearchResults;
 use crate::advisor::{Advice, advise_against};
 use crate::analysis::contributors::Contributor;
 use crate::analysis::map::MemoryMap;
+use crate::analysis::phases::Phases;
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::analysis::table::BufferTable;
 use crate::analysis::what_if::{Edit, Memory};
@@ -24,6 +25,8 @@ pub struct SpaceData {
     pub by_class: Arc<StackedCurves>,
     /// Contributors at the peak, repeated layers folded.
     pub contributors: Arc<[Contributor]>,
+    /// Passes and layers over the steps.
+    pub phases: Phases,
 }
 
 impl SpaceData {
@@ -35,6 +38,7 @@ impl SpaceData {
             map: Arc::clone(scene.map()),
             by_class: Arc::clone(scene.curves(Grouping::Class)),
             contributors: Arc::clone(scene.contributors()),
+            phases: scene.analysis.live.as_ref().map(|live| Phases::new(scene.program, live)).unwrap_or_default(),
         })
     }
 

@@ -1,12 +1,16 @@
 //! Data on the selected buffer or step, computed on a worker because it requires a walk of the program.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::derived::SpaceData;
 use super::job::{Job, Work};
+use crate::analysis::Scene;
+use crate::analysis::hlo_text::{self, instruction_text};
+use crate::analysis::live_at::LiveBuffer;
 use crate::analysis::live_range::Uses;
 use crate::analysis::map::MapBox;
-use crate::model::{BufferId, Bytes, MemorySpace};
+use crate::model::{BufferId, Bytes, InstructionId, MemorySpace};
 use crate::ui::session::Document;
 
 /// Data on one buffer.
@@ -16,6 +20,10 @@ pub struct RelatedToBuffer {
     pub uses: Uses,
     /// Buffers that reuse its addresses at other times, with the number of bytes in common.
     pub sharing: Vec<(MapBox, Bytes)>,
+    /// Its instruction as HLO text; empty if it is not in the file.
+    pub hlo: String,
+    /// Operands of its instruction: name, and the largest buffer of the memory space that it defines.
+    pub operands: Vec<(String, Option<BufferId>)>,
 }
 
 /// Data on one step.
@@ -23,10 +31,12 @@ pub struct RelatedToBuffer {
 pub struct RelatedToStep {
     /// Offset and size of the largest gap in the heap.
     pub largest_hole: Option<(u64, Bytes)>,
-    /// Number of live buffers.
+    /// Number of buffers that have memory.
     pub live: usize,
-    /// The largest live buffers, at most 32.
-    pub largest: Vec<MapBox>,
+    /// Bytes of those whose memory is set aside at the step but not written yet.
+    pub unwritten: Bytes,
+    /// The largest of them, at most 32.
+    pub largest: Vec<LiveBuffer>,
 }
 
 /// Maximum length of [`RelatedToStep::largest`].
@@ -40,6 +50,20 @@ type Key = (usize, MemorySpace, u32);
 pub struct Related {
     buffer: Option<(Key, Job<Arc<RelatedToBuffer>>)>,
     step: Option<(Key, Job<Arc<RelatedToStep>>)>,
+}
+
+fn operands(scene: Scene<'_>, instruction: InstructionId) -> Vec<(String, Option<BufferId>)> {
+    let program = scene.program;
+    let rows = hlo_text::operands(program, instruction);
+    let mut largest: HashMap<u32, BufferId> = HashMap::new();
+    for &buffer in &scene.space.buffers {
+        let Some(row) = program.buffers.instruction_of(buffer).filter(|row| rows.contains(row)) else { continue };
+        let kept = largest.entry(row.0).or_insert(buffer);
+        if program.buffers.size_of(buffer) > program.buffers.size_of(*kept) {
+            *kept = buffer;
+        }
+    }
+    rows.iter().map(|&row| (program.text.instruction_name(row), largest.get(&row.0).copied())).collect()
 }
 
 impl Related {
@@ -56,10 +80,16 @@ impl Related {
         if self.buffer.as_ref().is_none_or(|(of, _)| *of != key) {
             let (document, data) = (Arc::clone(document), Arc::clone(data));
             let job = Job::start(work, "buffer", move || {
-                let uses = document
-                    .program(space.0)
-                    .and_then(|(program, analysis)| analysis.live.as_ref().map(|live| live.uses_of(program, buffer)));
-                Arc::new(RelatedToBuffer { uses: uses.unwrap_or_default(), sharing: data.map.sharing(buffer) })
+                let mut related = RelatedToBuffer { sharing: data.map.sharing(buffer), ..RelatedToBuffer::default() };
+                if let Some(scene) = document.scene(space.0, space.1) {
+                    let (program, live) = (scene.program, scene.analysis.live.as_ref());
+                    related.uses = live.map(|live| live.uses_of(program, buffer)).unwrap_or_default();
+                    if let Some(instruction) = program.buffers.instruction_of(buffer) {
+                        related.hlo = instruction_text(program, instruction);
+                        related.operands = operands(scene, instruction);
+                    }
+                }
+                Arc::new(related)
             });
             self.buffer = Some((key, job));
         }
@@ -70,18 +100,21 @@ impl Related {
     pub fn step(
         &mut self,
         work: &Work,
+        document: &Arc<Document>,
         data: &Arc<SpaceData>,
         space: (usize, MemorySpace),
         step: u32,
     ) -> Option<Arc<RelatedToStep>> {
         let key = (space.0, space.1, step);
         if self.step.as_ref().is_none_or(|(of, _)| *of != key) {
-            let data = Arc::clone(data);
+            let (document, data) = (Arc::clone(document), Arc::clone(data));
             let job = Job::start(work, "step", move || {
-                let mut largest = data.map.live_at(step);
+                let mut largest = document.scene(space.0, space.1).map(|scene| scene.live_at(step)).unwrap_or_default();
                 let live = largest.len();
+                let unwritten = largest.iter().filter(|live| live.written.is_some_and(|(first, _)| first > step));
+                let unwritten = unwritten.map(|live| live.bytes).sum();
                 largest.truncate(LARGEST);
-                Arc::new(RelatedToStep { largest_hole: data.map.largest_hole(step), live, largest })
+                Arc::new(RelatedToStep { largest_hole: data.map.largest_hole(step), live, unwritten, largest })
             });
             self.step = Some((key, job));
         }

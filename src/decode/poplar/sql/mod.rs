@@ -128,12 +128,8 @@ fn open(input: &Input, progress: &Progress, reporter: &Reporter) -> Result<Conne
             let missing = whole_size(input.head()).saturating_sub(bytes.len() as u64);
             let mut connection = Connection::open_in_memory().map_err(|error| damaged(&error))?;
             if missing > 0 {
-                reporter.warn(
-                    format!(
-                        "The file ends {missing} bytes early; tables that lie there are shown in part or not at all"
-                    ),
-                    Some(bytes.len() as u64),
-                );
+                let inside = format!("a table, {missing} bytes early; what lies there is shown in part or not at all");
+                reporter.truncated(&inside, bytes.len() as u64);
             }
             // SQLite refuses a file that is shorter than it says; empty pages in place of the missing ones stop it
             // only where it needs them.

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use egui::{Align2, Area, Frame, Key, Margin, Order, Pos2, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
+use egui::{Frame, Key, Margin, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::open::Target;
 use crate::ui::app::{App, COMMANDS, Command};
@@ -47,6 +47,9 @@ impl App {
             if controls::toggle_button(ui, "Open\u{2026}", "Ctrl O", controls::On(true), theme).clicked() {
                 self.run(Command::Open);
             }
+            if controls::button(ui, "Open folder\u{2026}", "", theme).clicked() {
+                self.run(Command::OpenFolder);
+            }
             if controls::button(ui, "Open the sample", "", theme).clicked() {
                 self.run(Command::Sample);
             }
@@ -54,7 +57,8 @@ impl App {
         });
         self.recent_list(ui, theme);
         ui.add_space(14.0);
-        let promise = "Nothing leaves this machine: Highwater has no network access. Your files are never written.";
+        let promise =
+            "Nothing leaves this machine: Highwater has no network access. Highwater never changes your files.";
         ui.label(text(promise, size::BODY, Weight::Regular, theme.text3));
     }
 
@@ -103,15 +107,31 @@ impl App {
         (name, whole)
     }
 
-    /// Cards over the view for files that could not be read.
-    pub(in crate::ui::app) fn error_cards(&mut self, ui: &Ui, theme: &Theme, rect: Rect) {
-        let mut bottom = rect.bottom() - 16.0;
+    /// Files that could not be read, as cards below the view, which they do not cover; what was open stays.
+    pub(in crate::ui::app) fn error_cards(&mut self, ui: &mut Ui, theme: &Theme) {
+        let cards = self.failures();
+        if cards.is_empty() {
+            return;
+        }
+        let frame = Frame::new().fill(theme.panel).inner_margin(Margin::symmetric(12, 6));
         let mut pressed = None;
-        for (index, card) in self.failures().into_iter().enumerate().rev().take(3) {
-            let (top, answer) =
-                failure_card(ui, theme, index, &card, Pos2::new(rect.left() + 16.0, bottom), rect.width());
-            bottom = top - 8.0;
-            pressed = answer.map(|answer| (index, answer, card)).or(pressed);
+        let shown = egui::Panel::bottom("error cards").resizable(false).frame(frame).show(ui, |ui| {
+            let hidden = cards.len().saturating_sub(MOST_CARDS);
+            for (index, card) in cards.into_iter().enumerate().skip(hidden) {
+                if let Some(answer) = failure_card(ui, theme, &card) {
+                    pressed = Some((index, answer, card));
+                }
+            }
+            if hidden > 0 {
+                let words = format!("and {hidden} more, shown as these are dismissed");
+                ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+            }
+        });
+        // A panel has its size from the frame before.
+        let (id, height) = (egui::Id::unique("height of the error cards"), shown.response.rect.height());
+        if ui.data(|data| data.get_temp::<f32>(id)) != Some(height) {
+            ui.data_mut(|data| data.insert_temp(id, height));
+            ui.ctx().request_repaint();
         }
         match pressed {
             Some((_, Answer::Copy, card)) => {
@@ -170,9 +190,8 @@ impl App {
             let mut rows: Vec<(String, String)> = Vec::new();
             for entry in COMMANDS {
                 let words = match entry.command {
-                    Command::View(number) => {
-                        let title =
-                            file.as_ref().and_then(|file| VIEWS.shown_for(file).nth(number)).map(|view| view.title);
+                    Command::View(digit) => {
+                        let title = file.as_ref().and_then(|file| VIEWS.of_digit(digit, file)).map(|view| view.title);
                         let Some(title) = title else { continue };
                         title.to_owned()
                     }
@@ -272,43 +291,36 @@ enum Answer {
     Dismiss,
 }
 
-/// Draws the card with its lower left corner at `at`; returns its top and what was clicked.
-fn failure_card(
-    ui: &Ui,
-    theme: &Theme,
-    index: usize,
-    card: &FailureCard,
-    at: Pos2,
-    room: f32,
-) -> (f32, Option<Answer>) {
+/// Cards that are shown at a time.
+const MOST_CARDS: usize = 3;
+
+/// Room for the buttons of a card.
+const BUTTONS: f32 = 210.0;
+
+/// Draws a card in the width there is; returns what was pressed.
+fn failure_card(ui: &mut Ui, theme: &Theme, card: &FailureCard) -> Option<Answer> {
     let mut answer = None;
-    let shown = Area::new(egui::Id::unique(("error card", index)))
-        .order(Order::Foreground)
-        .pivot(Align2::LEFT_BOTTOM)
-        .fixed_pos(at)
-        .show(ui.ctx(), |ui| {
-            Frame::new()
-                .fill(theme.panel)
-                .stroke(Stroke::new(1.0, theme.line2))
-                .inner_margin(Margin { left: 18, right: 14, top: 12, bottom: 12 })
-                .show(ui, |ui| {
-                    ui.set_width(460.0f32.min(room - 32.0) - 34.0);
-                    ui.label(text(&card.title, size::LEAD, Weight::SemiBold, theme.text));
-                    ui.label(text(&card.words, size::BODY, Weight::Regular, theme.text2));
-                    ui.label(text(&card.hint, size::SMALL, Weight::Regular, theme.text3));
-                    ui.add_space(4.0);
-                    ui.horizontal(|ui| {
-                        if controls::button(ui, card.copy, "", theme).clicked() {
-                            answer = Some(Answer::Copy);
-                        }
-                        if controls::button(ui, "Dismiss", "", theme).clicked() {
-                            answer = Some(Answer::Dismiss);
-                        }
-                    });
-                });
+    let margin = Margin { left: 14, right: 8, top: 6, bottom: 6 };
+    let shown = Frame::new().inner_margin(margin).show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        ui.horizontal_top(|ui| {
+            let room = (ui.available_width() - BUTTONS).max(160.0);
+            ui.vertical(|ui| {
+                ui.set_width(room);
+                ui.add(egui::Label::new(text(&card.title, size::BODY, Weight::SemiBold, theme.text)).wrap());
+                ui.add(egui::Label::new(text(&card.words, size::BODY, Weight::Regular, theme.text2)).wrap());
+                ui.add(egui::Label::new(text(&card.hint, size::SMALL, Weight::Regular, theme.text3)).wrap());
+            });
+            if controls::button(ui, card.copy, "", theme).clicked() {
+                answer = Some(Answer::Copy);
+            }
+            if controls::button(ui, "Dismiss", "", theme).clicked() {
+                answer = Some(Answer::Dismiss);
+            }
         });
+    });
     let card = shown.response.rect;
-    let edge = Rect::from_min_size(card.min, Vec2::new(4.0, card.height()));
-    ui.ctx().layer_painter(shown.response.layer_id).rect_filled(edge, 0.0, theme.over);
-    (card.top(), answer)
+    let edge = Rect::from_min_size(card.min, Vec2::new(3.0, card.height()));
+    ui.painter().rect_filled(edge, 0.0, theme.over);
+    answer
 }

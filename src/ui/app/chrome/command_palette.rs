@@ -46,9 +46,6 @@ impl App {
     /// Draws the palette if it is open.
     pub(in crate::ui::app) fn palette_sheet(&mut self, ui: &Ui, theme: &Theme) {
         let Some(mut palette) = self.palette.take() else { return };
-        self.search_buffers(&mut palette);
-        let lines = self.lines(&palette);
-        palette.chosen = palette.chosen.min(lines.len().saturating_sub(1));
         let mut goal = None;
         let frame = cards::sheet_frame(theme).inner_margin(12);
         let modal = egui::Modal::new(egui::Id::unique("palette")).frame(frame).show(ui.ctx(), |ui| {
@@ -58,9 +55,11 @@ impl App {
                 let page = (HEIGHT / space::CONTROL) as i64;
                 pressed(Key::ArrowDown) - pressed(Key::ArrowUp) + page * (pressed(Key::PageDown) - pressed(Key::PageUp))
             });
-            let last = lines.len().saturating_sub(1) as i64;
-            palette.chosen = (palette.chosen as i64 + moved).clamp(0, last) as usize;
+            // The focus comes before the field is drawn, so that not even the first letter is lost.
+            let id = egui::Id::unique("palette field");
+            ui.memory_mut(|memory| memory.request_focus(id));
             let edit = egui::TextEdit::singleline(&mut palette.text)
+                .id(id)
                 .hint_text("Go to a command, a view, a file, a buffer")
                 .font(Weight::Regular.at(size::LEAD))
                 .desired_width(f32::INFINITY)
@@ -69,11 +68,18 @@ impl App {
             response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Go to"));
             if response.changed() {
                 palette.chosen = 0;
+                palette.is_entered = false;
             }
-            let entered = ui.input(|i| i.key_pressed(Key::Enter));
             response.request_focus();
             ui.add_space(6.0);
-            if entered {
+            // What is typed in this turn counts for its lines, and Enter waits until the buffers are looked through.
+            self.search_buffers(&mut palette);
+            let lines = self.lines(&palette);
+            let last = lines.len().saturating_sub(1) as i64;
+            palette.chosen = (palette.chosen as i64 + moved).clamp(0, last) as usize;
+            palette.is_entered |= ui.input(|i| i.key_pressed(Key::Enter));
+            if palette.is_entered && palette.searching.is_none() {
+                palette.is_entered = false;
                 goal = lines.get(palette.chosen).map(|line| line.goal.clone());
             }
             egui::ScrollArea::vertical().max_height(HEIGHT).min_scrolled_height(HEIGHT).show(ui, |ui| {
@@ -114,8 +120,8 @@ impl App {
         };
         let open = self.files.current().filter(|open| !self.is_veiled(open));
         if let Some(open) = open {
-            for (i, known) in VIEWS.shown_for(&open.document).enumerate() {
-                let key = if i < 9 { (i + 1).to_string() } else { String::new() };
+            for known in VIEWS.shown_for(&open.document) {
+                let key = VIEWS.digit_of(known, &open.document);
                 add(Goal::View(known.id), format!("View: {}", known.title), key, 3);
             }
         }
@@ -134,7 +140,8 @@ impl App {
                 add(Goal::Program(i), format!("Program: {}", program.name), need, 1);
             }
         }
-        if let Some((_, found)) = palette.found.as_ref().filter(|_| text.chars().count() >= LEAST) {
+        let known = palette.found.as_ref().filter(|(of, _)| of.as_str() == text);
+        if let Some((_, found)) = known.filter(|_| text.chars().count() >= LEAST) {
             for (score, buffer, name, op) in found.iter() {
                 let words = if op.is_empty() { name.clone() } else { format!("{name}   {op}") };
                 let bytes = open.and_then(|open| open.document.program(open.shared.program));

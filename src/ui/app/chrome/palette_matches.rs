@@ -22,6 +22,8 @@ pub type Found = Vec<(i32, BufferId, String, String)>;
 pub struct CommandPalette {
     pub text: String,
     pub chosen: usize,
+    /// Enter was pressed while buffers were looked for.
+    pub is_entered: bool,
     pub searching: Option<(String, Job<Arc<Found>>)>,
     pub found: Option<(String, Arc<Found>)>,
 }
@@ -54,10 +56,10 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
     best(found).into_iter().map(|(score, b)| (score - 10, b, model.buffer_name(b), op_of(b))).collect()
 }
 
-/// Score of a fuzzy match: all letters must occur in order; those at word starts and adjacent ones count
-/// more. `None` if a letter is missing.
+/// How well letters fit a text: all must be there in order; those at the beginning of words and side by side count
+/// more, and what has them as they were typed counts more than any other. `None` where one is missing.
 pub fn score(letters: &str, words: &str) -> Option<i32> {
-    let mut score = 0;
+    let mut score = as_typed(letters, words);
     let mut last_was_hit = false;
     let mut before = ' ';
     let mut wanted = letters.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).peekable();
@@ -78,6 +80,23 @@ pub fn score(letters: &str, words: &str) -> Option<i32> {
     wanted.peek().is_none().then_some(score - words.chars().count() as i32 / 16)
 }
 
+/// What a text gains that has the letters in one piece: all of it, its beginning, a word's beginning, anywhere.
+fn as_typed(letters: &str, words: &str) -> i32 {
+    let typed = letters.trim().to_lowercase();
+    if typed.is_empty() {
+        return 0;
+    }
+    let whole = words.to_lowercase();
+    let name = whole.split_once(": ").map_or(whole.as_str(), |(_, name)| name);
+    match name.find(&typed) {
+        Some(0) if name.len() == typed.len() => 80,
+        Some(0) => 40,
+        Some(at) if !name[..at].ends_with(char::is_alphanumeric) => 25,
+        Some(_) => 15,
+        None => 0,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +108,8 @@ mod tests {
         assert!(score("fus12", "fusion.12") > score("fus12", "fusion.1002"));
         assert!(score("", "anything").is_some());
         assert!(score("vt", "View: Timeline") > score("vt", "convert"));
+        let buffer = score("copy.12", "copy.12").map(|score| score - 10);
+        assert!(buffer > score("copy.12", "Copy a picture of the view, 1 or 2"), "what is typed comes first");
+        assert!(score("top", "op.1 top") > score("top", "The one before, page"));
     }
 }

@@ -60,7 +60,7 @@ impl App {
             let live_bytes = space
                 .occupancy
                 .as_ref()
-                .map(|o| format!("   {} live", units.short(crate::model::Bytes(o.reserved.at(step)))))
+                .map(|o| format!("   {} reserved", units.short(crate::model::Bytes(o.reserved.at(step)))))
                 .unwrap_or_default();
             parts.push(format!(
                 "step {} of {}   {name}{live_bytes}",

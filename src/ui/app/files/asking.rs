@@ -35,7 +35,7 @@ impl App {
     /// Opens, writes or imports the chosen files.
     pub(in crate::ui::app) fn answered(&mut self, purpose: Purpose, files: Vec<PathBuf>) {
         match purpose {
-            Purpose::Profiles => files.into_iter().for_each(|path| self.open(Target::Path(path))),
+            Purpose::Profiles | Purpose::Folder => files.into_iter().for_each(|path| self.open(Target::Path(path))),
             Purpose::Text(text) => {
                 if let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) {
                     self.writing = Some(Writing::start(&self.ctx, path, text));

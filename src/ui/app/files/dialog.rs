@@ -19,7 +19,9 @@ pub struct Dialog {
 pub enum Purpose {
     /// Profiles to open.
     Profiles,
-    /// A text file to write.
+    /// A folder to open with everything in it.
+    Folder,
+    /// A file to write a text into.
     Text(TextFile),
     /// A picture to write, with the suggested file name.
     Picture(String, ColorImage),
@@ -32,6 +34,7 @@ impl Purpose {
     pub const fn words(&self) -> (&'static str, &'static str) {
         match self {
             Self::Profiles => ("Open memory profiles", "Open"),
+            Self::Folder => ("Open a folder", "Open"),
             Self::Text(_) => ("Save", "Save"),
             Self::Picture(..) => ("Save the picture", "Save"),
             Self::ReadSets => ("Read sets of changes", "Read"),
@@ -43,7 +46,7 @@ impl Purpose {
         match self {
             Self::Text(file) => &file.name,
             Self::Picture(name, _) => name,
-            Self::Profiles | Self::ReadSets => "",
+            Self::Profiles | Self::Folder | Self::ReadSets => "",
         }
     }
 }
@@ -84,6 +87,7 @@ impl Dialog {
         let named = dialog.clone().set_file_name(purpose.name());
         let ask: Box<dyn FnOnce() -> Option<Vec<PathBuf>> + Send> = match purpose {
             Purpose::Profiles => Box::new(|| with_filters(dialog).pick_files()),
+            Purpose::Folder => Box::new(|| dialog.pick_folders()),
             Purpose::ReadSets => Box::new(|| dialog.pick_files()),
             Purpose::Text(_) => Box::new(|| named.save_file().map(|path| vec![path])),
             Purpose::Picture(..) => Box::new(|| named.add_filter("PNG", &["png"]).save_file().map(|path| vec![path])),

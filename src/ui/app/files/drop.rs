@@ -69,7 +69,7 @@ impl App {
             painter.text(at, Align2::CENTER_CENTER, words, Weight::Regular.at(size::BODY), theme.text2);
         }
         let at = Pos2::new(rect.center().x, inner.bottom() - 24.0);
-        let promise = "Open files stay open. Highwater only reads files, and nothing leaves this machine.";
+        let promise = "What is open stays open. Highwater never changes your files, and nothing leaves this machine.";
         painter.text(at, Align2::CENTER_CENTER, promise, Weight::Regular.at(size::BODY), theme.text3);
         let place = Rect::from_center_size(rect.center(), Vec2::splat(4.0));
         let response = ui.interact(place, egui::Id::unique("drop words"), Sense::hover());

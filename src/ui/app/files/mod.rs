@@ -7,6 +7,7 @@ mod drop;
 pub(super) mod loading;
 mod program_list;
 pub(super) mod program_row;
+mod reveal;
 pub(super) mod sample;
 pub(super) mod writing;
 
@@ -203,7 +204,7 @@ impl Files {
             }
             let sorted = |group: &Group| group.sorting.as_ref().and_then(Loading::poll);
             let group = self.groups.iter().enumerate().find_map(|(index, group)| Some((index, sorted(group)?)));
-            let Some((index, result)) = group else { return };
+            let Some((index, result)) = group else { return self.arrange() };
             self.groups[index].sorting = None;
             if let LoadResult::Sorted(order) = result {
                 self.sort(self.groups[index].id, &order, program, work);
@@ -308,7 +309,7 @@ impl Files {
         self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
         let rows = &self.entries[first..end];
         if rows.iter().all(|entry| matches!(entry.state, FileState::Listed(_))) {
-            let named = program.and_then(|name| rows.iter().position(|entry| entry.name == name));
+            let named = program.and_then(|name| rows.iter().position(|entry| entry.is_called(name)));
             self.show(first + named.unwrap_or(0), work);
         }
     }
@@ -378,7 +379,55 @@ impl Files {
         true
     }
 
-    /// Whether a file is loading.
+    /// The list that holds nothing but an entry: a folder or an archive with one program, which has its name.
+    #[must_use]
+    pub fn own_list(&self, entry: &FileEntry) -> Option<&Group> {
+        let group = self.groups.iter().find(|group| Some(group.id) == entry.group)?;
+        (group.collection.entries.len() == 1).then_some(group)
+    }
+
+    /// Puts what is over its limit by most first, then what needs most; the programs of a list stay together. Nothing
+    /// moves while something is being read.
+    fn arrange(&mut self) {
+        if self.is_loading() {
+            return;
+        }
+        let shown = self.current.map(|index| self.entries[index].place());
+        let mut units: Vec<Vec<FileEntry>> = Vec::new();
+        for entry in std::mem::take(&mut self.entries) {
+            match units.last_mut() {
+                Some(unit) if entry.group.is_some() && unit[0].group == entry.group => unit.push(entry),
+                _ => units.push(vec![entry]),
+            }
+        }
+        units.sort_by_cached_key(|unit| {
+            std::cmp::Reverse(unit.iter().filter_map(FileEntry::standing).max().unwrap_or_default())
+        });
+        self.entries = units.into_iter().flatten().collect();
+        self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
+    }
+
+    /// Reads a file or a list again, in place of what was read.
+    pub fn reload(&mut self, index: usize, work: &Work) {
+        let Some(entry) = self.entries.get(index) else { return };
+        let Some(path) = entry.target.origin().map(Path::to_owned) else { return };
+        match entry.group {
+            Some(id) => self.close_group(id),
+            None => self.close(index),
+        }
+        self.open(Target::Path(path), work);
+    }
+
+    /// Closes what is shown: a file, or the whole list that a program belongs to.
+    pub fn close_current(&mut self) {
+        let Some(index) = self.current else { return };
+        match self.entries.get(index).and_then(|entry| entry.group) {
+            Some(id) => self.close_group(id),
+            None => self.close(index),
+        }
+    }
+
+    /// Whether something is being read.
     #[must_use]
     pub fn is_loading(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.state, FileState::Loading(_)))
@@ -470,7 +519,31 @@ impl FileEntry {
         }
     }
 
-    /// Whether it is a group member with this name.
+    /// Whether a name means this program of a list: its own, or with the folder in the list before it.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.listed().is_some_and(|entry| entry.full_name() == name)
+    }
+
+    /// (bytes over the limit, bytes needed), where they are known.
+    fn standing(&self) -> Option<(Bytes, Bytes)> {
+        let over = |need: Bytes, limit: Option<Bytes>| limit.map_or(Bytes::ZERO, |limit| need.saturating_sub(limit));
+        if let FileState::Open(open) = &self.state {
+            let (program, color) = open.document.main();
+            if let Some(space) = open.document.space(program, color) {
+                let need = space.xprof.allocated;
+                return Some((over(need, space.capacity.as_ref().map(|capacity| capacity.bytes)), need));
+            }
+            if let Some(tiles) = &open.document.analysis.tiles {
+                let need = Bytes(tiles.max?.1);
+                return Some((over(need, tiles.limit.map(Bytes)), need));
+            }
+        }
+        let (need, limit) = self.known()?;
+        Some((over(need, limit), need))
+    }
+
+    /// Whether it is a program of a list with this name.
     fn is_listed_as(&self, module: &str) -> bool {
         self.group.is_some() && self.name == module
     }

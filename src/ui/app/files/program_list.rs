@@ -1,11 +1,13 @@
 //! List on the left: files, and the programs of folders, archives and traces with the worst first. Only rows that are
 //! seen are laid out.
 
+use std::path::PathBuf;
+
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::program_row::ListStyle;
 use crate::model::thousands;
-use crate::ui::app::files::{FileEntry, FileState};
+use crate::ui::app::files::{FileEntry, FileState, reveal};
 use crate::ui::app::{App, Command};
 use crate::ui::widget::controls::{self, hairline, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
@@ -34,6 +36,9 @@ struct Asked {
     close: Option<usize>,
     close_group: Option<u32>,
     stop_group: Option<u32>,
+    reload: Option<usize>,
+    copy: Option<String>,
+    reveal: Option<PathBuf>,
 }
 
 impl App {
@@ -79,7 +84,23 @@ impl App {
             self.poll();
         }
         if let Some(index) = asked.close {
-            self.files.close(index);
+            match self.files.entries.get(index).and_then(|entry| self.files.own_list(entry)).map(|list| list.id) {
+                Some(id) => self.files.close_group(id),
+                None => self.files.close(index),
+            }
+        }
+        if let Some(index) = asked.reload {
+            self.files.reload(index, &work);
+            self.poll();
+        }
+        if let Some(path) = asked.copy {
+            self.ctx.copy_text(path);
+            self.say("Path copied");
+        }
+        if let Some(path) = asked.reveal
+            && let Err(error) = reveal::reveal(&path)
+        {
+            self.say(&format!("No file manager started: {error}"));
         }
         if let Some(id) = asked.close_group {
             self.files.close_group(id);
@@ -99,6 +120,10 @@ impl App {
         child.horizontal(|ui| {
             if controls::link_sized(ui, "Open\u{2026}", size::BODY, theme).clicked() {
                 self.run(Command::Open);
+            }
+            ui.add_space(8.0);
+            if controls::link_sized(ui, "Open folder\u{2026}", size::BODY, theme).clicked() {
+                self.run(Command::OpenFolder);
             }
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 ui.label(text("Ctrl O", size::SMALL, Weight::Mono, theme.text3));
@@ -187,9 +212,16 @@ impl App {
         } else if response.hovered() || response.has_focus() {
             ui.painter().rect_filled(rect, 0.0, theme.hover);
         }
-        if self.row(ui, style, rect, index) || response.middle_clicked() {
+        let stops = self.row(ui, style, rect, index);
+        let is_single = entry.group.is_none() || self.files.own_list(entry).is_some();
+        let closes = is_single && !style.rail && !matches!(entry.state, FileState::Loading(_)) && {
+            let at = Rect::from_center_size(Pos2::new(rect.right() - 15.0, rect.top() + 17.0), Vec2::splat(20.0));
+            self.close_button(ui, theme, at, entry, response.contains_pointer())
+        };
+        if stops || closes || response.middle_clicked() {
             asked.close = Some(index);
         }
+        self.row_menu(&response, theme, (entry, index), asked);
         let kind = if entry.group.is_some() { "Program" } else { "File" };
         response.widget_info(|| {
             WidgetInfo::selected(Role::ListItem, true, current, format!("{kind} {}", self.name_of(entry)))
@@ -205,7 +237,49 @@ impl App {
         }
     }
 
-    /// Header of a folder, archive or trace: name, number of programs, progress.
+    /// A cross that closes a row, seen where the pointer is; returns whether it was pressed.
+    fn close_button(&self, ui: &Ui, theme: &Theme, at: Rect, entry: &FileEntry, is_near: bool) -> bool {
+        let response = ui.interact(at, ui.scope_id().with(("close", at.top() as i64)), Sense::click());
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {}", self.name_of(entry))));
+        if is_near || response.hovered() || response.has_focus() {
+            let color = if response.hovered() || response.has_focus() { theme.accent } else { theme.text2 };
+            let font = Weight::Medium.at(size::LEAD);
+            ui.painter().text(at.center(), Align2::CENTER_CENTER, "\u{00d7}", font, color);
+        }
+        response.clicked()
+    }
+
+    /// What can be done with a file of the session.
+    fn row_menu(
+        &self,
+        response: &egui::Response,
+        theme: &Theme,
+        (entry, index): (&FileEntry, usize),
+        asked: &mut Asked,
+    ) {
+        let path = entry.target.origin().filter(|_| !self.options.names_hidden);
+        egui::Popup::context_menu(response).show(|ui| {
+            ui.set_min_width(220.0);
+            let mut row = |words: &str| controls::menu_row(ui, words, "", theme).clicked();
+            if row("Close") {
+                asked.close = Some(index);
+                asked.close_group = entry.group;
+            }
+            if let Some(path) = path {
+                if row("Reload") {
+                    asked.reload = Some(index);
+                }
+                if row("Copy path") {
+                    asked.copy = Some(std::path::absolute(path).unwrap_or_else(|_| path.into()).display().to_string());
+                }
+                if row("Show in file manager") {
+                    asked.reveal = Some(path.to_owned());
+                }
+            }
+        });
+    }
+
+    /// Name and number of programs of a folder, an archive or a trace; how far it is.
     fn group_head(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, row: usize, asked: &mut Asked) {
         let ListStyle { theme, rail } = style;
         let group = &self.files.groups[row];

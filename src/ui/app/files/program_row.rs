@@ -46,7 +46,7 @@ impl App {
         }
         let mut lines = Vec::new();
         lines.extend(entry.error.iter().map(|error| format!("could not be read: {error}")));
-        lines.extend(entry.target.path().map(|path| path.display().to_string()));
+        lines.extend(entry.target.origin().map(|path| path.display().to_string()));
         if let Some(listed) = entry.listed() {
             lines.push(listed.name.clone());
             lines.push(format!("{}, {}", listed.file, Bytes(listed.bytes).short()));
@@ -73,8 +73,8 @@ impl App {
                 if self.is_veiled(open) {
                     facts.second.clear();
                 }
-                // The list already shows the name; the folder tells programs of one name apart.
-                if entry.listed().is_some() && facts.second == entry.name {
+                // In a list the name is said already; its place tells it from others of the name.
+                if entry.listed().is_some() && facts.second == entry.name && self.files.own_list(entry).is_none() {
                     facts.second = self.listed_facts(entry).second;
                 }
                 facts
@@ -92,7 +92,7 @@ impl App {
         let color = if facts.quiet { theme.text2 } else { theme.text };
         let name = Pos2::new(left, rect.top() + 17.0);
         let font = Weight::Medium.at(size::BODY);
-        paint_cut(&painter, (name, Align2::LEFT_CENTER), &self.name_of(entry), font, color, right - left);
+        paint_cut(&painter, (name, Align2::LEFT_CENTER), &self.name_of(entry), font, color, right - left - 12.0);
         let small = Weight::Regular.at(size::SMALL);
         let y = rect.top() + 33.0;
         let device = painter.text(Pos2::new(right, y), Align2::RIGHT_CENTER, &facts.device, small.clone(), theme.text2);
@@ -109,6 +109,16 @@ impl App {
         false
     }
 
+    /// The verdict on a file of the session, and what it needs in words.
+    pub(in crate::ui::app) fn standing_of(&self, entry: &FileEntry) -> (Mark, String) {
+        let facts = match &entry.state {
+            FileState::Open(open) => open_facts(open),
+            _ => self.listed_facts(entry),
+        };
+        let need = facts.need.map(|need| self.options.units.short(need)).unwrap_or_default();
+        (facts.mark.unwrap_or(Mark::Unknown), need)
+    }
+
     fn listed_facts(&self, entry: &FileEntry) -> Facts {
         let Some(listed) = entry.listed() else { return Facts::default() };
         let others = match listed.others.len() {
@@ -118,7 +128,11 @@ impl App {
         };
         let place = listed.group.rsplit('/').next().unwrap_or_default();
         let mut facts = Facts {
-            second: if place.is_empty() { others } else { self.listed_name(place) },
+            second: match (self.files.own_list(entry).is_some(), place.is_empty()) {
+                (true, _) => self.listed_name(&entry.name),
+                (false, true) => others,
+                (false, false) => self.listed_name(place),
+            },
             device: listed.known_device().and_then(|device| device.name.clone()).unwrap_or_default(),
             quiet: true,
             ..Facts::default()
@@ -220,9 +234,16 @@ fn open_facts(open: &OpenFile) -> Facts {
     let need = need.or(history.map(|allocator| allocator.peak)).or(live.map(|live| live.total));
     let limit = tiles.and_then(|tiles| tiles.limit.map(Bytes));
     let given = history.filter(|allocator| allocator.peak_stats.free > 0).and_then(|allocator| allocator.capacity);
+    let cut = profile.sources.iter().find_map(|source| source.cut_at);
+    let second = match cut {
+        Some(end) => format!("cut at byte {}", thousands(end)),
+        None if more > 1 => format!("{more} programs"),
+        None => name,
+    };
     Facts {
         mark: Some(if failed { Mark::Over } else { mark_of(verdict) }),
-        second: if more > 1 { format!("{more} programs") } else { name },
+        second,
+        error: cut.is_some(),
         device: profile.device.name.clone().unwrap_or_default(),
         need,
         capacity: capacity.or(limit).or(given),

@@ -41,7 +41,8 @@ impl App {
 
     /// Display name of a file.
     pub(in crate::ui::app) fn name_of(&self, entry: &FileEntry) -> String {
-        if self.options.names_hidden { self.aliases.file(&entry.name) } else { entry.name.clone() }
+        let name = self.files.own_list(entry).map_or(&entry.name, |list| &list.name);
+        if self.options.names_hidden { self.aliases.file(name) } else { name.clone() }
     }
 
     /// Display name of a folder or archive member.

@@ -1,7 +1,9 @@
 //! Goes to the place in a file that the command line names, and writes the command line for the place that is shown.
 
 use crate::model::{BufferId, Capacity, MemorySpace};
+use crate::ui::app::files::FileEntry;
 use crate::ui::app::{App, DeepLink};
+use crate::ui::session::Pin;
 use crate::ui::view::VIEWS;
 
 impl App {
@@ -20,6 +22,7 @@ impl App {
         }
         if let Some(name) = &link.program
             && !document.profile.programs.iter().any(|program| program.name == *name)
+            && !self.files.current.is_some_and(|index| self.files.entries[index].is_called(name))
         {
             return Err(format!("{} has no program '{name}'", document.profile.name));
         }
@@ -94,19 +97,30 @@ impl App {
         open.shared.begin_history();
     }
 
-    /// The command line that opens the current place. It is meant for a colleague, so it contains the real path even
-    /// while names are hidden.
+    /// The command line that shows what is shown now. While names are hidden it has aliases in place of the file and the
+    /// program, as the screen has.
     pub(in crate::ui::app) fn link(&self) -> Option<String> {
         let open = self.files.current()?;
         let shared = &open.shared;
-        let document = open.original();
+        if self.is_veiled(open) {
+            return None;
+        }
+        let document = &open.document;
         let path = document.path.as_ref()?;
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string();
+        let path = match self.options.names_hidden {
+            true => path.display().to_string(),
+            false => std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string(),
+        };
         let mut words = vec!["highwater".to_owned(), quoted(&path), "--view".to_owned(), shared.view.to_owned()];
         let mut add = |flag: &str, value: &str| words.extend([flag.to_owned(), quoted(value)]);
         if let Some((program, analysis)) = document.program(shared.program) {
-            if document.profile.programs.len() > 1 {
-                add("--program", &program.name);
+            let entry = self.files.current.and_then(|index| self.files.entries.get(index));
+            let listed = entry.filter(|entry| self.files.own_list(entry).is_none()).and_then(FileEntry::listed);
+            match listed {
+                Some(listed) if !self.options.names_hidden => add("--program", &listed.full_name()),
+                Some(_) => add("--program", &program.name),
+                None if document.profile.programs.len() > 1 => add("--program", &program.name),
+                None => {}
             }
             if let Some(space) = analysis.space(shared.color).filter(|space| space.color != MemorySpace::HBM) {
                 add("--space", &space.name);
@@ -131,7 +145,9 @@ impl App {
             add("--filter", shared.filter.trim());
         }
         for pin in shared.pins.iter().filter(|pin| pin.program == shared.program) {
-            add("--pin", &pin.to_string());
+            // What a person wrote may name what is hidden.
+            let note = if self.options.names_hidden { String::new() } else { pin.note.clone() };
+            add("--pin", &Pin { note, ..pin.clone() }.to_string());
         }
         Some(words.join(" "))
     }

@@ -29,7 +29,7 @@ struct State {
 const EVIDENCE: usize = 6;
 
 /// The view.
-pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page) };
+pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page).with_digit(9) };
 
 /// The same in the side panel.
 pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
@@ -58,7 +58,10 @@ fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
 /// Draws the findings.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
-    let Some(advice) = context.advice() else { return };
+    let Some(advice) = context.advice() else {
+        ui.label(text("Working out what helps\u{2026}", size::BODY, Weight::Regular, theme.text2));
+        return;
+    };
     let mut state = context.locals.take::<State>();
     if !state.began {
         state.began = true;
@@ -85,7 +88,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let own = |finding: &&Finding| finding.program.is_none_or(|p| p == program);
     let findings: Vec<(usize, &Finding)> = advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect();
     if findings.is_empty() {
-        let words = "Nothing stands out: what is in memory is the sum of many, and no rule found a cause.";
+        let words = "No single cause: memory is spread over many buffers.";
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
     }
     for (i, finding) in findings {
@@ -216,7 +219,7 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         };
         let allocated =
             finding.allocated_after_bytes().map(|b| format!(", {} allocated", units.short(b))).unwrap_or_default();
-        line(ui, &format!("Peak {} after it{allocated}{fits}.", units.short(after)), theme.text);
+        line(ui, &format!("The peak is then {}{allocated}{fits}.", units.short(after)), theme.text);
     }
     for advice in &finding.advice {
         ui.horizontal_top(|ui| {

@@ -67,7 +67,7 @@ pub const VIEW: View = View {
     applies: Document::has_buffers,
     find: Find::Field(focus_filter),
     shows_buffers: true,
-    ..View::new("buffers", "Buffers", show)
+    ..View::new("buffers", "Buffers", show).with_digit(7)
 };
 
 /// Asks for the filter field, in this view.
@@ -252,6 +252,10 @@ fn nothing(
             ui.label(text("No buffers here.", size::LEAD, Weight::Medium, theme.text));
             return;
         }
+        if let Err(error) = Filter::parse(&context.shared.filter) {
+            ui.label(text(error.what, size::LEAD, Weight::SemiBold, theme.danger));
+            return;
+        }
         let words = format!("0 of {} match", thousands(arranged.of as u64));
         ui.label(text(words, size::LEAD, Weight::SemiBold, theme.text));
         let every: Vec<u32> = (0..table.len() as u32).collect();
@@ -282,7 +286,7 @@ fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, r
         let occupied = scene.space.occupancy.as_ref().map(|o| o.reserved.at(context.step()));
         if let Some(occupied) = occupied {
             let taken = context.short(Bytes(occupied));
-            let _ = write!(words, "; {taken} taken at this step (buffers may share memory)");
+            let _ = write!(words, "; {taken} reserved at this step, where buffers that share memory count once");
         }
     } else if context.shared.rows == RowScope::All {
         words += "; they are not all live at the same time";

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::State;
 use crate::analysis::Scene;
-use crate::analysis::table::{BufferTable, Filter, Order, Shown, arrange};
+use crate::analysis::table::{BufferTable, Filter, Order, Shown, arrange, is_unfinished};
 use crate::model::{BufferId, MemorySpace};
 use crate::ui::part::ViewContext;
 use crate::ui::session::RowScope;
@@ -38,10 +38,13 @@ pub struct Arranged {
 pub fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, table: Option<&Arc<BufferTable>>, state: &mut State) {
     let Some(table) = table else { return };
     let scope = context.shared.rows;
-    // A filter that cannot be read changes nothing: the last one holds, and the field says what is wrong.
+    // While a term is being typed the last filter holds; one that is wrong lists nothing, and the field says why.
+    let typed = context.shared.filter.trim();
     let filter = match state.field.error(&context.shared.filter) {
-        None => context.shared.filter.trim().to_owned(),
-        Some(_) => state.arranged.as_ref().map(|(wanted, _)| wanted.filter.clone()).unwrap_or_default(),
+        Some(_) if is_unfinished(typed) => {
+            state.arranged.as_ref().map(|(wanted, _)| wanted.filter.clone()).unwrap_or_default()
+        }
+        _ => typed.to_owned(),
     };
     let wanted = Wanted {
         of: (context.shared.program, context.shared.color),
@@ -52,9 +55,12 @@ pub fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, table: Option<&Ar
         order: state.order.clone(),
     };
     if state.arranged.as_ref().is_none_or(|(of, _)| *of != wanted) {
-        let listed = (scope == RowScope::Peak).then(|| scene.space.at_peak.clone());
         let (table, own, peak) = (Arc::clone(table), wanted.clone(), scene.space.peak_point());
-        let job = Job::start(context.work, "buffers", move || Arc::new(work(table, &own, listed.as_deref(), peak)));
+        let document = Arc::clone(context.document);
+        let job = Job::start(context.work, "buffers", move || {
+            let scene = document.scene(own.of.0, own.of.1);
+            Arc::new(scene.map(|scene| work(table, &own, scene, peak)).unwrap_or_default())
+        });
         // Only other rows begin at the top; opening a group leaves everything where it is.
         let same = state.arranged.as_ref().is_some_and(|(of, _)| {
             of.of == wanted.of && of.filter == wanted.filter && of.order.keys == wanted.order.keys && of.scope == scope
@@ -73,17 +79,18 @@ pub fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, table: Option<&Ar
     }
 }
 
-fn work(table: Arc<BufferTable>, wanted: &Wanted, listed: Option<&[BufferId]>, peak: u32) -> Arranged {
-    let rows: Vec<u32> = match (wanted.scope, listed) {
-        (_, Some(listed)) => listed.iter().filter_map(|&buffer| table.row_of(buffer)).collect(),
-        (RowScope::Step, None) => {
-            (0..table.len() as u32).filter(|&row| table.lives_at(row as usize, wanted.step)).collect()
-        }
-        _ => (0..table.len() as u32).collect(),
+fn work(table: Arc<BufferTable>, wanted: &Wanted, scene: Scene<'_>, peak: u32) -> Arranged {
+    let step = match wanted.scope {
+        RowScope::All => None,
+        RowScope::Peak => Some(None),
+        RowScope::Step => Some(Some(wanted.step)),
+    };
+    let rows: Vec<u32> = match step {
+        Some(step) => scene.live(step).into_iter().filter_map(|(buffer, _)| table.row_of(buffer)).collect(),
+        None => (0..table.len() as u32).collect(),
     };
     let largest = rows.iter().map(|&row| table.size[row as usize]).max().unwrap_or(0);
-    let filter = Filter::parse(&wanted.filter).unwrap_or_default();
-    let mut kept = filter.keep(&table, &rows, peak);
+    let mut kept = Filter::parse(&wanted.filter).map(|filter| filter.keep(&table, &rows, peak)).unwrap_or_default();
     if !wanted.hidden.is_empty() {
         kept.retain(|&row| !wanted.hidden.contains(&table.buffers[row as usize]));
     }

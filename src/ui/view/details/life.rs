@@ -2,6 +2,7 @@
 
 use egui::{Align, Layout, Pos2, Rect, Sense, Ui, Vec2};
 
+use crate::analysis::live_at::Spans;
 use crate::analysis::{LifetimeFrom, Scene};
 use crate::model::{BufferId, InstructionId, thousands};
 use crate::ui::part::facts::{fact, title};
@@ -45,15 +46,23 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         let points = f64::from(data.map.points.max(1));
         let x = |point: f64| rect.left() + rect.width() * (point / points) as f32;
         ui.painter().rect_filled(rect, 0.0, theme.inset);
+        if let Some(spans) = Spans::of(&data.map, buffer).filter(|spans| spans.reserved != spans.written) {
+            let (first, last) = spans.reserved;
+            let reserved = egui::Rangef::new(x(f64::from(first)), x(f64::from(last) + 1.0));
+            ui.painter().hline(reserved, rect.bottom() - 1.0, egui::Stroke::new(2.0, theme.text3));
+        }
         let end = x(f64::from(place.end) + 1.0).max(x(f64::from(place.start)) + 1.5);
         let life = Rect::from_min_max(Pos2::new(x(f64::from(place.start)), rect.top()), Pos2::new(end, rect.bottom()));
         ui.painter().rect_filled(life, 0.0, colors::slot_of_class(analysis.class_now(program, buffer)).color());
         let peak = x(f64::from(space.peak_point()) + 0.5);
         ui.painter().vline(peak, rect.y_range(), egui::Stroke::new(1.5, theme.ink));
         ui.add_space(4.0);
-        let alive = place.end - place.start + 1;
+        let alive = data.map.length(place.start, place.end);
         let across = if (place.start..=place.end).contains(&space.peak_point()) { ", across the peak" } else { "" };
-        let words = format!("{} of {} {unit}s{across}", thousands(alive.into()), thousands(data.map.points.into()));
+        if let Some(words) = Spans::of(&data.map, buffer).and_then(|spans| spans.difference(unit)) {
+            fact(ui, theme, "Memory", &words);
+        }
+        let words = format!("{} of {} {unit}s{across}", thousands(alive.into()), thousands(data.map.steps().into()));
         links::fact(ui, context, "Live for", &words, To::Life(place.start, place.end));
         let region = &data.map.regions[place.region as usize];
         let allocation = &program.allocations[region.allocation.index()];

@@ -98,4 +98,5 @@ fn buffer_card(
     sharing::show(ui, context, scene, data, buffer);
     origin::op(ui, context, &metadata.op_name);
     origin::source(ui, context, &metadata);
+    origin::hlo(ui, context, scene, buffer);
 }

@@ -2,7 +2,9 @@
 
 use egui::{Align, Layout, Ui};
 
-use crate::model::{Metadata, SourceLine};
+use super::sharing::buffer_row;
+use crate::analysis::Scene;
+use crate::model::{BufferId, Metadata, SourceLine, thousands};
 use crate::ui::part::facts::title;
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{Action, ViewContext};
@@ -12,6 +14,10 @@ use crate::ui::widget::theme::size;
 
 /// Frames of a stack that are shown.
 const FRAMES: usize = 12;
+/// Characters of an instruction's text that are shown.
+const HLO: usize = 480;
+/// Operands that are listed.
+const OPERANDS: usize = 8;
 
 /// A title with a link that copies what stands below it.
 fn title_with_copy(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, copy: &str) {
@@ -84,6 +90,40 @@ pub fn source(ui: &mut Ui, context: &mut ViewContext<'_>, metadata: &Metadata) {
     }
     if stack.len() > FRAMES {
         let words = format!("{} more frames, included in the copy", stack.len() - FRAMES);
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+    }
+}
+
+/// The instruction as HLO text, and its operands; each leads to its buffer.
+pub fn hlo(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, buffer: BufferId) {
+    let theme = context.theme;
+    let Some(related) = context.related_to_buffer(buffer).filter(|related| !related.hlo.is_empty()) else { return };
+    ui.add_space(6.0);
+    title_with_copy(ui, context, "HLO text", &related.hlo);
+    let mut shown: String = related.hlo.chars().take(HLO).collect();
+    if shown.len() < related.hlo.len() {
+        shown.push_str("\u{2026} (copied whole)");
+    }
+    ui.add(egui::Label::new(text(&shown, size::SMALL, Weight::Mono, theme.text2)).wrap().selectable(true));
+    if related.operands.is_empty() {
+        return;
+    }
+    ui.add_space(4.0);
+    title(ui, theme, "Operands");
+    for (name, operand) in related.operands.iter().take(OPERANDS) {
+        match operand {
+            Some(operand) => {
+                let bytes = scene.program.buffers.size_of(*operand);
+                buffer_row(ui, context, scene, *operand, name, bytes);
+            }
+            None => {
+                let room = ui.available_width();
+                cut_label(ui, name, Weight::Regular.at(size::SMALL), theme.text2, room);
+            }
+        }
+    }
+    if related.operands.len() > OPERANDS {
+        let words = format!("{} more in the text", thousands((related.operands.len() - OPERANDS) as u64));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
     }
 }

@@ -4,6 +4,7 @@ use egui::{Align, Layout, Ui};
 
 use super::card::{ROWS, readout};
 use crate::analysis::Scene;
+use crate::analysis::live_at::Spans;
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::facts::title;
@@ -61,6 +62,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     if let Some((_, hole)) = largest_hole {
         links::fact(ui, context, "Largest hole in the heap", &context.short(hole), To::View("heatmap"));
     }
+    if let Some(unwritten) = related.as_ref().map(|related| related.unwritten).filter(|bytes| *bytes > Bytes::ZERO) {
+        let words = context.short(unwritten);
+        links::fact(ui, context, "Reserved, not written yet", &words, To::Rows(rows));
+    }
     if at_peak {
         let padding = context.short(scene.space.padding_at_peak);
         links::fact(ui, context, "Padding", &padding, To::View("padding"));
@@ -76,7 +81,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         (at_peak.len(), at_peak.iter().take(shown).map(|&b| (b, scene.program.buffers.size_of(b))).collect())
     } else {
         let Some(related) = &related else { return };
-        (related.live, related.largest.iter().take(shown).map(|item| (item.buffer, Bytes(item.size))).collect())
+        (related.live, related.largest.iter().take(shown).map(|live| (live.buffer, live.bytes)).collect())
     };
     ui.horizontal(|ui| {
         title(
@@ -102,6 +107,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         // Some traces leave the names out.
         let name =
             if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };
+        let later = Spans::of(&data.map, buffer).map(|spans| spans.written.0).filter(|first| *first > step);
+        let name = match later {
+            Some(first) => format!("{name}, written at {}", thousands(first.into())),
+            None => name,
+        };
         buffer_row(ui, context, scene, buffer, &name, bytes);
     }
 }

@@ -25,7 +25,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure, expla
                     let words = if explained.cause == Cause::Fragmentation {
                         format!("{} short in one piece", context.short(over))
                     } else if failure.get("used").is_some() || failure.get("tensorcore").is_some() {
-                        format!("{} over", context.short(over))
+                        format!("{} over, as printed", context.short(over))
                     } else {
                         format!("{} short", context.short(over))
                     };

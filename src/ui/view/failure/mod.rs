@@ -36,7 +36,7 @@ struct State {
 }
 
 /// The view.
-pub const VIEW: View = View { applies, ..View::new("failure", "Failure", show) };
+pub const VIEW: View = View { applies, ..View::new("failure", "Failure", show).with_digit(2) };
 
 /// Whether there is a message, or a text that was searched for one.
 fn applies(document: &Document) -> bool {

@@ -29,7 +29,7 @@ pub const VIEW: View = View {
     find: Find::Dim,
     shows_buffers: true,
     keys: KEYS,
-    ..View::new("heatmap", "Heat map", show)
+    ..View::new("heatmap", "Heat map", show).with_digit(5)
 };
 
 const KEYS: &[KeyHelp] = &[

@@ -22,7 +22,7 @@ pub const VIEW: View = View {
     card: Some(card::show),
     find: Find::Field(focus_search),
     keys: KEYS,
-    ..View::new("live", "Live arrays", show)
+    ..View::new("live", "Live arrays", show).with_digit(5)
 };
 
 const KEYS: &[KeyHelp] = &[

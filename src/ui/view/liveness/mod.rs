@@ -22,7 +22,7 @@ pub const VIEW: View = View {
     card: Some(tile_card::show),
     find: Find::Field(focus_filter),
     keys: KEYS,
-    ..View::new("liveness", "Liveness", show)
+    ..View::new("liveness", "Liveness", show).with_digit(5)
 };
 
 fn applies(document: &Document) -> bool {

@@ -114,6 +114,9 @@ pub fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<
         advice.map(|advice| advice.findings.iter().enumerate().filter(|(_, f)| own(f)).collect()).unwrap_or_default();
     ui.horizontal(|ui| {
         ui.label(text("Findings", size::BODY, Weight::SemiBold, theme.text));
+        if advice.is_none() {
+            ui.label(text("working\u{2026}", size::SMALL, Weight::Regular, theme.text3));
+        }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if !list.is_empty() && link(ui, &format!("{} in Advisor", list.len()), theme).clicked() {
                 context.go("advisor");
@@ -122,7 +125,7 @@ pub fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<
     });
     ui.add_space(4.0);
     if advice.is_some() && list.is_empty() {
-        let words = "Nothing stands out: what is in memory is the sum of many, and no rule found a cause.";
+        let words = "No single cause: memory is spread over many buffers.";
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
         return;
     }

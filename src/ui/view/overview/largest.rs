@@ -60,7 +60,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
         name: "largest",
         keys: false,
     };
-    let peak = scene.space.xprof.peak.0;
+    let peak = scene.space.peak().0;
     let units = context.options.units;
     let items = &data.contributors;
     let key = Some((std::ptr::from_ref(data) as usize, context.find_key()));

@@ -25,7 +25,7 @@ use crate::ui::widget::theme::{size, space};
 
 /// The view.
 pub const VIEW: View =
-    View { applies, find: Find::Dim, shows_buffers: true, ..View::new("overview", "Overview", show) };
+    View { applies, find: Find::Dim, shows_buffers: true, ..View::new("overview", "Overview", show).with_digit(1) };
 
 fn applies(document: &Document) -> bool {
     document.has_times() || document.profile.tiles.is_some() || !document.profile.facts.is_empty()

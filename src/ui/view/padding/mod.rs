@@ -89,14 +89,14 @@ pub const VIEW: View = View {
     applies: Document::has_buffers,
     find: Find::Dim,
     shows_buffers: true,
-    ..View::new("padding", "Padding", show)
+    ..View::new("padding", "Padding", show).with_digit(6)
 };
 
 /// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(scene) = context.scene() else { return empty::without_memory(ui, context) };
     let mut state = context.locals.take::<State>();
-    update(context, scene, &mut state);
+    update(context, &mut state);
     follow_selection(context, &mut state);
     egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
         ui.set_width(ui.available_width());
@@ -121,20 +121,20 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Starts grouping the selected buffers by shape, and takes the result once it is there.
-fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
+/// Asks for the shapes of what is looked at, and takes them once they are there.
+fn update(context: &mut ViewContext<'_>, state: &mut State) {
     let (program, color) = (context.shared.program, context.shared.color);
     let of: Of = (program, color, context.shared.step.filter(|_| state.which == Which::Step), state.which);
     let is_wanted = state.of != Some(of) && state.building.as_ref().is_none_or(|(building, _)| *building != of);
     if is_wanted && let Some(data) = context.data() {
-        let buffers: Vec<BufferId> = match (state.which, context.shared.step) {
-            (Which::Program, _) => scene.space.buffers.clone(),
-            (Which::Step, None) => scene.space.at_peak.clone(),
-            (Which::Step, Some(step)) => data.map.live_at(step).iter().map(|item| item.buffer).collect(),
-        };
+        let (which, step) = (state.which, context.shared.step);
         let document = Arc::clone(context.document);
         let job = Job::start(context.work, "shapes", move || {
             let Some(scene) = document.scene(program, color) else { return Arc::default() };
+            let buffers: Vec<BufferId> = match which {
+                Which::Program => scene.space.buffers.clone(),
+                Which::Step => scene.live(step).into_iter().map(|(buffer, _)| buffer).collect(),
+            };
             Arc::new(Found::new(scene.shapes(&buffers), data.by_class.curves.most_padding()))
         });
         state.building = Some((of, job));
@@ -174,13 +174,18 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
     let found = Arc::clone(&state.found);
     let (waste, whole) = match state.which {
         Which::Step if at_peak => (scene.space.padding_at_peak, scene.space.peak()),
-        _ => (found.waste, found.bytes),
+        // What shares memory counts once in what is reserved.
+        Which::Step => {
+            let reserved = scene.space.occupancy.as_ref().map(|o| Bytes(o.reserved.at(context.step())));
+            (found.waste, reserved.unwrap_or(found.bytes))
+        }
+        Which::Program => (found.waste, found.bytes),
     };
     ui.horizontal(|ui| {
         ui.label(text(percent(waste.0, whole.0), size::VERDICT, Weight::SemiBold, theme.text));
         let of = match state.which {
             Which::Step if at_peak => "of the peak is padding",
-            Which::Step => "of what is live here is padding",
+            Which::Step => "of what is reserved here is padding",
             Which::Program => "of all buffers is padding",
         };
         ui.label(text(of, size::HEADLINE, Weight::Medium, theme.text));
@@ -200,7 +205,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
     let amount = format!("{} of {}", context.short(waste), context.short(whole));
     let sentence = match state.which {
         Which::Step if at_peak => format!("{amount} at the peak, step {step}, hold no data: {wasting}."),
-        Which::Step => format!("{amount} at step {step} hold no data: {wasting}."),
+        Which::Step => format!("{amount} reserved at step {step} hold no data: {wasting}."),
         Which::Program => format!(
             "{amount} in {} buffers hold no data: {wasting}. The most at one time is {}, at step {}.",
             thousands(found.buffers as u64),

@@ -29,7 +29,7 @@ use crate::ui::work::{DeferredPicture, Job, Work};
 
 /// The view.
 pub const VIEW: View =
-    View { applies, card: Some(card::show), clear, keys: KEYS, ..View::new("runtime", "Runtime", show) };
+    View { applies, card: Some(card::show), clear, keys: KEYS, ..View::new("runtime", "Runtime", show).with_digit(3) };
 
 const KEYS: &[KeyHelp] = &[
     ("drag", "Runtime: choose a range for its numbers"),

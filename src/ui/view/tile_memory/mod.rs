@@ -60,8 +60,11 @@ struct Line {
 }
 
 /// The view.
-pub const VIEW: View =
-    View { applies: Document::has_tiles, card: Some(tile_card::show), ..View::new("memory", "Memory", show) };
+pub const VIEW: View = View {
+    applies: Document::has_tiles,
+    card: Some(tile_card::show),
+    ..View::new("memory", "Memory", show).with_digit(4)
+};
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();

@@ -20,8 +20,12 @@ use metric::Metric;
 use state::State;
 
 /// The view.
-pub const VIEW: View =
-    View { applies: Document::has_tiles, card: Some(tile_card::show), keys: KEYS, ..View::new("tiles", "Tiles", show) };
+pub const VIEW: View = View {
+    applies: Document::has_tiles,
+    card: Some(tile_card::show),
+    keys: KEYS,
+    ..View::new("tiles", "Tiles", show).with_digit(3)
+};
 
 const KEYS: &[KeyHelp] = &[
     ("click, shift click", "Tiles: choose a tile, add one"),

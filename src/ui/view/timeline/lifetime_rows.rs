@@ -117,7 +117,10 @@ fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_pe
     let boxes = &data.map.boxes;
     let mut lines: Vec<u32> = match key.scope {
         RowScope::Peak => at_peak.iter().filter_map(|b| data.map.row_of(*b)).collect(),
-        RowScope::Step => data.map.rows_in(key.step, key.step, 1),
+        RowScope::Step => {
+            let live = document.scene(key.of.0, key.of.1).map(|scene| scene.live_at(key.step)).unwrap_or_default();
+            live.iter().filter_map(|live| data.map.row_of(live.buffer)).collect()
+        }
         RowScope::All => (0..boxes.len() as u32).collect(),
     };
     lines.retain(|&row| (row as usize) < boxes.len());

@@ -6,6 +6,7 @@ use super::groups::Groups;
 use super::lifetime_rows::{Group, Lifetimes, Rows, Sort};
 use super::map;
 use super::state::{AT_ONCE, Drawn};
+use crate::analysis::live_at::Spans;
 use crate::model::{Bytes, thousands};
 use crate::ui::chart::{Span, Window, YAxis};
 use crate::ui::part::{ViewContext, menu};
@@ -138,6 +139,12 @@ impl Picture {
                     let color = self.groups.slot_of(item.buffer).color();
                     let is_lit = self.lit.as_ref().is_none_or(|lit| lit.has(item.buffer));
                     let color = if is_lit { color } else { mix(color, self.theme.panel, NO_MATCH) };
+                    // Memory that is set aside before it is written, and after it was read last: a line at the foot.
+                    if let Some(spans) = Spans::of(&self.data.map, item.buffer) {
+                        let foot = (raster.scale() * 2.0).round() as i64;
+                        let (first, last) = (px(f64::from(spans.reserved.0)), px(f64::from(spans.reserved.1) + 1.0));
+                        raster.fill(first, bottom - foot, last, bottom, mix(color, self.theme.panel, 0.35));
+                    }
                     raster.fill(left, top, right, bottom, color);
                 }
             }
@@ -208,12 +215,17 @@ fn one(
     painter.text(size_at, Align2::RIGHT_CENTER, context.short(Bytes(bytes)), small.clone(), theme.text2);
     let selected = context.shared.selected == Some(buffer);
     let response = ui.interact(sensed, ui.scope_id().with(("lifetime", row)), Sense::CLICK);
-    let spoken = format!(
-        "{name} {}, steps {} to {}",
+    let spans = Spans::of(&data.map, buffer).filter(|_| group.is_none());
+    let unit = data.map.axis.unit();
+    let mut spoken = format!(
+        "{name} {}, {unit}s {} to {}",
         context.short(Bytes(bytes)),
         thousands(start.into()),
         thousands(end.into())
     );
+    if let Some(words) = spans.and_then(|spans| spans.difference(unit)) {
+        spoken = format!("{spoken}; {words}");
+    }
     response.widget_info(|| WidgetInfo::selected(Role::Row, true, selected, &spoken));
     let outside = right < line.left() || left > line.right() || right <= left;
     if outside {

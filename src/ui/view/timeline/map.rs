@@ -6,6 +6,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, Widget
 
 use super::groups::Groups;
 use super::state::{AT_ONCE, Drawn, FrameLayout, State};
+use crate::analysis::live_at::Spans;
 use crate::analysis::map::MapBox;
 use crate::analysis::{Scene, category, unpadded};
 use crate::model::{Bytes, percent, thousands};
@@ -66,6 +67,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
         window.rect_of((f64::from(item.start), f64::from(item.end) + 1.0), (item.address as f64, end))
     };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
+    // No label under the limit's line.
+    let line = limit.map(|limit| window.y_of(limit as f64));
+    let is_crossed = |row: u32| {
+        let middle = data.map.boxes.get(row as usize).map(|item| box_rect(item).intersect(rect).center().y);
+        line.zip(middle).is_some_and(|(line, middle)| (line - middle).abs() < LABEL.y / 2.0)
+    };
+    let named: Vec<u32> = named.into_iter().filter(|&row| !is_crossed(row)).collect();
     labels(&painter, state, &named, scene, drawn, &box_rect);
     axis(ui, context, data, &window);
     chart::limit(ui, theme, &window, limit, context.options.units);
@@ -347,8 +355,16 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
         let words = format!("{} of it padding", context.short(waste));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.warn));
     }
-    let steps = format!("{}, steps {} to {}", kind.name(), thousands(item.start.into()), thousands(item.end.into()));
+    // The box has the colour of its class; what the compiler calls it stands behind.
+    let class = scene.analysis.class_now(program, item.buffer).name();
+    let kind =
+        if class == kind.name() { class.to_owned() } else { format!("{class}, {} to the compiler", kind.name()) };
+    let unit = scene.map().axis.unit();
+    let steps = format!("{kind}, {unit}s {} to {}", thousands(item.start.into()), thousands(item.end.into()));
     ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));
+    if let Some(words) = Spans::of(scene.map(), item.buffer).and_then(|spans| spans.difference(unit)) {
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
+    }
     if let Some((shape, node)) = program.buffer_shape(item.buffer) {
         ui.label(text(shape.text_of(node), size::SMALL, Weight::Mono, theme.text2));
     }

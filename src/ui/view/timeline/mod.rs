@@ -36,7 +36,7 @@ pub const VIEW: View = View {
     find: Find::Dim,
     shows_buffers: true,
     keys: KEYS,
-    ..View::new("timeline", "Timeline", show)
+    ..View::new("timeline", "Timeline", show).with_digit(3)
 };
 
 const KEYS: &[KeyHelp] = &[
@@ -99,12 +99,13 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let top = legend_rect.bottom() + 14.0;
     let bottom = full.bottom() - 12.0;
     let mini_height = if bottom - top > 420.0 { 46.0 } else { 0.0 };
-    let calls = Arc::clone(state.calls.get_or_insert_with(|| Arc::new(program_band::spans(context))));
-    let fixed = 24.0 + calls.len() as f32 * 18.0 + if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 };
+    let bands = Arc::clone(state.program_bands.get_or_insert_with(|| program_band::bands(context, &data).into()));
+    let bands_height = bands.len() as f32 * program_band::HEIGHT;
+    let fixed = 24.0 + bands_height + if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 };
     let free = (bottom - top - fixed).max(80.0);
     let curve_rect = Rect::from_min_max(Pos2::new(left, top), Pos2::new(right, top + free * 0.32));
     let band_top = curve_rect.bottom() + 2.0;
-    let axis_top = band_top + calls.len() as f32 * 18.0;
+    let axis_top = band_top + bands_height;
     let below = Rect::from_min_max(
         Pos2::new(left, axis_top + AXIS),
         Pos2::new(right, bottom - if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 }),
@@ -119,7 +120,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     input::take(ui, context, state, &data, &mut layout, asked);
     let drawn = Drawn { data: &data, groups: &groups, layout: &layout };
     curve::show(ui, context, state, drawn);
-    program_band::show(ui, context, &calls, &layout, band_top);
+    program_band::show(ui, context, &bands, &layout, band_top);
     XAxis::Steps(data.map.axis.unit()).draw(ui, theme, &layout.window(), axis_top);
     if state.bands.has_map() {
         let how = "height is size, place is address: arguments, constants and results below, the heap above them";

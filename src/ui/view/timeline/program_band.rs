@@ -1,13 +1,16 @@
-//! Computations that run inside the program, loop bodies above all, as nested bands over the time axis.
+//! The program as bands over the time axis: its passes and their layers, and below them the computations that run
+//! inside it, loop bodies above all.
 
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
-use super::state::{Calls, FrameLayout};
+use super::state::{Band, FrameLayout};
+use crate::analysis::phases::Phase;
 use crate::model::ComputationId;
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::size;
+use crate::ui::work::SpaceData;
 
 /// Bands that are shown at most.
 const MAX_ROWS: usize = 2;
@@ -16,8 +19,23 @@ const LEAST: u32 = 25;
 /// Height of one.
 const ROW: f32 = 18.0;
 
-/// Spans of called computations by depth: (computation, first point, one past the last).
-pub fn spans(context: &ViewContext<'_>) -> Calls {
+/// Height of one.
+pub const HEIGHT: f32 = ROW;
+
+/// The bands from the top: passes, layers, called computations by depth.
+pub fn bands(context: &ViewContext<'_>, data: &SpaceData) -> Vec<Band> {
+    let phases = |title, phases: &[Phase]| Band {
+        title,
+        spans: phases.iter().map(|phase| (phase.name.clone(), phase.start, phase.end)).collect(),
+    };
+    let mut bands = vec![phases("Program", &data.phases.passes), phases("Layers", &data.phases.layers)];
+    bands.retain(|band| !band.spans.is_empty());
+    bands.extend(calls(context));
+    bands
+}
+
+/// Called computations by depth.
+fn calls(context: &ViewContext<'_>) -> Vec<Band> {
     let Some(scene) = context.scene() else { return Vec::new() };
     let Some(live) = &scene.analysis.live else { return Vec::new() };
     let mut all: Vec<(ComputationId, u32, u32)> = live
@@ -25,52 +43,44 @@ pub fn spans(context: &ViewContext<'_>) -> Calls {
         .filter(|span| Some(span.0) != scene.program.entry && (span.2 - span.1.min(span.2)) * LEAST >= live.points())
         .collect();
     all.sort_by_key(|&(_, start, end)| (start, std::cmp::Reverse(end)));
-    let mut rows: Vec<Vec<(ComputationId, u32, u32)>> = Vec::new();
-    for span in all {
-        let depth = rows.iter().take_while(|row| row.last().is_some_and(|last| last.2 > span.1)).count();
+    let mut rows: Vec<Band> = Vec::new();
+    for (computation, start, end) in all {
+        let depth = rows.iter().take_while(|row| row.spans.last().is_some_and(|last| last.2 > start)).count();
         if depth >= MAX_ROWS {
             continue;
         }
         if depth == rows.len() {
-            rows.push(Vec::new());
+            rows.push(Band { title: if depth == 0 { "Calls" } else { "" }, spans: Vec::new() });
         }
-        rows[depth].push(span);
+        rows[depth].spans.push((scene.program.text.computation_name(computation), start, end));
     }
     rows
 }
 
-pub fn show(ui: &Ui, context: &ViewContext<'_>, rows: &Calls, layout: &FrameLayout, top: f32) {
+/// Draws the bands from `top` down.
+pub fn show(ui: &Ui, context: &ViewContext<'_>, bands: &[Band], layout: &FrameLayout, top: f32) {
     let theme = context.theme;
-    let Some(scene) = context.scene() else { return };
-    if rows.is_empty() {
-        return;
-    }
     let small = Weight::Regular.at(size::SMALL);
-    let at = Pos2::new(layout.curve.left() - 10.0, top + ROW / 2.0);
-    ui.painter().text(at, Align2::RIGHT_CENTER, "Calls", small.clone(), theme.text2);
-    for (depth, row) in rows.iter().enumerate() {
-        for &(computation, start, end) in row {
-            let left = layout.x_of(f64::from(start)).max(layout.curve.left());
-            let right = layout.x_of(f64::from(end)).min(layout.curve.right());
+    for (depth, band) in bands.iter().enumerate() {
+        let top = top + ROW * depth as f32;
+        let at = Pos2::new(layout.curve.left() - 10.0, top + ROW / 2.0);
+        ui.painter().text(at, Align2::RIGHT_CENTER, band.title, small.clone(), theme.text2);
+        for (name, start, end) in &band.spans {
+            let left = layout.x_of(f64::from(*start)).max(layout.curve.left());
+            let right = layout.x_of(f64::from(*end)).min(layout.curve.right());
             if right - left < 1.0 {
                 continue;
             }
-            let rect = Rect::from_min_max(
-                Pos2::new(left, top + ROW * depth as f32 + 1.0),
-                Pos2::new(right, top + ROW * (depth + 1) as f32 - 1.0),
-            );
-            ui.painter().rect_filled(rect, 2.0, theme.inset);
+            // Neighbours are parted by a point.
+            let rect = Rect::from_min_max(Pos2::new(left, top + 1.0), Pos2::new(right - 1.0, top + ROW - 1.0));
+            ui.painter().rect_filled(rect, 0.0, theme.inset);
             if rect.width() > 30.0 {
-                let name = scene.program.text.computation_name(computation);
                 let at = rect.left_center() + Vec2::new(6.0, 0.0);
-                paint_cut(
-                    ui.painter(),
-                    (at, Align2::LEFT_CENTER),
-                    &name,
-                    small.clone(),
-                    theme.text2,
-                    rect.width() - 10.0,
-                );
+                let room = rect.width() - 10.0;
+                // Of a layer in a narrow place the number is enough.
+                let number = name.rsplit(['_', '.', '-']).next().unwrap_or(name);
+                let name = if room < 44.0 && number.parse::<u32>().is_ok() { number } else { name };
+                paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), name, small.clone(), theme.text2, room);
             }
         }
     }

@@ -100,7 +100,7 @@ fn figures(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &
     line(
         ui,
         theme,
-        "Live before, after",
+        "Reserved before, after",
         &context.short(stats.before),
         &format!("{} after", context.short(stats.after)),
     );
@@ -114,7 +114,7 @@ fn figures(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &
         });
     });
     ui.add_space(4.0);
-    let head = if stats.grew.is_empty() { "Nothing grew up to that peak" } else { "Grew up to that peak" };
+    let head = if stats.grew.is_empty() { "No growth up to that peak" } else { "Growth up to that peak" };
     ui.label(text(head, size::SMALL, Weight::SemiBold, theme.text));
     for &(group, bytes) in stats.grew.iter().take(GREW) {
         let name = groups.stacked().names.get(group).map_or("", String::as_str);
@@ -150,7 +150,7 @@ fn words(context: &ViewContext<'_>, groups: &Groups, stats: &RangeStats) -> Stri
         format!("{}, steps {} to {}", context.document.profile.name, stats.from, stats.to),
         format!("allocated {} in {} buffers", stats.allocated.exact(), stats.allocations),
         format!("freed {} in {} buffers", stats.freed.exact(), stats.frees),
-        format!("live before {}, after {}", stats.before.exact(), stats.after.exact()),
+        format!("reserved before {}, after {}", stats.before.exact(), stats.after.exact()),
         format!("peak inside {} at step {}", stats.peak.exact(), stats.peak_point),
     ];
     lines.extend(stats.grew.iter().map(|&(group, bytes)| {

@@ -8,7 +8,7 @@ use super::groups::Groups;
 use super::lifetime_rows::Lifetimes;
 use crate::analysis::range_stats::RangeStats;
 use crate::analysis::stacked_curves::Grouping;
-use crate::model::{ComputationId, MemorySpace};
+use crate::model::MemorySpace;
 use crate::ui::chart::{Span, Window};
 use crate::ui::part::BufferNames;
 use crate::ui::work::{DeferredPicture, SpaceData};
@@ -40,8 +40,13 @@ impl Bands {
     }
 }
 
-/// Computations by depth: (computation, first point, one past the last).
-pub type Calls = Vec<Vec<(ComputationId, u32, u32)>>;
+/// A band of the program under the curve.
+pub struct Band {
+    /// What stands at its left: `Program`.
+    pub title: &'static str,
+    /// Name, first step and one past the last of each part.
+    pub spans: Vec<(String, u32, u32)>,
+}
 
 /// State of this view of one document.
 #[derive(Default)]
@@ -57,7 +62,8 @@ pub struct State {
     pub lifetimes: Lifetimes,
     pub measure: Measuring,
     pub labels: BufferNames,
-    pub calls: Option<Arc<Calls>>,
+    /// Bands of the program, made once for a program.
+    pub program_bands: Option<Arc<[Band]>>,
     /// Program and memory space the rest belongs to.
     pub of: Option<(usize, MemorySpace)>,
     pub dragging_map: bool,

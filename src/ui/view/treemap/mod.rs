@@ -101,7 +101,7 @@ pub const VIEW: View = View {
     applies: Document::has_buffers,
     find: Find::Dim,
     shows_buffers: true,
-    ..View::new("treemap", "Treemap", show)
+    ..View::new("treemap", "Treemap", show).with_digit(4)
 };
 
 /// Draws the view.

@@ -167,7 +167,10 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
                 changes.switch_on(&[edit]);
                 state.words.clear();
             }
-            Err(error) => state.error = Some(error.to_string()),
+            Err(error) => {
+                state.error = Some(error.to_string().replace('`', "'"));
+                response.request_focus();
+            }
         }
     }
     if let Some(error) = &state.error {

@@ -1,9 +1,10 @@
-//! Live bytes over the heap events: with the changes filled by class, without them as a dashed line.
+//! Live bytes over the steps of the program: with the changes filled by class, without them as a dashed line.
 
 use egui::{Rect, Stroke, Ui, Vec2};
 
 use super::plot_in;
 use crate::analysis::class::Class;
+use crate::analysis::map::TimeAxis;
 use crate::model::{Bytes, thousands};
 use crate::ui::chart::legend::{self, Sign};
 use crate::ui::chart::{
@@ -22,7 +23,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     heading(ui, theme, result, rect);
     let limit = result.memory.capacity;
     let count = result.curve_after.len() as u32;
-    let most = result.before.peak.max(result.after.peak).0;
+    let most = result.peak_before().0.max(result.peak_after().0).0;
     let window = Window {
         rect: plot_in(rect, limit),
         x: Reach::steps(count).whole,
@@ -45,34 +46,35 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     let is_changed = result.change() != 0;
     let dashes = is_changed.then_some(&before as &dyn Fn(f64, f64) -> u64);
     let areas = Areas { lowest: Some(&lowest), before: dashes, limit, ..Areas::new(&highest, &group, &colors) };
-    let (was, now) = (result.before.peak, result.after.peak);
-    let peak = |event: u32, bytes: Bytes, words: String, is_before: bool| Peak {
-        x: f64::from(event) + 0.5,
+    let ((was, was_at), (now, now_at)) = (result.peak_before(), result.peak_after());
+    let unit = result.axis.unit.unit();
+    let peak = |point: u32, bytes: Bytes, words: String, is_before: bool| Peak {
+        x: f64::from(point) + 0.5,
         y: bytes.0 as f64,
         words,
         is_before,
     };
     let after = if is_changed { " after" } else { "" };
-    let words = format!("{}{after}, event {}", units.short(now), thousands(result.after.peak_event.into()));
-    let peaks = [peak(result.after.peak_event, now, words, false)]
+    let words = format!("{}{after}, {unit} {}", units.short(now), thousands(now_at.into()));
+    let peaks = [peak(now_at, now, words, false)]
         .into_iter()
-        .chain(is_changed.then(|| peak(result.before.peak_event, was, format!("{} before", units.short(was)), true)));
-    let shown = Chart::new("Live bytes, before and after", theme, window, XAxis::Steps("event"), units)
+        .chain(is_changed.then(|| peak(was_at, was, format!("{} before", units.short(was)), true)));
+    let shown = Chart::new("Live bytes, before and after", theme, window, XAxis::Steps(unit), units)
         .drawn(ui, raster, key, |raster, window| areas.draw(raster, window, theme))
         .limit(limit)
         .peak(peaks)
-        .start(f64::from(result.after.peak_event) + 0.5)
+        .start(f64::from(now_at) + 0.5)
         .show(ui);
     let Some(at) = shown.at else { return };
     let event = step_of(at, count);
     let pointed = Cursor { x: f64::from(event) + 0.5, stroke: Stroke::new(1.5, theme.ink) };
     pointed.draw(ui.painter(), &window, &[window.rect]);
-    if let Some(&point) = result.memory.points.get(event as usize) {
-        context.shared.hover_step(point);
+    if result.axis.unit == TimeAxis::ProgramOrder {
+        context.shared.hover_step(event);
     }
     let value = |curve: &[u64]| curve.get(event as usize).copied().unwrap_or(0);
     let (now, was) = (value(&result.curve_after), value(&result.curve_before));
-    let title = format!("event {}", thousands(event.into()));
+    let title = format!("{unit} {}", thousands(event.into()));
     let mut lines = vec![Line::new(title, units.short(Bytes(now))).toned(Tone::Title)];
     if is_changed {
         lines.push(Line::new("without the changes", units.short(Bytes(was))));

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
+use crate::analysis::map::TimeAxis;
 use crate::model::{Bytes, MemorySpace, thousands};
 use crate::ui::chart;
 use crate::ui::part::{View, ViewContext, empty};
@@ -37,7 +38,7 @@ struct State {
 }
 
 /// The view.
-pub const VIEW: View = View { applies, ..View::new("whatif", "What if", show) };
+pub const VIEW: View = View { applies, ..View::new("whatif", "What if", show).with_digit(8) };
 
 /// Changes are tried out on the HBM of a program with a heap trace.
 fn applies(document: &Document) -> bool {
@@ -92,25 +93,30 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
         }
         Some((true, spare)) => (theme.ok, format!("Fits with {} to spare", units.short(spare))),
         Some((false, over)) => (theme.danger, format!("Still {} over", units.short(over))),
-        None => (theme.text, format!("Needs {}", units.short(result.after.expected()))),
+        None => (theme.text, format!("Needs {}", units.short(result.allocated()))),
     };
     let on = context.shared.changes.on.len();
     let of = result.memory.capacity.map(|c| format!(" of {}", units.capacity(Bytes(c)))).unwrap_or_default();
     let mut sentence = format!(
         "{}{of} allocated, was {}.",
-        units.short(result.after.expected()),
+        units.short(result.allocated()),
         units.short(Bytes(result.memory.allocated))
     );
     if on == 0 {
-        sentence =
-            format!("{}{of} allocated. Switch changes on to see what they do.", units.short(result.after.expected()));
+        let allocated = units.short(result.allocated());
+        sentence = format!("{allocated}{of} allocated by the compiler. Switch changes on to see what they do.");
     } else if result.after.is_tight {
         sentence.push_str(" The compiler will repack and may rematerialise.");
     }
     let left = ui.available_rect_before_wrap();
     let is_wide = left.width() > 760.0;
+    let (peak, was) = (result.peak_after().0, result.peak_before().0);
     if on > 0 && !is_wide {
-        let _ = write!(sentence, " Peak {}, was {}.", units.short(result.after.peak), units.short(result.before.peak));
+        let _ = write!(sentence, " Peak {}, was {}.", units.short(peak), units.short(was));
+    }
+    let differs = result.packing_difference();
+    if differs != 0 {
+        let _ = write!(sentence, " Our packing of the unchanged program differs by {}.", units.signed(differs));
     }
     ui.horizontal(|ui| {
         let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 58.0), Sense::hover());
@@ -125,18 +131,15 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
         ui.painter().rect_filled(Rect::from_min_max(bar.min, Pos2::new(bar.right(), bottom)), 0.0, color);
         if is_wide {
             ui.add_space((left.right() - ui.min_rect().right() - READOUTS).max(0.0));
-            readout(
-                ui,
-                theme,
-                "Peak",
-                &units.short(result.after.peak),
-                &format!("was {}", units.short(result.before.peak)),
-            );
+            readout(ui, theme, "Peak", &units.short(peak), &format!("was {}", units.short(was)));
             ui.add_space(24.0);
             readout(
                 ui,
                 theme,
-                "Events over capacity",
+                match result.axis.unit {
+                    TimeAxis::ProgramOrder => "Steps over capacity",
+                    TimeAxis::HeapEvents => "Heap events over capacity",
+                },
                 &thousands(result.over.1 as u64),
                 &format!("was {}", thousands(result.over.0 as u64)),
             );

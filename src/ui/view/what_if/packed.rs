@@ -5,6 +5,7 @@ use egui::{Pos2, Rect, Ui, Vec2};
 
 use super::plot_in;
 use crate::analysis::class::Class;
+use crate::analysis::names::scope;
 use crate::analysis::packing::Packer;
 use crate::model::{BufferId, Bytes};
 use crate::ui::chart::{Chart, Fit, Reach, Spare, Window, XAxis};
@@ -22,7 +23,7 @@ struct Piece {
     rect: Rect,
 }
 
-/// Where everything lies; an event is two units of time, so that what is freed at one goes before what it places.
+/// Where everything lies.
 struct FrameLayout {
     window: Window,
     base: u64,
@@ -32,16 +33,17 @@ impl FrameLayout {
     fn piece(&self, result: &WhatIfResult, block: usize) -> Option<Piece> {
         let own = result.after.sizes.blocks.get(block).filter(|b| b.size > 0)?;
         let from = self.base.saturating_add(*result.after.placement.offsets.get(block)?);
-        let time = (f64::from(own.start) / 2.0, f64::midpoint(own.end.into(), 1.0));
+        let (first, last) = result.axis.points_of(own);
+        let time = (f64::from(first), f64::from(last) + 1.0);
         let rect = self.window.rect_of(time, (from as f64, from.saturating_add(own.size) as f64));
         Some(Piece { block, rect })
     }
 
     /// The block under the pointer.
     fn at(&self, result: &WhatIfResult, pos: Pos2) -> Option<Piece> {
-        let time = self.window.x_at(pos.x) * 2.0;
+        let time = self.window.x_at(pos.x);
         // A block of a pixel is wider than its time.
-        let slack = (self.window.x.len() * 2.0 / f64::from(self.window.rect.width().max(1.0))).ceil();
+        let slack = (self.window.x.len() / f64::from(self.window.rect.width().max(1.0))).ceil();
         let (from, to) = ((time - slack).max(0.0) as u32, (time + slack).max(0.0) as u32);
         let near = result.blocks.spans.near(from, to, 1).filter_map(|block| self.piece(result, block as usize));
         near.filter(|piece| piece.rect.contains(pos)).min_by_key(|piece| piece.block)
@@ -97,11 +99,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         (theme.dark, limit),
     );
     let spare = limit.filter(|&limit| limit > needs).map(|limit| Spare { from: needs, to: limit });
-    let shown = Chart::new("Memory map with the changes", theme, window, XAxis::Steps("event"), units)
+    let shown = Chart::new("Memory map with the changes", theme, window, XAxis::Steps(result.axis.unit.unit()), units)
         .drawn(ui, raster, key, |raster, window| draw(raster, theme, result, window))
         .limit(limit)
         .spare(spare)
-        .start(f64::from(result.after.peak_event) + 0.5)
+        .start(f64::from(result.peak_after().1) + 0.5)
         .show(ui);
     let response = shown.response;
     labels(ui, context, result, &layout);
@@ -164,8 +166,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, layout: &Fr
         shown += 1;
         let family = result.after.sizes.family[block] as usize;
         let name = result.memory.family_name(family);
-        let path = name.split_once('/').map_or(name, |(_, rest)| rest);
-        let short = path.replace("transpose(", "").replace("jvp(", "").replace(')', "");
+        let short = scope::short(name, 4);
         let at = Pos2::new(piece.rect.left().max(layout.window.rect.left()) + 6.0, piece.rect.center().y);
         let color = slot_of_class(result.class_of(family)).text();
         let width = piece.rect.width() - 12.0;
@@ -184,7 +185,7 @@ fn draw(raster: &mut Raster, theme: &Theme, result: &WhatIfResult, window: &Wind
     let (width, height) = (raster.width() as i64, raster.height() as i64);
     let share = |value: u64| window.y.share(value as f64);
     let pixel = |value: u64| height - (share(value) * height as f64).round().clamp(0.0, height as f64) as i64;
-    let column = |time: f64| (window.x.share(time / 2.0) * width as f64).round() as i64;
+    let column = |point: u32| (window.x.share(f64::from(point)) * width as f64).round() as i64;
     let mut from = 0u64;
     for (class, &bytes) in Class::ALL.iter().zip(&result.base_by_class) {
         let to = from.saturating_add(bytes);
@@ -202,7 +203,8 @@ fn draw(raster: &mut Raster, theme: &Theme, result: &WhatIfResult, window: &Wind
         }
         let start = base.saturating_add(offset);
         let (top, bottom) = (pixel(start.saturating_add(block.size)), pixel(start));
-        let (left, right) = (column(f64::from(block.start)), column(f64::from(block.end) + 1.0));
+        let (first, last) = result.axis.points_of(block);
+        let (left, right) = (column(first), column(last + 1));
         let (top, right) = (top.min(bottom - 1), right.max(left + 1));
         // Boxes that touch are parted by a line of the ground, unless they are too small for it.
         let trim = if bottom - top >= 4 * gap { gap } else { 0 };

@@ -1,0 +1,170 @@
+//! The passes of a training step over the program's steps: forward, backward, optimizer, and the layers in them, as the
+//! names of operations tell. A scheduler mixes neighbours, so each border stands where fewest operations are on the
+//! wrong side of it.
+
+use super::live_range::LiveRanges;
+use super::names::layer::Layers;
+use super::names::pass::{Pass, pass_of};
+use crate::model::{InstructionId, Program};
+
+/// A stretch of the program with a name: first step, one past the last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Phase {
+    /// `forward`, `layer_3`.
+    pub name: String,
+    /// First step.
+    pub start: u32,
+    /// One past the last step.
+    pub end: u32,
+}
+
+/// The phases of a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Phases {
+    /// Passes, in order; empty where the program has no backward pass.
+    pub passes: Vec<Phase>,
+    /// Layers in each pass, in order; empty where the names tell none.
+    pub layers: Vec<Phase>,
+}
+
+/// Steps that are looked at at most.
+const MOST_STEPS: usize = 20_000;
+
+/// A part shorter than the program divided by this is none.
+const LEAST: usize = 200;
+
+/// A step that was looked at: where it is, its pass, and its layer as a number among the names.
+struct Seen {
+    step: u32,
+    pass: Pass,
+    layer: Option<usize>,
+}
+
+impl Phases {
+    /// Looks at the names of the operations that run. Of a long program only every so many.
+    #[must_use]
+    pub fn new(program: &Program, live: &LiveRanges) -> Self {
+        let sequence = live.sequence();
+        let stride = sequence.len().div_ceil(MOST_STEPS).max(1);
+        let named: Vec<(u32, String)> = sequence
+            .iter()
+            .enumerate()
+            .step_by(stride)
+            .map(|(step, &row)| (step as u32, program.text.op_name(InstructionId(row))))
+            .filter(|(_, name)| !name.is_empty())
+            .collect();
+        let layers = Layers::new(named.iter().map(|(_, name)| name.as_str()));
+        let mut names: Vec<String> = Vec::new();
+        let seen: Vec<Seen> = named
+            .iter()
+            .map(|(step, name)| {
+                let layer = layers.of(name).map(|layer| layer.name()).map(|layer| {
+                    names.iter().position(|known| *known == layer).unwrap_or_else(|| {
+                        names.push(layer);
+                        names.len() - 1
+                    })
+                });
+                Seen { step: *step, pass: pass_of(name), layer }
+            })
+            .collect();
+        Self::of(&seen, &names, sequence.len() as u32)
+    }
+
+    fn of(seen: &[Seen], names: &[String], steps: u32) -> Self {
+        let is_backward = |seen: &Seen| matches!(seen.pass, Pass::Backward | Pass::Recomputed);
+        if seen.iter().filter(|seen| is_backward(seen)).count() * LEAST < seen.len().max(1) {
+            return Self::default();
+        }
+        // Before the first border the backward pass is wrong, behind it the forward pass.
+        let first = border(seen, is_backward, |seen| seen.pass == Pass::Forward);
+        let second = first + border(&seen[first..], |seen| seen.pass == Pass::Unknown, is_backward);
+        let at = |place: usize| seen.get(place).map_or(steps, |seen| seen.step);
+        let ends = [0, if first == 0 { 0 } else { at(first) }, at(second), steps];
+        let mut phases = Self::default();
+        for (i, name) in ["forward", "backward", "optimizer"].into_iter().enumerate() {
+            let (start, end) = (ends[i], ends[i + 1]);
+            if (end.saturating_sub(start)) as usize * LEAST < steps as usize {
+                continue;
+            }
+            phases.passes.push(Phase { name: name.to_owned(), start, end });
+            if name != "optimizer" {
+                let inside: Vec<&Seen> = seen.iter().filter(|seen| (start..end).contains(&seen.step)).collect();
+                phases.layers.extend(layers_in(&inside, names, (start, end)));
+            }
+        }
+        phases
+    }
+}
+
+/// The place that has fewest of the one kind before it and of the other behind it.
+fn border(seen: &[Seen], wrong_before: impl Fn(&Seen) -> bool, wrong_behind: impl Fn(&Seen) -> bool) -> usize {
+    let mut wrong = seen.iter().filter(|seen| wrong_behind(seen)).count() as i64;
+    let (mut least, mut best) = (wrong, 0);
+    for (place, seen) in seen.iter().enumerate() {
+        wrong += i64::from(wrong_before(seen)) - i64::from(wrong_behind(seen));
+        if wrong < least {
+            (least, best) = (wrong, place + 1);
+        }
+    }
+    best
+}
+
+/// The layers of a pass by the middle of their operations, each up to half way to the next.
+fn layers_in(seen: &[&Seen], names: &[String], (start, end): (u32, u32)) -> Vec<Phase> {
+    let mut steps: Vec<Vec<u32>> = vec![Vec::new(); names.len()];
+    for seen in seen {
+        if let Some(layer) = seen.layer {
+            steps[layer].push(seen.step);
+        }
+    }
+    let mut middles: Vec<(u32, usize)> = steps
+        .iter()
+        .enumerate()
+        .filter(|(_, steps)| !steps.is_empty())
+        .map(|(layer, steps)| (steps[steps.len() / 2], layer))
+        .collect();
+    middles.sort_unstable();
+    let Some(&(_, first)) = middles.first() else { return Vec::new() };
+    // The first layer begins and the last ends with its own operations, not with the pass.
+    let begin = steps[first].first().copied().unwrap_or(start);
+    let last = middles.last().and_then(|&(_, layer)| steps[layer].last().copied()).map_or(end, |step| step + 1);
+    let mut phases = Vec::with_capacity(middles.len());
+    let mut from = begin;
+    for (i, &(middle, layer)) in middles.iter().enumerate() {
+        let to = middles.get(i + 1).map_or(last, |&(next, _)| u32::midpoint(middle, next)).max(from);
+        phases.push(Phase { name: names[layer].clone(), start: from, end: to });
+        from = to;
+    }
+    phases
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(step: u32, pass: Pass, layer: Option<usize>) -> Seen {
+        Seen { step, pass, layer }
+    }
+
+    #[test]
+    fn borders_stand_where_fewest_are_on_the_wrong_side() {
+        let mut steps: Vec<Seen> = (0..40).map(|step| seen(step, Pass::Forward, Some(step as usize / 20))).collect();
+        steps.extend((40..90).map(|step| seen(step, Pass::Backward, Some(usize::from(step < 65)))));
+        steps.extend((90..100).map(|step| seen(step, Pass::Unknown, None)));
+        // The scheduler moved one of each into the other's pass.
+        steps[50].pass = Pass::Forward;
+        steps[30].pass = Pass::Backward;
+        let names = ["layer_0".to_owned(), "layer_1".to_owned()];
+        let phases = Phases::of(&steps, &names, 100);
+        let passes: Vec<(&str, u32, u32)> = phases.passes.iter().map(|p| (p.name.as_str(), p.start, p.end)).collect();
+        assert_eq!(passes, [("forward", 0, 40), ("backward", 40, 90), ("optimizer", 90, 100)]);
+        let layers: Vec<&str> = phases.layers.iter().map(|phase| phase.name.as_str()).collect();
+        assert_eq!(layers, ["layer_0", "layer_1", "layer_1", "layer_0"]);
+    }
+
+    #[test]
+    fn a_program_without_a_backward_pass_has_no_phases() {
+        let steps: Vec<Seen> = (0..50).map(|step| seen(step, Pass::Unknown, None)).collect();
+        assert_eq!(Phases::of(&steps, &[], 50), Phases::default());
+    }
+}

@@ -1,0 +1,62 @@
+//! Instructions that were asked for, as HLO text with their operands.
+
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::Options;
+use super::words::code;
+use crate::analysis::hlo_text::{instruction_named, instruction_text, operands};
+use crate::model::Program;
+
+/// An instruction that was asked for.
+#[derive(Debug, Serialize)]
+pub struct InstructionReport {
+    /// The name it was asked for by.
+    pub name: String,
+    /// Its line of HLO text; `null` where the program has no instruction of this name.
+    pub text: Option<String>,
+    /// The lines of its operands, in their order.
+    pub operands: Vec<String>,
+}
+
+/// The instructions that were asked for.
+pub fn reports(program: &Program, options: &Options) -> Vec<InstructionReport> {
+    let report = |name: &String| {
+        let found = instruction_named(program, name);
+        let operands = found.map(|found| operands(program, found)).unwrap_or_default();
+        InstructionReport {
+            name: name.clone(),
+            text: found.map(|found| instruction_text(program, found)),
+            operands: operands.into_iter().map(|operand| instruction_text(program, operand)).collect(),
+        }
+    };
+    options.instructions.iter().map(report).collect()
+}
+
+impl InstructionReport {
+    /// The instruction, and its operands further in.
+    pub fn write_text(&self, out: &mut String) {
+        let Some(text) = &self.text else {
+            let _ = writeln!(out, "  no instruction {}", self.name);
+            return;
+        };
+        let _ = writeln!(out, "  {text}");
+        for operand in &self.operands {
+            let _ = writeln!(out, "    {operand}");
+        }
+    }
+
+    /// The same as a block of code.
+    pub fn write_markdown(&self, out: &mut String) {
+        let Some(text) = &self.text else {
+            let _ = writeln!(out, "No instruction {}\n", code(&self.name));
+            return;
+        };
+        let _ = writeln!(out, "```text\n{text}");
+        for operand in &self.operands {
+            let _ = writeln!(out, "  {operand}");
+        }
+        let _ = writeln!(out, "```\n");
+    }
+}
