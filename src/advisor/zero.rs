@@ -13,17 +13,20 @@ pub const NAME: &str = "zero";
 /// Looks for optimizer state among the arguments that are whole on every device.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
-    let rows: Vec<usize> = replicated::rows(case)
-        .into_iter()
-        .filter(|&row| classes.of(case.memory.base[row].buffer) == Class::Optimizer)
-        .collect();
+    let devices = case.program.devices();
+    if devices <= 1 || case.program.parameter_shardings.is_empty() {
+        return;
+    }
+    let is_state = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Optimizer;
+    let whole = case.arguments().filter(|&(row, _, number, _)| is_state(row) && replicated::is_whole(case, number));
+    let mut rows: Vec<usize> = whole.map(|argument| argument.0).collect();
+    rows.sort_unstable();
     let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     if !case.is_worth(bytes) {
         return;
     }
-    let devices = case.program.devices();
-    let meant: Vec<&str> = case.arguments().filter(|a| rows.contains(&a.0)).map(|a| a.1).collect();
-    let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0)).map(|a| a.1).collect();
+    let meant: Vec<&str> = case.arguments().filter(|a| rows.binary_search(&a.0).is_ok()).map(|a| a.1).collect();
+    let others: Vec<&str> = case.arguments().filter(|a| rows.binary_search(&a.0).is_err()).map(|a| a.1).collect();
     let names = short_names(&meant, &others);
     let mut finding = case.remedy(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Shard(Arguments(names.clone()), devices)]);

@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use egui::{Sense, Ui, Vec2};
 
 use crate::advisor::{ChangesResults, Finding, Severity};
-use crate::analysis::names::lookup;
 use crate::model::{BufferId, MemorySpace};
 use crate::ui::part::{Action, View, ViewContext, colors};
 use crate::ui::session::Document;
@@ -255,7 +254,7 @@ fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         return;
     }
     for &buffer in finding.buffers.iter().take(EVIDENCE).filter(|b| b.index() < program.buffers.len()) {
-        let name = lookup::buffer_name(program, buffer);
+        let name = scene.analysis.labels(program).buffer_name(program, buffer);
         let bytes = context.short(program.buffers.size_of(buffer));
         let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0), Sense::click());
         if response.hovered() || response.has_focus() {
