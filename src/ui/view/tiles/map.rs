@@ -335,7 +335,7 @@ fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, state: &
     {
         let words = format!(
             "physical {}: row {}, column {}",
-            thousands(u64::from(cell)),
+            thousands(u64::from(*cell)),
             cell / layout.plan.columns,
             cell % layout.plan.columns
         );
