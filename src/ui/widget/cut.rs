@@ -104,9 +104,11 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
     // The last part gives way before the number that tells equal layers apart does.
     let squeezed = {
         let shortest = left_out(plain);
-        let (head, tail) = shortest.rsplit_once('/').map_or(("", shortest.as_str()), |(head, tail)| (head, tail));
+        let (head, tail) = shortest.rsplit_once('/').unwrap_or(("", &shortest));
+        let head = head.trim_end_matches("/\u{2026}");
         let letters: Vec<char> = tail.chars().collect();
-        let lengths = [24, 18, 13, 9].into_iter().filter(|_| has_number).filter(|&length| length + 1 < letters.len());
+        let lengths =
+            [24, 18, 13, 9, 7].into_iter().filter(|_| has_number).filter(|&length| length + 1 < letters.len());
         let squeezed: Vec<String> = lengths
             .filter(|_| !head.is_empty())
             .map(|length| format!("{head}/\u{2026}{}", letters[letters.len() - length..].iter().collect::<String>()))
