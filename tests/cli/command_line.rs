@@ -404,9 +404,9 @@ fn a_width_wraps_the_text_and_loses_nothing() {
 
 #[test]
 fn an_instruction_is_printed_as_hlo_text_with_its_operands() {
-    let report = json(&["report", &path("v5e_gpt_m_oom"), "--format", "json"]);
+    let report = json(&[&path("v5e_gpt_m_oom")]);
     let name = spaces(&report)[0]["reserved_peak_instruction"].as_str().expect("a name").to_owned();
-    let report = json(&["report", &path("v5e_gpt_m_oom"), "--format", "json", "--instruction", &name]);
+    let report = json(&[&path("v5e_gpt_m_oom"), "--instruction", &name]);
     let found = &report["profiles"][0]["programs"][0]["instructions"][0];
     let text = found["text"].as_str().expect("a line");
     assert!(text.starts_with(&format!("%{name} = ")) && text.contains("metadata={op_name="), "{text}");
