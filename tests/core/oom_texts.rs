@@ -136,7 +136,7 @@ fn every_expected_key_is_in_the_report() {
     keys_are_reported(&own());
 }
 
-const PREFIXES: [&str; 10] = [
+const PREFIXES: [&str; 15] = [
     "> ",
     "        ",
     "[rank0]: ",
@@ -147,6 +147,11 @@ const PREFIXES: [&str; 10] = [
     "2024-05-28 07:02:44,349 - trainer - ERROR - ",
     "trainer-worker-0  | ",
     "Nov 21 16:01:47 node7 python3[812]: ",
+    "[2024-05-28 07:02:44,349][__main__][ERROR] - ",
+    "[1,mpirank:3,algo-1]<stderr>:",
+    "<3>[  512.123456] ",
+    "2024-05-28T07:02:44.349Z\ti-0abc\t",
+    "\x1b[36m(RayTrainWorker pid=4012)\x1b[0m ",
 ];
 
 fn each_line(text: &[u8], change: impl Fn(&str) -> String) -> Vec<u8> {

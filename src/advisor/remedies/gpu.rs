@@ -113,8 +113,7 @@ pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         }
     }
     let limit = failure.bytes("limit").filter(|&limit| failure.bytes("capacity").is_none_or(|all| limit < all));
-    let is_limited = matches!(failure.kind, FailureKind::TorchCudaLimit | FailureKind::TorchAllowedMemory);
-    if is_limited && limit.is_some() {
+    if failure.kind == FailureKind::TorchCudaLimit && limit.is_some() {
         out.push(remedy(
             "The process may use only a share of the card: raise it (`torch.cuda.set_per_process_memory_fraction`)",
             No,

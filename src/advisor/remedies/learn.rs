@@ -80,7 +80,6 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
         FailureKind::TorchCuda
         | FailureKind::TorchHip
         | FailureKind::TorchCudaLimit
-        | FailureKind::TorchAllowedMemory
         | FailureKind::TorchMemorySummary => {
             out.push(step("Record every allocation, before the model is built", Some(TORCH)));
             out.push(step("After the failure write the snapshot, then open snapshot.pickle", Some(TORCH_SAVE)));

@@ -48,7 +48,7 @@ patterns! {
     UTILIZATION = r"desired GPU memory utilization \((\d(?:\.\d+)?), <T>\)";
     HOST = r"system memory|too large for system|\bCPU buffer|buffer_type_cpu|ggml_aligned_malloc";
     KILLED_BY = r#"^OOMKilled(?:[ \t]*(?:$|\n|[,}\])\d(])|["'](?:\s*:\s*true|[^:=]|$)|\s*[:=]\s*true)"#;
-    TORCH_GOES_ON = r"^(?:\w+ )?(?:backend )?out of memory(?:\s*[.(;]|$)|^Invalid|EL0004|current platform";
+    TORCH_GOES_ON = r"^(?:\w+ )?(?:backend )?out of memory(?:\s*[.(;]|$)|^Invalid|^Allocation on device|EL0004|current platform";
     PHYSICAL = r"<T> of <T> physical memory used";
     ASCEND = r"Available \w+ size:(\d+) free size:(\d+)";
     CLOSING = r"(?i)\bautotun|best \w+ (?:convolution )?algorithm|conv_algorithm_picker|gemm_algorithm|algorithm picker";
@@ -115,8 +115,9 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
     for n in 0..form.lines {
         to = line_end(body, (to + usize::from(n > 0)).min(body.len()));
         // The next message of the same form is another one.
-        if ahead.first().is_some_and(|next| next.1 == row && next.0 < to) {
-            to = line_start(body, ahead[0].0).saturating_sub(1).max(line_end(body, hit));
+        let next = ahead.iter().take_while(|next| next.0 < to).find(|next| next.1 == row);
+        if let Some(next) = next {
+            to = line_start(body, next.0).saturating_sub(1).max(line_end(body, hit));
             break;
         }
     }
@@ -137,6 +138,9 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
             sizes.pop();
         }
     }
+    // A bare number before the phrase counts only where none behind it has its role.
+    let roles_behind: Vec<Role> = sizes.iter().filter(|told| told.at >= hit - from).map(|told| told.role).collect();
+    sizes.retain(|told| told.unit != Unit::Bare || told.at >= hit - from || !roles_behind.contains(&told.role));
     let has_request = sizes.iter().any(|told| told.role == Role::Requested);
     let fits = match form.need {
         Need::Requested => has_request,
@@ -144,16 +148,17 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
         Need::Words | Need::Report => true,
     };
     // A sentence that should give the request and does not has a placeholder in its place.
-    let is_placeholder = PLACEHOLDER.is_match(window)
-        || (form.need == Need::Words && !has_request && !text.is_cut && window.contains("ried to allocate"));
+    let is_placeholder =
+        PLACEHOLDER.is_match(window) || (!has_request && !text.is_cut && window.contains("ried to allocate"));
     if !fits || is_placeholder {
         return None;
     }
     let prefix = text.place(from).map_or("", |place| place.prefix.as_str());
     let verdict = guard::verdict(body, line, hit, to, !sizes.is_empty());
+    let spot = Spot { line: &body[line..line_end(body, hit)], at: hit - line, rest: &body[hit..to], prefix };
     // Of no known kind and no failure either: nothing to say.
     let is_idle = verdict == Verdict::Warning && form.kind == Kind::Unknown;
-    if verdict == Verdict::Nothing || is_idle || !is_said(form, body, line, hit, to, prefix, &sizes) {
+    if verdict == Verdict::Nothing || is_idle || !is_said(form, &spot, &sizes) {
         return None;
     }
     let first_line_end = line_end(body, hit).min(to).max(hit);
@@ -163,33 +168,45 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
     Some(found)
 }
 
+/// A phrase where it stands.
+struct Spot<'t> {
+    /// Its line.
+    line: &'t str,
+    /// Where it begins in the line.
+    at: usize,
+    /// From the phrase to the end of the message.
+    rest: &'t str,
+    /// What a logger put before the line.
+    prefix: &'t str,
+}
+
 /// Whether a phrase stands as its form has it.
-fn is_said(form: &Form, body: &str, line: usize, hit: usize, to: usize, prefix: &str, sizes: &[Told]) -> bool {
-    let rest = &body[hit..to];
-    let is_report = guard::is_report(&body[line..hit], prefix);
+fn is_said(form: &Form, spot: &Spot, sizes: &[Told]) -> bool {
+    let is_report = guard::is_report(&spot.line[..spot.at], spot.prefix);
     match form.kind {
         _ if form.need == Need::Report && !is_report => false,
-        Kind::Unknown | Kind::CudaErrorOom | Kind::HipErrorOom if guard::is_subject(rest) => false,
-        Kind::KubernetesOomKill => KILLED_BY.is_match(rest),
-        Kind::TritonSharedMemory => !rest.contains("resource: threads") && !rest.contains("resource: registers"),
+        Kind::Unknown | Kind::CudaErrorOom | Kind::HipErrorOom if guard::is_subject(spot.rest) => false,
+        Kind::KubernetesOomKill => KILLED_BY.is_match(spot.rest),
+        Kind::TritonSharedMemory => {
+            !spot.rest.contains("resource: threads") && !spot.rest.contains("resource: registers")
+        }
         // The sentence goes on with its numbers.
         Kind::TorchMps | Kind::TorchNpu | Kind::TorchXpu | Kind::TorchHip | Kind::TorchCuda => {
-            TORCH_GOES_ON.is_match(rest)
+            TORCH_GOES_ON.is_match(spot.rest)
         }
         Kind::Unknown => {
             let is_measured = sizes.iter().any(|told| {
                 !matches!(told.role, Role::Limit | Role::Free)
                     && (told.unit != Unit::Bare || told.printed.bytes.0 >= 4096)
             });
-            (form.need == Need::Report || is_measured)
-                && (is_report || guard::stands_alone(&body[line..line_end(body, hit)], hit - line))
+            (form.need == Need::Report || is_measured) && (is_report || guard::stands_alone(spot.line, spot.at))
         }
         Kind::CudaErrorOom
         | Kind::HipErrorOom
         | Kind::VulkanAlloc
         | Kind::SyclAlloc
         | Kind::CudaLibraryAlloc
-        | Kind::HostBadAlloc => is_report || guard::stands_alone(&body[line..line_end(body, hit)], hit - line),
+        | Kind::HostBadAlloc => is_report || guard::stands_alone(spot.line, spot.at),
         _ => true,
     }
 }
@@ -243,6 +260,10 @@ fn refine(found: &mut Found, window: &str, prefix: &str, sizes: &[Told]) {
     for told in sizes {
         let Some(key) = key(kind, told.role) else { continue };
         found.put(key, Some(FailureValue::Size(printed(kind, told))));
+    }
+    if kind.speaker() == Speaker::Kernel {
+        // What a kernel uses is what it asks for.
+        found.put("requested", found.failure.get("used").cloned());
     }
     if kind.speaker() == Speaker::Torch {
         processes(found, window);

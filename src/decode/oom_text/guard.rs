@@ -34,11 +34,13 @@ patterns! {
     /// A word that reports.
     REPORTS = r"(?i)error|exception|fatal|fail|abort|panic|terminate|terminating|kill|exhausted|warn|unable|could not|cannot|out of|insufficient|not enough|oom";
     /// How a report begins: the class of an error, what a runtime says of it.
-    REPORT = r"^\s*(?:[\w:.']*(?:Error|Exception|Failure|bad_alloc)\b[^:\n]{0,40}: |what\(\):|(?:fatal |internal |runtime |system )?(?:error|ERROR|Error|FATAL|panic|Exception)\b[: !]|terminate called|!!! |\*+ ?Error)";
+    REPORT = r"^\s*(?:[\w:.']*(?:Error|Exception|Failure|bad_alloc)\b[^:\n]{0,40}: |what\(\):|(?:fatal |internal |runtime |system )?(?:error|ERROR|Error|FATAL|panic|Exception)\b[: !]|terminate called|!!! |\*+ ?Error)|[\s>'(\[|,:][\w:.]*(?:Error|Exception): [^:;.\n]{0,60}$";
     /// The level of a log, in what stands before a line.
     LEVEL = r"\b(?:ERROR|FATAL|CRITICAL|Error|error|fatal)\b|(?:^|\s)[EF]\d{4}\s|(?:^|[\s:])[EF]\s";
     /// What is said of an attempt that is made again, or that does not matter.
-    GOES_ON = r"(?i)caller indicates that this is not a failure|retrying|will retry|will be retried|trying again|try again with|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignored|ignoring|for benchmark choice|during autotuning";
+    GOES_ON = r"(?i)caller indicates that this is not a failure|retrying|will retry|will be retried|trying again|try again with|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignored|ignoring|for benchmark choice|during autotuning|may not be an? (?:issue|error|problem)|free cache and retry";
+    /// The attempt was the last one.
+    ENDS = r"Could not find any implementation|[Ff]ailed (?:building|to build)|[Bb]uild failed";
     HUNK = r"(?m)^@@ -\d+(?:,\d+)? \+\d+";
     CODE = r"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$";
     ECHOED = r#"^(?:File "|frame #|---|at |\^|~)"#;
@@ -77,7 +79,7 @@ pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_number
     }
     let behind = &body[hit..ceil(body, end.max(hit) + BEHIND)];
     if GOES_ON.is_match(behind.split("\n\n\n").next().unwrap_or(behind)) || GOES_ON.is_match(before) {
-        return Verdict::Warning;
+        return if ENDS.is_match(behind) { Verdict::Failure } else { Verdict::Warning };
     }
     Verdict::Failure
 }

@@ -51,7 +51,9 @@ fn into_earlier(merged: &mut [Found], next: Found) -> Option<Found> {
             complete(&mut last.failure, next.failure);
             return None;
         }
-        if distance < BESIDE && is_vague(last.failure.kind) && explains(&next.failure, &last.failure) {
+        let is_about_next = is_driver_of(&last.failure, &next.failure)
+            || is_vague(&last.failure) && explains(&next.failure, &last.failure);
+        if distance < BESIDE && is_about_next {
             let mut failure = next.failure;
             failure.offset = last.failure.offset;
             failure.line = last.failure.line;
@@ -60,7 +62,9 @@ fn into_earlier(merged: &mut [Found], next: Found) -> Option<Found> {
             *last = Found { start: last.start, end: next.end, failure };
             return None;
         }
-        if distance < BESIDE && is_vague(next.failure.kind) && explains(&last.failure, &next.failure) {
+        let is_about_last = is_driver_of(&next.failure, &last.failure)
+            || is_vague(&next.failure) && explains(&last.failure, &next.failure);
+        if distance < BESIDE && is_about_last {
             last.end = last.end.max(next.end);
             return None;
         }
@@ -68,17 +72,27 @@ fn into_earlier(merged: &mut [Found], next: Found) -> Option<Found> {
     Some(next)
 }
 
-/// Whether a kind says only that memory ran out, as what stands around another message does.
-const fn is_vague(kind: FailureKind) -> bool {
+/// Whether a message says only that memory ran out, as what stands around another message does.
+fn is_vague(failure: &Failure) -> bool {
+    let is_measured = failure.fields.iter().any(|(_, value)| matches!(value, FailureValue::Size(_)));
     matches!(
-        kind,
+        failure.kind,
         FailureKind::CudaErrorOom | FailureKind::HipErrorOom | FailureKind::Unknown | FailureKind::HostBadAlloc
-    )
+    ) || (!is_measured && failure.kind.speaker() == Speaker::Graphics)
+}
+
+/// Whether a driver reports the request that a framework made.
+fn is_driver_of(driver: &Failure, framework: &Failure) -> bool {
+    let is_driver =
+        |failure: &Failure| matches!(failure.kind.speaker(), Speaker::Graphics | Speaker::Cuda | Speaker::Rocm);
+    is_driver(driver)
+        && !is_driver(framework)
+        && driver.bytes("requested").is_some_and(|bytes| Some(bytes) == framework.bytes("requested"))
 }
 
 /// Whether `full` is what the vague message is about: the same memory, and more to say.
 fn explains(full: &Failure, vague: &Failure) -> bool {
-    if is_vague(full.kind) || !full.is_error && vague.is_error {
+    if is_vague(full) || !full.is_error && vague.is_error {
         return false;
     }
     let on_host = |kind: FailureKind| matches!(kind.speaker(), Speaker::Host) || kind == FailureKind::TorchCpu;

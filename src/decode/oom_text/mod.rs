@@ -169,30 +169,57 @@ fn is_text(head: &[u8]) -> bool {
 
 patterns! {
     FRAMEWORK = r"(?:^|[^\w/])(?:(jaxlib|jax)[./_]|(tensorflow)[./]|(torch_xla)\b|(Reactant)\b)";
+    /// The lowest level of a log.
+    INFORMATION = r"(?:^|\s)I(?:\d{4}\s[\d:.]+\s+\d+)?\s[^\s\]]+:\d+\]|\bINFO\b";
     CODE = r"\bE(\d{4}): ?(\w+)?";
     SAVED = r"(?:Profile saved to|profile written to|Dumped (?:HLO|module)[^\n]{0,80}? to|dumped to|xla_dump_to[=:]|Writing (?:dump|report) to):?\s*['`]?([^\s'`,;]+)";
 }
 
 /// Every message of an excerpt.
 fn read(excerpt: &Excerpt) -> Vec<Failure> {
-    // A wrapped sentence behind an unknown prefix, or wrapped within words, needs the lines put together otherwise.
-    for joining in [Joining::Lines, Joining::SharedPrefix, Joining::Wrapped] {
-        if joining != Joining::Lines && excerpt.bytes.len() > MAX_JOINED {
-            break;
-        }
+    let texts = streams(excerpt, Joining::Lines);
+    let mut best = read_streams(&texts, true);
+    if excerpt.bytes.len() > MAX_JOINED {
+        return best;
+    }
+    // Lines of source code, put together, look like anything.
+    if best.is_empty() && texts.iter().any(|text| guard::is_source(&text.text)) {
+        return best;
+    }
+    // Of a wrapped sentence the first line may be a message already, but it says less.
+    for joining in [Joining::Words, Joining::Width] {
         let texts = streams(excerpt, joining);
-        let found = texts.iter().flat_map(|text| read_text(text, joining == Joining::Lines));
-        let mut failures: Vec<Failure> = found.map(|found| found.failure).collect();
-        if !failures.is_empty() {
-            failures.sort_by_key(|failure| failure.offset);
-            return failures;
-        }
-        // Lines of source code, put together, look like anything.
-        if joining == Joining::Lines && texts.iter().any(|text| guard::is_source(&text.text)) {
-            break;
+        if texts.iter().any(|text| text.joined > 0) {
+            let found = read_streams(&texts, joining == Joining::Words);
+            let is_better = best.is_empty() || found.len() <= best.len();
+            if is_better && told(&found) > told(&best) {
+                best = found;
+            }
         }
     }
-    Vec::new()
+    // A wrapped sentence behind an unknown prefix, or wrapped within words, needs the lines put together otherwise.
+    for joining in [Joining::SharedPrefix, Joining::Wrapped] {
+        if best.is_empty() {
+            best = read_streams(&streams(excerpt, joining), false);
+        }
+    }
+    best
+}
+
+/// Every message of streams, in the order of the text.
+fn read_streams(texts: &[Text], is_as_written: bool) -> Vec<Failure> {
+    let found = texts.iter().flat_map(|text| read_text(text, is_as_written));
+    let mut failures: Vec<Failure> = found.map(|found| found.failure).collect();
+    failures.sort_by_key(|failure| failure.offset);
+    failures
+}
+
+/// How much messages say.
+fn told(failures: &[Failure]) -> usize {
+    let of_one = |failure: &Failure| {
+        failure.fields.len() * 2 + failure.allocations.len() + usize::from(failure.kind != FailureKind::Unknown)
+    };
+    failures.iter().map(of_one).sum()
 }
 
 /// A longer excerpt is not put together otherwise.
@@ -239,6 +266,14 @@ fn place(found: &mut Found, text: &Text, section: &str) {
         found.failure.offset = place.offset;
         found.failure.line = place.line;
         found.failure.process.clone_from(&place.process);
+    }
+    // A driver that grows its pool tries smaller and smaller pieces, and logs that for information only.
+    let is_driver = matches!(
+        found.failure.kind,
+        FailureKind::CudaDriverAlloc | FailureKind::CudaHostAlloc | FailureKind::RocmAlloc
+    );
+    if is_driver && text.place(found.start).is_some_and(|place| INFORMATION.is_match(&place.prefix)) {
+        found.failure.is_error = false;
     }
     let rank = found.failure.process.as_deref().and_then(|name| name.strip_prefix("rank "));
     found.put("rank", rank.and_then(pattern::count_value));
@@ -331,8 +366,7 @@ fn capacity_key(failure: &Failure) -> Option<(MemorySpace, &'static str)> {
         | FailureKind::TorchCuda
         | FailureKind::TorchCudaLimit
         | FailureKind::TorchHip
-        | FailureKind::TorchXpu
-        | FailureKind::TorchAllowedMemory => Some((color, "capacity")),
+        | FailureKind::TorchXpu => Some((color, "capacity")),
         FailureKind::BfcDump | FailureKind::BfcStats | FailureKind::BfcOom => Some((MemorySpace::HBM, "limit")),
         _ => None,
     }

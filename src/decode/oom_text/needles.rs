@@ -29,16 +29,19 @@ pub const NEEDLES: &[&str] = &[
     "physical memory limits", "slurmstepd: err", "more system memor", "too large for system", "'s memory pool",
     "pool size exceeded", "Dst tensor is", "MemoryAllocation", "ut of GPU memor", "GPU video memor",
     "device memory on current", "status_memory_err", "EXHAUSTED; ", "ested bytes of", "user allocatable",
-    "llocation on device", "to memory pressure", "llocation failed", "llocation Failure", "emory allocation of", "emory allocation err",
-    "device memory failed", "llocation of size ", "allocator error alloc", "EL0004", "8007000E",
+    "llocation on device", "to memory pressure", "llocation failed", "llocation Failure", "emory allocation of",
+    "emory allocation err", "device memory failed", "llocation of size ", "allocator error alloc", "EL0004",
+    "8007000E", "posix_memalign(",
+    "WinError 8]", "WinError 1455", "os error 1455", "[Errno 12]", "(os error 12)",
 ];
 
 /// Fragments of needles; no one begins another. Of the anchors in a needle the first of this list is looked for.
 #[rustfmt::skip]
 const ANCHORS: &[&str] = &[
-    "emor", "lloc", "MEMO", "ALLO", "OURC", "source:", "kill", "OOMK", "acity by", "xceed", "ot pos",
-    "Abort", "o CUD", "m dev", "buff", "bm us", "hunk", "nUse", "_popl", "n exc", "riable d", "cache b",
-    "KV ca", "startup", "d for s", "eFul", "shared d", "paging", "slurm", "Dst t", "XHAU", "sted b", "for sys", "to mmap", "is full", "EL0004", "8007000E",
+    "emor", "lloc", "MEMO", "ALLO", "OURC", "source:", "kill", "OOMK", "acity by", "xceed", "ot pos", "Abort", "o CUD",
+    "m dev", "buff", "bm us", "hunk", "nUse", "_popl", "n exc", "riable d", "cache b", "KV ca", "startup", "d for s",
+    "eFul", "shared d", "paging", "slurm", "Dst t", "XHAU", "sted b", "for sys", "to mmap", "is full", "EL0004",
+    "8007000E", "posix_mema", "ror 8]", "ror 1455", "rno 12]", "ror 12)",
 ];
 
 /// Looks for any of the anchors.

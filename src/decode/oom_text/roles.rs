@@ -71,6 +71,8 @@ pub struct Told {
     pub printed: PrintedSize,
     /// How it is printed.
     pub unit: Unit,
+    /// Where it begins.
+    pub at: usize,
 }
 
 /// Words behind a size, in the order of precedence.
@@ -184,11 +186,11 @@ pub fn told(text: &str) -> Vec<Told> {
             let first = if before.to_ascii_lowercase().contains("free") { Role::Free } else { role };
             let first =
                 if matches!(first, Role::Capacity | Role::Limit | Role::Requested) { Role::InUse } else { first };
-            out.push(Told { role: first, printed: size.printed.clone(), unit: size.unit });
+            out.push(Told { role: first, printed: size.printed.clone(), unit: size.unit, at: size.start });
             previous_part = Some(first);
             continue;
         }
-        out.push(Told { role, printed: size.printed.clone(), unit: size.unit });
+        out.push(Told { role, printed: size.printed.clone(), unit: size.unit, at: size.start });
     }
     out
 }

@@ -10,7 +10,7 @@ use super::pattern::bytes_of;
 use crate::model::{Bytes, PrintedSize};
 
 /// From here on a number is no size but the largest one that fits: "no limit".
-const NO_LIMIT: u64 = 1 << 62;
+pub const NO_LIMIT: u64 = 1 << 62;
 /// Bytes of a page of the host.
 const PAGE: u64 = 4096;
 
@@ -45,7 +45,7 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(0x[0-9a-fA-F]{1,16})\b",
         r"|(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d{1,2}|\d+(?:\.\d+)?)",
-        r"(\s{0,12}(?:[KMGTPEk]i?B|[Bb]ytes?|BYTES|[KMG]i|[KMGT]b|pages)\b|[KMGTPB]\b)?"
+        r"(\.?\s{0,12}(?:[KMGTPEk]i?B|[Bb]ytes?|BYTES|[KMG]i|[KMGT]b|pages)\b|[KMGTPB]\b)?"
     ))
     .expect("a valid pattern")
 });
@@ -60,7 +60,12 @@ pub fn sizes(text: &str) -> Vec<Size> {
         if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.') {
             continue;
         }
-        let unit = token.get(3).map(|unit| unit.as_str().trim());
+        // A share is no size.
+        if text[all.end()..].starts_with('%') {
+            continue;
+        }
+        // NumPy prints `116. GiB`.
+        let unit = token.get(3).map(|unit| unit.as_str().trim_start_matches('.').trim());
         let number = match (token.get(1), token.get(2)) {
             (Some(hex), _) => u64::from_str_radix(&hex.as_str()[2..], 16).ok().map(|bytes| (bytes, Unit::Bare)),
             (_, Some(number)) => read(number.as_str(), unit),
@@ -125,6 +130,7 @@ mod tests {
             ("512 bytes", 512),
             ("16Gi", 16 << 30),
             ("3 pages", 3 * 4096),
+            ("116. GiB", 116 << 30),
         ] {
             let found = sizes(text);
             assert_eq!(found.len(), 1, "{text}");

@@ -6,11 +6,15 @@ use crate::model::{FailureKind, FailureValue};
 
 patterns! {
     OOM = r"OOM when allocating tensor (?:with|of) shape ?\[([\d,\s]*)\](?: and type (\w+)[\s.,;](?:\s*on (\S+) by allocator (\w+(?: allocator)?)[\s.,:;\]](?:\s*\[Op:(\w+)\])?)?)?";
+    /// The node of the graph, in the spellings of TensorFlow 1 and 2.
+    NODE = r"\[\[ ?(?:Node: |\{\{node )([\w./-]+)(?:\}\}| = (\w+))";
     REPORT = r"Current usage from device: (\S+), allocator: (\w+)[ \t]*\n";
     ROW = r"^.*?(?:^|\s)(\d+(?:\.\d+)?(?:[KMGTPE]i)?B) from (\S.*?)[ \t]*$";
     REMAINING = r"\bRemaining (\d+) nodes with <H>";
 }
 
+/// How far behind the sentence its node may stand.
+const NODE_WITHIN: usize = 600;
 /// Rows that are kept.
 const MAX_ROWS: usize = 10_000;
 
@@ -31,6 +35,11 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 
 /// Reads the rows of the usage report.
 pub fn details(found: &mut Found, section: &str) {
+    if found.failure.kind == FailureKind::TfOom
+        && let Some(captures) = NODE.captures(super::head::head_of(section, NODE_WITHIN))
+    {
+        found.text("node", &captures, 1).text("op", &captures, 2);
+    }
     if found.failure.kind != FailureKind::TfUsageReport {
         return;
     }

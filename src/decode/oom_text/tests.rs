@@ -90,6 +90,54 @@ fn wrapped_sentences_are_read() {
     }
 }
 
+const CUDA: &str = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 8.00 GiB of which 5.00 MiB is free. Of the allocated memory 1.50 GiB is allocated by PyTorch, and 6.00 MiB is reserved by PyTorch but unallocated.";
+
+#[test]
+fn a_terminal_may_wrap_between_words_or_within() {
+    let keys = ["requested", "capacity", "free", "allocated", "unallocated"];
+    let plain = failures(&format!("{CUDA}\n"));
+    let mut between = String::new();
+    let mut column = 0;
+    for word in CUDA.split(' ') {
+        if column + word.len() > 60 {
+            between.push('\n');
+            column = 0;
+        } else if column > 0 {
+            between.push(' ');
+        }
+        between.push_str(word);
+        column += word.len() + 1;
+    }
+    let within = CUDA.as_bytes().chunks(80).map(String::from_utf8_lossy).collect::<Vec<_>>().join("\n");
+    for text in [between, within] {
+        let found = failures(&format!("{text}\nstep 3 loss 2.1\n"));
+        assert_eq!(found.len(), 1, "{text}");
+        for key in keys {
+            assert_eq!(found[0].bytes(key), plain[0].bytes(key), "{key}: {text}");
+        }
+    }
+}
+
+#[test]
+fn a_driver_repeats_what_a_framework_asked_for() {
+    let found = failures(
+        "ggml_vulkan: Device memory allocation of size 2214592512 failed.\nggml_vulkan: vk::Device::allocateMemory: ErrorOutOfDeviceMemory\nalloc_tensor_range: failed to allocate Vulkan0 buffer of size 2214592512\n",
+    );
+    assert_eq!(found.iter().map(|f| f.kind).collect::<Vec<_>>(), [FailureKind::GgmlAlloc]);
+    let shrinking = "2021-08-31 08:43:31.5: I tensorflow/stream_executor/cuda/cuda_driver.cc:789] failed to allocate 3.81G (4087755776 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY: out of memory\n";
+    assert!(failures(shrinking).iter().all(|failure| !failure.is_error));
+    assert!(failures(&shrinking.replace(": I ", ": E ")).iter().all(|failure| failure.is_error));
+}
+
+#[test]
+fn the_last_attempt_is_a_failure() {
+    let skipped = "[E] [TRT] [virtualMemoryBuffer.cpp::resizePhysical::154] Error Code 2: OutOfMemory (Requested size was 11206656000 bytes.)\n[E] [TRT] Error Code: 9: Skipping tactic 0x0 due to exception\n";
+    assert!(!failures(skipped)[0].is_error);
+    let failed =
+        format!("{skipped}[E] [TRT] Error Code 10: Internal Error (Could not find any implementation for node x.)\n");
+    assert!(failures(&failed)[0].is_error);
+}
+
 #[test]
 fn prose_about_the_error_is_none() {
     for text in [
@@ -97,6 +145,11 @@ fn prose_about_the_error_is_none() {
         "The message \"Ran out of memory in memory space hbm. Used X of Y hbm\" means that the program is too large.\n",
         "CUDA out of memory errors are common; see the documentation of PYTORCH_CUDA_ALLOC_CONF.\n",
         "step 100 memory 12.3GiB/15.7GiB\nStats:\nLimit: 3\n",
+        "I have a 24 GB card and get CUDA out of memory with batch size 8; free memory is 3 GB before I start.\n",
+        "| CUDA_ERROR_OUT_OF_MEMORY | The API call failed because it was unable to allocate enough memory |\n",
+        "The kernel failed to allocate 512 MB when the limit was 1 GB, which was fixed in 5.4.\n",
+        "* add a test that cannot allocate more than 1 GB\n",
+        "RuntimeError: CUDA out of memory. Tried to allocate <size>\n",
     ] {
         let (profile, notes) = open(text.as_bytes());
         assert!(profile.failures.is_empty(), "{text}: {:?}", profile.failures);

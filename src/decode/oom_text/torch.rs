@@ -1,8 +1,9 @@
 //! Tables that PyTorch prints: that of a limited process, and `memory_summary()`.
 
 use super::found::Found;
-use super::pattern::{patterns, size_value};
-use crate::model::FailureKind;
+use super::pattern::{patterns, size, size_value};
+use super::size::NO_LIMIT;
+use crate::model::{Bytes, FailureKind, FailureValue};
 
 patterns! {
     LIMITED = r"Allocation on device (\d+) would exceed allowed memory\. \(out of memory\)";
@@ -25,7 +26,7 @@ const SUMMARY_WITHIN: usize = 8 << 10;
 /// Every message in a text.
 pub fn find(text: &str, found: &mut Vec<Found>) {
     for captures in LIMITED.captures_iter(text) {
-        let mut new = Found::new(FailureKind::TorchAllowedMemory, &captures);
+        let mut new = Found::new(FailureKind::TorchCuda, &captures);
         new.count("gpu", &captures, 1);
         found.push(new);
     }
@@ -40,10 +41,15 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 pub fn details(found: &mut Found, section: &str) {
     let near = super::head::head_of(section, WITHIN);
     match found.failure.kind {
-        FailureKind::TorchAllowedMemory => {
+        FailureKind::TorchCuda => {
             found.size_in("allocated", &CURRENTLY, near).size_in("requested", &REQUESTED, near);
             found.size_in("capacity", &DEVICE_LIMIT, near).size_in("free", &DEVICE_FREE, near);
-            found.size_in("limit", &LIMIT, near);
+            // No limit is printed as the largest number there is.
+            let limit = LIMIT.captures(near).and_then(|captures| size(captures.get(1)?.as_str()));
+            if let Some(limit) = limit.filter(|limit| limit.bytes < Bytes(NO_LIMIT)) {
+                found.put("limit", Some(FailureValue::Size(limit)));
+                found.failure.kind = FailureKind::TorchCudaLimit;
+            }
         }
         FailureKind::TorchMemorySummary => {
             let table = super::head::head_of(section, SUMMARY_WITHIN);

@@ -16,7 +16,7 @@ patterns! {
     EXCEEDS = r"Allocation \(size=<N>\) would exceed memory \(size=<N>\)(?: :: (#\w+) \[shape = '([^']*)', space=(\w+), size = (0x[0-9a-fA-F]+), (?:(scoped), )?tag = '([^']*)'\](?: :: (\S+)\s)?)?";
     SCOPED = r"Ran out of memory in memory space (\w+) while allocating on stack for (%?[\w.-]+)";
     SCOPED_TAIL = r"Scoped allocation with size <S> and limit <S> exceeded scoped (\w+) limit by <S>";
-    NO_SIZE = r"^\s*It should not be possible to run out of \w+";
+    NO_SIZE = r"^\s*(?:It should not be possible to run out of \w+|Please file a bug)";
     SPARSECORE = r"current allocation offset upper bound \(<N> words\) exceeds the legitimate user allocatable offset upper bound \(<N> words\) in memory space <N> when allocating <N> words";
     SCOPED_SHAPE = r"while allocating on stack for %?[\w.-]+ = ([a-z]\w*\[[\d,]*\](?:\{[^}]*\})?)";
 }

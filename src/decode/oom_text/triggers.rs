@@ -50,11 +50,12 @@ pub const FORMS: &[Form] = &[
     form(Kind::TorchXpu, Need::Words, 6, &["XPU out of memory", "out of device memory on current platform"], ""),
     form(Kind::TorchHip, Need::Requested, 8, &["HIP out of memory"], ""),
     form(Kind::TorchCuda, Need::Requested, 8, &["CUDA out of memory", "MUSA out of memory"], "ried to allocate"),
-    form(Kind::TorchAllowedMemory, Need::Report, 1, &["Allocation on device"], ""),
+    form(Kind::TorchCuda, Need::Report, 1, &["Allocation on device"], ""),
     form(Kind::TorchHpu, Need::Requested, 1, &["llocation failed for size::"], ""),
     form(Kind::TorchCpu, Need::Requested, 2, &[
         "can't allocate memory: you tried to allocate", "not enough memory: you tried to allocate", "unable to mmap ",
     ], ""),
+    form(Kind::TorchCpu, Need::Words, 1, &["posix_memalign("], "12 vs 0"),
     form(Kind::TorchSharedMemory, Need::Words, 2, &[
         "are out of shared memory", "caused by insufficient shared memory",
     ], ""),
@@ -145,7 +146,7 @@ pub const FORMS: &[Form] = &[
         "invoked oom-killer",
     ], ""),
     form(Kind::NumpyAlloc, Need::Requested, 1, &["nable to allocate"], "array with shape"),
-    form(Kind::WindowsCommit, Need::Words, 1, &["paging file is too small", "WinError 8]"], ""),
+    form(Kind::WindowsCommit, Need::Words, 1, &["paging file is too small", "WinError 8]", "WinError 1455]", "os error 1455)"], ""),
     form(Kind::MetalAlloc, Need::Words, 2, &[
         "maximum allowed buffer size", "CallbackErrorOutOfMemory", "Insufficient Memory (0", "[malloc_or_wait]",
     ], ""),
@@ -174,7 +175,7 @@ pub const FORMS: &[Form] = &[
     form(Kind::HostBadAlloc, Need::Requested, 1, &["cannot allocate vector of size"], ""),
     form(Kind::HostBadAlloc, Need::Words, 1, &[
         "std::bad_alloc", "java.lang.OutOfMemoryError",
-        "fatal error: runtime: out of memory", "[Errno 12] Cannot allocate memory",
+        "fatal error: runtime: out of memory", "[Errno 12]", "(os error 12)",
     ], ""),
     form(Kind::HostBadAlloc, Need::Report, 1, &[": Cannot allocate memory"], ""),
     form(Kind::Unknown, Need::Size, 2, &[

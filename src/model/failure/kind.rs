@@ -150,8 +150,6 @@ kinds! {
         ["requested" "gpu" "capacity" "free" "allocated"];
     TorchXpu "torch_xpu" Torch "PyTorch: XPU out of memory"
         ["requested" "gpu" "capacity" "free" "allocated"];
-    TorchAllowedMemory "torch_allowed_memory" Torch "PyTorch: more than the allowed share of memory"
-        ["requested" "gpu" "allocated" "capacity" "free" "limit"];
     TorchMemorySummary "torch_memory_summary" Torch "PyTorch: memory summary"
         ["ooms" "allocated" "peak" "reserved"];
     IpuTile "ipu_tile" Poplar "Poplar: a tile's memory is too small"

@@ -152,6 +152,19 @@ pub fn json_record(line: &str) -> Option<Record> {
     Some(Record { text: text.trim_end_matches('\n').to_owned(), process: process(&value, 0) })
 }
 
+/// The text of a line that is one member of a JSON object, as pretty printers write them.
+pub fn json_member(line: &str) -> Option<Record> {
+    let member = line.trim().trim_end_matches(',');
+    if !member.starts_with('"') || !member.ends_with('"') {
+        return None;
+    }
+    let value: Value = serde_json::from_str(&format!("{{{member}}}")).ok()?;
+    let mut texts = Vec::new();
+    named_texts(&value, 0, &mut texts);
+    let text = texts.pop()?;
+    Some(Record { text: text.trim_end_matches('\n').to_owned(), process: None })
+}
+
 fn named_texts(value: &Value, depth: usize, out: &mut Vec<String>) {
     match value {
         Value::Object(map) if depth < 8 => {
@@ -203,7 +216,9 @@ pub fn unescaped(line: &str) -> Option<String> {
     let is_string = is_quoted_row
         || breaks >= 2
         || (breaks == 1 && super::super::triggers::any(line.split("\\n").next().unwrap_or("")))
-        || ["\\u001b[", "\\x1b[", "\\033[", "\\e[", "\\u003c", "\\\""].iter().any(|escape| line.contains(escape));
+        || ["\\u001b[", "\\x1b[", "\\033[", "\\e[", "\\u003c", "\\\"", "\\'"]
+            .iter()
+            .any(|escape| line.contains(escape));
     if !is_string || line.trim_start().starts_with("Operator:") {
         return None;
     }

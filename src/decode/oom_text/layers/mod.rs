@@ -7,6 +7,7 @@ mod prefix;
 
 pub use encoding::{Encoding, Utf16Reader, detect, to_text};
 
+use super::pattern::patterns;
 use super::scan::Excerpt;
 
 /// How lines are put together again.
@@ -14,9 +15,13 @@ use super::scan::Excerpt;
 pub enum Joining {
     /// As they are.
     Lines,
+    /// Lines that a terminal or an editor wrapped between words.
+    Words,
+    /// Lines that a terminal wrapped at its width, anywhere.
+    Width,
     /// Without the beginning that all lines share.
     SharedPrefix,
-    /// Wrapped in the middle of words.
+    /// All of them, wrapped in the middle of words.
     Wrapped,
 }
 
@@ -32,6 +37,13 @@ struct Line {
     process: Option<String>,
 }
 
+impl Line {
+    /// Its characters, with those that were taken away before it.
+    fn width(&self) -> usize {
+        (self.prefix.len() + self.text.len()).min(self.prefix.chars().count() + self.text.trim_end().chars().count())
+    }
+}
+
 /// A stream of one process as plain text, with the way back to the file.
 #[derive(Debug, Default)]
 #[expect(clippy::struct_field_names, reason = "the text of a text")]
@@ -42,6 +54,8 @@ pub struct Text {
     lines: Vec<(usize, Place)>,
     /// Whether the file ends with it, without a line end.
     pub is_cut: bool,
+    /// Lines that were put together with the one before.
+    pub joined: usize,
 }
 
 /// Where a line stands.
@@ -63,6 +77,11 @@ impl Text {
         let i = self.lines.partition_point(|line| line.0 <= at).saturating_sub(1);
         self.lines.get(i).map(|line| &line.1)
     }
+}
+
+patterns! {
+    /// An escape of a terminal as it is printed.
+    CARET = r"\^\[\[[\d;]*[A-Za-z]";
 }
 
 /// Rounds of taking layers away; each level of nesting needs one.
@@ -127,6 +146,9 @@ fn peel(mut line: Line, joining: Joining, round: usize, out: &mut Vec<Line>) {
     if line.text.contains('\u{a0}') {
         line.text = line.text.replace('\u{a0}', " ");
     }
+    if line.text.contains("^[[") {
+        line.text = CARET.replace_all(&line.text, "").into_owned();
+    }
     if let Some(bare) = line.text.strip_prefix('\u{feff}') {
         line.text = bare.to_owned();
     }
@@ -155,7 +177,7 @@ fn peel(mut line: Line, joining: Joining, round: usize, out: &mut Vec<Line>) {
         }
         let bytes = line.text.as_bytes();
         if memchr::memchr(b'"', bytes).is_some()
-            && let Some(record) = escapes::json_record(&line.text)
+            && let Some(record) = escapes::json_record(&line.text).or_else(|| escapes::json_member(&line.text))
         {
             let process = line.process.clone().or(record.process);
             return peel(Line { text: record.text, process, ..line }, joining, round + 1, out);
@@ -194,18 +216,62 @@ fn split(lines: Vec<Line>) -> Vec<Vec<Line>> {
 
 fn join(lines: Vec<Line>, joining: Joining, is_cut: bool) -> Text {
     let mut text = Text { is_cut, ..Text::default() };
+    let wrap = Wrap::of(&lines, joining);
+    let mut previous: Option<(usize, String)> = None;
     for line in lines {
-        if !text.text.is_empty() && joining != Joining::Wrapped {
-            text.text.push('\n');
-        }
+        let width = line.width();
+        let glue = match &previous {
+            None => "",
+            Some(_) if joining == Joining::Wrapped => "",
+            Some((before, prefix)) => wrap.as_ref().and_then(|wrap| wrap.glue(*before, prefix, &line)).unwrap_or("\n"),
+        };
+        text.joined += usize::from(previous.is_some() && glue != "\n");
+        text.text.push_str(glue);
+        let cut = if glue == " " { line.text.len() - line.text.trim_start().len() } else { 0 };
+        previous = Some((width, line.prefix.clone()));
         let place = Place { offset: line.offset, line: line.number, prefix: line.prefix, process: line.process };
         text.lines.push((text.text.len(), place));
-        text.text.push_str(&line.text);
+        text.text.push_str(&line.text[cut..]);
     }
     if !text.is_cut {
         text.text.push('\n');
     }
     text
+}
+
+/// The width at which lines were wrapped.
+struct Wrap {
+    width: usize,
+    is_between_words: bool,
+}
+
+/// No terminal is narrower.
+const MIN_WIDTH: usize = 40;
+/// Widths that terminals mostly have; another one is believed where several lines have it.
+const WIDTHS: [usize; 10] = [72, 78, 79, 80, 100, 120, 132, 140, 160, 200];
+
+impl Wrap {
+    /// The wrapping of lines; `None` where there is none.
+    fn of(lines: &[Line], joining: Joining) -> Option<Self> {
+        let is_between_words = joining == Joining::Words;
+        let width = lines.iter().map(Line::width).max().filter(|&width| width >= MIN_WIDTH)?;
+        let full = lines.iter().filter(|line| line.width() == width).count();
+        let is_likely = is_between_words || full > 1 || WIDTHS.contains(&width);
+        (matches!(joining, Joining::Words | Joining::Width) && is_likely).then_some(Self { width, is_between_words })
+    }
+
+    /// What stood between a line of some width and the next one, where they were one line.
+    fn glue(&self, before: usize, prefix: &str, line: &Line) -> Option<&'static str> {
+        let own = line.prefix.trim_matches([' ', '>', '#', '|', '\u{2502}']);
+        if line.text.trim().is_empty() || !(own.is_empty() || line.prefix == prefix) {
+            return None;
+        }
+        if !self.is_between_words {
+            return (before == self.width).then_some("");
+        }
+        let word = line.text.split_whitespace().next().map_or(0, |word| word.chars().count());
+        (before >= MIN_WIDTH && before + 1 + word > self.width).then_some(" ")
+    }
 }
 
 /// Takes away the beginning that all lines share, digits standing for each other; up to the last space or bracket.

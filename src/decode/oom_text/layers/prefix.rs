@@ -8,13 +8,18 @@ patterns! {
         // Quoting, comments and boxes; never what tables and maps are made of.
         r"(?:>|[#│┃]\s)\s?",
         // mpirun, torchrun, srun: `[1,2]<stderr>:`, `[default0]:`, `3: `.
-        r"|\[\d+,\d+\]<std(?:err|out|diag)>:\s?",
-        r"|\d{1,5}:\s+",
+        r"|\[\d+,[^\]\n]{1,40}\]<std(?:err|out|diag)>:\s?",
+        r"|\d{1,5}:\s+|std(?:err|out):\s",
+        // The bar of a progress display before what is printed on its line.
+        r"|\d{1,3}%\|[^|\n]{0,200}\|\s?\d[^\s\[]*/\d[^\s\[]*\s\[[^\]\n]{0,60}\]\s?",
+        // The kernel's level, CloudWatch's instance.
+        r"|<\d>|i-[0-9a-f]{3,20}\s",
         // Celery: `[2024-01-01 00:00:00,000: ERROR/ForkPoolWorker-1] `.
         r"|\[\d{4}-\d\d-\d\d\s[\d:.,]+:\s[A-Z]+/[\w-]+\]\s?",
         // Date and time, with what log libraries put around them.
         r"|[\[(]?\d{4}[-/]\d\d[-/]\d\d[T\s]\s?\d\d:\d\d:\d\d(?:[.,]\d+)?\s?(?:Z|[+-]\d\d:?\d\d|UTC)?[\])]?:?\s",
         r"|[\[(]?\d\d:\d\d:\d\d(?:[.,]\d+)?[\])]?:?\s",
+        r"|[IWEFD]\s\d{4}-\d\d-\d\d[T\s]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\s",
         // Neuron: `2024-Oct-15 18:01:17.728750  3882:3882  ERROR  TDRV:name  `.
         r"|\d{4}-[A-Z][a-z]{2}-\d\d\s[\d:.]+\s+\d+:\d+\s+[A-Z]+\s+\w+:\w+\s+",
         // llama.cpp: `1.06.520.077 E `.
@@ -32,19 +37,20 @@ patterns! {
         // Kubernetes: `stderr F `.
         r"|std(?:err|out)\s[FP]\s",
         // Levels and brackets: `ERROR 06-03 01:02:03 [core.py:1] `, `[rank0]:`, `[INFO] `, `(EngineCore pid=1) `.
+        r"|(?:DEBUG|INFO|WARNING|ERROR|CRITICAL):[a-z_][\w.]*:",
         r"|(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)[:\s|]\s*(?:\d\d-\d\d\s[\d:.,]+\s)?",
         r"|-\s[\w. /-]{1,40}\s-\s(?:[A-Z]+\s-\s)?",
         r"|\|\s[A-Z]+\s+\|\s(?:[\w.:<>]+\s-\s)?",
-        r"|\[[^\[\]\n=]{1,60}\]:?\s?",
+        r#"|\[[^\[\]\n="']{1,60}\]:?\s?(?:-\s)?"#,
         r"|\((?:[^()\n=]{1,60}\s)?(?:pid|ip|rank)=[^()\n]{1,60}\)\s?",
         // docker compose and kubectl: `pod/name-1 | `, `worker-0: `.
         r"|[\w./-]{1,60}\s+\|\s",
-        r"|\w[\w./-]*[-_/]\d+:\s",
+        r"|\w[\w./-]*[-_/]\d+:\s|[a-z][a-z0-9.-]*\d:\s",
         ")"
     );
     BRACKET_OF_MESSAGE = r"^\[(?:shape|Op:|enforce|metal|METAL)";
-    RANK = r"(?i)\brank[\s:=]?\s?(\d+)\b|\[default(\d+)\]|^\s*\[\d+,(\d+)\]<std";
-    PROCESS = r"(?i)\(([^()]*\bpid=\d+[^()]*)\)|([\w./-]+)\s+\|\s|\s([\w.@/-]+\[\d+\]):\s|([\w.-]+:\d+):\d+\s\[\d+\]|(ForkPoolWorker-\d+)|\[((?:pod/|algo-)[^\]]+)\]";
+    RANK = r"(?i)\brank[\s:=]?\s?(\d+)\b|\[default(\d+)\]|^\s*\[\d+,(?:mpirank:)?(\d+)[^\]\n]*\]<std";
+    PROCESS = r"(?i)\(([^()]*\bpid=\d+[^()]*)\)|([a-z][\w./-]*)\s+\|\s|\s([\w.@/-]+\[\d+\]):\s|([\w.-]+:\d+):\d+\s\[\d+\]|(ForkPoolWorker-\d+)|\[((?:pod/|algo-)[^\]]+)\]";
     /// `3: `, as `srun --label` writes it.
     TASK = r"^\s*(\d{1,5}):\s";
 }
@@ -75,10 +81,12 @@ fn may_have_one(line: &str) -> bool {
     let head = &line.as_bytes()[..line.len().min(120)];
     match head.first() {
         None => false,
-        Some(b'>' | b'#' | b'[' | b'(' | b'0'..=b'9' | b'-' | b'|') => true,
+        Some(b'>' | b'#' | b'[' | b'(' | b'0'..=b'9' | b'-' | b'|' | b'<') => true,
         Some(first) if first.is_ascii_alphabetic() => {
             head.iter().any(|byte| matches!(byte, b'|' | b']'))
                 || head.starts_with(b"std")
+                || head.get(1) == Some(&b' ')
+                || head.starts_with(b"i-")
                 || head.windows(2).any(|pair| pair[1] == b':' && pair[0].is_ascii_digit())
                 || [&b"INFO"[..], b"WARN", b"ERR", b"FATAL", b"CRIT", b"DEBUG", b"TRACE"]
                     .iter()
