@@ -89,7 +89,7 @@ fn verdict(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
         Verdict::Unknown => (theme.text, "Not known", "whether it fits".to_owned()),
     };
     let evidence = memory.target.evidence.as_ref().map(|words| format!("Memory of a tile: {words}"));
-    Answer { color, answer, amount: &amount, sentence: &worst, evidence: evidence.as_deref() }.show(ui, theme);
+    Answer { color, verdict: answer, amount: &amount, sentence: &worst, evidence: evidence.as_deref() }.show(ui, theme);
 }
 
 /// All tiles together as one bar of groups.

@@ -115,7 +115,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     let chosen: Vec<u32> = if dims { sorted(&context.shared.tiles) } else { Vec::new() };
     let mut raster = std::mem::take(&mut state.map);
     raster.show(ui, RasterArea { rect: room, name: "tile map", ground: theme.canvas }, key, |raster| {
-        paint(raster, room, &layout, state, theme, &chosen)
+        paint(raster, room, &layout, state, theme, &chosen);
     });
     state.map = raster;
     let response = ui.interact(room, ui.scope_id().with("tile map"), Sense::click_and_drag());
