@@ -60,15 +60,16 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
-/// Ranges of numbers that are listed, at most.
-const MOST_RANGES: usize = 8;
+/// Ranges of argument numbers that are written out; the paths name the rest.
+const RANGES: usize = 6;
 
-/// Numbers of the flat arguments, as ranges.
+/// Numbers of the flat arguments, as ranges: the first few, and how many arguments more.
 fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
     let mut numbers: Vec<i64> =
         case.arguments().filter(|(row, ..)| rows.contains(row)).map(|(_, _, number, _)| number).collect();
     numbers.sort_unstable();
     numbers.dedup();
+    let count = numbers.len() as i64;
     let mut ranges: Vec<(i64, i64)> = Vec::new();
     for number in numbers {
         match ranges.last_mut() {
@@ -76,13 +77,11 @@ fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
             _ => ranges.push((number, number)),
         }
     }
-    let more = ranges.len().saturating_sub(MOST_RANGES);
-    let text: Vec<String> = ranges
-        .iter()
-        .take(MOST_RANGES)
-        .map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}\u{2013}{b}") })
-        .collect();
-    let more = if more > 0 { format!(" and {more} more ranges") } else { String::new() };
+    let shown = ranges.len().min(RANGES);
+    let left = count - ranges[..shown].iter().map(|&(a, b)| b - a + 1).sum::<i64>();
+    let text: Vec<String> =
+        ranges[..shown].iter().map(|&(a, b)| if a == b { a.to_string() } else { format!("{a}\u{2013}{b}") }).collect();
+    let more = if left > 0 { format!(" and {left} more of these") } else { String::new() };
     format!("flattened arguments {}{more}", text.join(", "))
 }
 
