@@ -31,6 +31,7 @@ mod scoped_vmem;
 mod sketch;
 mod state_in_place;
 mod subject;
+mod temporaries;
 mod unsharded_activations;
 mod zero;
 
@@ -125,6 +126,7 @@ pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: O
             })
             .collect();
         findings.extend(found.into_iter().flatten());
+        temporaries::run(case, &mut findings);
     }
     rank(&mut findings);
     let (plans, batches) = rayon::join(

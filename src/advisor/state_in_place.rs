@@ -1,8 +1,11 @@
 //! Rule `state_in_place`: programs whose memory is state that they update in place, such as a decoder's cache.
 
-use super::case::{Case, Total, listed, short_names};
+use std::collections::HashSet;
+
+use super::case::{AtPeak, Case, Total, listed, short_names};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::class::Class;
+use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program, percent};
 
@@ -75,12 +78,26 @@ fn parts(case: &Case<'_>, row: usize) -> i64 {
     sharding.map_or(1, crate::model::Sharding::parts)
 }
 
+/// Bytes of temporaries at the peak that have the shape of a cache: copies of it.
+fn twins(case: &Case<'_>) -> u64 {
+    let classes = case.analysis.classes(case.program);
+    let is_cache = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Cache;
+    let shapes: HashSet<Vec<i64>> = case
+        .arguments()
+        .filter(|argument| is_cache(argument.0))
+        .filter_map(|(row, ..)| Some(outline(&case.node(case.memory.base[row].buffer)?.dimensions)))
+        .collect();
+    let is_twin = |t: &&AtPeak| case.node(t.buffer).is_some_and(|node| shapes.contains(&outline(&node.dimensions)));
+    case.peak.iter().filter(is_twin).map(|t| t.size).total()
+}
+
 /// Looks for state that makes up the program.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
-    if case.is_share(case.memory.temporaries(), TEMPORARIES) {
+    let classes = case.analysis.classes(case.program);
+    let twins = twins(case);
+    if case.is_share(case.memory.temporaries().saturating_sub(twins), TEMPORARIES) {
         return;
     }
-    let classes = case.analysis.classes(case.program);
     let mut rows = state(case);
     let caches = case.arguments().map(|a| a.0).filter(|&row| classes.of(case.memory.base[row].buffer) == Class::Cache);
     rows.extend(caches.collect::<Vec<_>>());
@@ -114,8 +131,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         listed(&names, 3)
     );
     finding.why = format!(
-        "Temporaries take only {}; what scales is the state itself{}. Its bytes are the product of its dimensions: samples, positions, heads.",
-        Bytes(case.memory.temporaries()).short(),
+        "Temporaries beside it take only {}; what scales is the state itself{}. Its bytes are the product of its dimensions: samples, positions, heads.",
+        Bytes(case.memory.temporaries().saturating_sub(twins)).short(),
         largest
             .map(|row| format!(", {} arrays like {}", rows.len(), case.describe(case.memory.base[row].buffer)))
             .unwrap_or_default()
@@ -126,6 +143,12 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         finding.advice.push(format!("it is divided by {parts} over {devices} devices; divided by all of them the bytes fall in proportion, exactly"));
     } else if devices > 1 && parts <= 1 {
         finding.advice.push(format!("divide it over the {devices} devices along its heads (`P(None, None, \"model\")`) or its samples; the bytes fall by what it is divided by, exactly"));
+    }
+    if case.is_worth(twins) {
+        finding.advice.push(format!(
+            "{} of temporaries are second copies of it: carry it through the loop and update it in place (`jax.lax.dynamic_update_slice` on the carry of `jax.lax.fori_loop` or `scan`), instead of scanning over it and collecting the results",
+            Bytes(twins).short()
+        ));
     }
     finding.advice.push("fewer samples at once, or a shorter context: bytes fall in proportion".to_owned());
     if is_wide {

@@ -216,6 +216,8 @@ impl Weights {
         let others = dimensions.iter().filter(|&&d| d > 1 && d != sequence).count();
         // A width that equals the sequence looks alike; there the name has to say it.
         let is_plain = !self.sizes.contains(&sequence);
-        of_positions >= 2 && others >= 1 && (is_plain || (is_named && others >= 2))
+        // Samples and heads beside two dimensions of positions: hardly anything else looks so.
+        let is_of_heads = others >= 2 && (dimensions.len() >= 4 || is_named);
+        of_positions >= 2 && others >= 1 && (is_plain || is_of_heads)
     }
 }

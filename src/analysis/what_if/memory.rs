@@ -108,6 +108,9 @@ pub struct Memory {
     pub donors: Vec<u32>,
     /// Last program point that reads an argument, by row of [`Self::base`]; 0 for the others.
     pub last_read: Vec<u32>,
+    /// The first buffer in a result's memory that is neither the result nor a copy of an argument, by row of
+    /// [`Self::base`]: its first program point.
+    lodgers: Vec<Option<u32>>,
     /// Instructions with the families they make a member of; ascending.
     makers: Vec<(u32, u32)>,
     /// First item of each row of [`Self::base`].
@@ -179,7 +182,9 @@ impl Memory {
             data_rows[data.base as usize] = row as u32;
         }
         let last_read = last_reads(program, analysis, &base);
+        let lodgers = base.iter().map(|base| lodger_of(program, analysis, base)).collect();
         Self {
+            lodgers,
             color: space.color,
             heap,
             rest: temporaries.saturating_sub(heap),
@@ -210,6 +215,15 @@ impl Memory {
     #[must_use]
     pub fn family_name(&self, family: usize) -> &str {
         self.family_names.get(family).map_or("", String::as_str)
+    }
+
+    /// When something lies in the memory of a result while an argument is still read that would be donated to it: first
+    /// and last time. `None` where nothing is in the way.
+    pub(super) fn lodger(&self, argument: usize, result: usize) -> Option<(u32, u32)> {
+        let first = (*self.lodgers.get(result)?)?;
+        let last = *self.last_read.get(argument)?;
+        let time = |point: u32| 2 * self.points.partition_point(|&p| p < point) as u32;
+        (first < last && !self.points.is_empty()).then(|| (time(first), time(last)))
     }
 
     /// Whether a family of the forward pass is there when the backward pass begins.
@@ -325,6 +339,36 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
     bases
 }
 
+/// The first large buffer in a result's memory that is neither the result itself nor what hands on or holds an argument:
+/// a gradient that the result is computed over, an array that a loop fills.
+fn lodger_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Option<u32> {
+    if !matches!(base.role, Role::Result(_)) {
+        return None;
+    }
+    let live = analysis.live.as_ref()?;
+    let allocation = program.allocations.get(base.allocation.index())?;
+    let lodges = |buffer: BufferId| {
+        let at = program.buffers.instruction_of(buffer)?;
+        let opcode = program.instructions.opcode.get(at.index()).copied()?;
+        let is_large = program.buffers.size_of(buffer).0 >= base.size / 2;
+        // An array that is filled later is in the way from the beginning, though it is the result.
+        let is_empty = program.opcode_name(at) == "broadcast"
+            || (opcode == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "AllocateBuffer");
+        let is_result = buffer == base.buffer && !is_empty;
+        let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
+        let is_copy = is_view || analysis.labels(program).of(program, buffer).is_some_and(|l| !l.copy_of.is_empty());
+        (is_large && !is_result && !is_copy && !updates_in_place(program, at)).then(|| live.of(buffer))?
+    };
+    program.assigned_to(allocation).iter().filter_map(|a| lodges(a.buffer)).map(|range| range.0).min()
+}
+
+/// Whether a fusion writes a part of an array that it is given.
+fn updates_in_place(program: &Program, at: InstructionId) -> bool {
+    program.instructions.called_by(at).first().and_then(|called| program.computations.get(called.index())).is_some_and(
+        |called| program.instructions.opcode.get(called.root as usize) == Some(&Opcode::DYNAMIC_UPDATE_SLICE),
+    )
+}
+
 /// Whether two buffers have the same size and, dimensions of 1 aside, the same shape.
 fn is_alike(program: &Program, a: BufferId, b: BufferId) -> bool {
     let outline = |buffer| program.buffer_node(buffer).map(|n| (batch::outline(&n.dimensions), n.element_type));
@@ -346,6 +390,8 @@ fn last_reads(program: &Program, analysis: &ProgramAnalysis, base: &[Base]) -> V
             stands_for.insert(instruction.0, i as u32);
         }
     }
+    // Arguments that a tuple holds: what takes the tuple reads them until it ends.
+    let mut held: HashMap<u32, Vec<u32>> = HashMap::new();
     for &row in &entry.schedule {
         let opcode = program.instructions.opcode[row as usize];
         let passes_on =
@@ -355,7 +401,13 @@ fn last_reads(program: &Program, analysis: &ProgramAnalysis, base: &[Base]) -> V
             if operand == NO_ROW {
                 continue;
             }
+            for &argument in held.get(&operand).into_iter().flatten().filter(|_| opcode == Opcode::WHILE) {
+                last[argument as usize] = last[argument as usize].max(point);
+            }
             if let Some(&argument) = stands_for.get(&operand) {
+                if opcode == Opcode::TUPLE {
+                    held.entry(row).or_default().push(argument);
+                }
                 if opcode != Opcode::TUPLE {
                     last[argument as usize] = last[argument as usize].max(point);
                 }

@@ -60,6 +60,7 @@ impl State<'_> {
         results.sort_unstable();
         let mut hosts = 0u64;
         let (mut pairs, mut gone) = (Vec::new(), Vec::new());
+        let mut lodgers: Vec<(u64, u32, u32)> = Vec::new();
         for (_, result) in results {
             let Some(own) = memory.item_of(result) else { continue };
             let Some(node) = self.node(own) else { continue };
@@ -77,6 +78,8 @@ impl State<'_> {
             if is_own {
                 gone.push(result);
                 pairs.push((argument, result as u32));
+                let lodger = memory.lodger(argument as usize, result);
+                lodgers.extend(lodger.map(|(first, last)| (sizes[result], first, last)));
             } else {
                 hosts = hosts.saturating_add(sizes[result]);
             }
@@ -85,6 +88,14 @@ impl State<'_> {
             self.gone[result] = true;
         }
         self.pairs.append(&mut pairs);
+        let bytes = lodgers.iter().fold(0u64, |sum, lodger| sum.saturating_add(lodger.0));
+        if let (Some(family), true) = (memory.families.list.len().checked_sub(1), bytes > 0) {
+            let text = crate::model::Bytes(bytes).short();
+            self.warn(format!(
+                "{text} lie in the memory of results while the arguments are still read, and need memory of their own then"
+            ));
+            self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));
+        }
         if hosts > 0 {
             let text = crate::model::Bytes(hosts).short();
             self.warn(format!("{text} of results hold temporaries before they exist and are not counted as saved"));
