@@ -10,6 +10,10 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::Families;
 use crate::model::{BufferId, InstructionId, Program};
 
+/// The backward pass is taken to run once this part of all that it makes has been made: index arrays and zeros of it
+/// are made long before.
+const RUNS: f64 = 0.001;
+
 /// Share of what a layer makes that may be made long before it.
 const EARLY: f64 = 0.05;
 
@@ -163,29 +167,16 @@ impl Turn {
     }
 }
 
-/// The time from which the backward pass runs: where least of the forward pass is made behind it, and of the backward
-/// pass before it. Casts, index arrays and zeros of either are made anywhere.
+/// The time from which the backward pass runs.
 fn turn(families: &Families, passes: &[Pass]) -> Option<u32> {
-    let made = || families.list.iter().zip(passes);
-    let sum = |pass: Pass| made().filter(|row| *row.1 == pass).map(|row| u128::from(row.0.size)).sum::<u128>();
-    let (mut forward_behind, mut backward_before) = (sum(Pass::Forward), 0u128);
-    if sum(Pass::Backward) == 0 {
-        return None;
-    }
-    // Families are in the order in which they are made.
-    let mut best = (u128::MAX, None);
-    for (family, pass) in made() {
-        let wrong = forward_behind + backward_before;
-        if *pass == Pass::Backward && wrong < best.0 {
-            best = (wrong, Some(2 * family.first));
-        }
-        match pass {
-            Pass::Forward => forward_behind -= u128::from(family.size),
-            Pass::Backward => backward_before += u128::from(family.size),
-            _ => {}
-        }
-    }
-    best.1
+    let backward = || families.list.iter().zip(passes).filter(|row| *row.1 == Pass::Backward).map(|row| row.0);
+    let whole: u128 = backward().map(|family| u128::from(family.size)).sum();
+    let enough = (whole as f64 * RUNS) as u128;
+    let mut sum = 0u128;
+    backward().find_map(|family| {
+        sum += u128::from(family.size);
+        (sum > enough).then_some(2 * family.first)
+    })
 }
 
 /// Values of one kind that a model without named layers keeps at least, for these to be layers.
