@@ -333,8 +333,12 @@ fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, state: &
     if layout.plan.is_physical
         && let Some(cell) = layout.plan.cell.get(tile % layout.per_ipu.max(1))
     {
-        let words =
-            format!("physical {cell}: row {}, column {}", cell / layout.plan.columns, cell % layout.plan.columns);
+        let words = format!(
+            "physical {}: row {}, column {}",
+            thousands(u64::from(*cell)),
+            cell / layout.plan.columns,
+            cell % layout.plan.columns
+        );
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
     let value = Bytes(state.values.get(tile).copied().unwrap_or(0));
