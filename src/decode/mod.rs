@@ -1,4 +1,4 @@
-//! From bytes to the model: one folder per format, and what they share.
+//! From bytes to the model: one folder per format, the list of them, and what they share.
 
 pub mod bfc;
 mod decoder;
@@ -16,5 +16,28 @@ pub mod xprof_json;
 pub mod xspace;
 
 pub use decoder::{Context, DecodeError, Decoder, Family, Reads};
-pub use registry::{DECODERS, decode, inputs, reads_by_name};
+pub use registry::{decode, inputs, reads_by_name};
 pub use reporter::Reporter;
+
+/// Every format. Those with a certain sign come before those that are guessed from text.
+pub const DECODERS: &[&dyn Decoder] = &[
+    &hlo::HloDecoder,
+    &xspace::XSpaceDecoder,
+    &xla_dump::TargetArgumentsDecoder,
+    &pprof::PprofDecoder,
+    &xla_report::UsageProtoDecoder,
+    &ifrt_trace::ProgramMemoryTraceDecoder,
+    &bfc::BfcDecoder,
+    &xprof_json::MemoryProfileDecoder,
+    &xprof_json::MemoryViewerDecoder,
+    &xla_report::BufferAssignmentDecoder,
+    &xla_report::ValuesDecoder,
+    &xla_report::UsageTextDecoder,
+    &xla_report::BufferInfoDecoder,
+    &xla_dump::LiveRangeDecoder,
+    &xla_dump::CompileStatsDecoder,
+    &poplar::SqlDecoder,
+    &poplar::TreeDecoder,
+    // Any text at all, so it stays the last.
+    &oom_text::OomTextDecoder,
+];

@@ -1,32 +1,9 @@
-//! The list of formats, in the order in which they are tried.
+//! Which decoder reads an input: by contents, by name, and in words.
 
-use super::decoder::{Context, DecodeError, Decoder, Family, Reads};
-use super::{bfc, hlo, ifrt_trace, oom_text, poplar, pprof, xla_dump, xla_report, xprof_json, xspace};
+use super::DECODERS;
+use super::decoder::{Context, DecodeError, Family, Reads};
 use crate::model::{Profile, SourceInfo};
 use crate::source::Input;
-
-/// Every format. Those with a certain sign come before those that are guessed from text.
-pub const DECODERS: &[&dyn Decoder] = &[
-    &hlo::HloDecoder,
-    &xspace::XSpaceDecoder,
-    &xla_dump::TargetArgumentsDecoder,
-    &pprof::PprofDecoder,
-    &xla_report::UsageProtoDecoder,
-    &ifrt_trace::ProgramMemoryTraceDecoder,
-    &bfc::BfcDecoder,
-    &xprof_json::MemoryProfileDecoder,
-    &xprof_json::MemoryViewerDecoder,
-    &xla_report::BufferAssignmentDecoder,
-    &xla_report::ValuesDecoder,
-    &xla_report::UsageTextDecoder,
-    &xla_report::BufferInfoDecoder,
-    &xla_dump::LiveRangeDecoder,
-    &xla_dump::CompileStatsDecoder,
-    &poplar::SqlDecoder,
-    &poplar::TreeDecoder,
-    // Any text at all, so it stays the last.
-    &oom_text::OomTextDecoder,
-];
 
 /// What a file of this name is, by the patterns of all decoders; `None` where only the contents can tell.
 #[must_use]

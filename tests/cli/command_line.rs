@@ -365,3 +365,58 @@ fn a_file_without_changes_is_refused_with_its_line() {
     assert_eq!(output.status.code(), Some(3));
     assert!(stderr(&output).contains("cannot read"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_mistyped_command_is_an_error_with_a_suggestion() {
+    let output = run(&["reprot", "x.hlo.pb"]);
+    assert_eq!(output.status.code(), Some(2));
+    let errors = stderr(&output);
+    assert!(errors.starts_with("error: reprot: ") && errors.contains("`highwater report`"), "{errors}");
+    assert_eq!(run(&["nonsense"]).status.code(), Some(2));
+}
+
+#[test]
+fn completions_and_the_manual_name_every_command() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = run(&["completions", shell]);
+        assert_eq!(output.status.code(), Some(0));
+        assert!(["report", "screenshot", "man"].iter().all(|name| stdout(&output).contains(name)), "{shell}");
+    }
+    let output = run(&["man"]);
+    assert!(stdout(&output).contains(".TH highwater 1") && stdout(&output).contains("report"), "{}", stdout(&output));
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(run(&["man", "--out", folder.path().to_str().expect("UTF-8")]).status.code(), Some(0));
+    let report = std::fs::read_to_string(folder.path().join("highwater-report.1")).expect("a page");
+    assert!(report.contains("instruction"), "{report}");
+}
+
+#[test]
+fn a_width_wraps_the_text_and_loses_nothing() {
+    let plain = stdout(&run(&["report", &path("v5e_gpt_m_oom")]));
+    let wrapped = stdout(&run(&["report", &path("v5e_gpt_m_oom"), "--width", "80"]));
+    assert!(plain.lines().any(|line| line.chars().count() > 80), "there is something to wrap");
+    let wide: Vec<&str> = wrapped.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(wide.is_empty(), "{wide:#?}");
+    let squeezed = |text: &str| text.split_whitespace().collect::<String>();
+    assert_eq!(squeezed(&plain), squeezed(&wrapped));
+    assert!(!plain.contains('\u{1b}') && !plain.contains('`'), "no colour in a pipe, no backquotes");
+}
+
+#[test]
+fn an_instruction_is_printed_as_hlo_text_with_its_operands() {
+    let report = json(&[&path("v5e_gpt_m_oom")]);
+    let name = spaces(&report)[0]["reserved_peak_instruction"].as_str().expect("a name").to_owned();
+    let report = json(&[&path("v5e_gpt_m_oom"), "--instruction", &name]);
+    let found = &report["profiles"][0]["programs"][0]["instructions"][0];
+    let text = found["text"].as_str().expect("a line");
+    assert!(text.starts_with(&format!("%{name} = ")) && text.contains("metadata={op_name="), "{text}");
+    let operands = found["operands"].as_array().expect("operands");
+    assert!(!operands.is_empty());
+    for operand in operands {
+        let line = operand.as_str().expect("a line");
+        let own = line.trim_start_matches("ROOT ").split(" = ").next().expect("a name");
+        assert!(text.contains(own), "{own} is not in {text}");
+    }
+    let missing = stdout(&run(&["report", &path("v5e_gpt_m_oom"), "--instruction", "nonesuch"]));
+    assert!(missing.contains("no instruction nonesuch"), "{missing}");
+}

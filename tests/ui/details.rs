@@ -10,9 +10,13 @@ use crate::common;
 use crate::walk::Walk;
 
 fn open(sample: &str) -> Walk {
+    open_in(sample, "overview")
+}
+
+fn open_in(sample: &str, view: &str) -> Walk {
     let mut all = common::sample_programs().into_iter();
     let path = all.find(|path| path.to_string_lossy().contains(sample)).expect("a sample of that name");
-    Walk::new(&[path], "overview")
+    Walk::new(&[path], view)
 }
 
 /// The largest buffer at the peak that is padded, has a name of an operation and a line of source.
@@ -101,7 +105,7 @@ fn the_numbers_of_the_step_lead_on_too() {
     for (start, view) in
         [("Bytes ", "buffers"), ("Padding ", "padding"), ("Fragmentation ", "heatmap"), ("all ", "buffers")]
     {
-        let mut walk = open("gpt_m_oom");
+        let mut walk = open_in("gpt_m_oom", "timeline");
         let label = walk.first(Role::Link, start);
         walk.click(Role::Link, &label);
         assert_eq!(walk.view(), view, "{label}");

@@ -125,7 +125,7 @@ fn the_lists_show_the_chosen_tiles_beside_all() {
     assert!(says(&harness, "largest on the chosen tiles first"));
     harness.get_by_role_and_label(egui::Role::RadioButton, "Exchanges").click();
     harness.run_ok();
-    assert!(says(&harness, "of a tile the 8 largest are known"));
+    assert!(says(&harness, "only the 8 largest of a tile are known"));
 }
 
 #[test]

@@ -87,7 +87,7 @@ const SENTENCE: usize = 400;
 /// known beginning is many times faster than a search.
 fn at_word<'t>(pattern: &Regex, word: &str, text: &'t str) -> Option<(usize, Captures<'t>)> {
     text.match_indices(word).filter(|found| is_word_start(text, found.0)).find_map(|(at, _)| {
-        let rest = super::head_of(&text[at..], SENTENCE);
+        let rest = super::head::head_of(&text[at..], SENTENCE);
         pattern.captures(rest).map(|captures| (at, captures))
     })
 }

@@ -29,7 +29,6 @@ mod triggers;
 mod xla_gpu;
 
 use found::Found;
-use head::head_of;
 use layers::{Encoding, Joining, Text, Utf16Reader, detect, streams};
 use merge::Sameness;
 use pattern::patterns;
@@ -292,7 +291,7 @@ fn place(found: &mut Found, text: &Text, section: &str) {
     let code = CODE.captures_iter(near).filter_map(|c| c.get(1)).last().map(|code| format!("E{}", code.as_str()));
     found.failure.error_code_printed = code.is_some();
     found.failure.error_code = code.or_else(|| found.failure.kind.error_code().map(ToOwned::to_owned));
-    let behind = head_of(section, 4000);
+    let behind = head::head_of(section, 4000);
     for saved in SAVED.captures_iter(near).chain(SAVED.captures_iter(behind)) {
         let Some(path) = saved.get(1).map(|m| m.as_str().trim_end_matches(['.', ')', '"'])) else { continue };
         // The last word of a cut text may be half a path.

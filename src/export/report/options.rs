@@ -48,6 +48,7 @@ pub struct Options {
 
 impl Options {
     /// Rows in a list.
+    #[must_use]
     pub const fn rows(&self) -> usize {
         if self.top == 0 { usize::MAX } else { self.top }
     }

@@ -175,6 +175,17 @@ pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
         let entries = COMMANDS.iter().filter(is_free);
         let pressed = entries.filter(|entry| entry.key.is_some_and(|key| input.consume_key(entry.modifiers, key)));
         let mut pressed: Vec<Command> = pressed.map(|entry| entry.command).collect();
+        // A letter in the same frame as the key that opens a field is the first one typed into it.
+        if pressed.iter().any(|command| matches!(command, Command::Palette | Command::Find)) {
+            let is_letter = |command: &Command| {
+                COMMANDS.iter().any(|entry| {
+                    entry.command == *command
+                        && entry.modifiers.is_none()
+                        && entry.key.is_some_and(|key| key.name().chars().count() == 1)
+                })
+            };
+            pressed.retain(|command| !is_letter(command));
+        }
         if !typing && input.consume_key(Modifiers::NONE, Key::Menu) {
             pressed.push(Command::Menu);
         }

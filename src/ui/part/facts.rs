@@ -27,7 +27,7 @@ pub struct Answer<'a> {
     /// Colour of the answer, and of the bar beside it.
     pub color: Color32,
     /// A word or two: `Does not fit`.
-    pub answer: &'a str,
+    pub verdict: &'a str,
     /// By how much.
     pub amount: &'a str,
     /// The same in a sentence.
@@ -45,7 +45,7 @@ impl Answer<'_> {
             ui.add_space(8.0);
             ui.vertical(|ui| {
                 ui.horizontal_wrapped(|ui| {
-                    ui.label(text(self.answer, size::VERDICT, Weight::SemiBold, self.color));
+                    ui.label(text(self.verdict, size::VERDICT, Weight::SemiBold, self.color));
                     ui.add_space(8.0);
                     ui.label(text(self.amount, size::VERDICT, Weight::SemiBold, theme.text));
                 });

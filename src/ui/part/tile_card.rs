@@ -181,7 +181,7 @@ fn head(ui: &mut Ui, theme: &Theme, memory: &TileMemory, tiles: &TileAnalysis, c
                 words.push(format!("IPU {ipu}"));
             }
             if let Some(cell) = plan.cell.get(inside).filter(|_| plan.is_physical) {
-                words.push(format!("physical {cell}"));
+                words.push(format!("physical {}", thousands(u64::from(*cell))));
             }
             ui.label(text(words.join(", "), size::SMALL, Weight::Regular, theme.text2));
         });

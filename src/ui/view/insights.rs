@@ -89,7 +89,7 @@ fn verdict(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
         Verdict::Unknown => (theme.text, "Not known", "whether it fits".to_owned()),
     };
     let evidence = memory.target.evidence.as_ref().map(|words| format!("Memory of a tile: {words}"));
-    Answer { color, answer, amount: &amount, sentence: &worst, evidence: evidence.as_deref() }.show(ui, theme);
+    Answer { color, verdict: answer, amount: &amount, sentence: &worst, evidence: evidence.as_deref() }.show(ui, theme);
 }
 
 /// All tiles together as one bar of groups.
@@ -331,7 +331,7 @@ fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {
         ui.horizontal(|ui| {
             let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 18.0), Sense::hover());
             ui.painter().rect_filled(bar, 0.0, color);
-            ui.label(text(&finding.title, size::BODY, Weight::SemiBold, theme.text));
+            ui.label(text(finding.title.replace('`', ""), size::BODY, Weight::SemiBold, theme.text));
             let severity = if finding.is_guess {
                 format!("{}, a guess", finding.severity.name())
             } else {
@@ -344,9 +344,11 @@ fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {
             }
         });
         ui.indent(("finding", finding.rule), |ui| {
-            ui.add(egui::Label::new(text(&finding.why, size::SMALL, Weight::Regular, theme.text2)).wrap());
+            ui.add(
+                egui::Label::new(text(finding.why.replace('`', ""), size::SMALL, Weight::Regular, theme.text2)).wrap(),
+            );
             for advice in &finding.advice {
-                let words = format!("\u{2022}  {advice}");
+                let words = format!("\u{2022}  {}", advice.replace('`', ""));
                 ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text)).wrap());
             }
         });

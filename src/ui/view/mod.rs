@@ -31,8 +31,6 @@ pub const VIEWS: Views = Views(&[
     heat::VIEW,
     padding::VIEW,
     buffers::VIEW,
-    what_if::VIEW,
-    advisor::VIEW,
     tiles::VIEW,
     tile_memory::VIEW,
     liveness::VIEW,
@@ -40,6 +38,8 @@ pub const VIEWS: Views = Views(&[
     runtime::VIEW,
     allocator::VIEW,
     live::VIEW,
+    what_if::VIEW,
+    advisor::VIEW,
     report::VIEW,
 ]);
 

@@ -63,7 +63,10 @@ impl<'a> Cut<'a> {
 /// Whether a text is a path of scopes or folders rather than a sentence; a count may stand behind it.
 fn is_path(words: &str) -> bool {
     let Some(slash) = words.rfind('/') else { return false };
-    !words[..slash].contains(' ')
+    match words.find(' ') {
+        None => true,
+        Some(space) => space > slash && words[space..].trim_start().starts_with('\u{d7}'),
+    }
 }
 
 /// A path with ever less of its middle: numbered parts and the last one go last.
@@ -101,9 +104,11 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
     // The last part gives way before the number that tells equal layers apart does.
     let squeezed = {
         let shortest = left_out(plain);
-        let (head, tail) = shortest.rsplit_once('/').map_or(("", shortest.as_str()), |(head, tail)| (head, tail));
+        let (head, tail) = shortest.rsplit_once('/').unwrap_or(("", &shortest));
+        let head = head.trim_end_matches("/\u{2026}");
         let letters: Vec<char> = tail.chars().collect();
-        let lengths = [24, 18, 13, 9].into_iter().filter(|_| has_number).filter(|&length| length + 1 < letters.len());
+        let lengths =
+            [24, 18, 13, 9, 7].into_iter().filter(|_| has_number).filter(|&length| length + 1 < letters.len());
         let squeezed: Vec<String> = lengths
             .filter(|_| !head.is_empty())
             .map(|length| format!("{head}/\u{2026}{}", letters[letters.len() - length..].iter().collect::<String>()))
@@ -203,6 +208,11 @@ mod tests {
         assert!(forms[3..forms.len() - 1].iter().all(|form| form.contains("layer_14")), "{forms:?}");
         assert_eq!(forms.last().map(String::as_str), Some("\u{2026}/dot_general"));
         assert_eq!(shorter("attn/dot_general").collect::<Vec<_>>(), ["\u{2026}/dot_general"]);
-        assert!(is_path("layer_*/attn/mul  \u{d7}24") && !is_path("48 of 96 MiB/s") && !is_path("fusion.12"));
+        assert!(
+            is_path("layer_*/attn/mul  \u{d7}24")
+                && !is_path("48 of 96 MiB/s")
+                && !is_path("1/4 of the batch")
+                && !is_path("fusion.12")
+        );
     }
 }

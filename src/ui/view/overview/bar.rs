@@ -61,7 +61,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
             Pos2::new(at(offset + bytes.0 as f64), upper.bottom()),
         );
         let words = format!("{}  {}", category.name(), context.short(bytes));
-        let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.xprof.peak.0));
+        let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.peak().0));
         if segment(ui, theme, rect, colors::slot(category), &[&words], &hover).clicked() {
             context.shared.list_rows(RowScope::Peak);
             context.shared.set_filter(category.name().to_lowercase());
@@ -151,6 +151,9 @@ fn last_parts(scope: &str, parts: usize) -> String {
     all[all.len().saturating_sub(parts)..].join("/")
 }
 
+/// Room in which a name that does not fit is worth its beginning.
+const LEAST_CUT: f32 = 60.0;
+
 /// A part of the bar: fill, words where they fit, and everything on hover.
 fn segment(ui: &mut Ui, theme: &Theme, rect: Rect, slot: Slot, lines: &[&str], hover: &str) -> egui::Response {
     let response =
@@ -167,14 +170,18 @@ fn segment(ui: &mut Ui, theme: &Theme, rect: Rect, slot: Slot, lines: &[&str], h
         for (i, line) in lines.iter().enumerate() {
             let at = Pos2::new(rect.left() + 7.0, top + step * i as f32);
             let weight = if i == 0 { Weight::SemiBold } else { Weight::Medium };
-            paint_cut(
-                ui.painter(),
-                (at, Align2::LEFT_CENTER),
-                line,
-                weight.at(size::SMALL),
-                slot.text(),
-                rect.width() - 12.0,
-            );
+            // A number that is cut says something else: it stands whole or not at all, the name before it.
+            let room = rect.width() - 12.0;
+            let fits = |words: &str| {
+                let laid = ui.painter().layout_no_wrap(words.to_owned(), weight.at(size::SMALL), slot.text());
+                laid.size().x <= room
+            };
+            let name = line.split_once("  ").map_or(*line, |(name, _)| name);
+            let line = if fits(line) { line } else { name };
+            if !fits(line) && (i > 0 || room < LEAST_CUT) {
+                continue;
+            }
+            paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), line, weight.at(size::SMALL), slot.text(), room);
         }
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, hover));

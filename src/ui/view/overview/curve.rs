@@ -14,8 +14,9 @@ use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
 
-/// Height of the curve with its numbers.
+/// Height of the curve with its numbers, and its share of a window that is taller.
 const HEIGHT: f32 = 190.0;
+const SHARE: f32 = 0.2;
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster: &mut CachedRaster) {
     let theme = context.theme;
@@ -29,7 +30,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster
         });
     });
     let Some(scene) = context.scene() else { return };
-    let (outer, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), HEIGHT), Sense::hover());
+    let (outer, _) = ui.allocate_exact_size(
+        Vec2::new(ui.available_width(), HEIGHT.max(ui.clip_rect().height() * SHARE)),
+        Sense::hover(),
+    );
     let limit = context.capacity().map(|c| c.bytes.0);
     let right = if limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
     let rect = Rect::from_min_max(

@@ -21,6 +21,10 @@ pub struct State {
 /// Rows that are shown without asking.
 const ROWS: usize = 12;
 
+/// What a tall window leaves for the rows: this share of its height, less what stands above them.
+const SHARE: f32 = 0.8;
+const ABOVE: f32 = 430.0;
+
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state: &mut State) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
@@ -35,7 +39,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
             }
         });
     });
-    let rows = data.contributors.len().min(ROWS);
+    // A tall window lists as many more as it has room for.
+    let room = ((ui.clip_rect().height() * SHARE - ABOVE) / space::ROW).floor().max(0.0) as usize;
+    let rows = data.contributors.len().min(room.max(ROWS));
     let largest = data.contributors.first().map_or(0, |item| item.bytes.0).max(1);
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
     let columns = [

@@ -37,5 +37,6 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
         let device = &context.document.profile.device;
         device.evidence.as_ref().map(|evidence| format!("Device: {evidence}"))
     });
-    Answer { color, answer, amount: &amount, sentence: &sentence, evidence: evidence.as_deref() }.show(ui, theme);
+    Answer { color, verdict: answer, amount: &amount, sentence: &sentence, evidence: evidence.as_deref() }
+        .show(ui, theme);
 }

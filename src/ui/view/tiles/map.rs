@@ -115,7 +115,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     let chosen: Vec<u32> = if dims { sorted(&context.shared.tiles) } else { Vec::new() };
     let mut raster = std::mem::take(&mut state.map);
     raster.show(ui, RasterArea { rect: room, name: "tile map", ground: theme.canvas }, key, |raster| {
-        paint(raster, room, &layout, state, theme, &chosen)
+        paint(raster, room, &layout, state, theme, &chosen);
     });
     state.map = raster;
     let response = ui.interact(room, ui.scope_id().with("tile map"), Sense::click_and_drag());
@@ -333,8 +333,12 @@ fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, state: &
     if layout.plan.is_physical
         && let Some(cell) = layout.plan.cell.get(tile % layout.per_ipu.max(1))
     {
-        let words =
-            format!("physical {cell}: row {}, column {}", cell / layout.plan.columns, cell % layout.plan.columns);
+        let words = format!(
+            "physical {}: row {}, column {}",
+            thousands(u64::from(*cell)),
+            cell / layout.plan.columns,
+            cell % layout.plan.columns
+        );
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
     let value = Bytes(state.values.get(tile).copied().unwrap_or(0));
