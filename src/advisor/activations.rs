@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{AtPeak, Case, Total};
+use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
-use crate::analysis::names::layer::Layer;
-use crate::analysis::names::pass::jvp_scope;
+use crate::analysis::names::pass::{Pass, jvp_scope};
+use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::kept::Kept;
-use crate::analysis::what_if::{Edit, SCAN};
+use crate::analysis::what_if::{Edit, SCAN, TryVerdict};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -32,6 +32,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .filter(|t| !kept.has_own_remedy(t.family))
         .collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
+    recomputed(case, findings);
     let all = case.peak.iter().filter(|t| is_stack(t) || is_activation(case.name(t.family)));
     if !case.is_share(all.map(|t| t.size).total(), SHARE) || !case.is_share(bytes, OWN_SHARE) {
         return;
@@ -45,6 +46,40 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     };
     finding.at_stake_bytes = Some(Bytes(bytes));
     advise(case, &mut finding, is_open);
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}
+
+/// What the backward pass computes again, and keeps: a checkpoint around too much saves nothing.
+fn recomputed(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let kept = &case.memory.kept;
+    let is_own = |t: &&AtPeak| {
+        kept.passes.get(t.family) == Some(&Pass::Recomputed)
+            && !kept.is_stack(t.family)
+            && !kept.has_own_remedy(t.family)
+    };
+    let held: Vec<&AtPeak> = case.peak.iter().filter(is_own).collect();
+    let bytes: u64 = held.iter().map(|t| t.size).total();
+    if !case.is_share(bytes, SHARE) {
+        return;
+    }
+    let mut finding = case.finding(NAME);
+    finding.at_stake_bytes = Some(Bytes(bytes));
+    finding.title = format!(
+        "Activations computed again in the backward pass take {} of the peak: {}",
+        percent(bytes, case.memory.peak.max(1)),
+        Bytes(bytes).short()
+    );
+    finding.why = format!(
+        "{} made by a checkpoint's second forward pass, the largest {}. A checkpoint around the whole model computes all of it again before the backward pass begins, so as much stands in memory as without it.",
+        counted(held.len(), "temporary at the peak is", "temporaries at the peak are"),
+        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+    );
+    finding.advice.push(
+        "checkpoint each block by itself instead: only one block's activations are computed again at a time".to_owned(),
+    );
+    finding.advice.push(Library::of(case).remat(Some("*")));
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
@@ -84,7 +119,7 @@ fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) -> bool {
         finding.advice.push("what each layer begins with is all that is saved: the body is checkpointed already. Keep it on the host (`jax.checkpoint_policies.save_and_offload_only_these_names`), divide it over more devices along the sequence, or checkpoint groups of layers instead of each".to_owned());
         return false;
     }
-    case.fill(finding, vec![Edit::Remat(SCAN.to_owned())]);
+    case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
     finding.advice.push(Library::of(case).remat(None));
     true
 }
@@ -96,7 +131,7 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
         .iter()
         .take(4)
         .map(|(scope, bytes)| {
-            let scope = if scope.is_empty() { "the outermost scope" } else { scope };
+            let scope = if scope.is_empty() { "no scope" } else { scope };
             format!("{scope} {}", Bytes(*bytes).short())
         })
         .collect();
@@ -119,22 +154,42 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
         return false;
     }
     let Some(pattern) = pattern else {
+        in_parts(case, finding);
         finding.advice.push("`jax.checkpoint` around each layer, not around the whole model, which saves nothing: the layers have no names of their own here (a `jax.named_scope` for each would show what it saves)".to_owned());
         return true;
     };
-    let edits = vec![Edit::Remat(pattern.clone())];
+    let edits = vec![Edit::Remat(pattern.clone(), None)];
     let saved = case.saved(&case.try_out(&edits));
     if case.is_worth(saved) {
         case.fill(finding, edits);
+        finding.is_guess = pattern == "*";
         finding.advice.push(Library::of(case).remat(Some(&pattern)));
+    } else {
+        in_parts(case, finding);
     }
     true
+}
+
+/// Parts of the batch that are tried where checkpoints do not help.
+const PARTS: [u32; 4] = [2, 4, 8, 16];
+
+/// The change for activations that no checkpoint takes away: the step on parts of the batch.
+fn in_parts(case: &Case<'_>, finding: &mut Finding) {
+    let Some(batch) = case.memory.data.first().map(DataArgument::batch) else { return };
+    let edits = |parts: u32| vec![Edit::Micro(parts)];
+    let divides = |parts: &u32| batch % i64::from(*parts) == 0 && batch > i64::from(*parts);
+    let parts: Vec<u32> = PARTS.into_iter().filter(divides).collect();
+    let fits = |parts: &&u32| case.try_out(&edits(**parts)).verdict == TryVerdict::Fits;
+    let Some(&parts) = parts.iter().find(fits).or_else(|| parts.first()) else { return };
+    if case.is_worth(case.saved(&case.try_out(&edits(parts)))) {
+        case.fill(finding, edits(parts));
+    }
 }
 
 fn by_scope(case: &Case<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
     let mut scopes: BTreeMap<String, u64> = BTreeMap::new();
     for t in held {
-        let layer = case.memory.kept.layers.get(t.family).and_then(Option::as_ref).map(Layer::name);
+        let layer = case.memory.kept.layer(t.family).map(|layer| layer.name.clone());
         let scope = layer
             .unwrap_or_else(|| jvp_scope(case.name(t.family)).map_or_else(String::new, |pass| pass.scope.to_owned()));
         let entry = scopes.entry(scope).or_default();
@@ -147,14 +202,14 @@ fn by_scope(case: &Case<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
 
 /// A pattern for the layers that hold most: `layer_*`; `None` where no layers repeat.
 fn pattern(case: &Case<'_>, held: &[&AtPeak]) -> Option<String> {
-    let mut stems: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut patterns: BTreeMap<&str, u64> = BTreeMap::new();
     for t in held {
-        if let Some(layer) = case.memory.kept.layers.get(t.family).and_then(Option::as_ref) {
-            let entry = stems.entry(layer.stem.as_str()).or_default();
+        if let Some(layer) = case.memory.kept.layer(t.family) {
+            let entry = patterns.entry(layer.pattern.as_str()).or_default();
             *entry = entry.saturating_add(t.size);
         }
     }
-    stems.into_iter().max_by_key(|row| row.1).map(|row| format!("{}*", row.0))
+    patterns.into_iter().max_by_key(|row| row.1).map(|row| row.0.to_owned())
 }
 
 fn advise(case: &Case<'_>, finding: &mut Finding, is_open: bool) {

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::case::{Case, Total};
+use super::case::{Case, Total, short_names};
 use super::finding::{ChangesResults, Finding};
+use super::replicated;
 use crate::analysis::class::Class;
+use crate::analysis::what_if::{Arguments, Edit, TryVerdict};
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -29,7 +31,9 @@ fn division(case: &Case<'_>) -> &'static str {
         Some(Class::Cache) => {
             "most of it is a cache: divide it along its heads with the attention that reads it (tensor parallelism), or along its samples"
         }
-        Some(Class::Input) => "most of it is data: divide it along its samples (data parallelism)",
+        Some(Class::Input) if case.memory.data.iter().any(|d| case.memory.base[d.base as usize].size > 0) => {
+            "most of it is data, or state that is handed from call to call: divide it along its samples (data parallelism)"
+        }
         _ => {
             "most of it is weights: divide each over all devices and gather them layer by layer (FSDP), or divide the products themselves (tensor parallelism; experts over devices for a mixture of experts)"
         }
@@ -49,23 +53,49 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!("Arguments alone take {}", case.of_capacity(bytes));
     finding.why = format!(
-        "{} of arguments leave {} for results and temporaries; no change to the computation can help. The largest is {}.",
+        "{} of arguments leave {} for results and temporaries; a change to the computation alone can hardly help. The largest is {}.",
         Bytes(bytes).short(),
         Bytes(capacity.saturating_sub(bytes)).short(),
         rows.first().map(|row| case.describe(case.memory.base[row.1].buffer)).unwrap_or_default()
     );
-    // Half of the memory is left for what is computed.
-    let times = bytes.div_ceil((capacity / 2).max(1));
-    let devices = u64::from(case.program.devices());
-    finding.advice.push(format!(
-        "over {} devices instead of {devices} they take {} on each, and leave half of it for the computation",
-        devices.saturating_mul(times),
-        Bytes(bytes / times.max(1)).short()
-    ));
+    divide(case, &mut finding, bytes);
     finding.advice.push(division(case).to_owned());
     finding.advice.push("keep them in fewer bits".to_owned());
     finding.advice.push("keep on the host what is used once in a step (`memory_kind=\"pinned_host\"`)".to_owned());
     finding.changes_results = ChangesResults::Maybe;
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
     findings.push(finding);
+}
+
+/// Parts that arguments are divided into over more devices.
+const PARTS: [u32; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
+
+/// Over how many devices the arguments would have to be divided: the fewest with which the program fits, else those
+/// that leave half of the memory for the computation.
+fn divide(case: &Case<'_>, finding: &mut Finding, bytes: u64) {
+    let meant: Vec<&str> = case.arguments().filter(|a| !case.is_data(a.0)).map(|a| a.1).collect();
+    let others: Vec<&str> = case.arguments().filter(|a| case.is_data(a.0)).map(|a| a.1).collect();
+    let names = short_names(&meant, &others);
+    let edit = |parts: u32| vec![Edit::Shard(Arguments(names.clone()), parts)];
+    let devices = u64::from(case.program.devices());
+    let whole: u64 = replicated::rows(case).into_iter().map(|row| case.memory.base[row].size).total();
+    if whole.saturating_mul(2) > bytes {
+        // They are not divided at all yet: the devices that are there come first.
+        case.fill(finding, edit(case.program.devices()));
+        finding.advice.push(format!(
+            "divided over the {devices} devices that each hold them whole they take {} on each",
+            Bytes(bytes / devices.max(1)).short()
+        ));
+        return;
+    }
+    let half = case.memory.capacity.unwrap_or(0) / 2;
+    let fits = |parts: &u32| case.try_out(&edit(*parts)).verdict == TryVerdict::Fits;
+    let enough = |parts: &u32| bytes / u64::from(*parts) <= half;
+    let Some(parts) = PARTS.into_iter().find(fits).or_else(|| PARTS.into_iter().find(enough)) else { return };
+    case.fill(finding, edit(parts));
+    finding.advice.push(format!(
+        "over {} devices instead of {devices} they take {} on each",
+        devices.saturating_mul(u64::from(parts)),
+        Bytes(bytes / u64::from(parts)).short()
+    ));
 }

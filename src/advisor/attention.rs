@@ -30,8 +30,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "At the peak stand {} with a number for each pair of {sequence} positions, the largest {}. They grow with the square of the sequence; attention computed block by block never has them whole.",
-        counted(held.len(), "temporary", "temporaries"),
+        "At the peak {} a number for each pair of {sequence} positions; the largest is {}. They grow with the square of the sequence; attention computed block by block never has them whole.",
+        counted(held.len(), "temporary holds", "temporaries hold"),
         held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
     );
     finding.advice.push(Library::of(case).blockwise_attention().to_owned());

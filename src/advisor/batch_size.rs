@@ -9,7 +9,7 @@ use crate::model::{Bytes, percent};
 pub const NAME: &str = "batch";
 
 /// How many times the present batch is looked for at most.
-const MOST_TIMES: i64 = 64;
+pub const MOST_TIMES: i64 = 64;
 
 /// The largest batch on each device that fits, and the one there is now; `None` where no argument holds a batch or
 /// nobody says how much memory there is.
@@ -75,7 +75,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         _ => String::new(),
     };
     finding.title =
-        format!("Half the batch ({now} to {} on each device): {} less{fitting}", now / 2, Bytes(saved).short());
+        format!("Half the batch ({now} to {} on each device): {} less{fitting}", (now + 1) / 2, Bytes(saved).short());
     finding.why = format!(
         "{} of the peak scales with the batch of {now}.{}",
         percent(saved.saturating_mul(2).min(case.memory.peak), case.memory.peak.max(1)),

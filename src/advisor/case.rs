@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
+use super::effect::Effect;
 use super::finding::{Finding, Severity};
 use crate::analysis::packing::FALLBACK_SHARE;
 use crate::analysis::what_if::kept::is_among;
@@ -121,13 +122,14 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// A finding of a rule about this program.
+    /// A finding of a rule about this program. It is not critical before a change is known that does something about
+    /// it ([`Self::fill`]).
     #[must_use]
     pub fn finding(&self, rule: &'static str) -> Finding {
         Finding {
             program: Some(self.row),
             color: self.space.color,
-            severity: self.severity(),
+            severity: self.severity().min(Severity::Warning),
             reference: ERROR_1000,
             ..Finding::new(rule)
         }
@@ -136,9 +138,7 @@ impl<'a> Case<'a> {
     /// A finding that is a way to save rather than a cause: never critical.
     #[must_use]
     pub fn remedy(&self, rule: &'static str) -> Finding {
-        let mut finding = self.finding(rule);
-        finding.severity = finding.severity.min(Severity::Warning);
-        finding
+        Finding { is_remedy: true, ..self.finding(rule) }
     }
 
     /// Works out what changes come to.
@@ -155,15 +155,13 @@ impl<'a> Case<'a> {
 
     /// Fills a finding with what its changes come to; returns the bytes saved.
     pub fn fill(&self, finding: &mut Finding, edits: Vec<Edit>) -> u64 {
-        let outcome = self.try_out(&edits);
-        let saved = self.saved(&outcome);
-        finding.saves_bytes = Some(Bytes(saved));
-        finding.peak_after_bytes = Some(outcome.peak);
-        finding.allocated_after_bytes = Some(outcome.allocated);
-        finding.fits_after = outcome.fits;
-        finding.band = outcome.band;
+        let (effect, outcome) = Effect::of(self, edits);
+        let saved = effect.saves().0;
+        if saved > 0 && !finding.is_remedy {
+            finding.severity = self.severity();
+        }
         finding.warnings.extend(outcome.warnings);
-        finding.edits = edits;
+        finding.effect = Some(effect);
         saved
     }
 
@@ -171,27 +169,17 @@ impl<'a> Case<'a> {
     /// the program would fit is not promised.
     pub fn fill_at_most(&self, finding: &mut Finding, edits: Vec<Edit>) -> u64 {
         let saved = self.fill(finding, edits);
-        finding.band = Some("at most: what is gained if all of it goes".to_owned());
-        if finding.fits_after == Some(true) && self.memory.pressure().is_some_and(|p| p > 1.0) {
-            finding.fits_after = None;
-        }
+        finding.at_most = Some("at most: what is gained if all of it goes".to_owned());
         saved
     }
 
-    /// Fills a finding with what is gained at most when some temporaries are not there.
-    pub fn fill_without(&self, finding: &mut Finding, families: &[usize], band: &str) {
+    /// Says what there is to gain at most when some temporaries are not there. No change can be named that does just
+    /// this, so nothing is saved for sure.
+    pub fn at_stake_without(&self, finding: &mut Finding, families: &[usize], at_most: &str) {
         let most = self.memory.without(self.program, families);
-        self.fill_most(finding, &most, band);
-    }
-
-    /// Fills a finding with a gain that is no promise: that the program would fit is not said, that it would not is.
-    pub fn fill_most(&self, finding: &mut Finding, most: &Outcome, band: &str) {
-        // No change can be named that does just this, so it is at stake and no saving.
-        let saved = self.saved(most);
+        let saved = self.saved(&most);
         finding.at_stake_bytes = finding.at_stake_bytes.or((saved > 0).then_some(Bytes(saved)));
-        let was_over = self.memory.pressure().is_some_and(|p| p > 1.0);
-        finding.fits_after = most.fits.filter(|fits| !fits && was_over);
-        finding.band = Some(band.to_owned());
+        finding.at_most = Some(at_most.to_owned());
     }
 
     /// Everything that stands at the peak: what shares are of.

@@ -45,7 +45,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         finding.severity = Severity::Hint;
     }
     let families: Vec<usize> = kept.iter().filter_map(|k| case.memory.families.of(k.1)).collect();
-    case.fill_without(
+    case.at_stake_without(
         &mut finding,
         &families,
         "only what is sent; what a callback keeps from being fused shows after compiling without it",

@@ -1,6 +1,6 @@
 //! Rule `donation`: arguments whose memory a result of the same shape could take over.
 
-use super::case::{Case, listed, short_names};
+use super::case::{Case, Total, counted, listed, short_names};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
 use crate::analysis::what_if::{Arguments, Edit, Role};
@@ -11,6 +11,9 @@ pub const NAME: &str = "donation";
 
 /// Arguments of less than this part of what donation saves are left out of its names.
 const SMALL_PART: u64 = 1000;
+
+/// Share of what is allocated below which a possible copy of donated arguments is not worth a word.
+const LATE_SHARE: f64 = 0.01;
 
 /// Looks for arguments to donate, and for donated ones that found no partner.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
@@ -32,12 +35,11 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let edit = if names.is_empty() { Arguments::all() } else { Arguments(names.clone()) };
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Donate(edit)]);
-    let rows: Vec<usize> = rows.iter().copied().filter(|&row| counts(row)).collect();
-    let pairs = rows.len();
+    let pairs = rows.iter().filter(|&&row| counts(row)).count();
     finding.title = format!("Donate {}: {} less at the peak", listed(&names, 4), Bytes(saved).short());
     finding.why = format!(
-        "{pairs} {} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. Donated, the result is written where the argument was.",
-        if pairs == 1 { "argument has" } else { "arguments have" }
+        "{} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. Donated, the result is written where the argument was.",
+        counted(pairs, "argument has", "arguments have")
     );
     let numbers = numbers(case, &rows);
     finding.advice.push(format!("{} ({numbers})", Library::of(case).donate(&listed(&names, 4))));
@@ -99,12 +101,17 @@ fn copies(case: &Case<'_>, pairs: &[(u32, u32)]) -> Option<String> {
     if late.is_empty() {
         return None;
     }
+    let bytes: u64 = late.iter().map(|row| row.0).total();
+    if !case.is_share(bytes, LATE_SHARE) {
+        return None;
+    }
     late.sort_by_key(|row| std::cmp::Reverse(row.0));
     let names: Vec<String> = late.into_iter().map(|row| row.1).collect();
     Some(format!(
-        "{} read after the result is written: the compiler will insert a copy of {}",
-        if names.len() == 1 { "one is" } else { "some are" },
-        listed(&names, 3)
+        "{} ({}) {} read after the result is written, in the present order: the compiler writes the result later then, or copies what it reads",
+        listed(&names, 3),
+        Bytes(bytes).short(),
+        if names.len() == 1 { "is" } else { "are" }
     ))
 }
 

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{AtPeak, Case, Total};
+use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
+use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::batch::{outline, weights};
 use crate::model::Bytes;
@@ -39,7 +40,10 @@ fn without_numbers(name: &str) -> String {
 fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut groups: BTreeMap<(String, String), Vec<&AtPeak>> = BTreeMap::new();
     let kept = &case.memory.kept;
-    for t in case.peak.iter().filter(|t| !kept.has_own_remedy(t.family) && !kept.is_stack(t.family)) {
+    // What the forward pass keeps for the backward pass has a rule of its own.
+    let is_told =
+        |t: &AtPeak| kept.has_own_remedy(t.family) || kept.is_stack(t.family) || case.memory.is_kept(t.family);
+    for t in case.peak.iter().filter(|t| !is_told(t)) {
         let name = case.name(t.family);
         let Some((shape, node)) = case.program.buffer_shape(t.buffer) else { continue };
         // One name for many buffers is no series of layers; a number must tell them apart.
@@ -74,15 +78,34 @@ fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
+/// Outlines of weights as all devices together hold them.
+fn whole_weights(case: &Case<'_>) -> Vec<Vec<i64>> {
+    case.arguments()
+        .filter(|argument| !case.is_data(argument.0))
+        .filter_map(|(row, _, number, _)| {
+            let node = case.node(case.memory.base[row].buffer)?;
+            let sharding = case.program.parameter_shardings.get(usize::try_from(number).ok()?)?;
+            let parts = |d: usize| sharding.tiles.get(d).copied().unwrap_or(1).max(1);
+            let whole = node.dimensions.iter().enumerate().map(|(d, &size)| size.saturating_mul(parts(d)));
+            Some(outline(&whole.collect::<Vec<i64>>()))
+        })
+        .collect()
+}
+
 fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
     // Gradients and casts of weights are there where something is trained; a cache has twins for other reasons.
     if !case.memory.kept.passes.contains(&Pass::Backward) {
         return;
     }
-    let weights = weights(case.program, &case.memory.base, &case.memory.data);
+    let mut weights = weights(case.program, &case.memory.base, &case.memory.data);
+    weights.extend(whole_weights(case));
+    let classes = case.analysis.classes(case.program);
     let rows: Vec<&AtPeak> = case
         .peak
         .iter()
+        .filter(|t| classes.of(t.buffer) == Class::Gradient)
+        // Those of a scan have a rule of their own.
+        .filter(|t| !case.memory.kept.gradients.contains(&(t.family as u32)))
         .filter(|t| {
             case.node(t.buffer).is_some_and(|n| n.dimensions.len() > 1 && weights.contains(&outline(&n.dimensions)))
         })
@@ -93,10 +116,10 @@ fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.remedy(NAME);
     case.stake(&mut finding, bytes);
-    finding.title = format!("{} of temporaries have the shapes of parameters", Bytes(bytes).short());
+    finding.title = format!("Gradients of weights stand at the peak: {}", Bytes(bytes).short());
     finding.why = format!(
-        "{} temporaries at the peak are twins of arguments: gradients, casts or gathered weights that all live at once, the largest {}.",
-        rows.len(),
+        "{} of the backward pass with the shape of a weight; the largest is {}.",
+        counted(rows.len(), "temporary at the peak is", "temporaries at the peak are"),
         rows.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
     );
     finding.advice.push("update each parameter as soon as its gradient is there, instead of keeping all gradients (a fused optimizer step, or gradients reduced in the backward pass)".to_owned());

@@ -45,7 +45,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.remedy(NAME);
     let families: Vec<usize> = found.iter().map(|f| f.0.family).collect();
-    case.fill_without(&mut finding, &families, "at most: what is gained if none of the copies is made");
+    case.at_stake_without(&mut finding, &families, "at most: what is gained if none of the copies is made");
     finding.title = format!("{} of arguments are copied whole into another layout", Bytes(bytes).short());
     let text = |buffer| case.program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)).unwrap_or_default();
     finding.why = found

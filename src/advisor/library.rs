@@ -91,6 +91,7 @@ impl Library {
         };
         let general = match layers {
             None => "`jax.checkpoint` on the scan's body (`jax.lax.scan(jax.checkpoint(body), …)`): only what each layer begins with is kept".to_owned(),
+            Some("*") => "`jax.checkpoint` around each block: its inputs are kept, the rest is computed again in the backward pass".to_owned(),
             Some(layers) => format!("`jax.checkpoint` around each `{layers}`: its inputs are kept, the rest is computed again in the backward pass"),
         };
         if own.is_empty() { general } else { format!("{own}; in plain JAX {general}") }

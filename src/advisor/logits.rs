@@ -33,8 +33,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(saved).short()
     );
     finding.why = format!(
-        "At the peak, {} have the vocabulary as a dimension, for every position at once; the largest is {}. The loss needs one number for each position; logits and their gradient are only intermediate.",
-        counted(held.len(), "temporary", "temporaries"),
+        "At the peak, {} the vocabulary as a dimension, for every position at once; the largest is {}. The loss needs one number for each position; logits and their gradient are only intermediate.",
+        counted(held.len(), "temporary has", "temporaries have"),
         held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
     );
     finding.advice.push(Library::of(case).chunked_loss(PARTS));

@@ -9,9 +9,11 @@ pub mod chips;
 mod debug_callback;
 mod donation;
 mod duplicate;
+mod effect;
 mod failure_text;
 mod finding;
 mod fragmentation;
+mod gathered;
 mod gradients;
 pub mod ipu;
 mod layout_copy;
@@ -30,8 +32,10 @@ mod sketch;
 mod state_in_place;
 mod subject;
 mod unsharded_activations;
+mod zero;
 
 pub use case::{AtPeak, Case};
+pub use effect::Effect;
 pub use finding::{ChangesResults, Finding, Severity};
 pub use plan::Plan;
 pub use subject::{ProgramRule, Rule, Subject};
@@ -50,6 +54,8 @@ pub const PROGRAM_RULES: &[ProgramRule] = &[
     ProgramRule { name: logits::NAME, run: logits::run },
     ProgramRule { name: attention::NAME, run: attention::run },
     ProgramRule { name: gradients::NAME, run: gradients::run },
+    ProgramRule { name: gathered::NAME, run: gathered::run },
+    ProgramRule { name: zero::NAME, run: zero::run },
     ProgramRule { name: duplicate::NAME, run: duplicate::run },
     ProgramRule { name: padding::NAME, run: padding::run },
     ProgramRule { name: donation::NAME, run: donation::run },
@@ -135,16 +141,19 @@ fn batch_fit(case: &Case<'_>) -> Option<BatchFit> {
     Some(BatchFit { program: case.row, now, largest, may_fit, is_guess })
 }
 
-/// Sorts findings: by bytes saved; of two within 10 % of each other, the one that cannot change results first.
+/// Sorts findings: the gravest first, causes before mere ways to save, then by bytes; of two within 10 % of each other,
+/// the one that cannot change results first.
 pub fn rank(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), std::cmp::Reverse(finding.weight())));
+    use std::cmp::Reverse;
+    findings.sort_by_key(|finding| (Reverse(finding.severity), finding.is_remedy, Reverse(finding.weight())));
     // "Within 10 %" is no order (it is not transitive), so safer findings move up past their neighbours one by one.
     for i in 1..findings.len() {
         let mut at = i;
         while at > 0 {
             let (before, here) = (&findings[at - 1], &findings[at]);
             let close = before.weight() as f64 <= here.weight() as f64 * 1.1 && here.weight() > 0;
-            if before.severity != here.severity || !close || before.changes_results <= here.changes_results {
+            let is_other = (before.severity, before.is_remedy) != (here.severity, here.is_remedy);
+            if is_other || !close || before.changes_results <= here.changes_results {
                 break;
             }
             findings.swap(at - 1, at);
@@ -158,7 +167,7 @@ mod tests {
     use super::*;
 
     fn finding(rule: &'static str, saves: u64, changes: ChangesResults, severity: Severity) -> Finding {
-        Finding { saves_bytes: Some(Bytes(saves)), changes_results: changes, severity, ..Finding::new(rule) }
+        Finding { at_stake_bytes: Some(Bytes(saves)), changes_results: changes, severity, ..Finding::new(rule) }
     }
 
     #[test]
@@ -173,5 +182,9 @@ mod tests {
         rank(&mut findings);
         let order: Vec<_> = findings.iter().map(|f| f.rule).collect();
         assert_eq!(order, ["large", "donation", "batch", "small", "hint"]);
+        findings[0].is_remedy = true;
+        rank(&mut findings);
+        let order: Vec<_> = findings.iter().map(|f| f.rule).collect();
+        assert_eq!(order, ["donation", "batch", "small", "large", "hint"]);
     }
 }

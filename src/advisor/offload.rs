@@ -35,7 +35,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         Bytes(bytes).short()
     );
     finding.is_guess = true;
-    finding.band = Some("at most: what is on its way to the device or back takes room".to_owned());
+    finding.at_most = Some("at most: what is on its way to the device or back takes room".to_owned());
     finding.advice.push("place it with `NamedSharding(mesh, spec, memory_kind=\"pinned_host\")` and move it with `jax.device_put` around the update".to_owned());
     if let Some(topology) = case.device.topology {
         finding.advice.push(format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::case::Case;
+use super::case::{Case, counted};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Bytes, percent};
@@ -50,8 +50,6 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     padded.sort_by_key(|&(waste, buffer)| (std::cmp::Reverse(waste), buffer));
     let mut finding = case.finding(NAME);
-    let outcome = case.memory.unpadded(case.program);
-    case.fill_most(&mut finding, &outcome, "at most: what is gained if no padding is left");
     finding.at_stake_bytes = Some(Bytes(total));
     finding.title =
         format!("{} of what stands at the peak is padding ({})", Bytes(total).short(), percent(total, case.at_peak()));
@@ -60,50 +58,59 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let largest = padded.first().map(|row| case.describe(row.1)).unwrap_or_default();
     finding.why = match worst.first() {
         Some((size, waste)) => format!(
-            "A dimension of {size} is rounded up to {}, in {} buffers: {} of padding. The worst buffer is {largest}.",
+            "A dimension of {size} is rounded up to {}, in {}: {} of padding. The worst buffer is {largest}.",
             size.next_multiple_of(waste.tile.max(1)),
-            waste.buffers.len(),
+            counted(waste.buffers.len(), "buffer", "buffers"),
             Bytes(waste.bytes).short()
         ),
         None => format!("The worst buffer is {largest}; its layout says nothing of why."),
     };
-    advise(case, &mut finding, &worst);
-    finding.changes_results = ChangesResults::Maybe;
+    if let Some((size, waste)) = worst.first() {
+        change(case, &mut finding, *size, waste);
+    }
+    for (size, waste) in worst.iter().take(3) {
+        finding.advice.push(advice(*size, waste));
+    }
     finding.buffers = padded.into_iter().map(|row| row.1).collect();
     findings.push(finding);
 }
 
-fn advise(case: &Case<'_>, finding: &mut Finding, worst: &[(u64, Waste)]) {
-    for (size, waste) in worst.iter().take(3) {
-        let (size, tile) = (*size, waste.tile.max(1));
-        let down = size / tile * tile;
-        // A dimension hardly above a multiple can be made smaller; a small one has to be merged, or filled.
-        if down > 0 && down * 10 >= size * 9 {
-            let edit = Edit::Dim(size as i64, down as i64);
-            let outcome = case.try_out(std::slice::from_ref(&edit));
-            let saved = case.saved(&outcome);
-            if case.is_worth(saved) {
-                finding.advice.push(format!(
-                    "make {size} a multiple of {tile}: {down} saves {} at the peak",
-                    Bytes(saved).short()
-                ));
-                if finding.edits.is_empty() {
-                    finding.edits.push(edit);
-                }
-                continue;
-            }
-        }
-        if size < tile {
-            finding.advice.push(format!(
-                "a dimension of {size} is filled up to {}: merge it with its neighbour (`reshape`), move a dimension of {tile} or more to the end, or keep its {size} parts as arrays of their own ({} of padding)",
-                size.next_multiple_of(tile),
-                Bytes(waste.bytes).short()
-            ));
-        } else {
-            finding.advice.push(format!(
-                "{size} is rounded up to {}; a multiple of {tile} wastes nothing",
-                size.next_multiple_of(tile)
-            ));
+/// Whether a dimension is hardly above a multiple of its tile, so that it can be made smaller.
+fn rounded_down(size: u64, tile: u64) -> Option<u64> {
+    let down = size / tile * tile;
+    (down > 0 && down * 10 >= size * 9).then_some(down)
+}
+
+/// The change that does something about the worst of the padding: a dimension hardly above a multiple made smaller, or
+/// one merged with its neighbour.
+fn change(case: &Case<'_>, finding: &mut Finding, size: u64, waste: &Waste) {
+    let Ok(whole) = i64::try_from(size) else { return };
+    if let Some(down) = rounded_down(size, waste.tile.max(1)).and_then(|down| i64::try_from(down).ok()) {
+        let edits = vec![Edit::Dim(whole, down)];
+        if case.is_worth(case.saved(&case.try_out(&edits))) {
+            case.fill(finding, edits);
+            finding.changes_results = ChangesResults::Maybe;
+            return;
         }
     }
+    let edits = vec![Edit::Unpad(whole)];
+    if case.is_worth(case.saved(&case.try_out(&edits))) {
+        case.fill_at_most(finding, edits);
+        finding.at_most = Some("at most: arrays that have to keep their shape stay padded".to_owned());
+    }
+}
+
+fn advice(size: u64, waste: &Waste) -> String {
+    let tile = waste.tile.max(1);
+    if let Some(down) = rounded_down(size, tile) {
+        return format!("make {size} a multiple of {tile}: {down} wastes nothing");
+    }
+    if size < tile {
+        return format!(
+            "a dimension of {size} is filled up to {}: merge it with its neighbour (`reshape`), move a dimension of {tile} or more to the end, or keep its {size} parts as arrays of their own ({} of padding)",
+            size.next_multiple_of(tile),
+            Bytes(waste.bytes).short()
+        );
+    }
+    format!("{size} is rounded up to {}; a multiple of {tile} wastes nothing", size.next_multiple_of(tile))
 }

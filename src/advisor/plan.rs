@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::case::Case;
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
+use crate::analysis::names::pattern::matches;
 use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, SCAN, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
 
@@ -48,6 +49,8 @@ pub struct Step {
     pub allocated: Bytes,
     /// Allocated bytes beyond what there is then.
     pub over: Bytes,
+    /// Whether the program fits then.
+    pub verdict: TryVerdict,
 }
 
 /// Changes of which every set is looked at, at most; longer plans are put together one change at a time.
@@ -65,8 +68,8 @@ pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
     if case.before.fits != Some(false) {
         return None;
     }
-    let own = findings.iter().filter(|f| f.program == Some(case.row) && !f.edits.is_empty() && f.weight() > 0);
-    let candidates: Vec<&Finding> = own.filter(|f| !f.edits.iter().any(|e| matches!(e, Edit::Drop(_)))).collect();
+    let own = findings.iter().filter(|f| f.program == Some(case.row) && !f.edits().is_empty() && f.weight() > 0);
+    let candidates: Vec<&Finding> = own.filter(|f| !f.edits().iter().any(|e| matches!(e, Edit::Drop(_)))).collect();
     let mut nearest: Option<Plan> = None;
     let mut before = 0;
     for level in [ChangesResults::No, ChangesResults::Maybe, ChangesResults::Yes] {
@@ -142,18 +145,19 @@ fn lengthen(case: &Case<'_>, allowed: &[&Finding]) -> Option<Plan> {
 /// What else is there after every safe change: the batch in the fewest equal parts that fit.
 fn divide_batch(case: &Case<'_>, nearest: &Plan) -> Option<Plan> {
     let now = case.memory.data.first()?.batch();
-    if nearest.edits.iter().any(|edit| matches!(edit, Edit::Batch(_))) {
+    if nearest.edits.iter().any(|edit| matches!(edit, Edit::Batch(_) | Edit::Micro(_))) {
         return None;
     }
-    let parts = BATCH_PARTS.into_iter().filter(|&parts| now % i64::from(parts) == 0);
-    parts.into_iter().find_map(|parts| {
-        let mut edits = nearest.edits.clone();
-        edits.push(Edit::Batch(1.0 / f64::from(parts)));
-        let mut rules = nearest.rules.clone();
-        rules.push(super::batch_size::NAME);
-        let plan = evaluated(case, edits, rules, ChangesResults::Yes, Depth::Verdict);
+    let parts: Vec<u32> = BATCH_PARTS.into_iter().filter(|&parts| now % i64::from(parts) == 0).collect();
+    let with = |edit: Edit, changes: ChangesResults| {
+        let edits = nearest.edits.iter().cloned().chain([edit]).collect();
+        let rules = nearest.rules.iter().copied().chain([super::batch_size::NAME]).collect();
+        let plan = evaluated(case, edits, rules, nearest.changes_results.max(changes), Depth::Verdict);
         plan.fits.then_some(plan)
-    })
+    };
+    // Micro-batches compute the same; where their gradients take too much, the batch itself has to be smaller.
+    let micro = || parts.iter().find_map(|&parts| with(Edit::Micro(parts), ChangesResults::No));
+    micro().or_else(|| parts.iter().find_map(|&parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes)))
 }
 
 impl Plan {
@@ -180,7 +184,7 @@ fn subsets(count: usize, size: usize, each: &mut dyn FnMut(&[usize])) {
 }
 
 fn try_out(case: &Case<'_>, chosen: &[&Finding], depth: Depth) -> Plan {
-    let edits: Vec<Edit> = chosen.iter().flat_map(|f| f.edits.iter().cloned()).collect();
+    let edits: Vec<Edit> = chosen.iter().flat_map(|f| f.edits().iter().cloned()).collect();
     let changes = chosen.iter().map(|f| f.changes_results).max().unwrap_or_default();
     evaluated(case, edits, chosen.iter().map(|f| f.rule).collect(), changes, depth)
 }
@@ -195,12 +199,13 @@ fn evaluated(
     let outcome = case.memory.evaluate(case.program, &edits, depth);
     let capacity = case.memory.capacity.unwrap_or(u64::MAX);
     let fits = outcome.fits == Some(true) && outcome.verdict == TryVerdict::Fits;
-    let over = outcome.allocated.0.saturating_sub(capacity);
+    let allocated = outcome.expected();
+    let over = allocated.0.saturating_sub(capacity);
     Plan {
         program: case.row,
         rules,
         peak: outcome.peak,
-        allocated: outcome.allocated,
+        allocated,
         fits,
         over: Bytes(if fits { 0 } else { over }),
         at_best: outcome.allocated_range.0,
@@ -212,9 +217,64 @@ fn evaluated(
     }
 }
 
+/// Leaves out changes without which a plan fits as well, those that change results first and the later ones before the
+/// earlier; then checkpoints no more layers than it takes.
+fn pruned(case: &Case<'_>, plan: Plan) -> Plan {
+    let mut plan = plan;
+    let mut at = plan.edits.len();
+    while plan.fits && plan.edits.len() > 1 && at > 0 {
+        at -= 1;
+        let mut edits = plan.edits.clone();
+        edits.remove(at);
+        let shorter = evaluated(case, edits, plan.rules.clone(), plan.changes_results, Depth::Verdict);
+        if shorter.fits {
+            let mut rules = plan.rules.clone();
+            if rules.len() == plan.edits.len() {
+                rules.remove(at);
+            }
+            plan = Plan { rules, ..shorter };
+        }
+    }
+    fewest_layers(case, plan)
+}
+
+/// Share of the layers from which on it is simpler to checkpoint all of them.
+const NEARLY_ALL: f64 = 0.75;
+
+/// Checkpoints only as many layers as it takes to fit.
+fn fewest_layers(case: &Case<'_>, plan: Plan) -> Plan {
+    let at = plan.edits.iter().position(|edit| matches!(edit, Edit::Remat(scope, None) if scope != SCAN));
+    let (Some(at), Some(turn), true) = (at, &case.memory.kept.turn, plan.fits) else { return plan };
+    let Edit::Remat(scope, _) = &plan.edits[at] else { return plan };
+    let all = turn.layers.iter().filter(|layer| matches(scope, &layer.name)).count() as u32;
+    let with = |layers: u32| {
+        let mut edits = plan.edits.clone();
+        edits[at] = Edit::Remat(scope.clone(), Some(layers));
+        evaluated(case, edits, plan.rules.clone(), plan.changes_results, Depth::Verdict)
+    };
+    // More layers never take more.
+    let (mut low, mut high) = (0, all);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if with(middle).fits {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    let fewest = with(high);
+    if high > 0 && f64::from(high) <= f64::from(all) * NEARLY_ALL && fewest.fits { fewest } else { plan }
+}
+
 impl Plan {
     /// Works out what is left after each change.
-    fn with_steps(mut self, case: &Case<'_>) -> Self {
+    fn with_steps(self, case: &Case<'_>) -> Self {
+        let mut pruned = pruned(case, self);
+        pruned.work_out_steps(case);
+        pruned
+    }
+
+    fn work_out_steps(&mut self, case: &Case<'_>) {
         let capacity = case.memory.capacity.unwrap_or(u64::MAX);
         let library = Library::of(case);
         self.steps = (1..=self.edits.len())
@@ -224,20 +284,24 @@ impl Plan {
                 Step {
                     words: words(&edit, library),
                     edit,
-                    allocated: outcome.allocated,
-                    over: Bytes(outcome.allocated.0.saturating_sub(capacity)),
+                    allocated: outcome.expected(),
+                    over: Bytes(outcome.expected().0.saturating_sub(capacity)),
+                    verdict: outcome.verdict,
                 }
             })
             .collect();
-        self
     }
 }
 
 /// A change in the words of the library that made the program.
 fn words(edit: &Edit, library: Library) -> String {
     match edit {
-        Edit::Remat(scope) if scope == SCAN => library.remat(None),
-        Edit::Remat(scope) => library.remat(Some(scope)),
+        Edit::Remat(scope, _) if scope == SCAN => library.remat(None),
+        Edit::Remat(scope, None) => library.remat(Some(scope)),
+        Edit::Remat(scope, Some(layers)) => format!("{} (the first {layers} are enough)", library.remat(Some(scope))),
+        Edit::Micro(parts) => format!(
+            "{parts} micro-batches: the step on a part of the batch at a time (`jax.lax.scan` over the parts, or `optax.MultiSteps`), gradients added up"
+        ),
         Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts),
         Edit::Blockwise(_) => library.blockwise_attention().to_owned(),
         Edit::Donate(arguments) => library.donate(&arguments.to_string()),
@@ -259,11 +323,11 @@ fn summary(edits: &[Edit], outcome: &Outcome, capacity: u64, fits: bool) -> Stri
     if !fits {
         return format!(
             "Nothing found is enough: with {list} the program still needs {} of {limit}, {} over",
-            outcome.allocated.short(),
-            Bytes(outcome.allocated.0.saturating_sub(capacity)).short()
+            outcome.expected().short(),
+            Bytes(outcome.expected().0.saturating_sub(capacity)).short()
         );
     }
-    let spare = Bytes(capacity.saturating_sub(outcome.allocated.0)).short();
+    let spare = Bytes(capacity.saturating_sub(outcome.expected().0)).short();
     if outcome.is_tight {
         format!("With {list} it fits, the compiler will repack and may rematerialise ({spare} to spare of {limit})")
     } else {

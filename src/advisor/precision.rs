@@ -1,7 +1,7 @@
 //! Rule `precision`: 32-bit floats where 16 bits might do.
 
 use super::case::{Case, Total};
-use super::finding::{ChangesResults, Finding};
+use super::finding::{ChangesResults, Finding, Severity};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::{Arguments, Edit};
@@ -27,6 +27,10 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let temporaries: u64 = case.peak.iter().filter(|t| is_wide(t.buffer)).map(|t| t.size).total();
     let kept: u64 = case.memory.base.iter().filter(|base| is_wide(base.buffer)).map(|base| base.size).total();
     if !case.is_share(temporaries.saturating_add(kept), SHARE) {
+        return;
+    }
+    // With room to spare arguments in 32 bits are no matter, and what computes in 16 bits already has done it.
+    if case.severity() == Severity::Hint && !case.is_share(temporaries, SHARE) {
         return;
     }
     let bf16 = ElementType::BF16;

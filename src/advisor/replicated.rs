@@ -13,6 +13,13 @@ pub const NAME: &str = "replicated";
 /// Share of the available memory from which an argument is looked at.
 const LARGE: f64 = 0.01;
 
+/// Whether every device holds an argument whole, as its sharding in the file says.
+#[must_use]
+pub fn is_whole(case: &Case<'_>, number: i64) -> bool {
+    let sharding = usize::try_from(number).ok().and_then(|n| case.program.parameter_shardings.get(n));
+    sharding.is_none_or(|s| s.parts() <= 1)
+}
+
 /// Rows of the arguments that are large and whole on every device.
 pub fn rows(case: &Case<'_>) -> Vec<usize> {
     let devices = case.program.devices();
@@ -23,8 +30,7 @@ pub fn rows(case: &Case<'_>) -> Vec<usize> {
         .arguments()
         .filter(|&(row, _, number, _)| {
             let size = case.memory.base[row].size;
-            let sharding = usize::try_from(number).ok().and_then(|n| case.program.parameter_shardings.get(n));
-            let is_whole = sharding.is_none_or(|s| s.parts() <= 1);
+            let is_whole = is_whole(case, number);
             let is_large = match case.memory.capacity {
                 Some(_) => case.is_share_of_capacity(size, LARGE),
                 None => case.is_share(size, LARGE),

@@ -61,7 +61,7 @@ impl Phases {
         let seen: Vec<Seen> = named
             .iter()
             .map(|(step, name)| {
-                let layer = layers.of(name).map(|layer| layer.name()).map(|layer| {
+                let layer = layers.of(name).map(|layer| layer.name).map(|layer| {
                     names.iter().position(|known| *known == layer).unwrap_or_else(|| {
                         names.push(layer);
                         names.len() - 1

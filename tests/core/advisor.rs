@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use highwater::advisor::{Severity, advise};
+use highwater::analysis::what_if::Depth;
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, Verdict};
 use highwater::model::{Bytes, Capacity, MemorySpace};
 use highwater::open::open_path;
@@ -134,10 +135,10 @@ pub fn causes_come_first(files: &Files) -> usize {
                 "    {:<8} {:<22} {:>10}  fits {:?}  {} [{}]",
                 finding.severity.name(),
                 finding.rule,
-                finding.saves_bytes.map(|b| b.short()).unwrap_or_default(),
-                finding.fits_after,
+                finding.saves_bytes().map(|b| b.short()).unwrap_or_default(),
+                finding.fits_after(),
                 finding.title,
-                finding.edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+                finding.edits().iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
             );
         }
         for plan in &advice.plans {
@@ -162,4 +163,56 @@ pub fn causes_come_first(files: &Files) -> usize {
 #[test]
 fn causes_come_first_or_second_and_nothing_is_critical_where_it_fits() {
     assert!(causes_come_first(&Files::of_project()) >= CAUSES.len());
+}
+
+/// Every finding saves what the what-if of its changes says, and one without a change saves nothing, is not critical and
+/// is in no plan; returns how many findings with changes were looked at.
+pub fn findings_are_their_what_if(files: &Files) -> usize {
+    let mut wrong = Vec::new();
+    let mut looked_at = 0;
+    for path in files.named(|name| common::ends_with(name, "after_optimizations.hlo.pb")) {
+        let Ok(profile) = open_path(&path, &Progress::default()) else { continue };
+        let analysis = ProfileAnalysis::new(&profile);
+        let advice = advise(&profile, &analysis);
+        let name = common::name(&path);
+        for finding in &advice.findings {
+            let Some(row) = finding.program else { continue };
+            let said = format!("{name}: {}", finding.title);
+            if finding.edits().is_empty() {
+                if finding.saves_bytes().is_some() || finding.allocated_after_bytes().is_some() {
+                    wrong.push(format!("{said}: saves something without a change"));
+                }
+                if finding.severity == Severity::Critical {
+                    wrong.push(format!("{said}: critical without a change"));
+                }
+                continue;
+            }
+            let Some(scene) = analysis.scene(&profile, row, MemorySpace::HBM) else { continue };
+            let memory = scene.memory_against(None);
+            let before = memory.evaluate(scene.program, &[], Depth::Verdict);
+            let after = memory.evaluate(scene.program, finding.edits(), Depth::Verdict);
+            let saved = Bytes(before.peak.0.saturating_sub(after.peak.0));
+            let is = (finding.saves_bytes(), finding.peak_after_bytes(), finding.allocated_after_bytes());
+            if is != (Some(saved), Some(after.peak), Some(after.expected())) {
+                wrong.push(format!("{said}: {is:?}, its what-if {saved:?}, {:?}, {:?}", after.peak, after.expected()));
+            }
+            looked_at += 1;
+        }
+        for plan in &advice.plans {
+            let without = advice.findings.iter().filter(|f| f.program == Some(plan.program) && f.edits().is_empty());
+            for finding in without.filter(|f| plan.rules.contains(&f.rule)) {
+                let has_another = advice.findings.iter().any(|f| f.rule == finding.rule && !f.edits().is_empty());
+                if !has_another {
+                    wrong.push(format!("{name}: the plan has {}, which has no change", finding.rule));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    looked_at
+}
+
+#[test]
+fn a_finding_saves_what_the_what_if_of_its_changes_says() {
+    assert!(findings_are_their_what_if(&Files::of_project()) >= 20);
 }

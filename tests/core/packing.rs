@@ -28,7 +28,7 @@ pub fn pack_again(files: &Files) -> (usize, usize) {
             wrong.push(format!("{}: {} instead of {}", common::name(&path), packed.heap.0, packed.compiler_heap.0));
         }
         match packed.packer {
-            Packer::Online if packed.equal_offsets < 1.0 => {
+            _ if packed.equal_offsets < 1.0 => {
                 wrong.push(format!("{}: {:.3} of the offsets", common::name(&path), packed.equal_offsets));
             }
             Packer::Online => online += 1,
@@ -40,7 +40,7 @@ pub fn pack_again(files: &Files) -> (usize, usize) {
 }
 
 #[test]
-fn heaps_are_equal_to_the_byte_and_offsets_where_packed_in_program_order() {
+fn heaps_and_every_offset_in_them_are_the_compilers() {
     let (online, fallback) = pack_again(&Files::of_project());
     assert!(online >= 8 && fallback >= 1, "{online} and {fallback}");
 }

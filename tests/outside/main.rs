@@ -106,6 +106,7 @@ type Comparison = (&'static str, Needs, fn());
 
 const COMPARISONS: &[Comparison] = &[
     ("advisor::rules", Needs::Profiles, || all(others::rules)),
+    ("advisor::what_if", Needs::Profiles, || some(advisor::findings_are_their_what_if)),
     ("advisor::causes", Needs::Profiles, || some_below("xla", advisor::causes_come_first)),
     ("formats::content_decides", Needs::Profiles, || some(formats::open_without_a_name)),
     ("forms::memory_viewer_json", Needs::Profiles, || some(forms::compare_memory_viewer_json)),
@@ -120,7 +121,7 @@ const COMPARISONS: &[Comparison] = &[
     ("live_ranges::equal", Needs::Profiles, || some(live_ranges::compare_live_ranges)),
     ("memory_map::add_up", Needs::Profiles, || some(memory_map::add_up_groups)),
     ("packing::reproduced", Needs::Profiles, || {
-        let (online, fallback) = packing::pack_again(&Files::of_collection().below("xla"));
+        let (online, fallback) = packing::pack_again(&Files::of_collection());
         assert!(online > 0 && fallback > 0, "{online} and {fallback}");
     }),
     ("pairs::predictions", Needs::Profiles, || all(others::predictions)),

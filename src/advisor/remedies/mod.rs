@@ -3,6 +3,7 @@
 
 mod gpu;
 mod ipu;
+mod known;
 mod learn;
 mod others;
 mod remedy;
@@ -13,6 +14,7 @@ mod tpu;
 pub use learn::NextStep;
 pub use remedy::Remedy;
 
+use known::Known;
 use remedy::remedy;
 
 use super::finding::ChangesResults::{Maybe, No, Yes};
@@ -31,13 +33,13 @@ pub struct Remedies {
 /// The remedies for a failure of a profile.
 #[must_use]
 pub fn remedies(failure: &Failure, profile: &Profile) -> Remedies {
-    Remedies { change: change(failure, cause(failure)), learn: learn::next_steps(failure, profile) }
+    Remedies { change: change(failure, cause(failure), Known::of(profile)), learn: learn::next_steps(failure, profile) }
 }
 
-fn change(failure: &Failure, cause: Cause) -> Vec<Remedy> {
+fn change(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
     use FailureKind as Kind;
     match failure.kind {
-        Kind::TpuTcScHbm => tpu::sparsecore(failure),
+        Kind::TpuTcScHbm => tpu::sparsecore(failure, known),
         Kind::TpuScopedVmem
         | Kind::TpuVmemOneline
         | Kind::TpuVmemListing
@@ -62,8 +64,8 @@ fn change(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             "",
         )],
         kind => match kind.speaker() {
-            Speaker::TpuCompiler => tpu::compile_hbm(failure),
-            Speaker::TpuRuntime => tpu::runtime(failure, cause),
+            Speaker::TpuCompiler => tpu::compile_hbm(failure, known),
+            Speaker::TpuRuntime => tpu::runtime(failure, cause, known),
             // The allocator names the operation for TensorFlow only.
             Speaker::Bfc | Speaker::Rocm
                 if failure.text("framework") == Some("tensorflow")

@@ -1,5 +1,6 @@
 //! Remedies of TPU programs: OpenXLA's pages on E1000, E1001, E0100 and E0101.
 
+use super::known::Known;
 use super::remedy::{Remedy, remedy};
 use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
 use crate::analysis::failure::Cause;
@@ -11,7 +12,7 @@ const E0100: &str = "https://openxla.org/xla/errors/error_0100";
 const E0101: &str = "https://openxla.org/xla/errors/error_0101";
 
 /// A program that does not fit in HBM.
-pub fn compile_hbm(failure: &Failure) -> Vec<Remedy> {
+pub fn compile_hbm(failure: &Failure, known: Known) -> Vec<Remedy> {
     let mut out = Vec::new();
     let capacity = failure.bytes("capacity").unwrap_or_default();
     let half = |bytes: Bytes| capacity.0 > 0 && bytes.0 > capacity.0 / 2;
@@ -47,27 +48,25 @@ pub fn compile_hbm(failure: &Failure) -> Vec<Remedy> {
             E1000,
         ));
     }
-    out.push(remedy(
-        "Donate arguments that are not needed afterwards (`donate_argnums`)",
-        No,
-        "the size of the donated arguments",
-        "always worth trying",
-        E1000,
-    ));
-    out.push(remedy(
-        "Recompute activations instead of keeping them (`jax.checkpoint`)",
-        No,
-        "often half of the activations",
-        "several tensors of the same size, 'jvp' in the name of the operation",
-        E1000,
-    ));
-    out.push(remedy(
-        "Divide the batch into micro-batches and sum their gradients",
-        No,
-        "the activations divided by their number",
-        "many tensors with the batch as a dimension",
-        E1000,
-    ));
+    if known.can_donate != Some(false) {
+        out.push(donation(E1000));
+    }
+    if known.trains != Some(false) {
+        out.push(remedy(
+            "Recompute activations instead of keeping them (`jax.checkpoint` around each layer)",
+            No,
+            "often half of the activations",
+            "several tensors of the same size, 'jvp' in the name of the operation",
+            E1000,
+        ));
+        out.push(remedy(
+            "Divide the batch into micro-batches and sum their gradients",
+            No,
+            "the activations divided by their number",
+            "many tensors with the batch as a dimension",
+            E1000,
+        ));
+    }
     out.push(remedy("A smaller batch", Yes, "in proportion", "temporaries with the batch as a dimension", E1000));
     out.push(remedy(
         "bfloat16 instead of float32 for the largest tensors",
@@ -86,8 +85,18 @@ pub fn compile_hbm(failure: &Failure) -> Vec<Remedy> {
     out
 }
 
+fn donation(page: &'static str) -> Remedy {
+    remedy(
+        "Donate arguments that are not needed afterwards (`donate_argnums`)",
+        No,
+        "the size of the donated arguments",
+        "results have the shapes of arguments, and memory of their own beside them",
+        page,
+    )
+}
+
 /// TensorCore and SparseCore together need too much.
-pub fn sparsecore(failure: &Failure) -> Vec<Remedy> {
+pub fn sparsecore(failure: &Failure, known: Known) -> Vec<Remedy> {
     let (tc, sc) = (failure.bytes("tensorcore").unwrap_or_default(), failure.bytes("sparsecore").unwrap_or_default());
     let mut out = Vec::new();
     if sc.0 >= tc.0 / 2 {
@@ -121,7 +130,7 @@ pub fn sparsecore(failure: &Failure) -> Vec<Remedy> {
         ));
     }
     if tc.0 >= sc.0 / 2 {
-        out.extend(compile_hbm(failure));
+        out.extend(compile_hbm(failure, known));
     }
     out
 }
@@ -167,7 +176,7 @@ pub fn kernel(failure: &Failure) -> Vec<Remedy> {
 }
 
 /// The runtime found no room for a buffer or a program.
-pub fn runtime(failure: &Failure, cause: Cause) -> Vec<Remedy> {
+pub fn runtime(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
     let page = if failure.kind == FailureKind::TpuRuntimeAlloc { E0100 } else { E0101 };
     let mut out = Vec::new();
     if cause == Cause::Fragmentation {
@@ -200,13 +209,9 @@ pub fn runtime(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         "memory in use grows from step to step",
         page,
     ));
-    out.push(remedy(
-        "Donate arguments that are not needed afterwards (`donate_argnums`)",
-        No,
-        "the size of the donated arguments",
-        "always worth trying",
-        page,
-    ));
+    if known.can_donate != Some(false) {
+        out.push(donation(page));
+    }
     out.push(remedy(
         "Shard parameters over more chips, shorten sequences, or use a smaller batch",
         Maybe,

@@ -45,7 +45,7 @@ pub fn classes(program: &Program, is_training: bool) -> HashMap<i64, (Class, Rea
         .collect();
     let mut classes: HashMap<i64, (Class, Reason)> =
         arguments.iter().map(|argument| (argument.number, class(argument, &flow, is_training))).collect();
-    follow_neighbours(&arguments, &mut classes);
+    follow_neighbours(&arguments, &mut classes, is_training);
     classes
 }
 
@@ -99,9 +99,15 @@ fn by_name(path: &str, is_whole: bool) -> (Class, Reason) {
 
 /// Arguments of which little is known follow the others in the same container: `state[2][0]`, a counter, those of
 /// `state[2]`; a frozen weight the weights beside it.
-fn follow_neighbours(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class, Reason)>) {
+fn follow_neighbours(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class, Reason)>, is_training: bool) {
     let weak = |reason: Reason| {
         matches!(reason, Reason::Argument | Reason::NotReturned | Reason::StateReturned | Reason::Integers)
+    };
+    // Whole numbers in an array of several dimensions that a training step does not return are data, whatever lies
+    // beside them.
+    let is_data = |argument: &Argument<'_>, reason: Reason| {
+        let is_array = argument.node.is_some_and(|node| node.dimensions.iter().filter(|&&d| d > 1).count() > 1);
+        is_training && is_array && reason == Reason::Integers
     };
     let mut containers: HashMap<&str, HashMap<Class, u64>> = HashMap::new();
     for argument in arguments {
@@ -115,7 +121,7 @@ fn follow_neighbours(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Cla
         }
     }
     for argument in arguments {
-        if !classes.get(&argument.number).is_some_and(|found| weak(found.1)) {
+        if !classes.get(&argument.number).is_some_and(|found| weak(found.1) && !is_data(argument, found.1)) {
             continue;
         }
         let found = containers_of(argument.path).find_map(|container| {

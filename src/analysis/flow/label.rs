@@ -224,6 +224,14 @@ impl Labels {
         self.made_from(program, &value)
     }
 
+    /// What a fusion's parameter is given from outside.
+    fn given(&self, program: &Program, parameter: InstructionId) -> Option<Value> {
+        let caller = self.loops.caller(program.computation_of(parameter)?)?;
+        let place = *program.instructions.argument.get(parameter.index())? as usize;
+        let is_fusion = opcode(program, caller) == Opcode::FUSION;
+        is_fusion.then(|| operand(program, caller, place))?.map(Value::whole)
+    }
+
     fn is_carry(&self, program: &Program, part: &Part, value: &Value) -> bool {
         let is_own = program.computation_of(value.at).and_then(|c| self.loops.caller(c)) == Some(part.at);
         is_own && self.loops.part(part.at, &value.index).is_some_and(|p| p.role == Role::Carry)
@@ -249,6 +257,10 @@ impl Labels {
                 continue;
             }
             let operands = program.instructions.operands_of(value.at);
+            if opcode(program, value.at) == Opcode::PARAMETER {
+                waiting.extend(self.given(program, value.at));
+                continue;
+            }
             if opcode(program, value.at) == Opcode::WHILE {
                 // A product in pieces: the weight is in the state of its loop.
                 let state = operand(program, value.at, 0)?;
@@ -270,8 +282,12 @@ impl Labels {
             // Of several the largest is the matrix; the others scale or shift.
             let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
             let largest = arguments.into_iter().max_by_key(|found| size(found.0)).map(|found| found.1);
-            if is_product(program, value.at) && largest.is_some() {
-                return largest;
+            if is_product(program, value.at) {
+                if largest.is_some() {
+                    return largest;
+                }
+                // What goes into a product whose weight is not found says nothing of what comes out.
+                continue;
             }
             nearest = nearest.or(largest);
             waiting.extend(operands.iter().filter(|&&row| row != NO_ROW).map(|&row| Value::whole(InstructionId(row))));

@@ -177,7 +177,17 @@ fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: Instruction
 /// The place in the loop's state that a value writes a slice into, and the slice, as a value of the loop's body.
 fn slice_written(program: &Program, end: &Value) -> Option<(Vec<i64>, Value)> {
     let from_parameter = |value: Value| {
-        let from = computed(program, value);
+        let mut from = computed(program, value);
+        // A fusion inside of a fusion that only lays its operand out anew.
+        for _ in 0..super::MAX_DEPTH {
+            let is_layout = opcode(program, from.at) == Opcode::FUSION
+                && program.instructions.operands_of(from.at).len() == 1
+                && from.index.is_empty();
+            if !is_layout {
+                break;
+            }
+            from = computed(program, Value::whole(operand(program, from.at, 0)?));
+        }
         (opcode(program, from.at) == Opcode::PARAMETER).then_some(from)
     };
     match opcode(program, end.at) {

@@ -56,6 +56,44 @@ impl LiveRanges {
 }
 
 impl LiveRanges {
+    /// Every read of a buffer's value in the order of the program: (buffer row, point, reading instruction). Tuples and
+    /// views read nothing.
+    #[must_use]
+    pub fn reads(&self, program: &Program) -> Vec<(u32, u32, u32)> {
+        let mut buffer_at = vec![NO_ROW; self.values.value.len()];
+        for (row, (&instruction, &node)) in program.buffers.instruction.iter().zip(&program.buffers.node).enumerate() {
+            if instruction != NO_ROW
+                && node != NO_ROW
+                && let Some(position) = self.values.position(&self.flat, instruction, node)
+                && let Some(slot) = buffer_at.get_mut(position as usize)
+            {
+                *slot = row as u32;
+            }
+        }
+        let mut reads = Vec::new();
+        for (time, &row) in self.flat.sequence.iter().enumerate() {
+            let Some(&opcode) = program.instructions.opcode.get(row as usize) else { continue };
+            if matches!(
+                opcode,
+                Opcode::TUPLE | Opcode::DOMAIN | Opcode::GET_TUPLE_ELEMENT | Opcode::BITCAST | Opcode::PARAMETER
+            ) {
+                continue;
+            }
+            for &operand in program.instructions.operands_of(InstructionId(row)) {
+                let Some(operand_time) = (operand != NO_ROW).then(|| self.flat.time_of(operand)).flatten() else {
+                    continue;
+                };
+                for position in self.values.positions_at(operand_time) {
+                    let value = self.values.value.get(position as usize).copied().unwrap_or(NO_ROW);
+                    if let Some(&buffer) = buffer_at.get(value as usize).filter(|&&buffer| buffer != NO_ROW) {
+                        reads.push((buffer, time as u32, row));
+                    }
+                }
+            }
+        }
+        reads
+    }
+
     /// The buffers of the program's result: (shape index in the result, buffer).
     #[must_use]
     pub fn results(&self, program: &Program) -> Vec<(Vec<i64>, BufferId)> {

@@ -1,5 +1,5 @@
 //! Layers that repeat, as the framework's names of operations tell them: `layer_3` of
-//! `jit(step)/jvp(model)/layer_3/mlp/dot_general`.
+//! `jit(step)/jvp(model)/layer_3/mlp/dot_general`, `group_0/block_2` of a network with blocks in groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,61 +8,120 @@ use super::scope;
 /// A layer of a model that has several alike.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Layer {
-    /// What its name begins with: `layer_`.
-    pub stem: String,
-    /// Its number.
-    pub number: u64,
+    /// `layer_3`, `group_0/block_2`.
+    pub name: String,
+    /// The name with a star for each number: `layer_*`, `group_*/block_*`.
+    pub pattern: String,
 }
 
-impl Layer {
-    /// `layer_3`.
-    #[must_use]
-    pub fn name(&self) -> String {
-        format!("{}{}", self.stem, self.number)
-    }
+/// A numbered scope of an operation's name.
+struct Numbered<'a> {
+    /// Its place in the path.
+    place: usize,
+    /// What its name begins with: `layer_`.
+    stem: &'a str,
+    number: u64,
 }
 
 /// The numbered scopes of an operation's name, the outermost first. Products, and modules that a library numbers
 /// within a layer by their kind (`Dense_0`), are none.
-fn numbered(op_name: &str) -> Vec<Layer> {
-    let parts = scope::path(op_name);
+fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
     let Some((_, scopes)) = parts.split_last() else { return Vec::new() };
     scopes
         .iter()
-        .filter_map(|part| {
+        .enumerate()
+        .filter_map(|(place, part)| {
             let stem = part.trim_end_matches(|c: char| c.is_ascii_digit());
             let is_separate = stem.is_empty() || stem.ends_with(['_', '.', '-']);
             let is_kind = stem.starts_with(|c: char| c.is_ascii_uppercase());
             let is_product = part.contains("->") || part.contains(',') || part.contains('(');
             let number = part[stem.len()..].parse().ok()?;
-            (is_separate && !is_kind && !is_product && !stem.starts_with("branch_"))
-                .then(|| Layer { stem: stem.to_owned(), number })
+            (is_separate && !is_kind && !is_product && !stem.starts_with("branch_")).then_some(Numbered {
+                place,
+                stem,
+                number,
+            })
         })
         .collect()
 }
 
-/// Tells the layers of one program: the outermost numbered scopes that come with at least two numbers.
+/// What is known of the numbered scopes with one stem inside one outer scope.
+#[derive(Debug, Default)]
+struct Inside {
+    numbers: BTreeSet<u64>,
+    /// Scopes and operations directly inside of them, those with a number by their stem.
+    children: BTreeSet<String>,
+}
+
+/// Tells the layers of one program: the outermost numbered scopes that come with at least two numbers, or the numbered
+/// scopes directly inside of them where these hold several modules each.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
     stems: BTreeSet<String>,
+    /// Stems of an outer scope and of the one inside of it that is the layer.
+    nested: BTreeSet<(String, String)>,
 }
+
+/// Modules that a block has at least: a numbered scope with fewer is an operation of a layer.
+const LEAST_MODULES: usize = 3;
 
 impl Layers {
     /// Looks at the names of a program's operations.
     pub fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
-        let mut numbers: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+        let mut outer: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+        let mut inner: BTreeMap<(String, u64, String), Inside> = BTreeMap::new();
         for name in names {
-            for layer in numbered(name) {
-                numbers.entry(layer.stem).or_default().insert(layer.number);
+            let parts = scope::path(name);
+            let found = numbered(&parts);
+            for layer in &found {
+                outer.entry(layer.stem.to_owned()).or_default().insert(layer.number);
+            }
+            if let [first, second, ..] = &found[..]
+                && second.place == first.place + 1
+            {
+                let key = (first.stem.to_owned(), first.number, second.stem.to_owned());
+                let inside = inner.entry(key).or_default();
+                inside.numbers.insert(second.number);
+                if let Some(child) = parts.get(second.place + 1).filter(|_| second.place + 2 < parts.len()) {
+                    inside.children.insert(scope::fold(child));
+                }
             }
         }
-        Self { stems: numbers.into_iter().filter(|row| row.1.len() > 1).map(|row| row.0).collect() }
+        let stems: BTreeSet<String> = outer.into_iter().filter(|row| row.1.len() > 1).map(|row| row.0).collect();
+        let nested = inner
+            .into_iter()
+            .filter(|((first, ..), inside)| {
+                stems.contains(first) && inside.numbers.len() > 1 && inside.children.len() >= LEAST_MODULES
+            })
+            .map(|((first, _, second), _)| (first, second))
+            .collect();
+        Self { stems, nested }
+    }
+
+    /// Whether no layers repeat, as far as names tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.stems.is_empty()
     }
 
     /// The layer an operation belongs to.
     #[must_use]
     pub fn of(&self, op_name: &str) -> Option<Layer> {
-        numbered(op_name).into_iter().find(|layer| self.stems.contains(&layer.stem))
+        let parts = scope::path(op_name);
+        let found = numbered(&parts);
+        let at = found.iter().position(|layer| self.stems.contains(layer.stem))?;
+        let first = &found[at];
+        let (name, pattern) = (format!("{}{}", first.stem, first.number), format!("{}*", first.stem));
+        let second = found.get(at + 1).filter(|second| {
+            second.place == first.place + 1 && self.nested.contains(&(first.stem.to_owned(), second.stem.to_owned()))
+        });
+        Some(match second {
+            Some(second) => Layer {
+                name: format!("{name}/{}{}", second.stem, second.number),
+                pattern: format!("{pattern}/{}*", second.stem),
+            },
+            None => Layer { name, pattern },
+        })
     }
 }
 
@@ -78,10 +137,31 @@ mod tests {
             "jit(s)/jvp(res_net50)/head_0/dot_general",
         ];
         let layers = Layers::new(names.into_iter());
-        let of = |name| layers.of(name).map(|layer| layer.name());
-        assert_eq!(of(names[1]).as_deref(), Some("layer_1"));
+        let of = |name| layers.of(name).map(|layer| (layer.name, layer.pattern));
+        let layer = |name: &str| Some((name.to_owned(), "layer_*".to_owned()));
+        assert_eq!(of(names[1]), layer("layer_1"));
         assert_eq!(of(names[2]), None);
-        assert_eq!(of("jit(s)/transpose(jvp(layer_12))/attn/dot_general").as_deref(), Some("layer_12"));
+        assert_eq!(of("jit(s)/transpose(jvp(layer_12))/attn/dot_general"), layer("layer_12"));
         assert_eq!(of("jit(s)/jvp()/while/body/eval_jaxpr/dot_general"), None);
+    }
+
+    #[test]
+    fn blocks_in_groups_are_the_layers() {
+        let mut names = Vec::new();
+        for group in 0..2 {
+            for block in 0..3 {
+                for module in ["conv_0", "norm_0", "relu"] {
+                    names.push(format!("jit(s)/jvp(net)/group_{group}/block_{block}/{module}/mul"));
+                }
+            }
+            for dense in 0..2 {
+                names.push(format!("jit(s)/jvp(net)/layer_{group}/dense_{dense}/dot_general"));
+            }
+        }
+        let layers = Layers::new(names.iter().map(String::as_str));
+        let of = |name| layers.of(name).map(|layer| (layer.name, layer.pattern));
+        let layer = |name: &str, pattern: &str| Some((name.to_owned(), pattern.to_owned()));
+        assert_eq!(of(&names[0]), layer("group_0/block_0", "group_*/block_*"));
+        assert_eq!(of("jit(s)/jvp(net)/layer_1/dense_1/dot_general"), layer("layer_1", "layer_*"));
     }
 }

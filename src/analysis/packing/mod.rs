@@ -5,12 +5,14 @@
 //! and packed by size ([`fallback`]).
 
 mod block;
+mod colocated;
 mod fallback;
 mod families;
 mod occupied;
 mod online;
 
 pub use block::{ALIGNMENT, Block, Placement};
+pub use colocated::colocated;
 pub use fallback::{MAX_BLOCKS, Order, fallback};
 pub use families::{Families, Family};
 pub use online::online;
@@ -93,7 +95,8 @@ pub struct Reproduction {
 /// Packs the unchanged program and compares it with the dump; `None` if the space has no heap trace.
 #[must_use]
 pub fn reproduce(program: &Program, space: &SpaceAnalysis) -> Option<Reproduction> {
-    let families = Families::new(program, space.xprof.trace?)?;
+    let trace = space.xprof.trace?;
+    let families = Families::new(program, trace)?;
     let blocks = families.blocks();
     let extent = families.extent(program);
     let compare = |placement: Placement, packer| Reproduction {
@@ -107,7 +110,9 @@ pub fn reproduce(program: &Program, space: &SpaceAnalysis) -> Option<Reproductio
     if online.heap == online.compiler_heap && online.equal_offsets >= 1.0 {
         return Some(online);
     }
-    let Some(fallback) = best_fallback(&blocks).map(|p| compare(p, Packer::Fallback)) else { return Some(online) };
+    let Some(fallback) = colocated(program, trace, &families).map(|p| compare(p, Packer::Fallback)) else {
+        return Some(online);
+    };
     let is_equal = |r: &Reproduction| r.heap == r.compiler_heap;
     // Online packing reproduces every offset; equal heap size with different offsets means packing by size.
     Some(if is_equal(&fallback) || !is_equal(&online) { fallback } else { online })

@@ -32,10 +32,19 @@ fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
     program.buffer_node(base.buffer)
 }
 
-/// Finds the arguments that hold a batch: by their names, else those that no result equals and whose leading
-/// dimension is divided over devices.
+/// Finds the arguments that hold a batch: by their names; else, in a program that trains, data of whole numbers that no
+/// result equals; else what no result equals and whose leading dimension is divided over devices.
 #[must_use]
 pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> Vec<DataArgument> {
+    let results: Vec<&ShapeNode> = bases
+        .iter()
+        .filter(|base| matches!(base.role, Role::Result(_)))
+        .filter_map(|base| node_of(program, base))
+        .collect();
+    let is_returned = |base: &Base, node: &ShapeNode| {
+        matches!(base.role, Role::Argument { is_donated: true, .. })
+            || results.iter().any(|r| r.dimensions == node.dimensions && r.element_type == node.element_type)
+    };
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
         let mut found = Vec::new();
         for (i, base) in bases.iter().enumerate() {
@@ -49,26 +58,27 @@ pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> V
             let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
             let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.first()).copied().unwrap_or(1).max(1);
             if accept(base, node, path, parts) {
+                // What is divided over devices, and not returned, is data whatever its name.
+                let by_name = by_name && (parts <= 1 || is_returned(base, node));
                 found.push(DataArgument { base: i as u32, dimensions: node.dimensions.clone(), parts, by_name });
             }
         }
         found
     };
     let mut data = candidates(&|_, _, path, _| holds_samples(path), true);
-    if data.is_empty() {
-        let results: Vec<&ShapeNode> = bases
-            .iter()
-            .filter(|base| matches!(base.role, Role::Result(_)))
-            .filter_map(|base| node_of(program, base))
-            .collect();
+    let trains = || bases.iter().any(|base| classes.of(base.buffer) == Class::Optimizer);
+    if data.is_empty() && trains() {
         data = candidates(
-            &|base, node, path, parts| {
-                let is_returned = matches!(base.role, Role::Argument { is_donated: true, .. })
-                    || results.iter().any(|r| r.dimensions == node.dimensions && r.element_type == node.element_type);
-                parts > 1 && !is_returned && !holds_state(path)
+            &|base, node, _, _| {
+                let is_data = classes.of(base.buffer) == Class::Input;
+                is_data && node.element_type.is_index() && node.dimensions.len() > 1 && !is_returned(base, node)
             },
             false,
         );
+    }
+    if data.is_empty() {
+        data =
+            candidates(&|base, node, path, parts| parts > 1 && !is_returned(base, node) && !holds_state(path), false);
     }
     // One batch: that of the largest of them. A list of numbers alone may count anything: tokens of all samples, pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);

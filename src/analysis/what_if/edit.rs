@@ -9,7 +9,7 @@ use crate::model::ElementType;
 /// A change whose effect on memory can be worked out from the dump of the unchanged program.
 ///
 /// Written and read as in `--edit`: `donate ARG[,ARG…]`, `dtype ARG[,ARG…] TYPE`, `compute TYPE`, `dim FROM TO`,
-/// `batch FACTOR`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE`, `chunk SCOPE N`, `blockwise SCOPE`,
+/// `unpad SIZE`, `batch FACTOR`, `micro N`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE [N]`, `chunk SCOPE N`, `blockwise SCOPE`,
 /// `drop BUFFER`, `free BUFFER POINT`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
@@ -21,15 +21,20 @@ pub enum Edit {
     Compute(ElementType),
     /// Every dimension of the first size, and its products with others, becomes the second.
     Dim(i64, i64),
+    /// A dimension of this size is merged with its neighbours, so that tiles do not fill it up.
+    Unpad(i64),
     /// The batch on each device times a factor.
     Batch(f64),
+    /// The step is done on so many parts of the batch, one after the other, and their gradients are added up.
+    Micro(u32),
     /// Arguments divided into parts, one on each device.
     Shard(Arguments, u32),
     /// Temporaries that hold the batch of all devices divided into parts.
     Constrain(u32),
     /// What the scope computes forward and keeps for its backward pass is computed again there. The scope is a layer's
-    /// name, in which `*` stands for any text, or `scan` for the body of the loops over layers.
-    Remat(String),
+    /// name, in which `*` stands for any text, or `scan` for the body of the loops over layers. With a number, only so
+    /// many layers, the first.
+    Remat(String, Option<u32>),
     /// What the scope computes is computed in so many parts, one after the other, and recomputed in the backward pass.
     /// The scope is a pattern for names of operations, or `logits` for what has the vocabulary as a dimension.
     Chunk(String, u32),
@@ -57,7 +62,7 @@ pub struct Arguments(pub Vec<String>);
 pub enum EditError {
     /// The first word names no edit.
     #[error(
-        "Unknown change `{0}`. Known: donate, dtype, compute, dim, batch, shard, constrain, remat, chunk, blockwise, drop, free"
+        "Unknown change `{0}`. Known: donate, dtype, compute, dim, unpad, batch, micro, shard, constrain, remat, chunk, blockwise, drop, free"
     )]
     Unknown(String),
     /// The words behind it do not fit.
@@ -150,10 +155,13 @@ impl fmt::Display for Edit {
             Self::Dtype(arguments, ty) => write!(f, "dtype {arguments} {}", ty.name()),
             Self::Compute(ty) => write!(f, "compute {}", ty.name()),
             Self::Dim(from, to) => write!(f, "dim {from} {to}"),
+            Self::Unpad(size) => write!(f, "unpad {size}"),
             Self::Batch(factor) => write!(f, "batch {factor}"),
+            Self::Micro(parts) => write!(f, "micro {parts}"),
             Self::Shard(arguments, parts) => write!(f, "shard {arguments} {parts}"),
             Self::Constrain(parts) => write!(f, "constrain {parts}"),
-            Self::Remat(scope) => write!(f, "remat {scope}"),
+            Self::Remat(scope, None) => write!(f, "remat {scope}"),
+            Self::Remat(scope, Some(layers)) => write!(f, "remat {scope} {layers}"),
             Self::Chunk(scope, parts) => write!(f, "chunk {scope} {parts}"),
             Self::Blockwise(scope) => write!(f, "blockwise {scope}"),
             Self::Drop(buffer) => write!(f, "drop {buffer}"),
@@ -173,15 +181,18 @@ impl Edit {
             Self::Dtype(arguments, ty) => format!("{} in {}", arguments.in_words(), ty.name()),
             Self::Compute(ty) => format!("Compute in {}", ty.name()),
             Self::Dim(from, to) => format!("Dimension {from} to {to}"),
+            Self::Unpad(size) => format!("Merge the dimension of {size} with its neighbour"),
             Self::Batch(factor) if (*factor - 0.5).abs() < 1e-6 => "Half the batch".to_owned(),
             Self::Batch(factor) if *factor < 1.0 && (1.0 / factor).fract().abs() < 1e-6 => {
                 format!("1/{:.0} of the batch", 1.0 / factor)
             }
             Self::Batch(factor) => format!("Batch times {factor}"),
+            Self::Micro(parts) => format!("{parts} micro-batches"),
             Self::Shard(arguments, parts) => format!("Divide {} by {parts}", arguments.in_words()),
             Self::Constrain(parts) => format!("Divide activations by {parts}"),
-            Self::Remat(scope) if scope == SCAN => "Checkpoint the body of the scan over layers".to_owned(),
-            Self::Remat(scope) => format!("Checkpoint {scope}"),
+            Self::Remat(scope, _) if scope == SCAN => "Checkpoint the body of the scan over layers".to_owned(),
+            Self::Remat(scope, None) => format!("Checkpoint {scope}"),
+            Self::Remat(scope, Some(layers)) => format!("Checkpoint the first {layers} of {scope}"),
             Self::Chunk(scope, parts) => format!("Compute {scope} in {parts} parts"),
             Self::Blockwise(scope) if scope == "*" => "Attention in blocks".to_owned(),
             Self::Blockwise(scope) => format!("Attention of {scope} in blocks"),
@@ -240,15 +251,25 @@ impl FromStr for Edit {
                 let size = |text: &str| number(text.trim(), "a dimension", |&d: &i64| d > 0);
                 Ok(Self::Dim(size(from)?, size(to)?))
             }
+            "unpad" => Ok(Self::Unpad(number(rest, "a dimension", |&d: &i64| d > 0)?)),
             "batch" => Ok(Self::Batch(number(rest, "a factor above 0", |f: &f64| f.is_finite() && *f > 0.0)?)),
+            "micro" => Ok(Self::Micro(number(rest, "a number of parts", |&n: &u32| n > 1)?)),
             "shard" => {
                 let form = "shard ARG[,ARG…] N";
                 let (names, parts) = with_last(form)?;
                 Ok(Self::Shard(arguments(names, form)?, number(parts, "a number of parts", |&n: &u32| n > 0)?))
             }
             "constrain" => Ok(Self::Constrain(number(rest, "a number of parts", |&n: &u32| n > 0)?)),
-            "remat" if !rest.is_empty() => Ok(Self::Remat(rest.to_owned())),
-            "remat" => Err(EditError::Form("remat SCOPE")),
+            "remat" if !rest.is_empty() => {
+                let numbered = rest.rsplit_once(char::is_whitespace).and_then(|(scope, layers)| {
+                    Some((scope.trim_end(), layers.parse::<u32>().ok().filter(|&layers| layers > 0)?))
+                });
+                Ok(match numbered {
+                    Some((scope, layers)) => Self::Remat(scope.to_owned(), Some(layers)),
+                    None => Self::Remat(rest.to_owned(), None),
+                })
+            }
+            "remat" => Err(EditError::Form("remat SCOPE [N]")),
             "chunk" => {
                 let (scope, parts) = with_last("chunk SCOPE N")?;
                 Ok(Self::Chunk(scope.trim().to_owned(), number(parts, "a number of parts", |&n: &u32| n > 0)?))
@@ -283,10 +304,13 @@ mod tests {
             "dtype * bf16",
             "compute bf16",
             "dim 2050 2048",
+            "unpad 3",
             "batch 0.5",
             "shard params['a b'],x 4",
             "constrain 4",
+            "micro 4",
             "remat layer_*",
+            "remat layer_* 8",
             "chunk logits 8",
             "blockwise *",
             "drop 17",
@@ -313,9 +337,12 @@ mod tests {
             "dtype params tuple",
             "dim 4",
             "dim 0 4",
+            "unpad",
+            "unpad 0",
             "batch 0",
             "batch nan",
             "shard x 0",
+            "micro 1",
             "remat",
             "chunk logits",
             "chunk logits 0",

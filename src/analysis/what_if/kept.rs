@@ -5,10 +5,11 @@ use std::collections::HashSet;
 
 use super::batch::{DataArgument, outline};
 use super::memory::{Base, Role};
+use super::turn::Turn;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::class::Class;
 use crate::analysis::flow::loops::Role as LoopRole;
-use crate::analysis::names::layer::{Layer, Layers};
+use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
 use crate::model::{Program, ShapeNode};
@@ -39,8 +40,9 @@ pub struct Stack {
 /// What is kept.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
-    /// The layer of each family, by its name.
-    pub layers: Vec<Option<Layer>>,
+    /// The turn from the forward to the backward pass, with the layers on both sides; `None` where nothing is trained,
+    /// or no schedule says when.
+    pub turn: Option<Turn>,
     /// The pass of each family, by its name.
     pub passes: Vec<Pass>,
     /// Families that scans save for the backward pass.
@@ -70,14 +72,11 @@ impl Kept {
         analysis: &ProgramAnalysis,
         (bases, data): (&[Base], &[DataArgument]),
         families: &Families,
-        names: &[String],
+        (names, points): (&[String], &[u32]),
     ) -> Self {
-        let layers = Layers::new(names.iter().map(String::as_str));
-        let mut kept = Self {
-            layers: names.iter().map(|name| layers.of(name)).collect(),
-            passes: names.iter().map(|name| pass_of(name)).collect(),
-            ..Self::default()
-        };
+        let passes: Vec<Pass> = names.iter().map(|name| pass_of(name)).collect();
+        let turn = Turn::new(program, analysis, families, points, (&passes, names));
+        let mut kept = Self { passes, turn, ..Self::default() };
         kept.find_stacks(program, analysis, families);
         let weights = Weights::new(program, analysis, bases);
         let has_tokens = data.iter().any(|d| {
@@ -142,6 +141,14 @@ impl Kept {
     #[must_use]
     pub fn is_stack(&self, family: usize) -> bool {
         self.stacks.binary_search_by_key(&family, |stack| stack.family as usize).is_ok()
+    }
+
+    /// The layer of a family.
+    #[must_use]
+    pub fn layer(&self, family: usize) -> Option<&Layer> {
+        let turn = self.turn.as_ref()?;
+        let row = turn.layer_of.get(family).copied().flatten()?;
+        turn.layers.get(row as usize)
     }
 
     /// Whether the layers of a program are checkpointed already, as the names of their operations tell.

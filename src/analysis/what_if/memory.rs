@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::batch::{self, DataArgument};
 use super::kept::Kept;
+use crate::analysis::class::Class;
 use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name};
 use crate::analysis::packing::Families;
@@ -93,6 +94,8 @@ pub struct Memory {
     pub vmem: u64,
     /// Arguments that hold a batch.
     pub data: Vec<DataArgument>,
+    /// Weights that are trained: rows of [`Self::base`]. A gradient of each is as large.
+    pub trained: Vec<usize>,
     /// Framework's name of the operation that makes each family's root, by family.
     family_names: Vec<String>,
     /// What the forward pass keeps for the backward pass.
@@ -164,11 +167,17 @@ impl Memory {
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
         let data = batch::data_arguments(program, analysis.classes(program), &base);
+        let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
+        let kept = Kept::new(program, analysis, (&base, &data), &families, (&family_names, &points));
+        let classes = analysis.classes(program);
+        let trains = base.iter().any(|base| classes.of(base.buffer) == Class::Optimizer);
+        let is_weight =
+            |base: &Base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Weight;
+        let trained = (0..base.len()).filter(|&row| trains && is_weight(&base[row])).collect();
         let mut data_rows = vec![NO_ROW; base.len()];
         for (row, data) in data.iter().enumerate().rev() {
             data_rows[data.base as usize] = row as u32;
         }
-        let kept = Kept::new(program, analysis, (&base, &data), &families, &family_names);
         let last_read = last_reads(program, analysis, &base);
         Self {
             color: space.color,
@@ -181,10 +190,11 @@ impl Memory {
             capacity: space.capacity.as_ref().map(|c| c.bytes.0),
             vmem,
             data,
+            trained,
             family_names,
             kept,
             rematerialised,
-            points: space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default(),
+            points,
             donors,
             last_read,
             makers,
@@ -200,6 +210,13 @@ impl Memory {
     #[must_use]
     pub fn family_name(&self, family: usize) -> &str {
         self.family_names.get(family).map_or("", String::as_str)
+    }
+
+    /// Whether a family of the forward pass is there when the backward pass begins.
+    #[must_use]
+    pub fn is_kept(&self, family: usize) -> bool {
+        let row = self.families.list.get(family);
+        self.kept.turn.as_ref().zip(row).is_some_and(|(turn, row)| (2 * row.first..2 * row.last).contains(&turn.at))
     }
 
     /// Whether an instruction makes a member of a family.

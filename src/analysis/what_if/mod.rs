@@ -13,8 +13,10 @@ mod pairs;
 mod recompute;
 mod resize;
 mod result;
+mod scale;
 mod sets;
 mod state;
+mod turn;
 
 pub use axis::Axis;
 pub use edit::{Arguments, Edit, EditError, LOGITS, SCAN};

@@ -2,6 +2,7 @@
 
 use super::edit::Edit;
 use super::memory::{Memory, Role};
+use super::recompute::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Packer, Placement};
 use crate::model::{BufferId, Bytes, Program};
@@ -48,13 +49,6 @@ impl TryVerdict {
 
 /// The compiler recomputes until a program takes about this share of what is available, at least.
 const RECOMPUTED_TO: f64 = 0.80;
-
-/// Share of what the forward pass keeps that the compiler recomputes at most: from a batch of 8 to one of 48 it made a
-/// program of unrolled layers fit that would have taken 2.4 times what there is.
-const REACH: f64 = 0.70;
-
-/// The same for a program in which it recomputes already.
-const REACH_AGAIN: f64 = 0.35;
 
 /// The lower end of a range is at least this share of the upper end, where the compiler decides between them.
 const NARROWEST: f64 = 0.64;
@@ -152,14 +146,6 @@ impl Memory {
         self.conclude(state, &[], Depth::Verdict)
     }
 
-    /// The program without any padding: what is gained at most by better shapes.
-    #[must_use]
-    pub fn unpadded(&self, program: &Program) -> Outcome {
-        let mut state = State::new(program, self);
-        state.unpad();
-        self.conclude(state, &[], Depth::Verdict)
-    }
-
     fn conclude(&self, mut state: State<'_>, edits: &[Edit], depth: Depth) -> Outcome {
         let sizes = state.finish();
         let base = sizes.base.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
@@ -192,7 +178,11 @@ impl Memory {
         let may_bring_back = is_changed && self.rematerialised > 0 && depth != Depth::Estimate;
         let brought_back = if may_bring_back { allocated(state.live_without_recomputation(&sizes)) } else { 0 };
         let expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
-        let range = self.allocated_range(&state, &sizes, (expected, least), brought_back, is_changed);
+        let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
+        // Where the program does not fit the compiler has recomputed all it could already.
+        let has_reach = is_short && self.capacity.is_some_and(|capacity| self.allocated <= capacity);
+        let floor = if has_reach { self.floor(state.program, edits).unwrap_or(least) } else { least };
+        let range = self.allocated_range(state.kinds, expected, brought_back, floor);
         let mut fits = self.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
         let verdict = match (fits, self.capacity) {
             (None, _) | (_, None) => TryVerdict::Unknown,
@@ -229,21 +219,13 @@ impl Memory {
         }
     }
 
-    /// Lowest and highest number of allocated bytes to expect; `expected` and `least` are what was packed and what is
-    /// live at once, `brought_back` what it takes when nothing is recomputed any more.
-    fn allocated_range(
-        &self,
-        state: &State<'_>,
-        sizes: &Sizes,
-        (expected, least): (u64, u64),
-        brought_back: u64,
-        is_changed: bool,
-    ) -> (Bytes, Bytes) {
-        if !is_changed {
+    /// Lowest and highest number of allocated bytes to expect; `expected` is what was packed, `brought_back` what it
+    /// takes when nothing is recomputed any more, `floor` what is left when the compiler recomputes all it can.
+    fn allocated_range(&self, kinds: Kinds, expected: u64, brought_back: u64, floor: u64) -> (Bytes, Bytes) {
+        if kinds == Kinds::default() || kinds.by_hand {
             return (Bytes(expected), Bytes(expected));
         }
         let share = |bytes: u64, share: f64| (bytes as f64 * share) as u64;
-        let kinds = state.kinds;
         let band = if kinds.constrain || kinds.compute || kinds.sharding || kinds.parts {
             0.22
         } else if kinds.remat {
@@ -251,6 +233,8 @@ impl Memory {
         } else {
             0.10
         };
+        // What it takes when nothing is computed twice.
+        let whole = expected.max(brought_back);
         let mut low = share(expected, 1.0 - band);
         let mut high = share(expected, 1.0 + band);
         if kinds.compute {
@@ -260,15 +244,16 @@ impl Memory {
         let limit = share(capacity, FALLBACK_SHARE);
         // Room that a change makes is used for what was recomputed, up to the share at which recomputation begins.
         if self.rematerialised > 0 && expected < limit {
-            high = high.max(share(brought_back, 1.0 + band).min(share(limit, 1.05)).min(self.allocated.max(expected)));
+            high = high.max(share(whole, 1.0 + band).min(share(limit, 1.05)).min(self.allocated.max(expected)));
         }
-        if expected > limit {
-            let reach = if self.rematerialised > 0 { REACH_AGAIN } else { REACH };
-            let recomputable = share(state.recomputable(sizes), reach);
-            let floor = least.saturating_sub(recomputable);
-            if floor <= capacity && recomputable > 0 {
-                low = low.min(share(capacity, RECOMPUTED_TO)).max(floor.min(expected));
-                high = high.min(share(capacity, RECOMPUTED_FROM)).max(low);
+        // Where there is too little room the compiler computes layers of the forward pass again, down to what their
+        // checkpoints take.
+        if whole > limit && floor <= capacity {
+            low = low.min(share(capacity, RECOMPUTED_TO)).max(floor.min(expected));
+            high = high.min(share(capacity, RECOMPUTED_FROM)).max(low);
+            // Close to fitting, with much left to compute again, it will.
+            if expected <= capacity && share(floor, 1.0 + band) <= limit {
+                high = high.min(capacity).max(low);
             }
         }
         // What the compiler does with room lies nearer to the upper end.
@@ -276,6 +261,20 @@ impl Memory {
             low = low.max(share(high, NARROWEST));
         }
         (Bytes(low.min(high)), Bytes(high))
+    }
+
+    /// Bytes that are left when the compiler computes every layer of the forward pass again that it can reach: what
+    /// their checkpoints take, by the bytes live at once. Stacks that a scan saves are out of its reach.
+    fn floor(&self, program: &Program, edits: &[Edit]) -> Option<u64> {
+        self.kept.turn.as_ref()?;
+        let mut state = State::new(program, self);
+        for edit in edits {
+            state.apply(edit);
+        }
+        state.remat_layers(EVERY, None);
+        let sizes = state.finish();
+        let base = sizes.base.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
+        Some(base.saturating_add(packing::most_live(&sizes.blocks).0).saturating_add(self.rest))
     }
 
     /// What makes any prediction about this program uncertain.

@@ -6,24 +6,84 @@ use super::edit::{LOGITS, SCAN};
 use super::kept::{BLOCK, Kept};
 use super::resize;
 use super::state::{Sizes, State};
-use crate::analysis::names::layer::Layer;
-use crate::analysis::names::pass::{Pass, jvp_scope};
+use super::turn::{Read, Turn};
+use crate::analysis::names::lookup::op_name;
+use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
+use crate::analysis::names::scope;
 use crate::analysis::packing;
+use crate::model::{InstructionId, Program};
 
-/// A layer of the forward pass.
-struct Scope {
-    name: String,
-    layer: Option<Layer>,
-    /// First time of its forward pass.
-    start: u32,
+/// What is checkpointed as one: a layer, or a scope that a pattern names.
+#[derive(Default)]
+struct Segment {
+    /// Families of its forward pass.
+    forward: Vec<u32>,
     /// First time of its backward pass.
-    backward: Option<u32>,
+    backward: u32,
 }
+
+/// Which segment families and operations belong to.
+#[derive(Default)]
+struct Parts {
+    pattern: String,
+    rows: HashMap<String, u32>,
+    /// By family; `None` for what is of no segment, or not of the forward pass.
+    of_family: Vec<Option<u32>>,
+}
+
+impl Parts {
+    /// The segment of a layer and the name of an operation.
+    fn place(&mut self, turn: &Turn, layer: Option<u32>, name: &str, may_add: bool) -> Option<u32> {
+        let own = self.name(turn, layer, name)?;
+        if let Some(&row) = self.rows.get(&own) {
+            return Some(row);
+        }
+        let row = self.rows.len() as u32;
+        may_add.then(|| {
+            self.rows.insert(own, row);
+            row
+        })
+    }
+
+    fn name(&self, turn: &Turn, layer: Option<u32>, name: &str) -> Option<String> {
+        let layer = layer.and_then(|row| turn.layers.get(row as usize));
+        match layer {
+            Some(layer) if matches(&self.pattern, &layer.name) => Some(layer.name.clone()),
+            // What is no layer is no part of every layer.
+            _ if self.pattern == EVERY => None,
+            _ => {
+                let path = scope::path(name);
+                let (_, scopes) = path.split_last()?;
+                let at = scopes.iter().position(|part| matches(&self.pattern, part))?;
+                Some(scopes[..=at].join("/"))
+            }
+        }
+    }
+
+    /// The segment that reads.
+    fn of_read(&self, program: &Program, turn: &Turn, read: &Read) -> Option<u32> {
+        let name = if self.pattern == EVERY { String::new() } else { op_name(program, InstructionId(read.reader)) };
+        self.rows.get(&self.name(turn, read.layer, &name)?).copied()
+    }
+}
+
+/// Leaves all but the first segments as they are.
+fn keep_first(segments: &mut [Segment], most: usize) {
+    // Rows of families are in the order of the program.
+    let mut order: Vec<usize> = (0..segments.len()).filter(|&i| !segments[i].forward.is_empty()).collect();
+    order.sort_by_key(|&i| segments[i].forward.first().copied());
+    for &i in order.iter().skip(most) {
+        segments[i].forward.clear();
+    }
+}
+
+/// The pattern for every layer.
+pub(super) const EVERY: &str = "*";
 
 impl State<'_> {
     /// Checkpoints the layers whose names match, or the bodies of the scans over layers.
-    pub(super) fn remat(&mut self, pattern: &str) {
+    pub(super) fn remat(&mut self, pattern: &str, most: Option<u32>) {
         self.kinds.remat = true;
         let has_scan = self.memory.kept.stacks.iter().any(|stack| !stack.is_input);
         if matches(pattern, SCAN) && has_scan {
@@ -34,36 +94,29 @@ impl State<'_> {
             self.warn("no scan saves more for its backward pass than what each layer begins with".to_owned());
             return;
         }
-        let scopes = self.scopes();
+        self.remat_layers(pattern, most);
+    }
+
+    /// Checkpoints the layers, or the scopes, whose names match.
+    pub(super) fn remat_layers(&mut self, pattern: &str, most: Option<u32>) {
+        let memory = self.memory;
+        let Some(turn) = &memory.kept.turn else {
+            self.warn("nothing says when a backward pass begins: nothing is changed".to_owned());
+            return;
+        };
+        let (parts, mut segments) = self.segments(turn, pattern);
+        if let Some(most) = most {
+            keep_first(&mut segments, most as usize);
+        }
+        let is_checkpointed =
+            segments.iter().flat_map(|segment| &segment.forward).any(|&row| self.is_checkpointed(row));
         let mut cut = 0usize;
-        let mut is_checkpointed = false;
-        for (n, scope) in scopes.iter().enumerate() {
-            let (Some(backward), true) = (scope.backward, matches(pattern, &scope.name)) else { continue };
-            // Layers are told by their number where they have one: a cast of weights may come long before its layer.
-            let numbered = scope.layer.as_ref().and_then(|layer| {
-                let after = Layer { stem: layer.stem.clone(), number: layer.number.saturating_add(1) };
-                scopes.iter().find(|other| other.layer.as_ref() == Some(&after))
-            });
-            let next = numbered.or_else(|| scopes.get(n + 1)).map_or(backward, |s| s.start).min(backward);
-            for i in 0..self.spans.len() {
-                if self.memory.kept.passes.get(i) != Some(&Pass::Forward)
-                    || self.scope_of(i).as_ref() != Some(&scope.name)
-                {
-                    continue;
-                }
-                if Kept::is_checkpointed(self.memory.family_name(i)) {
-                    is_checkpointed = true;
-                    continue;
-                }
-                let (first, last) = self.spans[i];
-                let end = next.max(first);
-                if first < backward && last > backward && end < backward {
-                    self.spans[i].1 = end;
-                    self.again.push((i as u32, backward, last));
-                    cut += 1;
-                }
+        for (number, segment) in segments.iter().enumerate() {
+            for &row in &segment.forward {
+                cut += usize::from(self.compute_again(turn, &parts, row, (number as u32, segment.backward)));
             }
         }
+        self.keep_inputs(turn, &parts, &segments);
         if is_checkpointed {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
@@ -72,37 +125,86 @@ impl State<'_> {
         }
     }
 
-    /// The layer of a family, else the scope that differentiation names.
-    fn scope_of(&self, family: usize) -> Option<String> {
-        if let Some(layer) = self.memory.kept.layers.get(family).and_then(Option::as_ref) {
-            return Some(layer.name());
-        }
-        let scope = jvp_scope(self.memory.family_name(family))?.scope;
-        (!scope.is_empty()).then(|| scope.to_owned())
+    fn is_checkpointed(&self, row: u32) -> bool {
+        Kept::is_checkpointed(self.memory.family_name(row as usize))
     }
 
-    /// First events of the forward and the backward pass of each layer, in the order of the program.
-    fn scopes(&self) -> Vec<Scope> {
-        let mut scopes: Vec<Scope> = Vec::new();
-        for (i, family) in self.memory.families.list.iter().enumerate() {
-            let pass = self.memory.kept.passes.get(i).copied().unwrap_or(Pass::Unknown);
-            let (Some(name), true) = (self.scope_of(i), pass != Pass::Unknown) else { continue };
-            let at = 2 * family.first;
-            let row = scopes.iter().position(|scope| scope.name == name).unwrap_or_else(|| {
-                let layer = self.memory.kept.layers.get(i).cloned().flatten();
-                scopes.push(Scope { name, layer, start: u32::MAX, backward: None });
-                scopes.len() - 1
-            });
-            let scope = &mut scopes[row];
-            if pass == Pass::Forward {
-                scope.start = scope.start.min(at);
-            } else {
-                scope.backward = Some(scope.backward.map_or(at, |t| t.min(at)));
+    /// The segments that a pattern names.
+    fn segments(&self, turn: &Turn, pattern: &str) -> (Parts, Vec<Segment>) {
+        let memory = self.memory;
+        let mut parts = Parts { pattern: pattern.to_owned(), ..Parts::default() };
+        let mut segments: Vec<Segment> = Vec::new();
+        let mut backward: Vec<Option<u32>> = Vec::new();
+        parts.of_family = vec![None; memory.families.list.len()];
+        for (i, family) in memory.families.list.iter().enumerate() {
+            let layer = turn.layer_of.get(i).copied().flatten();
+            let Some(row) = parts.place(turn, layer, memory.family_name(i), true) else { continue };
+            if row as usize >= segments.len() {
+                segments.push(Segment::default());
+                backward.push(None);
+            }
+            let time = 2 * family.first;
+            match memory.kept.passes.get(i) {
+                Some(Pass::Forward) if time < turn.at => {
+                    segments[row as usize].forward.push(i as u32);
+                    parts.of_family[i] = Some(row);
+                }
+                Some(Pass::Backward | Pass::Recomputed) if time >= turn.at => {
+                    let first = &mut backward[row as usize];
+                    *first = Some(first.map_or(time, |at| at.min(time)));
+                }
+                _ => {}
             }
         }
-        scopes.retain(|scope| scope.start != u32::MAX);
-        scopes.sort_by_key(|scope| scope.start);
-        scopes
+        // Where no name tells, a layer's backward pass begins when that of the next layer is over.
+        let last: Vec<u32> = segments
+            .iter()
+            .map(|s| s.forward.iter().map(|&row| 2 * memory.families.list[row as usize].last).max().unwrap_or(0))
+            .collect();
+        for (i, segment) in segments.iter_mut().enumerate() {
+            let after = || last.iter().copied().filter(|&other| other < last[i]).max();
+            segment.backward = backward[i].or_else(after).unwrap_or(turn.at).max(turn.at);
+        }
+        (parts, segments)
+    }
+
+    /// Cuts a family of a segment in two: its life in the forward pass, and from when the backward pass computes it
+    /// again. What other segments read is their input and stays.
+    fn compute_again(&mut self, turn: &Turn, parts: &Parts, row: u32, (segment, backward): (u32, u32)) -> bool {
+        let (first, last) = self.spans[row as usize];
+        if self.is_checkpointed(row) || first >= turn.at || last <= backward {
+            return false;
+        }
+        let reads = turn.reads_of(row);
+        // A layer's result is read once the next layer runs; what reads earlier only has another name.
+        let layer = turn.layer_of.get(row as usize).copied().flatten();
+        let end = layer.map_or(0, |layer| turn.window(layer).1);
+        if reads.iter().any(|read| read.time >= end && parts.of_read(self.program, turn, read) != Some(segment)) {
+            return false;
+        }
+        self.spans[row as usize].1 = reads.last().map_or(first, |read| read.time).max(first);
+        self.again.push((row, backward, last));
+        true
+    }
+
+    /// What a segment reads of others is its input: it has to be there when the segment is computed again.
+    fn keep_inputs(&mut self, turn: &Turn, parts: &Parts, segments: &[Segment]) {
+        for read in turn.reads() {
+            // What is read before the layer runs is no input of it, but cast or copied for it.
+            if read.layer.is_some_and(|layer| read.time < turn.window(layer).0) {
+                continue;
+            }
+            let Some(segment) = parts.of_read(self.program, turn, read) else { continue };
+            let row = read.family as usize;
+            let is_own = parts.of_family.get(row).copied().flatten() == Some(segment);
+            let Some(backward) = segments.get(segment as usize).filter(|s| !s.forward.is_empty()).map(|s| s.backward)
+            else {
+                continue;
+            };
+            if !is_own && self.spans[row].0 < turn.at {
+                self.spans[row].1 = self.spans[row].1.max(backward);
+            }
+        }
     }
 
     /// Of what a scan saves only the beginning of each layer stays; one layer at a time is computed again.
@@ -160,22 +262,12 @@ impl State<'_> {
         }
         // Scores of a layer are computed again in its backward pass, block by block; none is kept.
         for &row in &rows {
-            let kept = memory.kept.passes.get(row as usize) == Some(&Pass::Forward);
-            let is_stack = memory.kept.stacks.iter().any(|stack| stack.family == row);
-            if is_stack || (kept && self.outlives_its_pass(row)) {
+            let is_forward = memory.kept.passes.get(row as usize) == Some(&Pass::Forward);
+            if memory.kept.is_stack(row as usize) || (is_forward && memory.is_kept(row as usize)) {
                 self.dropped[row as usize] = true;
             }
         }
         self.shrink(&rows, BLOCK, sequence);
-    }
-
-    /// Whether a family of the forward pass is there when the backward pass begins.
-    fn outlives_its_pass(&self, row: u32) -> bool {
-        let kept = &self.memory.kept;
-        let families = &self.memory.families.list;
-        let begins = families.iter().enumerate().filter(|(i, _)| kept.passes.get(*i) == Some(&Pass::Backward));
-        let first = begins.map(|(_, family)| family.first).min();
-        first.is_some_and(|first| families[row as usize].last > first)
     }
 
     /// Makes families smaller by a factor, through their first large dimension.
@@ -221,22 +313,5 @@ impl State<'_> {
             blocks[first].end = blocks[first].end.max(end);
         }
         packing::most_live(&blocks).0
-    }
-
-    /// Bytes at the peak that the compiler could still compute again: what the forward pass of unrolled layers keeps.
-    /// Stacks that a scan saves are out of its reach.
-    pub(super) fn recomputable(&self, sizes: &Sizes) -> u64 {
-        let kept = &self.memory.kept;
-        let time = packing::most_live(&sizes.blocks).1;
-        sizes
-            .blocks
-            .iter()
-            .zip(&sizes.family)
-            .filter(|(block, family)| {
-                let is_stack = kept.stacks.iter().any(|stack| stack.family == **family);
-                let is_forward = kept.passes.get(**family as usize) == Some(&Pass::Forward);
-                block.start <= time && time <= block.end && is_forward && !is_stack
-            })
-            .fold(0, |sum: u64, (block, _)| sum.saturating_add(block.size))
     }
 }

@@ -68,6 +68,22 @@ pub fn resized(present: u64, before: &ShapeNode, after: &ShapeNode) -> u64 {
     u64::try_from(u128::from(present) * u128::from(new.0) / u128::from(old.0)).unwrap_or(u64::MAX)
 }
 
+/// Whether tiles fill up a dimension of this size.
+#[must_use]
+pub fn is_padded_by(node: &ShapeNode, size: i64) -> bool {
+    node.dimensions.contains(&size)
+        && node.padding_by_dimension().iter().any(|d| d.padded > d.size && i64::try_from(d.size) == Ok(size))
+}
+
+/// Bytes of an array whose elements lie one behind the other in rows of the tile, whatever its dimensions: what merging
+/// a narrow dimension with its neighbours comes to.
+#[must_use]
+pub fn size_in_rows(node: &ShapeNode) -> u64 {
+    let tile = node.first_tile().iter().fold(1u64, |product, &d| product.saturating_mul(d.max(1).unsigned_abs()));
+    let bits = u64::from(node.element_bits());
+    node.element_count().div_ceil(tile).saturating_mul(tile).saturating_mul(bits).div_ceil(8)
+}
+
 /// Sizes of dimensions that are products of `from` with its neighbours in an argument, and in no argument a dimension
 /// of their own: what reshapes make of it.
 #[must_use]
@@ -143,6 +159,13 @@ mod tests {
         assert_eq!(resized(size, &before, &after), size / 4);
         // A size that the formula does not give changes in proportion.
         assert_eq!(resized(size + 1000, &before, &after), (size + 1000) / 4);
+    }
+
+    #[test]
+    fn a_merged_dimension_is_not_filled_up() {
+        let table = tiled(ElementType::F32, &[1000, 3], &[1, 0], &[&[8, 128]]);
+        assert!(is_padded_by(&table, 3) && !is_padded_by(&table, 1000));
+        assert_eq!(size_in_rows(&table), 3 * 1024 * 4);
     }
 
     #[test]

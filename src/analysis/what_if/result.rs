@@ -7,11 +7,11 @@ use super::axis::{Axis, at_places};
 use super::edit::Edit;
 use super::memory::{Memory, Role};
 use super::outcome::{Depth, Outcome};
-use crate::analysis::class::{Class, Classes};
+use crate::analysis::class::Class;
 use crate::analysis::map::TimeAxis;
 use crate::analysis::names::scope;
 use crate::analysis::span_index::SpanIndex;
-use crate::analysis::{Scene, packing};
+use crate::analysis::{ProgramAnalysis, Scene, packing};
 use crate::model::{BufferId, Bytes, Program};
 
 /// Buffers live at the peak with the same name, repeated layers folded into one.
@@ -134,7 +134,7 @@ impl WhatIfResult {
             memory.capacity.map_or(0, |capacity| curve.iter().filter(|&&bytes| bytes > capacity).count())
         };
         let over = (count(&curve_before), count(&curve_after));
-        let at_peak = groups_at_peak(model, known, &memory, &after);
+        let at_peak = groups_at_peak(model, analysis, &memory, &after);
         let blocks = Blocks::new(&memory, &after, &axis, &classes);
         Self {
             memory,
@@ -228,7 +228,8 @@ impl WhatIfResult {
 }
 
 /// Groups live at the peak of an outcome, largest first.
-fn groups_at_peak(program: &Program, known: &Classes, memory: &Memory, outcome: &Outcome) -> Vec<PeakGroup> {
+fn groups_at_peak(program: &Program, analysis: &ProgramAnalysis, memory: &Memory, outcome: &Outcome) -> Vec<PeakGroup> {
+    let (known, labels) = (analysis.classes(program), analysis.labels(program));
     let mut rows: HashMap<String, PeakGroup> = HashMap::new();
     let mut add = |name: String, bytes: u64, class: Class, buffer: BufferId| {
         if bytes == 0 {
@@ -265,8 +266,11 @@ fn groups_at_peak(program: &Program, known: &Classes, memory: &Memory, outcome: 
     for (block, &family) in outcome.sizes.blocks.iter().zip(&outcome.sizes.family) {
         if block.start <= at && at <= block.end {
             let Some(family_row) = memory.families.list.get(family as usize) else { continue };
-            let name = memory.family_name(family as usize);
-            add(display_name(name, family_row.root), block.size, known.of(family_row.root), family_row.root);
+            let root = family_row.root;
+            // Stacks of a scan, copies and products say what they are.
+            let label = labels.of(program, root).map(|label| label.text);
+            let name = label.unwrap_or_else(|| display_name(memory.family_name(family as usize), root));
+            add(name, block.size, known.of(root), root);
         }
     }
     let mut rows: Vec<PeakGroup> = rows.into_values().collect();

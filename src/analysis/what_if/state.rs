@@ -67,7 +67,8 @@ pub struct State<'a> {
     /// By how much temporaries might be smaller than said: their smallest factor.
     pub least_factor: f64,
     in_place: bool,
-    unpadded: bool,
+    /// Sizes of dimensions that are merged with their neighbours.
+    merged: Vec<i64>,
 }
 
 /// Sizes and blocks after the changes.
@@ -99,7 +100,7 @@ impl<'a> State<'a> {
             kinds: Kinds::default(),
             least_factor: 1.0,
             in_place: false,
-            unpadded: false,
+            merged: Vec::new(),
         }
     }
 
@@ -112,11 +113,6 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Takes all padding away.
-    pub fn unpad(&mut self) {
-        self.unpadded = true;
-    }
-
     /// Applies a change.
     pub fn apply(&mut self, edit: &Edit) {
         match edit {
@@ -124,10 +120,12 @@ impl<'a> State<'a> {
             Edit::Dtype(arguments, ty) => self.dtype(arguments, *ty),
             Edit::Compute(ty) => self.compute(*ty),
             Edit::Dim(from, to) => self.dimension(*from, *to),
+            Edit::Unpad(size) => self.unpad_dimension(*size),
             Edit::Batch(factor) => self.batch(*factor),
             Edit::Shard(arguments, parts) => self.shard(arguments, i64::from(*parts)),
             Edit::Constrain(parts) => self.constrain(i64::from(*parts)),
-            Edit::Remat(scope) => self.remat(scope),
+            Edit::Micro(parts) => self.micro(i64::from(*parts)),
+            Edit::Remat(scope, layers) => self.remat(scope, *layers),
             Edit::Chunk(scope, parts) => self.chunk(scope, i64::from(*parts)),
             Edit::Blockwise(scope) => self.blockwise(scope),
             Edit::Drop(buffer) => self.drop(*buffer),
@@ -207,7 +205,8 @@ impl<'a> State<'a> {
         }
         for item in self.items_of(|owner| matches!(owner, Owner::Base(row) if is_meant[row as usize])) {
             self.change(item, |node| {
-                let meant = resize::is_float(node.element_type) == resize::is_float(ty);
+                // Floats may be kept as whole numbers with scales; the other way round nothing is meant.
+                let meant = resize::is_float(node.element_type) || !resize::is_float(ty);
                 resize::set_type(node, if meant { ty } else { node.element_type });
                 meant
             });
@@ -252,52 +251,13 @@ impl<'a> State<'a> {
         }
     }
 
-    fn batch(&mut self, factor: f64) {
-        self.kinds.batch = true;
-        let data = &self.memory.data;
-        let Some(first) = data.first() else {
-            self.warn("no argument holds a batch, as far as names and sharding tell: nothing is scaled".to_owned());
-            return;
-        };
-        let batch = first.batch();
-        let scaled = (batch as f64 * factor).round().max(1.0) as i64;
-        if batch <= 1 && factor < 1.0 {
-            self.warn("each device already holds a batch of 1".to_owned());
-            return;
+    fn unpad_dimension(&mut self, size: i64) {
+        self.kinds.dimension = true;
+        let is_padded = |item: usize| self.node(item).is_some_and(|node| resize::is_padded_by(node, size));
+        if !(0..self.nodes.len()).any(is_padded) {
+            self.warn(format!("no buffer is padded because of a dimension of {size}"));
         }
-        if (scaled as f64 - batch as f64 * factor).abs() > 1e-9 {
-            self.warn(format!("a batch of {batch} on each device becomes {scaled}"));
-        }
-        self.scale_batch(batch, scaled);
-    }
-
-    /// Scales the batch dimension of everything that holds it.
-    fn scale_batch(&mut self, batch: i64, scaled: i64) {
-        let memory = self.memory;
-        let local = batch::products(&memory.data, 1);
-        let weights = batch::weights(self.program, &memory.base, &memory.data);
-        let whole = batch::GlobalBatch::new(self.program, &memory.base, &memory.data);
-        let scale = |size: i64| {
-            let scaled = i128::from(size) * i128::from(scaled) / i128::from(batch.max(1));
-            i64::try_from(scaled).unwrap_or(i64::MAX).max(1)
-        };
-        for item in 0..self.nodes.len() {
-            let owner = memory.items[item].owner;
-            let own_data = matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
-            self.change(item, |node| {
-                if !own_data && weights.contains(&batch::outline(&node.dimensions)) {
-                    return false;
-                }
-                let exact = node.dimensions.iter().position(|&d| d == batch);
-                let at = exact
-                    .or_else(|| node.dimensions.iter().position(|d| local.contains(d)))
-                    .or_else(|| whole.as_ref().and_then(|whole| whole.dimension(node)));
-                let Some(at) = at else { return false };
-                let size = scale(node.dimensions[at]);
-                resize::set_dimension(node, at, size);
-                true
-            });
-        }
+        self.merged.push(size);
     }
 
     fn shard(&mut self, arguments: &Arguments, parts: i64) {
@@ -335,7 +295,11 @@ impl<'a> State<'a> {
             }
         }
         if !undivided.is_empty() {
-            self.warn(format!("{} arguments have no dimension that {parts} divides; they stay whole", undivided.len()));
+            let arguments = match undivided.len() {
+                1 => "1 argument has".to_owned(),
+                many => format!("{many} arguments have"),
+            };
+            self.warn(format!("{arguments} no dimension that {parts} divides, and stay whole"));
         }
         if results_follow {
             self.warn("results of the same shape are taken to be divided in the same way".to_owned());
@@ -493,8 +457,12 @@ impl<'a> State<'a> {
     fn item_size(&self, item: usize) -> u64 {
         let buffer = self.memory.items[item].buffer;
         let present = self.program.buffers.size_of(buffer).0;
+        let merged = |node: &ShapeNode| self.merged.iter().any(|&size| resize::is_padded_by(node, size));
         match (&self.nodes[item], resize::node_of(self.program, buffer)) {
-            (None, Some(node)) if self.unpadded => node.unpadded_size().0.min(present),
+            (None, Some(node)) if merged(node) => resize::size_in_rows(node).min(present),
+            (Some(node), Some(before)) if merged(node) => {
+                resize::size_in_rows(node).min(resize::resized(present, before, node))
+            }
             (Some(node), Some(before)) => resize::resized(present, before, node),
             _ => present,
         }

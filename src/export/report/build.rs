@@ -5,7 +5,7 @@ use super::schema::{
     BufferReport, CategoryReport, ClassReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
 };
 use super::{findings, runtime, what_if};
-use crate::analysis::class::Reason;
+use crate::analysis::class::{Certainty, Reason};
 use crate::analysis::live_at::Spans;
 use crate::analysis::{
     ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict, category, has_no_shape, unpadded,
@@ -113,6 +113,8 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
             name: device.name.clone(),
             kind: device.kind.map(crate::model::DeviceKind::name),
             evidence: device.evidence.clone(),
+            chips_per_host: device.topology.map(|topology| topology.chips_per_host),
+            hosts: device.topology.map(|topology| topology.hosts),
         },
         programs,
         runtime: analysis.runtime.iter().map(|allocator| runtime::allocator(allocator, options.rows())).collect(),
@@ -196,12 +198,7 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
             .iter()
             .map(|&(category, bytes, buffers)| CategoryReport { category: category.name(), bytes: bytes.0, buffers })
             .collect(),
-        by_class: analysis
-            .classes(program)
-            .sums(&space.at_peak, &|buffer| program.buffers.size_of(buffer))
-            .into_iter()
-            .map(|(class, bytes, buffers)| ClassReport { class: class.name(), bytes: bytes.0, buffers })
-            .collect(),
+        by_class: by_class(scene),
         padding_by_shape: super::padding::padding(scene, top),
         packing: what_if::packing(scene),
         what_if,
@@ -218,6 +215,30 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
             buffers.iter().map(row).collect()
         }),
     }
+}
+
+/// What stands at the peak, by class.
+fn by_class(scene: Scene<'_>) -> Vec<ClassReport> {
+    let Scene { program, analysis, space, .. } = scene;
+    let classes = analysis.classes(program);
+    let size = |buffer: BufferId| program.buffers.size_of(buffer);
+    let guessed: Vec<BufferId> = space
+        .at_peak
+        .iter()
+        .copied()
+        .filter(|&buffer| classes.reason(buffer).certainty() == Certainty::Guess)
+        .collect();
+    let guesses = classes.sums(&guessed, &size);
+    classes
+        .sums(&space.at_peak, &size)
+        .into_iter()
+        .map(|(class, bytes, buffers)| ClassReport {
+            class: class.name(),
+            bytes: bytes.0,
+            buffers,
+            guess_bytes: guesses.iter().find(|row| row.0 == class).map_or(0, |row| row.1.0),
+        })
+        .collect()
 }
 
 /// One buffer in words.
@@ -238,6 +259,8 @@ fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport {
         category: category(program, buffer).name(),
         class: classes.of(buffer).name(),
         class_guessed_from: Some(classes.reason(buffer)).filter(|reason| reason.is_guess()).map(Reason::words),
+        class_certainty: classes.reason(buffer).certainty().words(),
+        label: analysis.labels(program).of(program, buffer).map(|label| label.text),
         op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
         source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
         offset: allocation.filter(|_| !program.is_listing).map(|_| program.buffers.offset[row]),

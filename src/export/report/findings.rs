@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use crate::advisor::batch_size::MOST_TIMES;
 use crate::advisor::plan::Step;
 use crate::advisor::{Advice, Finding, Plan};
 use crate::model::{Bytes, Profile};
@@ -31,6 +32,8 @@ pub struct FindingReport {
     pub at_stake_bytes: Option<Bytes>,
     /// Whether the program fits after the change; `null` if unknown.
     pub fits_after: Option<bool>,
+    /// Whether it may fit after the change, which the compiler decides.
+    pub may_fit_after: bool,
     /// Whether results change: `no`, `maybe` or `yes`.
     pub changes_results: &'static str,
     /// Name of the program; `null` for the profile as a whole.
@@ -97,6 +100,8 @@ pub struct StepReport {
     pub allocated_bytes: Bytes,
     /// Bytes still missing after it; 0 if it fits.
     pub over_by_bytes: Bytes,
+    /// Whether the program fits after it: `fits`, `may_fit`, `over` or `unknown`.
+    pub verdict: &'static str,
 }
 
 /// The largest batch that fits.
@@ -128,19 +133,20 @@ fn row(profile: &Profile, finding: &Finding, top: usize) -> FindingReport {
         title: finding.title.clone(),
         why: finding.why.clone(),
         advice: finding.advice.clone(),
-        saves_bytes: finding.saves_bytes,
-        peak_after_bytes: finding.peak_after_bytes,
-        allocated_after_bytes: finding.allocated_after_bytes,
+        saves_bytes: finding.saves_bytes(),
+        peak_after_bytes: finding.peak_after_bytes(),
+        allocated_after_bytes: finding.allocated_after_bytes(),
         at_stake_bytes: finding.at_stake_bytes,
-        fits_after: finding.fits_after,
+        fits_after: finding.fits_after(),
+        may_fit_after: finding.may_fit_after(),
         changes_results: finding.changes_results.name(),
         program: program.map(|program| program.name.clone()),
         buffers: finding.buffers.iter().filter_map(number).take(top).collect(),
         tiles: finding.tiles.clone(),
-        band: finding.band.clone(),
+        band: finding.band().map(str::to_owned),
         warnings: finding.warnings.clone(),
         is_guess: finding.is_guess,
-        edits: finding.edits.iter().map(ToString::to_string).collect(),
+        edits: finding.edits().iter().map(ToString::to_string).collect(),
         reference: finding.reference,
         is_of_failure: finding.failure.is_some(),
     }
@@ -170,13 +176,17 @@ fn step(step: &Step) -> StepReport {
         words: step.words.clone(),
         allocated_bytes: step.allocated,
         over_by_bytes: step.over,
+        verdict: step.verdict.name(),
     }
 }
 
 /// A step of a plan in words: what to do, and what is left.
 fn step_text(number: usize, step: &StepReport) -> String {
-    let left =
-        if step.over_by_bytes.0 > 0 { format!("{} over", step.over_by_bytes.short()) } else { "fits".to_owned() };
+    let left = match step.verdict {
+        "may_fit" => "may fit".to_owned(),
+        _ if step.over_by_bytes.0 > 0 => format!("{} over", step.over_by_bytes.short()),
+        _ => "fits".to_owned(),
+    };
     format!("{number}. {}: {} then, {left}", step.words, step.allocated_bytes.short())
 }
 
@@ -201,6 +211,7 @@ fn effect(finding: &FindingReport) -> Option<String> {
     let fits = match finding.fits_after {
         Some(true) => ", fits then",
         Some(false) => ", does not fit with this alone",
+        None if finding.may_fit_after => ", may fit then: the compiler decides",
         None => "",
     };
     Some(format!("saves {} at the peak, {} after{fits}", saves.short(), after.short()))
@@ -228,6 +239,9 @@ fn sentence(batch: &BatchReport) -> String {
             format!("No batch fits for sure{maybe}; it is {} on each device now{guess}", batch.per_device)
         }
         0 => format!("Not even a batch of 1 on each device fits; it is {} now{guess}", batch.per_device),
+        largest if largest >= batch.per_device.saturating_mul(MOST_TIMES) => {
+            format!("A batch of {largest} on each device fits, and more; it is {} now{guess}", batch.per_device)
+        }
         largest => format!(
             "The largest batch on each device that surely fits is about {largest}{maybe}; it is {} now{guess}",
             batch.per_device
@@ -251,6 +265,10 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
         let _ = writeln!(out, "    {}", finding.why);
         if let Some(effect) = effect(finding) {
             let _ = writeln!(out, "    {effect}");
+        }
+        if !finding.edits.is_empty() {
+            let edits: Vec<String> = finding.edits.iter().map(|edit| format!("`{edit}`")).collect();
+            let _ = writeln!(out, "    as a change to try: {}", edits.join(", "));
         }
         for advice in finding.printed_advice() {
             let _ = writeln!(out, "    - {advice}");

@@ -74,7 +74,8 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         let _ = writeln!(out, "| {what} | {} | {} |", Bytes(row.bytes).short(), Bytes(row.bytes).exact());
     }
     for row in &space.by_class {
-        let what = format!("at the peak, a guess: {}, {}", row.class, buffers(row.buffers));
+        let guess = row.guess_in_words().unwrap_or_default();
+        let what = format!("at the peak, most likely: {}, {}{guess}", row.class, buffers(row.buffers));
         let _ = writeln!(out, "| {what} | {} | {} |", Bytes(row.bytes).short(), Bytes(row.bytes).exact());
     }
     out.push('\n');
@@ -103,7 +104,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
                 buffer.category,
                 code(&buffer.name),
                 code(buffer.shape.as_deref().unwrap_or("")),
-                escape(buffer.op_name.as_deref().unwrap_or(""))
+                escape(buffer.in_words())
             );
         }
         out.push('\n');

@@ -135,6 +135,10 @@ pub struct DeviceReport {
     pub kind: Option<&'static str>,
     /// What the name and kind were derived from.
     pub evidence: Option<String>,
+    /// Chips of one host that the program was compiled for.
+    pub chips_per_host: Option<u64>,
+    /// Hosts that the program was compiled for.
+    pub hosts: Option<u64>,
 }
 
 /// A program.
@@ -258,8 +262,12 @@ pub struct BufferReport {
     pub class: &'static str,
     /// Evidence for the class; `null` where it is certain.
     pub class_guessed_from: Option<&'static str>,
+    /// How sure the class is: `known`, `likely` or `guess`.
+    pub class_certainty: &'static str,
     /// Framework op name.
     pub op_name: Option<String>,
+    /// What it is where the op name does not tell: `saved by the scan for 32 layers: mlp/wi`.
+    pub label: Option<String>,
     /// Source position as `file:line`.
     pub source: Option<String>,
     /// Offset in its allocation in bytes.
@@ -281,6 +289,11 @@ pub struct BufferReport {
 }
 
 impl BufferReport {
+    /// What it is, in words: its label, else the framework's name of its operation.
+    pub fn in_words(&self) -> &str {
+        self.label.as_deref().or(self.op_name.as_deref()).unwrap_or_default()
+    }
+
     /// When its memory is set aside and when it is written; `None` where that is not known.
     pub fn spans(&self) -> Option<Spans> {
         Some(Spans { reserved: self.reserved?, written: (self.live_start?, self.live_end?) })
@@ -296,6 +309,19 @@ pub struct ClassReport {
     pub bytes: u64,
     /// Number of buffers.
     pub buffers: usize,
+    /// Bytes of those whose class is a mere guess.
+    pub guess_bytes: u64,
+}
+
+impl ClassReport {
+    /// How much of it is a mere guess, in words; `None` where nothing is.
+    pub fn guess_in_words(&self) -> Option<String> {
+        match self.guess_bytes {
+            0 => None,
+            bytes if bytes >= self.bytes => Some(", a guess".to_owned()),
+            bytes => Some(format!(", {} a guess", crate::model::Bytes(bytes).short())),
+        }
+    }
 }
 
 /// Bytes of a category at the peak.

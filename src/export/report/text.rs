@@ -52,7 +52,14 @@ fn write_profile(out: &mut String, profile: &ProfileReport) {
 pub fn device(profile: &ProfileReport) -> String {
     let device = &profile.device;
     let kind = || device.kind.map(str::to_ascii_uppercase);
-    device.name.clone().or_else(kind).unwrap_or_else(|| "device unknown".to_owned())
+    let name = device.name.clone().or_else(kind).unwrap_or_else(|| "device unknown".to_owned());
+    match (device.chips_per_host, device.hosts) {
+        (Some(chips), Some(1)) if chips > 1 => format!("{name}, {chips} chips"),
+        (Some(chips), Some(hosts)) if hosts > 1 => {
+            format!("{name}, {} chips, {chips} on each of {hosts} hosts", chips.saturating_mul(hosts))
+        }
+        _ => name,
+    }
 }
 
 fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileReport) {
@@ -155,9 +162,10 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         line(out, &format!("  {}", row.category), row.bytes, &buffers(row.buffers));
     }
     if space.by_class.iter().any(|row| space.by_category.iter().all(|other| other.category != row.class)) {
-        let _ = writeln!(out, "    at the peak, by class (a guess)");
+        let _ = writeln!(out, "    at the peak, by class (most likely)");
         for row in &space.by_class {
-            line(out, &format!("  {}", row.class), row.bytes, &buffers(row.buffers));
+            let guess = row.guess_in_words().unwrap_or_default();
+            line(out, &format!("  {}", row.class), row.bytes, &format!("{}{guess}", buffers(row.buffers)));
         }
     }
     super::padding::write(out, &space.padding_by_shape);
@@ -225,7 +233,7 @@ fn write_at_peak(out: &mut String, space: &SpaceReport) {
             buffer.category,
             buffer.name,
             buffer.shape.as_deref().unwrap_or(""),
-            buffer.op_name.as_deref().unwrap_or("")
+            buffer.in_words()
         );
         let _ = writeln!(out, "{}", text.trim_end());
         if let Some(words) = buffer.spans().and_then(|spans| spans.difference("step")) {

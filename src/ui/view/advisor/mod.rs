@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use egui::{Sense, Ui, Vec2};
 
 use crate::advisor::{ChangesResults, Finding, Severity};
-use crate::analysis::names::lookup;
 use crate::model::{BufferId, MemorySpace};
 use crate::ui::part::{Action, View, ViewContext, colors};
 use crate::ui::session::Document;
@@ -115,7 +114,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
             ui.label(text("guess", size::SMALL, Weight::Regular, theme.text3)).on_hover_text("Based on names alone");
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            if let Some(saves) = finding.saves_bytes.filter(|b| b.0 > 0) {
+            if let Some(saves) = finding.saves_bytes().filter(|b| b.0 > 0) {
                 let words = units.signed(-i128::from(saves.0));
                 ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
             }
@@ -153,8 +152,8 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
         if !(finding.buffers.is_empty() && finding.tiles.is_empty()) && link(ui, "Show me", theme).clicked() {
             show_me(context, finding);
         }
-        if !finding.edits.is_empty() && link(ui, "What if", theme).clicked() {
-            context.shared.changes_mut().switch_on(&finding.edits);
+        if !finding.edits().is_empty() && link(ui, "What if", theme).clicked() {
+            context.shared.changes_mut().switch_on(finding.edits());
             context.go("whatif");
         }
         if link(ui, "Copy as text", theme).clicked() {
@@ -210,14 +209,15 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
     };
     line(ui, &finding.why, theme.text2);
     evidence(ui, context, finding);
-    if let Some(after) = finding.peak_after_bytes {
-        let fits = match finding.fits_after {
+    if let Some(after) = finding.peak_after_bytes() {
+        let fits = match finding.fits_after() {
             Some(true) => "; fits then",
             Some(false) => "; does not fit with this alone",
+            None if finding.may_fit_after() => "; may fit then, the compiler decides",
             None => "",
         };
         let allocated =
-            finding.allocated_after_bytes.map(|b| format!(", {} allocated", units.short(b))).unwrap_or_default();
+            finding.allocated_after_bytes().map(|b| format!(", {} allocated", units.short(b))).unwrap_or_default();
         line(ui, &format!("The peak is then {}{allocated}{fits}.", units.short(after)), theme.text);
     }
     for advice in &finding.advice {
@@ -234,7 +234,7 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         ChangesResults::Yes => "Results change.",
     };
     line(ui, results, theme.text2);
-    if let Some(band) = &finding.band {
+    if let Some(band) = finding.band() {
         line(ui, &format!("Prediction: {band}."), theme.text3);
     }
     for warning in &finding.warnings {
@@ -254,7 +254,7 @@ fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
         return;
     }
     for &buffer in finding.buffers.iter().take(EVIDENCE).filter(|b| b.index() < program.buffers.len()) {
-        let name = lookup::buffer_name(program, buffer);
+        let name = scene.analysis.labels(program).buffer_name(program, buffer);
         let bytes = context.short(program.buffers.size_of(buffer));
         let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 18.0), Sense::click());
         if response.hovered() || response.has_focus() {

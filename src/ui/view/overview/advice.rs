@@ -160,7 +160,7 @@ fn open(context: &mut ViewContext<'_>, i: usize) {
 
 /// What a finding saves, in words; nothing where that is not known.
 fn amount(context: &ViewContext<'_>, finding: &Finding) -> String {
-    let saves = finding.saves_bytes.filter(|bytes| bytes.0 > 0);
+    let saves = finding.saves_bytes().filter(|bytes| bytes.0 > 0);
     saves.map(|bytes| context.options.units.signed(-i128::from(bytes.0))).unwrap_or_default()
 }
 
@@ -203,7 +203,7 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
         ChangesResults::Maybe => ("results may change", theme.warn),
         ChangesResults::Yes => ("results change", theme.warn),
     };
-    if let (Some(needs), Some(limit)) = (finding.allocated_after_bytes, limit) {
+    if let (Some(needs), Some(limit)) = (finding.allocated_after_bytes(), limit) {
         let bar = Rect::from_min_max(Pos2::new(inner.left(), y - 26.0), Pos2::new(inner.right(), y - 18.0));
         paint_gauge(&painter, bar, needs.0 as f64, Some(limit.0 as f64), theme);
         let units = context.options.units;
@@ -224,7 +224,7 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
         );
         spoken = format!("{spoken}, {words}");
     }
-    if finding.saves_bytes.is_some_and(|bytes| bytes.0 > 0) && inner.width() > 230.0 {
+    if finding.saves_bytes().is_some_and(|bytes| bytes.0 > 0) && inner.width() > 230.0 {
         painter.text(Pos2::new(inner.right(), y), Align2::RIGHT_CENTER, results, small, color);
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &spoken));
@@ -246,7 +246,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding) 
     }
     let amount = amount(context, finding);
     let words = if amount.is_empty() { finding.severity.name().to_owned() } else { amount };
-    let color = if finding.saves_bytes.is_some() { theme.text } else { theme.text3 };
+    let color = if finding.saves_bytes().is_some() { theme.text } else { theme.text3 };
     let right = Pos2::new(rect.right() - 2.0, rect.center().y);
     let drawn = ui.painter().text(right, Align2::RIGHT_CENTER, &words, Weight::SemiBold.at(size::SMALL), color);
     let title = finding.title.replace('`', "");

@@ -347,7 +347,13 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     let program = scene.program;
     let kind = category(program, item.buffer);
     let bytes = Bytes(item.size);
-    ui.label(text(program.buffer_name(item.buffer), size::BODY, Weight::SemiBold, theme.text));
+    let own = program.buffer_name(item.buffer);
+    if let Some(label) = scene.analysis.labels(program).of(program, item.buffer) {
+        ui.label(text(label.text, size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text(own, size::SMALL, Weight::Mono, theme.text2));
+    } else {
+        ui.label(text(own, size::BODY, Weight::SemiBold, theme.text));
+    }
     let line = format!("{}   {}   {}", context.short(bytes), bytes.exact(), percent(item.size, scene.space.peak().0));
     ui.label(text(line, size::SMALL, Weight::Medium, theme.text));
     let waste = bytes.saturating_sub(unpadded(program, &scene.analysis.traces, item.buffer));

@@ -44,7 +44,7 @@ pub fn show(
         let program = context.shared.program;
         let mut any = false;
         for finding in advice.map_or(&[][..], |a| &a.findings) {
-            if finding.program == Some(program) && !finding.edits.is_empty() && finding.weight() > 0 {
+            if finding.program == Some(program) && !finding.edits().is_empty() && finding.weight() > 0 {
                 any = true;
                 row(ui, context, finding, result);
             }
@@ -64,20 +64,20 @@ pub fn show(
 
 fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Option<&WhatIfResult>) {
     let theme = context.theme;
-    let on = context.shared.changes.are_on(&finding.edits);
+    let on = context.shared.changes.are_on(finding.edits());
     let ground = if on { theme.accent_bg } else { theme.panel };
     let units = context.options.units;
     let response =
         Frame::new().fill(ground).inner_margin(Margin { left: 20, right: 16, top: 10, bottom: 10 }).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 4.0;
             ui.spacing_mut().interact_size.y = 16.0;
-            let words = finding.edits.iter().map(Edit::in_words).collect::<Vec<_>>().join(", ");
-            let change = -i128::from(finding.saves_bytes.map_or(0, |b| b.0));
-            let is_most = finding.band.as_ref().is_some_and(|band| band.starts_with("at most"));
+            let words = finding.edits().iter().map(Edit::in_words).collect::<Vec<_>>().join(", ");
+            let change = -i128::from(finding.saves_bytes().map_or(0, |b| b.0));
+            let is_most = finding.band().is_some_and(|band| band.starts_with("at most"));
             let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
             ui.horizontal(|ui| {
                 if toggle(ui, On(on), &words, theme) {
-                    flip(context.shared.changes_mut(), &finding.edits, on);
+                    flip(context.shared.changes_mut(), finding.edits(), on);
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
                 let room = ui.available_width() - galley.size().x - 12.0;
@@ -88,14 +88,14 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
             });
             ui.horizontal(|ui| {
                 ui.add_space(38.0);
-                let edits: Vec<String> = finding.edits.iter().map(ToString::to_string).collect();
+                let edits: Vec<String> = finding.edits().iter().map(ToString::to_string).collect();
                 let room = ui.available_width();
                 cut_label(ui, &edits.join("; "), Weight::Mono.at(size::SMALL), theme.text2, room);
             });
             ui.horizontal(|ui| {
                 ui.add_space(38.0);
                 let (bar, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 8.0), Sense::hover());
-                let needs = finding.allocated_after_bytes.map_or(0, |b| b.0);
+                let needs = finding.allocated_after_bytes().map_or(0, |b| b.0);
                 let limit = result.and_then(|t| t.memory.capacity).map(|c| c as f64);
                 paint_gauge(ui.painter(), bar, needs as f64, limit, theme);
             });
@@ -130,7 +130,8 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
 }
 
 fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, result: Option<&WhatIfResult>) {
-    let (Some(needs), Some(capacity)) = (finding.allocated_after_bytes, result.and_then(|t| t.memory.capacity)) else {
+    let (Some(needs), Some(capacity)) = (finding.allocated_after_bytes(), result.and_then(|t| t.memory.capacity))
+    else {
         return;
     };
     let (words, color) = if needs.0 > capacity {
@@ -178,7 +179,7 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
     }
     let mut gone = None;
     let is_found =
-        |edit: &Edit| advice.is_some_and(|a| a.findings.iter().any(|f| f.edits.len() == 1 && f.edits[0] == *edit));
+        |edit: &Edit| advice.is_some_and(|a| a.findings.iter().any(|f| matches!(f.edits(), [only] if only == edit)));
     for edit in context.shared.changes.own.clone() {
         if is_found(&edit) {
             continue;

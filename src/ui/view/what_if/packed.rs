@@ -124,7 +124,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     let family = result.after.sizes.family[piece.block] as usize;
     let (now, was) = (result.after.sizes.blocks[piece.block].size, result.memory.families.list[family].size);
     response.on_hover_ui_at_pointer(|ui| {
-        ui.label(text(scene.program.buffer_name(buffer), size::BODY, Weight::SemiBold, theme.text));
+        let label = scene.analysis.labels(scene.program).of(scene.program, buffer).map(|label| label.text);
+        let name = label.unwrap_or_else(|| scene.program.buffer_name(buffer));
+        ui.label(text(name, size::BODY, Weight::SemiBold, theme.text));
         if let Some((shape, node)) = scene.program.buffer_shape(buffer) {
             ui.label(text(shape.short_text_of(node), size::SMALL, Weight::Mono, theme.text2));
         }

@@ -1,0 +1,77 @@
+//! What the changes of a finding come to. It is made in one way only, by working the changes out, so that a finding and
+//! the what-if of its changes cannot disagree.
+
+use super::case::Case;
+use crate::analysis::what_if::{Edit, Outcome, TryVerdict};
+use crate::model::Bytes;
+
+/// Changes, and what they come to.
+#[derive(Debug, Clone)]
+pub struct Effect {
+    edits: Vec<Edit>,
+    saves: Bytes,
+    peak: Bytes,
+    allocated: Bytes,
+    verdict: TryVerdict,
+    fits: Option<bool>,
+    band: Option<String>,
+}
+
+impl Effect {
+    /// Works out what changes come to.
+    pub(super) fn of(case: &Case<'_>, edits: Vec<Edit>) -> (Self, Outcome) {
+        let outcome = case.try_out(&edits);
+        let effect = Self {
+            saves: Bytes(case.saved(&outcome)),
+            peak: outcome.peak,
+            allocated: outcome.expected(),
+            verdict: outcome.verdict,
+            fits: outcome.fits,
+            band: outcome.band.clone(),
+            edits,
+        };
+        (effect, outcome)
+    }
+
+    /// The changes.
+    #[must_use]
+    pub fn edits(&self) -> &[Edit] {
+        &self.edits
+    }
+
+    /// Bytes by which the peak falls.
+    #[must_use]
+    pub const fn saves(&self) -> Bytes {
+        self.saves
+    }
+
+    /// The peak after the changes.
+    #[must_use]
+    pub const fn peak(&self) -> Bytes {
+        self.peak
+    }
+
+    /// Allocated bytes after the changes.
+    #[must_use]
+    pub const fn allocated(&self) -> Bytes {
+        self.allocated
+    }
+
+    /// Whether the program fits then, in words that leave open what the compiler decides.
+    #[must_use]
+    pub const fn verdict(&self) -> TryVerdict {
+        self.verdict
+    }
+
+    /// Whether the program fits then; `None` where the capacity is not known or the compiler decides.
+    #[must_use]
+    pub const fn fits(&self) -> Option<bool> {
+        self.fits
+    }
+
+    /// How far such predictions were off on real pairs of programs.
+    #[must_use]
+    pub fn band(&self) -> Option<&str> {
+        self.band.as_deref()
+    }
+}

@@ -1,0 +1,66 @@
+//! Rule `gathered`: weights of many layers that stand gathered from all devices, or copied, at the peak at once.
+
+use super::case::{AtPeak, Case, Total, counted};
+use super::finding::{ChangesResults, Finding};
+use crate::analysis::class::{Class, Reason};
+use crate::model::Bytes;
+
+/// Name of the rule.
+pub const NAME: &str = "gathered";
+
+/// Whether an operation puts a temporary together from all devices.
+fn is_gather(case: &Case<'_>, t: &AtPeak) -> bool {
+    let at = case.program.buffers.instruction_of(t.buffer);
+    at.is_some_and(|at| case.program.opcode_name(at).starts_with("all-gather"))
+}
+
+/// Looks for copies of weights among the temporaries at the peak.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let classes = case.analysis.classes(case.program);
+    let is_copy =
+        |t: &&AtPeak, reason: Reason| classes.of(t.buffer) == Class::Weight && classes.reason(t.buffer) == reason;
+    let is_gathered = |t: &&AtPeak| is_copy(t, Reason::Gathered) || is_gather(case, t);
+    let gathered: Vec<&AtPeak> = case.peak.iter().filter(is_gathered).collect();
+    let copied: Vec<&AtPeak> =
+        case.peak.iter().filter(|t| is_copy(t, Reason::CopyOfArgument) && !is_gathered(t)).collect();
+    let sum = |held: &[&AtPeak]| held.iter().map(|t| t.size).total();
+    let (whole, casts) = (sum(&gathered), sum(&copied));
+    if !case.is_worth(whole.saturating_add(casts)) {
+        return;
+    }
+    let mut finding = case.remedy(NAME);
+    let mut held: Vec<&AtPeak> = gathered.iter().chain(&copied).copied().collect();
+    held.sort_by_key(|t| (std::cmp::Reverse(t.size), t.buffer));
+    case.stake(&mut finding, whole.saturating_add(casts));
+    finding.title = if whole >= casts {
+        format!("Arrays gathered from all devices, mostly weights, take {} at the peak", Bytes(whole).short())
+    } else {
+        format!("Copies of weights take {} at the peak", Bytes(casts).short())
+    };
+    let mut parts = Vec::new();
+    if whole > 0 {
+        let arrays = counted(gathered.len(), "array", "arrays");
+        parts.push(format!("{arrays} put together from all devices ({})", Bytes(whole).short()));
+    }
+    if casts > 0 {
+        let arrays = counted(copied.len(), "cast or copy of a weight", "casts or copies of weights");
+        parts.push(format!("{arrays} ({})", Bytes(casts).short()));
+    }
+    finding.why = format!(
+        "At the peak stand {}; the largest is {}.",
+        parts.join(" and "),
+        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+    );
+    if whole > 0 {
+        finding.advice.push("gather one layer at a time: the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
+    }
+    if casts > 0 {
+        finding.advice.push(
+            "cast weights where a layer uses them, inside what is checkpointed, not all of them before the first layer"
+                .to_owned(),
+        );
+    }
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
+    findings.push(finding);
+}

@@ -1,0 +1,48 @@
+//! Rule `zero`: optimizer state that every device keeps whole, and that can be divided by itself (ZeRO).
+
+use super::case::{Case, Total, listed, short_names};
+use super::finding::{ChangesResults, Finding};
+use super::replicated;
+use crate::analysis::class::Class;
+use crate::analysis::what_if::{Arguments, Edit};
+use crate::model::Bytes;
+
+/// Name of the rule.
+pub const NAME: &str = "zero";
+
+/// Looks for optimizer state among the arguments that are whole on every device.
+pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+    let classes = case.analysis.classes(case.program);
+    let devices = case.program.devices();
+    if devices <= 1 || case.program.parameter_shardings.is_empty() {
+        return;
+    }
+    let is_state = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Optimizer;
+    let whole = case.arguments().filter(|&(row, _, number, _)| is_state(row) && replicated::is_whole(case, number));
+    let mut rows: Vec<usize> = whole.map(|argument| argument.0).collect();
+    rows.sort_unstable();
+    let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
+    if !case.is_worth(bytes) {
+        return;
+    }
+    let meant: Vec<&str> = case.arguments().filter(|a| rows.binary_search(&a.0).is_ok()).map(|a| a.1).collect();
+    let others: Vec<&str> = case.arguments().filter(|a| rows.binary_search(&a.0).is_err()).map(|a| a.1).collect();
+    let names = short_names(&meant, &others);
+    let mut finding = case.remedy(NAME);
+    let saved = case.fill(&mut finding, vec![Edit::Shard(Arguments(names.clone()), devices)]);
+    if !case.is_worth(saved) {
+        return;
+    }
+    finding.title = format!("Divide optimizer state over the {devices} devices (ZeRO): {} less", Bytes(saved).short());
+    finding.why = format!(
+        "{} of optimizer state ({}) are whole on each device, and read only by the update. Divided, each device updates its part of the weights and all gather the result; the computation stays as it is.",
+        Bytes(bytes).short(),
+        listed(&names, 3)
+    );
+    finding.advice.push(
+        "give the optimizer state a sharding of its own (`NamedSharding(mesh, P(\"data\"))` for its largest dimension) in `in_shardings` and `out_shardings`, and constrain the gradients to it before the update".to_owned(),
+    );
+    finding.changes_results = ChangesResults::No;
+    finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
+    findings.push(finding);
+}
