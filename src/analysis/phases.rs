@@ -1,6 +1,6 @@
 //! The passes of a training step over the program's steps: forward, backward, optimizer, and the layers in them, as the
-//! names of operations tell. A scheduler mixes neighbours, so each border stands where fewest operations are on the
-//! wrong side of it.
+//! names of operations tell. A scheduler mixes neighbours, so the border between forward and backward stands where
+//! fewest operations are on the wrong side of it.
 
 use super::live_range::LiveRanges;
 use super::names::layer::Layers;
@@ -32,6 +32,9 @@ const MOST_STEPS: usize = 20_000;
 
 /// A part shorter than the program divided by this is none.
 const LEAST: usize = 200;
+
+/// Per cent of a pass's operations that tell where it ends: a scheduler may put a few anywhere.
+const PART_OF_A_PASS: usize = 98;
 
 /// A step that was looked at: where it is, its pass, and its layer as a number among the names.
 struct Seen {
@@ -75,9 +78,12 @@ impl Phases {
         if seen.iter().filter(|seen| is_backward(seen)).count() * LEAST < seen.len().max(1) {
             return Self::default();
         }
-        // Before the first border the backward pass is wrong, behind it the forward pass.
+        // Before the border the backward pass is wrong, behind it the forward pass. The optimizer updates parameters while
+        // the backward pass still runs, so it begins where that ends.
         let first = border(seen, is_backward, |seen| seen.pass == Pass::Forward);
-        let second = first + border(&seen[first..], |seen| seen.pass == Pass::Unknown, is_backward);
+        let backward: Vec<usize> = (first..seen.len()).filter(|&place| is_backward(&seen[place])).collect();
+        let last = (backward.len() * PART_OF_A_PASS).div_ceil(100).checked_sub(1).and_then(|at| backward.get(at));
+        let second = last.map_or(first, |&place| place + 1);
         let at = |place: usize| seen.get(place).map_or(steps, |seen| seen.step);
         let ends = [0, if first == 0 { 0 } else { at(first) }, at(second), steps];
         let mut phases = Self::default();

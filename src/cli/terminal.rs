@@ -75,7 +75,7 @@ fn style_of(line: &str) -> Option<Style> {
         Some(style.red().bold())
     } else if words.starts_with("Fits: ") {
         Some(style.green().bold())
-    } else if words.starts_with("note: ") || words.starts_with("careful: ") {
+    } else if words.starts_with("note: ") || words.starts_with("caution: ") {
         Some(style.dim())
     } else if !line.is_empty() && !line.starts_with(' ') {
         Some(style.bold())

@@ -348,7 +348,7 @@ fn damaged_bytes_never_panic() {
 fn deep_trees_and_long_numbers_are_refused_or_skipped() {
     let deep = format!(r#"{{"target":{{"numTiles":1}},"x":{}"#, "[".repeat(100_000));
     let profile = bytes_profile("g.json", deep.as_bytes()).unwrap();
-    assert!(profile.notes.iter().any(|note| note.text.contains("inside each other")));
+    assert!(profile.notes.iter().any(|note| note.text.contains("nested more than")));
     let closing = "[]".to_owned() + &"}]".repeat(1500);
     let forest = format!(
         r#"{{"target":{{"numTiles":1}},"memory":{{"liveness":{{"notAlwaysLive":{{"byProgram":{}{}}}}}}}}}"#,

@@ -34,7 +34,7 @@ patterns! {
     /// A word that reports.
     REPORTS = r"(?i)error|exception|fatal|fail|abort|panic|terminate|terminating|kill|exhausted|warn|unable|could not|cannot|out of|insufficient|not enough|oom";
     /// How a report begins: the class of an error, what a runtime says of it.
-    REPORT = r"^\s*(?:[\w:.']*(?:Error|Exception|Failure|bad_alloc)\b[^:\n]{0,40}: |what\(\):|(?:fatal |internal |runtime |system )?(?:error|ERROR|Error|FATAL|panic|Exception)\b[: !]|terminate called|!!! |\*+ ?Error)|[\s>'(\[|,:][\w:.]*(?:Error|Exception): [^:;.\n]{0,60}$";
+    REPORT = r#"^\s*(?:[\w:.']*(?:Error|Exception|Failure|bad_alloc)\b[^:\n]{0,40}: |what\(\):|(?:fatal |internal |runtime |system )?(?:error|ERROR|Error|FATAL|panic|Exception)\b[: !]|terminate called|!!! |\*+ ?Error)|[\s>'"=(\[|,:][\w:.]*(?:Error|Exception): [^:;.\n]{0,60}$"#;
     /// The level of a log, in what stands before a line.
     LEVEL = r"\b(?:ERROR|FATAL|CRITICAL|Error|error|fatal)\b|(?:^|\s)[EF]\d{4}\s|(?:^|[\s:])[EF]\s";
     /// What is said of an attempt that is made again, or that does not matter.
@@ -148,7 +148,8 @@ fn is_code(body: &str, line_start: usize) -> bool {
     let (mut code, mut all) = (0, 0);
     let mut look = |line: &str| {
         let line = line.trim();
-        if !line.is_empty() && !ECHOED.is_match(line) {
+        // Brackets alone are of data as well as of code.
+        if line.contains(char::is_alphanumeric) && !ECHOED.is_match(line) {
             all += 1;
             code += usize::from(line.len() < 400 && CODE.is_match(line));
         }

@@ -191,7 +191,10 @@ fn read(excerpt: &Excerpt) -> Vec<Failure> {
         if texts.iter().any(|text| text.joined > 0) {
             let found = read_streams(&texts, joining == Joining::Words);
             let is_better = best.is_empty() || found.len() <= best.len();
-            if is_better && told(&found) > told(&best) {
+            // A word that was cut in two may have been read as another one: as much is said, in a longer sentence.
+            let words = |failures: &[Failure]| failures.iter().map(|failure| failure.message.len()).sum::<usize>();
+            let is_longer = joining == Joining::Width && words(&found) > words(&best);
+            if is_better && (told(&found) > told(&best) || is_longer && told(&found) == told(&best)) {
                 best = found;
             }
         }

@@ -79,21 +79,59 @@ impl Search {
 
 struct Needles {
     search: Search,
-    /// For each anchor the needles around it: (bytes before the anchor, needle).
-    around: Vec<Vec<(usize, &'static [u8])>>,
+    /// For each anchor the needles around it.
+    around: Vec<Around>,
+}
+
+/// How far before an anchor a byte tells whether any of the longer needles can be there.
+const TELLING: usize = 3;
+
+/// The needles around an anchor: (bytes before the anchor, needle).
+#[derive(Clone)]
+struct Around {
+    /// Those that reach back to the byte that tells.
+    long: Vec<(usize, &'static [u8])>,
+    /// The others.
+    short: Vec<(usize, &'static [u8])>,
+    /// The bytes that tell.
+    tells: [bool; 256],
+}
+
+impl Around {
+    const NONE: Self = Self { long: Vec::new(), short: Vec::new(), tells: [false; 256] };
+
+    fn add(&mut self, before: usize, needle: &'static [u8]) {
+        match before.checked_sub(TELLING) {
+            Some(at) => {
+                self.tells[usize::from(needle[at])] = true;
+                self.long.push((before, needle));
+            }
+            None => self.short.push((before, needle)),
+        }
+    }
+
+    /// Where a needle begins that lies behind `from`, around an anchor.
+    fn find(&self, bytes: &[u8], from: usize, anchor: usize) -> Option<usize> {
+        let tells = anchor.checked_sub(TELLING).is_some_and(|at| self.tells[usize::from(bytes[at])]);
+        let long = if tells { self.long.as_slice() } else { &[] };
+        long.iter().chain(&self.short).find_map(|&(before, needle)| {
+            let start = anchor.checked_sub(before).filter(|&start| start >= from)?;
+            bytes[start..].starts_with(needle).then_some(start)
+        })
+    }
 }
 
 static ALL: LazyLock<Needles> = LazyLock::new(|| {
     let mut anchors = ANCHORS.to_vec();
-    let mut around = vec![Vec::new(); anchors.len()];
+    let mut around = vec![Around::NONE; anchors.len()];
     for needle in NEEDLES {
         let known = anchors.iter().enumerate().find_map(|(i, anchor)| Some((i, needle.find(anchor)?)));
         let (anchor, before) = known.unwrap_or_else(|| {
             anchors.push(needle);
-            around.push(Vec::new());
+            around.push(Around::NONE);
             (anchors.len() - 1, 0)
         });
-        around[anchor].push((before, needle.as_bytes()));
+        around[anchor].add(before, needle.as_bytes());
     }
     Needles { search: Search::new(&anchors), around }
 });
@@ -103,12 +141,9 @@ pub fn find(bytes: &[u8], from: usize) -> Option<usize> {
     let all = &*ALL;
     let mut at = from;
     while let Some((anchor, id)) = all.search.find(bytes, at) {
-        for &(before, needle) in &all.around[id.as_usize()] {
-            // Most differ in the first byte already.
-            let begins = anchor >= from + before && bytes[anchor - before] == needle[0];
-            if begins && bytes[anchor - before..].starts_with(needle) {
-                return Some(anchor - before);
-            }
+        let found = all.around[id.as_usize()].find(bytes, from, anchor);
+        if found.is_some() {
+            return found;
         }
         at = anchor + 1;
     }
@@ -140,12 +175,6 @@ mod tests {
             }
         }
         assert!(ALL.around.len() <= 64, "{} anchors are too many for one pass", ALL.around.len());
-        for (i, needles) in ALL.around.iter().enumerate() {
-            assert!(
-                i < ANCHORS.len(),
-                "no anchor in {:?}",
-                needles.iter().map(|n| n.1.escape_ascii().to_string()).collect::<Vec<_>>()
-            );
-        }
+        assert_eq!(ALL.around.len(), ANCHORS.len(), "some needle has no anchor");
     }
 }

@@ -53,12 +53,14 @@ pub fn entry(ui: &mut Ui, theme: &Theme, sign: Sign, words: &str) -> Option<Resp
     Some(response)
 }
 
-/// Says what the paler parts of areas are, where there is room for it.
+/// Says what the paler parts of areas are, in as many words as there is room for.
 pub fn paler(ui: &mut Ui, theme: &Theme) {
-    let words = "a pixel shows its highest moment, paler down to its lowest";
-    let font = Weight::Regular.at(size::SMALL);
-    if ui.painter().layout_no_wrap(words.to_owned(), font, theme.text3).size().x < ui.available_width() {
-        ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+    for words in ["a pixel shows its highest moment, paler down to its lowest", "paler: down to the lowest"] {
+        let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::Regular.at(size::SMALL), theme.text3);
+        if galley.size().x < ui.available_width() {
+            ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
+            return;
+        }
     }
 }
 

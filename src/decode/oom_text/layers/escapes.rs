@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 /// Tags that lay a text out; everything else in angle brackets is the text's own (`<module>`).
-const TAGS: [&str; 12] = ["br", "span", "pre", "code", "p", "div", "b", "i", "font", "td", "tr", "a"];
+const TAGS: [&str; 20] = [
+    "br", "span", "pre", "code", "p", "div", "b", "i", "font", "td", "tr", "a", "html", "body", "table", "tbody", "th",
+    "li", "ul", "samp",
+];
 
 const ENTITIES: [(&str, &str); 8] = [
     ("&lt;", "<"),

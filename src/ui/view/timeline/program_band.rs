@@ -74,12 +74,12 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, bands: &[Band], layout: &FrameLa
             // Neighbours are parted by a point.
             let rect = Rect::from_min_max(Pos2::new(left, top + 1.0), Pos2::new(right - 1.0, top + ROW - 1.0));
             ui.painter().rect_filled(rect, 0.0, theme.inset);
-            if rect.width() > 30.0 {
-                let at = rect.left_center() + Vec2::new(6.0, 0.0);
-                let room = rect.width() - 10.0;
-                // Of a layer in a narrow place the number is enough.
-                let number = name.rsplit(['_', '.', '-']).next().unwrap_or(name);
-                let name = if room < 44.0 && number.parse::<u32>().is_ok() { number } else { name };
+            // Of a layer in a narrow place the number is enough.
+            let number = name.rsplit(['_', '.', '-']).next().filter(|number| number.parse::<u32>().is_ok());
+            let name = number.filter(|_| rect.width() < 54.0).unwrap_or(name);
+            if rect.width() > if name.len() <= 2 { 20.0 } else { 30.0 } {
+                let at = rect.left_center() + Vec2::new(if name.len() <= 2 { 3.0 } else { 6.0 }, 0.0);
+                let room = rect.right() - at.x - 1.0;
                 paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), name, small.clone(), theme.text2, room);
             }
         }
