@@ -78,7 +78,9 @@ impl State<'_> {
             if is_own {
                 gone.push(result);
                 pairs.push((argument, result as u32));
-                let lodger = memory.lodger(argument as usize, result);
+                // A divided argument is no longer cut up by the program: what lies there was its part.
+                let is_whole = memory.item_of(argument as usize).is_some_and(|item| self.nodes[item].is_none());
+                let lodger = memory.lodger(argument as usize, result).filter(|_| is_whole);
                 lodgers.extend(lodger.map(|(first, last)| (sizes[result], first, last)));
             } else {
                 hosts = hosts.saturating_add(sizes[result]);
