@@ -9,6 +9,9 @@ use crate::model::{Bytes, Program};
 /// Name of the rule.
 pub const NAME: &str = "donation";
 
+/// Share of what is allocated from which donation is worth a word: it costs nothing and changes no result.
+const SHARE: f64 = 0.02;
+
 /// Arguments of less than this part of what donation saves are left out of its names.
 const SMALL_PART: u64 = 1000;
 
@@ -20,7 +23,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     unused(case, findings);
     let outcome = case.try_out(&[Edit::Donate(Arguments::all())]);
     let saved = case.saved(&outcome);
-    if outcome.pairs.is_empty() || !case.is_worth(saved) {
+    if outcome.pairs.is_empty() || !case.is_share(saved, SHARE) {
         return;
     }
     // Small arguments that happen to have the shape of a result are neither named nor in the way of a shorter name.

@@ -76,7 +76,7 @@ impl Kept {
     ) -> Self {
         let passes: Vec<Pass> = names.iter().map(|name| pass_of(name)).collect();
         let turn = Turn::new(program, analysis, families, points, (&passes, names));
-        let mut kept = Self { passes, turn, ..Self::default() };
+        let mut kept = Self { turn, passes, ..Self::default() };
         kept.find_stacks(program, analysis, families);
         let weights = Weights::new(program, analysis, bases);
         let has_tokens = data.iter().any(|d| {

@@ -21,7 +21,7 @@ pub struct Cut<'a> {
     words: &'a str,
     color: Color32,
     galley: Arc<Galley>,
-    is_cut: bool,
+    is_truncated: bool,
 }
 
 impl<'a> Cut<'a> {
@@ -29,18 +29,18 @@ impl<'a> Cut<'a> {
     #[must_use]
     pub fn new(painter: &Painter, words: &'a str, font: FontId, color: Color32, width: f32) -> Self {
         let width = width.max(MIN_WIDTH);
-        let lay = |words: &str| {
+        let lay = move |words: &str| {
             let mut job = LayoutJob::simple_singleline(words.to_owned(), font.clone(), color);
             job.wrap = TextWrapping::truncate_at_width(width);
             painter.layout_job(job)
         };
         let whole = lay(words);
         if !whole.elided || !is_path(words) {
-            let is_cut = whole.elided;
-            return Self { words, color, galley: whole, is_cut };
+            let is_truncated = whole.elided;
+            return Self { words, color, galley: whole, is_truncated };
         }
         let fitting = shorter(words).map(|words| lay(&words)).find(|galley| !galley.elided);
-        Self { words, color, galley: fitting.unwrap_or(whole), is_cut: true }
+        Self { words, color, galley: fitting.unwrap_or(whole), is_truncated: true }
     }
 
     /// Size in points.
@@ -52,11 +52,11 @@ impl<'a> Cut<'a> {
     /// Paints it with its upper left corner at `at`; returns whether it is truncated.
     #[expect(clippy::must_use_candidate, reason = "most callers only need the painting")]
     pub fn paint(self, painter: &Painter, at: Pos2) -> bool {
-        if self.is_cut {
+        if self.is_truncated {
             record(painter, Rect::from_min_size(at, self.size()), self.words);
         }
         painter.galley(at, self.galley, self.color);
-        self.is_cut
+        self.is_truncated
     }
 }
 

@@ -218,13 +218,17 @@ fn join(lines: Vec<Line>, joining: Joining, is_cut: bool) -> Text {
     let mut text = Text { is_cut, ..Text::default() };
     let wrap = Wrap::of(&lines, joining);
     let mut previous: Option<(usize, String)> = None;
+    let mut ends_sentence = false;
     for line in lines {
         let width = line.width();
         let glue = match &previous {
             None => "",
             Some(_) if joining == Joining::Wrapped => "",
+            // Cut inside of a line, the space behind a full stop would begin the next one.
+            Some(_) if ends_sentence && line.text.starts_with(|c: char| c.is_ascii_uppercase()) => "\n",
             Some((before, prefix)) => wrap.as_ref().and_then(|wrap| wrap.glue(*before, prefix, &line)).unwrap_or("\n"),
         };
+        ends_sentence = wrap.as_ref().is_some_and(|wrap| !wrap.is_between_words) && line.text.ends_with('.');
         text.joined += usize::from(previous.is_some() && glue != "\n");
         text.text.push_str(glue);
         let cut = if glue == " " { line.text.len() - line.text.trim_start().len() } else { 0 };
@@ -320,6 +324,20 @@ mod tests {
     fn layers_are_taken_away_however_they_nest() {
         let nested = r#"2024-01-02T03:04:05Z stderr F {"log":"{\"msg\":\"\\u001b[31mRan out of memory\\u001b[0m\\n  1. Size: 2.00G\"}\n"}"#;
         assert_eq!(texts(&format!("{nested}\n")), ["Ran out of memory\n  1. Size: 2.00G\n"]);
+    }
+
+    #[test]
+    fn a_sentence_that_ends_at_the_width_of_a_terminal_is_not_joined_with_the_next() {
+        let first = format!("{}.", "x".repeat(79));
+        let excerpt = |second: &str| Excerpt {
+            bytes: format!("{first}\n{second}\n").into_bytes(),
+            offset: 0,
+            line: 1,
+            is_last: true,
+        };
+        let joined = |second: &str| streams(&excerpt(second), Joining::Width).remove(0).text;
+        assert_eq!(joined("See there"), format!("{first}\nSee there\n"));
+        assert_eq!(joined("5 GiB"), format!("{first}5 GiB\n"));
     }
 
     #[test]

@@ -107,9 +107,10 @@ impl App {
         }
         let document = &open.document;
         let path = document.path.as_ref()?;
-        let path = match self.options.names_hidden {
-            true => path.display().to_string(),
-            false => std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string(),
+        let path = if self.options.names_hidden {
+            path.display().to_string()
+        } else {
+            std::path::absolute(path).unwrap_or_else(|_| path.clone()).display().to_string()
         };
         let mut words = vec!["highwater".to_owned(), quoted(&path), "--view".to_owned(), shared.view.to_owned()];
         let mut add = |flag: &str, value: &str| words.extend([flag.to_owned(), quoted(value)]);
