@@ -1,5 +1,7 @@
 //! Rule `donation`: arguments whose memory a result of the same shape could take over.
 
+use std::collections::HashSet;
+
 use super::case::{Case, Total, counted, listed, short_names};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
@@ -12,7 +14,7 @@ pub const NAME: &str = "donation";
 /// Share of what is allocated from which donation is worth a word: it costs nothing and changes no result.
 const SHARE: f64 = 0.02;
 
-/// Arguments of less than this part of what donation saves are left out of its names.
+/// The smallest arguments that hold less than this part of what is donated are left out of its names.
 const SMALL_PART: u64 = 1000;
 
 /// Share of what is allocated below which a possible copy of donated arguments is not worth a word.
@@ -28,24 +30,28 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     // Small arguments that happen to have the shape of a result are neither named nor in the way of a shorter name.
     let rows: Vec<usize> = outcome.pairs.iter().map(|pair| pair.0 as usize).collect();
-    let counts = |row: usize| case.memory.base[row].size >= saved / SMALL_PART;
+    let least = least_that_counts(rows.iter().map(|&row| case.memory.base[row].size).collect());
+    let counts = |row: usize| case.memory.base[row].size >= least;
     let paths = |accept: &dyn Fn(usize, bool) -> bool| -> Vec<&str> {
         case.arguments().filter(|(row, _, _, donated)| accept(*row, *donated)).map(|(_, path, ..)| path).collect()
     };
-    let meant = paths(&|row, _| rows.contains(&row) && counts(row));
-    let others = paths(&|row, is_donated| !is_donated && !rows.contains(&row) && counts(row));
+    let donated: HashSet<usize> = rows.iter().copied().collect();
+    let meant = paths(&|row, _| donated.contains(&row) && counts(row));
+    let others = paths(&|row, is_donated| !is_donated && !donated.contains(&row) && counts(row));
     let names = short_names(&meant, &others);
     let edit = if names.is_empty() { Arguments::all() } else { Arguments(names.clone()) };
+    // A program of thousands of arguments gets them as one tuple, without names.
+    let said = if names.is_empty() { "the arguments".to_owned() } else { listed(&names, 4) };
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Donate(edit)]);
     let pairs = rows.iter().filter(|&&row| counts(row)).count();
-    finding.title = format!("Donate {}: {} less at the peak", listed(&names, 4), Bytes(saved).short());
+    finding.title = format!("Donate {said}: {} less at the peak", Bytes(saved).short());
     finding.why = format!(
         "{} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. Donated, the result is written where the argument was.",
         counted(pairs, "argument has", "arguments have")
     );
-    let numbers = numbers(case, &rows);
-    finding.advice.push(format!("{} ({numbers})", Library::of(case).donate(&listed(&names, 4))));
+    let places = if names.is_empty() { String::new() } else { format!(" ({})", numbers(case, &rows)) };
+    finding.advice.push(format!("{}{places}", Library::of(case).donate(&said)));
     finding.advice.push(
         "the caller must not use the donated arrays again: keep the results instead (`state = step(state, …)`)"
             .to_owned(),
@@ -65,6 +71,18 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
 
 /// Ranges of argument numbers that are written out; the paths name the rest.
 const RANGES: usize = 6;
+
+/// The least size of an argument that counts: all that are smaller hold less than a part of [`SMALL_PART`] together.
+fn least_that_counts(mut sizes: Vec<u64>) -> u64 {
+    sizes.sort_unstable();
+    let small = sizes.iter().copied().total() / SMALL_PART;
+    let mut passed = 0u64;
+    let counts = |size: &u64| {
+        passed = passed.saturating_add(*size);
+        passed > small
+    };
+    sizes.into_iter().find(counts).unwrap_or(0)
+}
 
 /// Numbers of the flat arguments, as ranges: the first few, and how many arguments more.
 fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
