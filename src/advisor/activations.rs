@@ -74,7 +74,7 @@ fn recomputed(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.why = format!(
         "{} made by a checkpoint's second forward pass, the largest {}. A checkpoint around the whole model computes all of it again before the backward pass begins, so as much stands in memory as without it.",
         counted(held.len(), "temporary at the peak is", "temporaries at the peak are"),
-        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+        case.describe_first(&held)
     );
     finding.advice.push(
         "checkpoint each block by itself instead: only one block's activations are computed again at a time".to_owned(),
@@ -143,7 +143,7 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
     finding.why = format!(
         "{} temporaries at the peak are made by the forward pass (`jvp(…)`) and still there for the backward pass, the largest {}. By scope: {}{}.",
         held.len(),
-        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default(),
+        case.describe_first(held),
         listed.join(", "),
         if scopes.len() > 4 { format!(" and {} more", scopes.len() - 4) } else { String::new() }
     );

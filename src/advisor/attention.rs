@@ -32,7 +32,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.why = format!(
         "At the peak {} a number for each pair of {sequence} positions; the largest is {}. They grow with the square of the sequence; attention computed block by block never has them whole.",
         counted(held.len(), "temporary holds", "temporaries hold"),
-        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+        case.describe_first(&held)
     );
     finding.advice.push(Library::of(case).blockwise_attention().to_owned());
     finding.advice.push("or `jax.checkpoint` around the attention alone: scores of one layer at a time".to_owned());

@@ -215,6 +215,23 @@ impl<'a> Case<'a> {
         if op.is_empty() { format!("{shape} `{name}`") } else { format!("{shape} `{op}`") }
     }
 
+    /// The first of what is held, the largest, in words; empty where nothing is.
+    #[must_use]
+    pub fn describe_first(&self, held: &[&AtPeak]) -> String {
+        held.first().map(|t| self.describe(t.buffer)).unwrap_or_default()
+    }
+
+    /// The shortest names that cover some arguments, and none of the others that a test accepts.
+    #[must_use]
+    pub fn names_of(&self, rows: &[usize], is_other: impl Fn(usize) -> bool) -> Vec<String> {
+        let rows: HashSet<usize> = rows.iter().copied().collect();
+        let paths = |accept: &dyn Fn(usize) -> bool| -> Vec<&str> {
+            self.arguments().filter(|argument| accept(argument.0)).map(|argument| argument.1).collect()
+        };
+        let meant = paths(&|row| rows.contains(&row));
+        short_names(&meant, &paths(&|row| !rows.contains(&row) && is_other(row)))
+    }
+
     /// Arguments with a path and number: (row of the base, path, number, whether donated).
     pub fn arguments(&self) -> impl Iterator<Item = (usize, &str, i64, bool)> + '_ {
         self.memory.base.iter().enumerate().filter_map(|(i, base)| match &base.role {

@@ -1,7 +1,5 @@
 //! Rule `donation`: arguments whose memory a result of the same shape could take over.
 
-use std::collections::HashSet;
-
 use super::case::{Case, Total, counted, listed, short_names};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
@@ -32,23 +30,18 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let rows: Vec<usize> = outcome.pairs.iter().map(|pair| pair.0 as usize).collect();
     let least = least_that_counts(rows.iter().map(|&row| case.memory.base[row].size).collect());
     let counts = |row: usize| case.memory.base[row].size >= least;
-    let paths = |accept: &dyn Fn(usize, bool) -> bool| -> Vec<&str> {
-        case.arguments().filter(|(row, _, _, donated)| accept(*row, *donated)).map(|(_, path, ..)| path).collect()
-    };
-    let donated: HashSet<usize> = rows.iter().copied().collect();
-    let meant = paths(&|row, _| donated.contains(&row) && counts(row));
-    let others = paths(&|row, is_donated| !is_donated && !donated.contains(&row) && counts(row));
-    let names = short_names(&meant, &others);
+    let is_kept = |row: usize| matches!(case.memory.base[row].role, Role::Argument { is_donated: false, .. });
+    let named: Vec<usize> = rows.iter().copied().filter(|&row| counts(row)).collect();
+    let names = case.names_of(&named, |row| is_kept(row) && counts(row));
     let edit = if names.is_empty() { Arguments::all() } else { Arguments(names.clone()) };
     // A program of thousands of arguments gets them as one tuple, without names.
     let said = if names.is_empty() { "the arguments".to_owned() } else { listed(&names, 4) };
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Donate(edit)]);
-    let pairs = rows.iter().filter(|&&row| counts(row)).count();
     finding.title = format!("Donate {said}: {} less at the peak", Bytes(saved).short());
     finding.why = format!(
         "{} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. Donated, the result is written where the argument was.",
-        counted(pairs, "argument has", "arguments have")
+        counted(named.len(), "argument has", "arguments have")
     );
     let places = if names.is_empty() { String::new() } else { format!(" ({})", numbers(case, &rows)) };
     finding.advice.push(format!("{}{places}", Library::of(case).donate(&said)));
@@ -86,8 +79,11 @@ fn least_that_counts(mut sizes: Vec<u64>) -> u64 {
 
 /// Numbers of the flat arguments, as ranges: the first few, and how many arguments more.
 fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
-    let mut numbers: Vec<i64> =
-        case.arguments().filter(|(row, ..)| rows.contains(row)).map(|(_, _, number, _)| number).collect();
+    let number = |&row: &usize| match case.memory.base[row].role {
+        Role::Argument { number, .. } => Some(number),
+        _ => None,
+    };
+    let mut numbers: Vec<i64> = rows.iter().filter_map(number).collect();
     numbers.sort_unstable();
     numbers.dedup();
     let count = numbers.len() as i64;

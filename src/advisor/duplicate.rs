@@ -120,7 +120,7 @@ fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.why = format!(
         "{} of the backward pass with the shape of a weight; the largest is {}.",
         counted(rows.len(), "temporary at the peak is", "temporaries at the peak are"),
-        rows.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+        case.describe_first(&rows)
     );
     finding.advice.push("update each parameter as soon as its gradient is there, instead of keeping all gradients (a fused optimizer step, or gradients reduced in the backward pass)".to_owned());
     finding.advice.push("when gradients are accumulated, keep one accumulator and donate it".to_owned());

@@ -46,11 +46,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         let arrays = counted(copied.len(), "cast or copy of a weight", "casts or copies of weights");
         parts.push(format!("{arrays} ({})", Bytes(casts).short()));
     }
-    finding.why = format!(
-        "At the peak stand {}; the largest is {}.",
-        parts.join(" and "),
-        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
-    );
+    finding.why = format!("At the peak stand {}; the largest is {}.", parts.join(" and "), case.describe_first(&held));
     if whole > 0 {
         finding.advice.push("gather one layer at a time: the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
     }

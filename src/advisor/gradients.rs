@@ -21,7 +21,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.why = format!(
         "The scan of the backward pass writes {} of one slice for each layer, the largest {}; they wait for the update.",
         counted(held.len(), "stack", "stacks"),
-        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+        case.describe_first(&held)
     );
     finding.advice.push("cast the weights to bfloat16 outside of the differentiated function, so that their gradients are bfloat16 as well".to_owned());
     finding.advice.push("divide gradients as the optimizer state is divided (`with_sharding_constraint` on them): they are reduced and scattered instead of summed whole".to_owned());

@@ -38,7 +38,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.why = format!(
         "At the peak, {} the vocabulary as a dimension, for every position at once; the largest is {}. The loss needs one number for each position; logits and their gradient are only intermediate.",
         counted(held.len(), "temporary has", "temporaries have"),
-        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+        case.describe_first(&held)
     );
     finding.advice.push(Library::of(case).chunked_loss(PARTS));
     finding

@@ -1,6 +1,6 @@
 //! Rule `offload`: optimizer state that could live in the host's memory, when memory is tight.
 
-use super::case::{Case, Total, listed, short_names};
+use super::case::{Case, Total, listed};
 use super::finding::{ChangesResults, Finding, Severity};
 use crate::analysis::class::Class;
 use crate::model::{Bytes, DeviceKind};
@@ -23,9 +23,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(bytes, SHARE) {
         return;
     }
-    let meant: Vec<&str> = case.arguments().filter(|a| rows.contains(&a.0)).map(|a| a.1).collect();
-    let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0)).map(|a| a.1).collect();
-    let names = short_names(&meant, &others);
+    let names = case.names_of(&rows, |_| true);
     let mut finding = case.remedy(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!("Keep {} on the host: at most {} less", listed(&names, 3), Bytes(bytes).short());

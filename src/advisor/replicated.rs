@@ -1,6 +1,6 @@
 //! Rule `replicated`: large arguments that every device holds whole.
 
-use super::case::{Case, Total, listed, short_names};
+use super::case::{Case, Total, listed};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::class::Class;
 use crate::analysis::what_if::batch::outline;
@@ -50,9 +50,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let devices = case.program.devices();
-    let meant: Vec<&str> = case.arguments().filter(|a| rows.contains(&a.0)).map(|a| a.1).collect();
-    let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0)).map(|a| a.1).collect();
-    let names = short_names(&meant, &others);
+    let names = case.names_of(&rows, |_| true);
     let mut finding = case.finding(NAME);
     let edit = Edit::Shard(Arguments(names.clone()), devices);
     case.fill(&mut finding, vec![edit]);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::case::{AtPeak, Case, Total, listed, short_names};
+use super::case::{AtPeak, Case, Total, listed};
 use super::finding::{ChangesResults, Finding};
 use crate::analysis::class::Class;
 use crate::analysis::what_if::batch::outline;
@@ -111,9 +111,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(bytes, SHARE) {
         return;
     }
-    let meant: Vec<&str> = case.arguments().filter(|a| rows.contains(&a.0)).map(|a| a.1).collect();
-    let others: Vec<&str> = case.arguments().filter(|a| !rows.contains(&a.0) && counts(a.0)).map(|a| a.1).collect();
-    let names = short_names(&meant, &others);
+    let names = case.names_of(&rows, counts);
     let largest = rows.iter().copied().max_by_key(|&row| case.memory.base[row].size);
     let node = largest.and_then(|row| case.node(case.memory.base[row].buffer));
     let mut finding = case.finding(NAME);

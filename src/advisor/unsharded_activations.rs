@@ -36,7 +36,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         "The data arguments hold a batch of {local} on each device, but {} temporaries at the peak hold {} (all {parts} devices), the largest {}. This happens when weights are divided over the axis of the batch and nothing says how activations are divided: the compiler then divides the wrong dimension and every device keeps the whole batch.",
         held.len(),
         local.saturating_mul(batch.parts),
-        held.first().map(|t| case.describe(t.buffer)).unwrap_or_default()
+        case.describe_first(&held)
     );
     finding.advice.push(
         "`x = jax.lax.with_sharding_constraint(x, P(\"data\"))` on the residual stream, with the axis of the batch: after the embedding and at the end of each layer".to_owned(),

@@ -1,6 +1,6 @@
 //! Rule `zero`: optimizer state that every device keeps whole, and that can be divided by itself (ZeRO).
 
-use super::case::{Case, Total, listed, short_names};
+use super::case::{Case, Total, listed};
 use super::finding::{ChangesResults, Finding};
 use super::replicated;
 use crate::analysis::class::Class;
@@ -19,15 +19,12 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     let is_state = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Optimizer;
     let whole = case.arguments().filter(|&(row, _, number, _)| is_state(row) && replicated::is_whole(case, number));
-    let mut rows: Vec<usize> = whole.map(|argument| argument.0).collect();
-    rows.sort_unstable();
+    let rows: Vec<usize> = whole.map(|argument| argument.0).collect();
     let bytes: u64 = rows.iter().map(|&row| case.memory.base[row].size).total();
     if !case.is_worth(bytes) {
         return;
     }
-    let meant: Vec<&str> = case.arguments().filter(|a| rows.binary_search(&a.0).is_ok()).map(|a| a.1).collect();
-    let others: Vec<&str> = case.arguments().filter(|a| rows.binary_search(&a.0).is_err()).map(|a| a.1).collect();
-    let names = short_names(&meant, &others);
+    let names = case.names_of(&rows, |_| true);
     let mut finding = case.remedy(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Shard(Arguments(names.clone()), devices)]);
     if !case.is_worth(saved) {

@@ -2,6 +2,8 @@
 //! names of operations tell. A scheduler mixes neighbours, so the border between forward and backward stands where
 //! fewest operations are on the wrong side of it.
 
+use std::collections::HashMap;
+
 use super::live_range::LiveRanges;
 use super::names::layer::Layers;
 use super::names::pass::{Pass, pass_of};
@@ -58,12 +60,13 @@ impl Phases {
             .collect();
         let layers = Layers::new(named.iter().map(|(_, name)| name.as_str()));
         let mut names: Vec<String> = Vec::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
         let seen: Vec<Seen> = named
             .iter()
             .map(|(step, name)| {
-                let layer = layers.of(name).map(|layer| layer.name).map(|layer| {
-                    names.iter().position(|known| *known == layer).unwrap_or_else(|| {
-                        names.push(layer);
+                let layer = layers.of(name).map(|layer| {
+                    *numbers.entry(layer.name).or_insert_with_key(|layer| {
+                        names.push(layer.clone());
                         names.len() - 1
                     })
                 });

@@ -2,7 +2,8 @@
 //! memory are packed together but each with a live range of its own, so that the memory is free between them; equal
 //! sizes are ordered by the live range of the buffer that was allocated, then by id.
 
-use super::{ALIGNMENT, Families, MAX_BLOCKS, Order, Placement};
+use super::occupied::{LiveRange, Occupied};
+use super::{Families, MAX_BLOCKS, Order, Placement, smaller_heap};
 use crate::model::{BufferId, EventKind, NO_ROW, Program};
 
 /// A family with the live ranges of its members, in events of buffers that take space; both ends are inclusive.
@@ -12,8 +13,8 @@ struct Group {
     size: u64,
     id: i64,
     /// The live range of the buffer that was allocated.
-    own: (u32, u32),
-    ranges: Vec<(u32, u32)>,
+    own: LiveRange,
+    ranges: Vec<LiveRange>,
 }
 
 impl Group {
@@ -21,10 +22,6 @@ impl Group {
     fn span(&self) -> u32 {
         let first = self.ranges.iter().map(|range| range.0).min().unwrap_or(0);
         self.ranges.iter().map(|range| range.1).max().unwrap_or(0).saturating_sub(first)
-    }
-
-    fn overlaps(&self, other: &Self) -> bool {
-        self.ranges.iter().any(|a| other.ranges.iter().any(|b| a.0 <= b.1 && b.0 <= a.1))
     }
 }
 
@@ -76,9 +73,7 @@ pub fn colocated(program: &Program, trace: usize, families: &Families) -> Option
         return None;
     }
     let groups = groups(program, trace, families);
-    let pack = |order: Order| packed(&groups, order, families.list.len());
-    let (size, span) = rayon::join(|| pack(Order::Size), || pack(Order::Span));
-    Some(if span.heap < size.heap { span } else { size })
+    Some(smaller_heap(|order| packed(&groups, order, families.list.len())))
 }
 
 fn packed(groups: &[Group], order: Order, families: usize) -> Placement {
@@ -92,32 +87,19 @@ fn packed(groups: &[Group], order: Order, families: usize) -> Placement {
         (std::cmp::Reverse((first, second)), group.id)
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; families] };
-    // By offset: first and last address, and the group.
-    let mut placed: Vec<(u64, u64, &Group)> = Vec::with_capacity(ranked.len());
+    let mut occupied = Occupied::new(groups.iter().flat_map(|group| group.ranges.iter().copied()));
     for group in ranked {
-        let (mut free_from, mut best) = (0u64, None);
-        for &(offset, top, other) in &placed {
-            if top <= free_from || !group.overlaps(other) {
-                continue;
-            }
-            let room = offset.saturating_sub(free_from);
-            if room >= group.size && best.is_none_or(|(least, _)| room < least) {
-                best = Some((room, free_from));
-            }
-            free_from = free_from.max(top.checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX));
-        }
-        let offset = best.map_or(free_from, |found| found.1);
-        let top = offset.saturating_add(group.size);
+        let offset = occupied.smallest_gap(group.size, &group.ranges);
+        occupied.insert(group.size, &group.ranges, offset);
         placement.offsets[group.family] = offset;
-        placement.heap = placement.heap.max(top);
-        let at = placed.partition_point(|row| row.0 <= offset);
-        placed.insert(at, (offset, top, group));
+        placement.heap = placement.heap.max(offset.saturating_add(group.size));
     }
     placement
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::ALIGNMENT;
     use super::*;
 
     fn group(family: usize, size: u64, own: (u32, u32), ranges: &[(u32, u32)]) -> Group {

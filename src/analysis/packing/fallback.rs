@@ -3,7 +3,7 @@
 use super::occupied::Occupied;
 use super::{Block, Placement};
 
-/// Maximum number of blocks to pack; the time is quadratic.
+/// Maximum number of blocks to pack: each is packed in two orders for every change that is tried.
 pub const MAX_BLOCKS: usize = 20_000;
 
 /// Packing order.
@@ -28,13 +28,14 @@ pub fn fallback(blocks: &[Block], order: Order) -> Placement {
         })
     });
     let mut placement = Placement { heap: 0, offsets: vec![0; blocks.len()] };
-    let mut occupied = Occupied::new(blocks);
+    let range = |block: &Block| (block.start, block.end);
+    let mut occupied = Occupied::new(blocks.iter().filter(|block| block.size > 0).map(range));
     for i in ranked {
         let block = &blocks[i as usize];
-        let offset = occupied.smallest_gap(block);
+        let offset = occupied.smallest_gap(block.size, &[range(block)]);
         placement.offsets[i as usize] = offset;
         placement.heap = placement.heap.max(offset.saturating_add(block.size));
-        occupied.insert(block, offset);
+        occupied.insert(block.size, &[range(block)], offset);
     }
     placement
 }

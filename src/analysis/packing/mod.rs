@@ -49,8 +49,13 @@ pub fn best_fallback(blocks: &[Block]) -> Option<Placement> {
     if blocks.len() > MAX_BLOCKS {
         return None;
     }
-    let (size, span) = rayon::join(|| fallback(blocks, Order::Size), || fallback(blocks, Order::Span));
-    Some(if span.heap < size.heap { span } else { size })
+    Some(smaller_heap(|order| fallback(blocks, order)))
+}
+
+/// Packs in both orders and keeps the smaller heap.
+fn smaller_heap(pack: impl Fn(Order) -> Placement + Sync) -> Placement {
+    let (size, span) = rayon::join(|| pack(Order::Size), || pack(Order::Span));
+    if span.heap < size.heap { span } else { size }
 }
 
 /// Peak live bytes and the first time at which they are reached.

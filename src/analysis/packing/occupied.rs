@@ -1,6 +1,9 @@
 //! Occupied addresses by time: the free ranges left for a block, without looking at every block placed before it.
 
-use super::{ALIGNMENT, Block};
+use super::ALIGNMENT;
+
+/// A live range: first and last time, both included.
+pub type LiveRange = (u32, u32);
 
 /// Ranges of addresses, sorted, disjoint and not touching; the ends are aligned.
 type Ranges = Vec<(u64, u64)>;
@@ -24,11 +27,10 @@ pub struct Occupied {
 }
 
 impl Occupied {
-    /// Nothing is occupied yet; `blocks` are all that will ever be placed.
+    /// Nothing is occupied yet; `ranges` are all during which something will be placed.
     #[must_use]
-    pub fn new(blocks: &[Block]) -> Self {
-        let mut times: Vec<u32> =
-            blocks.iter().filter(|b| b.size > 0).flat_map(|block| [block.start, block.end]).collect();
+    pub fn new(ranges: impl Iterator<Item = LiveRange>) -> Self {
+        let mut times: Vec<u32> = ranges.flat_map(|range| [range.0, range.1]).collect();
         times.sort_unstable();
         times.dedup();
         let leaves = times.len().next_power_of_two();
@@ -41,18 +43,21 @@ impl Occupied {
         }
     }
 
-    /// First and last leaf of a block's life; empty where its end lies before its start.
-    fn leaves_of(&self, block: &Block) -> (usize, usize) {
+    /// First and last leaf of a live range; empty where its end lies before its start.
+    fn leaves_of(&self, (start, end): LiveRange) -> (usize, usize) {
         let rank = |time: u32| self.times.partition_point(|&t| t < time);
-        (self.leaves + rank(block.start), self.leaves + rank(block.end))
+        (self.leaves + rank(start), self.leaves + rank(end))
     }
 
-    /// The offset of the smallest gap that fits a block, the lowest of equal ones, or the end of what is occupied.
-    pub fn smallest_gap(&mut self, block: &Block) -> u64 {
-        let (first, last) = self.leaves_of(block);
+    /// The offset of the smallest gap for `size` bytes during some live ranges, the lowest of equal ones, or the end of
+    /// what is occupied then.
+    pub fn smallest_gap(&mut self, size: u64, ranges: &[LiveRange]) -> u64 {
         self.met.clear();
-        for_each_node(first, last, |node| self.met.extend_from_slice(&self.within[node]));
-        for_each_ancestor(first, last, |node| self.met.extend_from_slice(&self.throughout[node]));
+        for &range in ranges {
+            let (first, last) = self.leaves_of(range);
+            for_each_node(first, last, |node| self.met.extend_from_slice(&self.within[node]));
+            for_each_ancestor(first, last, |node| self.met.extend_from_slice(&self.throughout[node]));
+        }
         self.met.sort_unstable();
         let mut best = u64::MAX;
         let mut best_at = None;
@@ -60,7 +65,7 @@ impl Occupied {
         let mut free_from = 0u64;
         for &(offset, top) in &self.met {
             let room = offset.saturating_sub(free_from);
-            if room >= block.size && room < best {
+            if room >= size && room < best {
                 best = room;
                 best_at = Some(free_from);
             }
@@ -69,15 +74,17 @@ impl Occupied {
         best_at.unwrap_or(free_from)
     }
 
-    /// Places a block at an offset.
-    pub fn insert(&mut self, block: &Block, offset: u64) {
-        let (first, last) = self.leaves_of(block);
-        let top = offset.saturating_add(block.size).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
-        for_each_node(first, last, |node| {
-            merge(&mut self.throughout[node], (offset, top));
-            merge(&mut self.within[node], (offset, top));
-        });
-        for_each_ancestor(first, last, |node| merge(&mut self.within[node], (offset, top)));
+    /// Occupies `size` bytes at an offset during some live ranges.
+    pub fn insert(&mut self, size: u64, ranges: &[LiveRange], offset: u64) {
+        let top = offset.saturating_add(size).checked_next_multiple_of(ALIGNMENT).unwrap_or(u64::MAX);
+        for &range in ranges {
+            let (first, last) = self.leaves_of(range);
+            for_each_node(first, last, |node| {
+                merge(&mut self.throughout[node], (offset, top));
+                merge(&mut self.within[node], (offset, top));
+            });
+            for_each_ancestor(first, last, |node| merge(&mut self.within[node], (offset, top)));
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::memory::{Base, Role};
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::names::argument::{holds_samples, holds_state};
-use crate::model::{Program, ShapeNode};
+use crate::model::{ElementType, Program, ShapeNode};
 
 /// An argument with a batch in its leading dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,14 +36,15 @@ fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
 /// result equals; else what no result equals and whose leading dimension is divided over devices.
 #[must_use]
 pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> Vec<DataArgument> {
-    let results: Vec<&ShapeNode> = bases
+    let results: HashSet<(ElementType, &[i64])> = bases
         .iter()
         .filter(|base| matches!(base.role, Role::Result(_)))
         .filter_map(|base| node_of(program, base))
+        .map(|node| (node.element_type, node.dimensions.as_slice()))
         .collect();
     let is_returned = |base: &Base, node: &ShapeNode| {
         matches!(base.role, Role::Argument { is_donated: true, .. })
-            || results.iter().any(|r| r.dimensions == node.dimensions && r.element_type == node.element_type)
+            || results.contains(&(node.element_type, node.dimensions.as_slice()))
     };
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
         let mut found = Vec::new();
@@ -66,8 +67,7 @@ pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> V
         found
     };
     let mut data = candidates(&|_, _, path, _| holds_samples(path), true);
-    let trains = || bases.iter().any(|base| classes.of(base.buffer) == Class::Optimizer);
-    if data.is_empty() && trains() {
+    if data.is_empty() && trains(classes, bases) {
         data = candidates(
             &|base, node, _, _| {
                 let is_data = classes.of(base.buffer) == Class::Input;
@@ -89,6 +89,12 @@ pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> V
     let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);
     data.extend(state);
     data
+}
+
+/// Whether a program trains: it has optimizer state.
+#[must_use]
+pub fn trains(classes: &Classes, bases: &[Base]) -> bool {
+    bases.iter().any(|base| classes.of(base.buffer) == Class::Optimizer)
 }
 
 /// Sizes of dimensions that stand for a batch: the batch, and its products with the dimensions behind it.

@@ -173,7 +173,7 @@ impl Memory {
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
         let kept = Kept::new(program, analysis, (&base, &data), &families, (&family_names, &points));
         let classes = analysis.classes(program);
-        let trains = base.iter().any(|base| classes.of(base.buffer) == Class::Optimizer);
+        let trains = batch::trains(classes, &base);
         let is_weight =
             |base: &Base| matches!(base.role, Role::Argument { .. }) && classes.of(base.buffer) == Class::Weight;
         let trained = (0..base.len()).filter(|&row| trains && is_weight(&base[row])).collect();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::edit::{LOGITS, SCAN};
-use super::kept::{BLOCK, Kept};
+use super::kept::{BLOCK, Kept, is_among};
 use super::resize;
 use super::state::{Sizes, State};
 use super::turn::{Read, Turn};
@@ -270,9 +270,9 @@ impl State<'_> {
         self.shrink(&rows, BLOCK, sequence);
     }
 
-    /// Makes families smaller by a factor, through their first large dimension.
+    /// Makes families, listed ascending, smaller by a factor, through their first large dimension.
     fn shrink(&mut self, rows: &[u32], times: i64, of: i64) {
-        for item in self.items_of(|owner| matches!(owner, super::Owner::Family(row) if rows.contains(&row))) {
+        for item in self.items_of(|owner| matches!(owner, super::Owner::Family(row) if is_among(rows, row as usize))) {
             self.change(item, |node| {
                 let Some(at) = (0..node.dimensions.len()).max_by_key(|&d| node.dimensions[d]) else { return false };
                 let size = i128::from(node.dimensions[at]) * i128::from(times) / i128::from(of.max(1));

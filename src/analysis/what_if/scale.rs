@@ -8,13 +8,7 @@ use super::state::State;
 impl State<'_> {
     /// Scales the batch on each device.
     pub(super) fn batch(&mut self, factor: f64) {
-        self.kinds.batch = true;
-        let data = &self.memory.data;
-        let Some(first) = data.first() else {
-            self.warn("no argument holds a batch, as far as names and sharding tell: nothing is scaled".to_owned());
-            return;
-        };
-        let batch = first.batch();
+        let Some(batch) = self.batch_to_change() else { return };
         let scaled = (batch as f64 * factor).round().max(1.0) as i64;
         if batch <= 1 && factor < 1.0 {
             self.warn("each device already holds a batch of 1".to_owned());
@@ -29,13 +23,8 @@ impl State<'_> {
     /// The step on parts of the batch: arguments stay, temporaries hold a part of the batch, and the gradients of all
     /// weights are kept from the first part to the last.
     pub(super) fn micro(&mut self, parts: i64) {
-        self.kinds.batch = true;
+        let Some(batch) = self.batch_to_change() else { return };
         let memory = self.memory;
-        let Some(first) = memory.data.first() else {
-            self.warn("no argument holds a batch, as far as names and sharding tell: nothing is scaled".to_owned());
-            return;
-        };
-        let batch = first.batch();
         if batch % parts != 0 {
             self.warn(format!("a batch of {batch} on each device cannot be divided by {parts}"));
             return;
@@ -46,6 +35,16 @@ impl State<'_> {
         if let Some(family) = memory.families.list.len().checked_sub(1).filter(|_| accumulators > 0) {
             self.added.push((accumulators, 0, 2 * memory.families.events, family as u32));
         }
+    }
+
+    /// The batch on each device, for a change of it; warns where no argument holds one.
+    fn batch_to_change(&mut self) -> Option<i64> {
+        self.kinds.batch = true;
+        let batch = self.memory.data.first().map(batch::DataArgument::batch);
+        if batch.is_none() {
+            self.warn("no argument holds a batch, as far as names and sharding tell: nothing is scaled".to_owned());
+        }
+        batch
     }
 
     /// Scales the batch dimension of everything that holds it.

@@ -39,8 +39,8 @@ pub struct Turn {
     pub layers: Vec<Layer>,
     /// The layer of each family; `None` where it is of none.
     pub layer_of: Vec<Option<u32>>,
-    /// First time of each layer's forward pass; `u32::MAX` where it has none.
-    begins: Vec<u32>,
+    /// Where each layer's forward pass and the next one begin; see [`Self::window`].
+    runs: Vec<(u32, u32)>,
     /// Reads before the turn, by family.
     reads: Vec<Read>,
 }
@@ -72,9 +72,10 @@ impl Turn {
         if known.is_empty() {
             turn.add_rest(families, passes, &windows);
         }
-        turn.begins = vec![u32::MAX; turn.layers.len()];
-        for &(time, layer) in &windows {
-            turn.begins[layer as usize] = time;
+        turn.runs = vec![turn.never(); turn.layers.len()];
+        for &(begin, layer) in &windows {
+            let next = windows.get(windows.partition_point(|window| window.0 <= begin));
+            turn.runs[layer as usize] = (begin, next.map_or(at, |next| next.0.min(at)));
         }
         let mut layer_of_reader: HashMap<u32, Option<u32>> = HashMap::new();
         for (buffer, point, reader) in live.reads(program) {
@@ -145,12 +146,15 @@ impl Turn {
         }
     }
 
-    /// Time from which a layer of the forward pass runs, and from which the next does.
+    /// Time from which a layer of the forward pass runs, `u32::MAX` where it has none, and from which the next does.
     #[must_use]
     pub fn window(&self, layer: u32) -> (u32, u32) {
-        let begin = self.begins.get(layer as usize).copied().unwrap_or(u32::MAX);
-        let next = self.begins.iter().copied().filter(|&other| other > begin).min();
-        (begin, next.map_or(self.at, |next| next.min(self.at)))
+        self.runs.get(layer as usize).copied().unwrap_or(self.never())
+    }
+
+    /// When a layer runs that has no forward pass.
+    const fn never(&self) -> (u32, u32) {
+        (u32::MAX, self.at)
     }
 
     /// Reads of a family before the turn, by time.

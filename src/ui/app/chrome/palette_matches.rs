@@ -37,12 +37,13 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
         found
     };
     let rows = (0..model.buffers.len()).into_par_iter().with_min_len(4096).map(BufferId::from_index);
+    let lower = text.to_lowercase();
     let op_of = |buffer| model.buffers.instruction_of(buffer).map(|i| model.text.op_name(i)).unwrap_or_default();
     let found = rows
         .filter_map(|buffer| {
             let by_name = score(text, &model.buffer_name(buffer));
             // Op names must contain the text itself: scattered letters occur in all of these long paths.
-            let by_op = || op_of(buffer).to_lowercase().contains(&text.to_lowercase()).then_some(-4);
+            let by_op = || op_of(buffer).to_lowercase().contains(&lower).then_some(-4);
             Some((by_name.or_else(by_op)?, buffer))
         })
         .fold(Vec::new, |mut found, hit| {
@@ -59,7 +60,7 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
 /// How well letters fit a text: all must be there in order; those at the beginning of words and side by side count
 /// more, and what has them as they were typed counts more than any other. `None` where one is missing.
 pub fn score(letters: &str, words: &str) -> Option<i32> {
-    let mut score = as_typed(letters, words);
+    let mut score = 0;
     let mut last_was_hit = false;
     let mut before = ' ';
     let mut wanted = letters.chars().filter(|c| !c.is_whitespace()).flat_map(char::to_lowercase).peekable();
@@ -77,7 +78,8 @@ pub fn score(letters: &str, words: &str) -> Option<i32> {
             break;
         }
     }
-    wanted.peek().is_none().then_some(score - words.chars().count() as i32 / 16)
+    let is_whole = wanted.peek().is_none();
+    is_whole.then(|| score + as_typed(letters, words) - words.chars().count() as i32 / 16)
 }
 
 /// What a text gains that has the letters in one piece: all of it, its beginning, a word's beginning, anywhere.

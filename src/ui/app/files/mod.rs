@@ -114,8 +114,10 @@ impl OpenFile {
 /// All open files.
 #[derive(Default)]
 pub struct Files {
-    /// Entries in the order of opening; members of a group are adjacent, worst first.
+    /// Entries, worst first once nothing is being read; members of a group are adjacent.
     pub entries: Vec<FileEntry>,
+    /// Whether something was read since the entries were put in order.
+    is_unordered: bool,
     /// Groups.
     pub groups: Vec<Group>,
     /// Index of the current entry.
@@ -199,6 +201,7 @@ impl Files {
                 _ => None,
             });
             if let Some((index, result)) = entry {
+                self.is_unordered = true;
                 self.take(index, result, first_view, work);
                 continue;
             }
@@ -206,6 +209,7 @@ impl Files {
             let group = self.groups.iter().enumerate().find_map(|(index, group)| Some((index, sorted(group)?)));
             let Some((index, result)) = group else { return self.arrange() };
             self.groups[index].sorting = None;
+            self.is_unordered = true;
             if let LoadResult::Sorted(order) = result {
                 self.sort(self.groups[index].id, &order, program, work);
             }
@@ -389,9 +393,10 @@ impl Files {
     /// Puts what is over its limit by most first, then what needs most; the programs of a list stay together. Nothing
     /// moves while something is being read.
     fn arrange(&mut self) {
-        if self.is_loading() {
+        if !self.is_unordered || self.is_loading() {
             return;
         }
+        self.is_unordered = false;
         let shown = self.current.map(|index| self.entries[index].place());
         let mut units: Vec<Vec<FileEntry>> = Vec::new();
         for entry in std::mem::take(&mut self.entries) {
