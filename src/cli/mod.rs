@@ -1,9 +1,12 @@
 //! The command line: which words open the window, which print a report, which draw a picture. A build without the window
 //! prints reports alone.
 
+mod check;
+mod diff;
 mod inputs;
 #[cfg(feature = "window")]
 mod link;
+mod listed;
 mod report;
 #[cfg(feature = "window")]
 mod screenshot;
@@ -37,6 +40,10 @@ struct Cli {
 enum Command {
     /// Print the numbers as text, JSON or Markdown
     Report(report::ReportArgs),
+    /// Compare two dumps, or show several as columns
+    Diff(diff::DiffArgs),
+    /// Hold dumps to limits, for a build: ends with 1 where one is broken
+    Check(check::CheckArgs),
     /// Draw a view to a picture, without a display
     #[cfg(feature = "window")]
     Screenshot(screenshot::ScreenshotArgs),
@@ -57,6 +64,8 @@ impl Command {
     fn run(self) -> ExitCode {
         match self {
             Self::Report(args) => report::print(&targets(&args.paths), &args),
+            Self::Diff(args) => diff::print(&args),
+            Self::Check(args) => check::run(&args),
             #[cfg(feature = "window")]
             Self::Screenshot(args) => screenshot::draw(&args),
             Self::Completions { shell } => {

@@ -9,11 +9,11 @@ use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::tree::TreeKind;
 use highwater::analysis::what_if::Edit;
 use highwater::export::report::{self, Format};
-use highwater::model::{Bytes, Capacity, MemorySpace, Profile, parse_size};
+use highwater::model::{Bytes, parse_size};
 use highwater::open::{Found, Target};
 use highwater::source::{Progress, Stage};
 
-use super::inputs::{EXIT_UNREADABLE, complain, read_sets, refuse};
+use super::inputs::{EXIT_UNREADABLE, complain, override_capacity, read_sets, refuse};
 use super::terminal::{self, Meter};
 
 #[derive(Debug, clap::Args)]
@@ -134,18 +134,5 @@ fn add(builder: &mut report::Builder<'_>, target: &Target, capacity: Option<Byte
             builder.failed(&info);
         }
         Found::Note(note) => terminal::complain(&format!("note: {note}")),
-    });
-}
-
-fn override_capacity(profile: &mut Profile, bytes: Bytes) {
-    profile.device.capacities.retain(|capacity| capacity.color != MemorySpace::HBM);
-    if let Some(tiles) = &mut profile.tiles {
-        tiles.target.bytes_per_tile = Some(bytes.0);
-        tiles.target.evidence = Some("given with --capacity".to_owned());
-    }
-    profile.device.capacities.push(Capacity {
-        color: MemorySpace::HBM,
-        bytes,
-        evidence: "given with --capacity".to_owned(),
     });
 }
