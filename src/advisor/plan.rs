@@ -22,7 +22,7 @@ pub struct Plan {
     pub peak: Bytes,
     /// Allocated bytes after all changes.
     pub allocated: Bytes,
-    /// Whether the program fits then.
+    /// Whether the program fits after the changes.
     pub fits: bool,
     /// Allocated bytes over capacity; 0 if it fits.
     pub over: Bytes,
@@ -49,7 +49,7 @@ pub struct Step {
     pub allocated: Bytes,
     /// Allocated bytes over capacity after it.
     pub over: Bytes,
-    /// Whether the program fits then.
+    /// Whether the program fits after it.
     pub verdict: TryVerdict,
 }
 

@@ -72,8 +72,8 @@ pub struct Outcome {
     pub peak_event: u32,
     /// Range of the peak, (lowest, highest).
     pub peak_range: (Bytes, Bytes),
-    /// Range of allocated bytes, (lowest, highest): the compiler rematerialises when memory is short, and no longer when
-    /// there is room.
+    /// Range of allocated bytes, (lowest, highest): the compiler rematerialises when memory is short, but not if there
+    /// is room.
     pub allocated_range: (Bytes, Bytes),
     /// Whether it fits; may be undecided where it depends on the compiler.
     pub verdict: TryVerdict,
