@@ -1,4 +1,4 @@
-//! What happens between two points of time: what is allocated and freed, the peak inside, which group grows.
+//! Statistics between two points: bytes allocated and freed, the peak inside, groups that grow.
 
 use super::grouping::GroupedCurves;
 use super::map::MemoryMap;
@@ -12,11 +12,11 @@ pub struct RangeStats {
     pub from: u32,
     /// Last point of the range, included.
     pub to: u32,
-    /// Sizes of the buffers that come after the first point, up to the last one.
+    /// Bytes of the buffers allocated after the first point, up to the last one.
     pub allocated: Bytes,
     /// How many they are.
     pub allocations: usize,
-    /// Sizes of the buffers that are there at the first point or later and gone at the last one.
+    /// Bytes of the buffers live at the first point or later and freed by the last one.
     pub freed: Bytes,
     /// How many they are.
     pub frees: usize,
@@ -28,7 +28,7 @@ pub struct RangeStats {
     pub peak: Bytes,
     /// First point that reaches them.
     pub peak_point: u32,
-    /// Groups by what they have more at the peak inside than at the first point, the largest growth first.
+    /// Groups by growth from the first point to the peak inside, largest first.
     pub grew: Vec<(usize, Bytes)>,
 }
 
