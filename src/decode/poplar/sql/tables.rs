@@ -1,4 +1,4 @@
-//! What the known tables of `profile.pop` say: bytes by tile and category, programs, runs; the variables of a tile.
+//! Reads the known tables of `profile.pop`: bytes by tile and category, programs, runs; the variables of a tile.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::decode::{Context, DecodeError, Reporter};
 use crate::model::{ExecutionProfile, TileCategory, TileColumn, TileProgram};
 use crate::source::Stage;
 
-/// Rows summed by one query: between two of them somebody may cancel.
+/// Rows summed by one query; cancellation is checked between queries.
 const CHUNK: u64 = 1 << 20;
 
 /// Programs kept.
