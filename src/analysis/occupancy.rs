@@ -1,7 +1,7 @@
 //! Occupied bytes over program order: the union of live address ranges, not the sum of buffer sizes.
 //!
-//! Live ranges of values that share memory meet at a common point, and scratch of asynchronous ops is shared on purpose;
-//! adding sizes would count such bytes twice.
+//! Live ranges of values that share memory meet at a common point, and scratch of asynchronous ops is shared on
+//! purpose; adding sizes would count such bytes twice.
 
 use super::address_union::AddressUnion;
 use super::live_range::LiveRanges;

@@ -81,8 +81,8 @@ impl Phases {
         if seen.iter().filter(|seen| is_backward(seen)).count() * LEAST < seen.len().max(1) {
             return Self::default();
         }
-        // Before the border the backward pass is wrong, behind it the forward pass. The optimizer updates parameters while
-        // the backward pass still runs, so it begins where that ends.
+        // Before the border the backward pass is wrong, behind it the forward pass. The optimizer updates parameters
+        // while the backward pass still runs, so it begins where that ends.
         let first = border(seen, is_backward, |seen| seen.pass == Pass::Forward);
         let backward: Vec<usize> = (first..seen.len()).filter(|&place| is_backward(&seen[place])).collect();
         let last = (backward.len() * PART_OF_A_PASS).div_ceil(100).checked_sub(1).and_then(|at| backward.get(at));

@@ -92,7 +92,8 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What has memory at a step, largest first, with when it is written ([`super::live_at`]). Computed anew at each call.
+    /// What has memory at a step, largest first, with when it is written ([`super::live_at`]). Computed anew at each
+    /// call.
     #[must_use]
     pub fn live_at(self, step: u32) -> Vec<LiveBuffer> {
         live_at(self.program, self.space, self.map(), step)

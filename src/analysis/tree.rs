@@ -117,7 +117,8 @@ const MOST_ORIGINALS: usize = 10_000;
 
 impl Tree {
     /// Builds the tree of some buffers, each with the bytes that count for it: its size, or at one step what it alone
-    /// has of the memory it shares ([`super::live_at`]). `fold` puts numbered scopes together: `layer_3` into `layer_*`.
+    /// has of the memory it shares ([`super::live_at`]). `fold` puts numbered scopes together: `layer_3` into
+    /// `layer_*`.
     #[must_use]
     pub fn new(
         program: &Program,

@@ -10,8 +10,8 @@ type Ranges = Vec<(u64, u64)>;
 
 /// Address ranges occupied at each time, in a segment tree over the times at which blocks begin or end.
 ///
-/// A block is stored at the few nodes that together span its live range; adjacent ranges are merged. Packed blocks leave
-/// few gaps, so each node stores little however many blocks there are.
+/// A block is stored at the few nodes that together span its live range; adjacent ranges are merged. Packed blocks
+/// leave few gaps, so each node stores little however many blocks there are.
 #[derive(Debug)]
 pub struct Occupied {
     /// Times at which a block begins or ends, ascending.

@@ -39,7 +39,7 @@ pub fn write_allocator(out: &mut String, report: &AllocatorReport) {
         line(out, "peak before and since", bytes);
     }
     if report.before_trace_bytes > 0 {
-        line(out, "taken before the trace", report.before_trace_bytes);
+        line(out, "allocated before trace", report.before_trace_bytes);
     }
     match report.fragmentation_at_peak {
         Some(fragmentation) => {
