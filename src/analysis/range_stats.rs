@@ -18,7 +18,7 @@ pub struct RangeStats {
     pub allocations: usize,
     /// Bytes of the buffers live at the first point or later and freed by the last one.
     pub freed: Bytes,
-    /// How many they are.
+    /// Number of those buffers.
     pub frees: usize,
     /// Live bytes at the first point.
     pub before: Bytes,
@@ -32,8 +32,8 @@ pub struct RangeStats {
     pub grew: Vec<(usize, Bytes)>,
 }
 
-/// Looks at the points `from..=to`. Sizes are those of the buffers; buffers may share memory, so that what is
-/// allocated less what is freed need not be the difference of the live bytes.
+/// Computes statistics of the points `from..=to`. Buffers may share memory, so allocated minus freed bytes need not
+/// equal the difference in live bytes.
 #[must_use]
 pub fn range_stats(map: &MemoryMap, curves: &GroupedCurves, pyramid: &MaxPyramid, from: u32, to: u32) -> RangeStats {
     let (from, to) = (from.min(to), from.max(to).min(map.points.saturating_sub(1)));

@@ -174,7 +174,7 @@ impl<'a> Scene<'a> {
         outcome
     }
 
-    /// What changes come to, packed anew; against the device's capacity.
+    /// Outcome of changes, repacked, with the device's capacity.
     #[must_use]
     pub fn what_if(self, edits: &[Edit]) -> Outcome {
         self.memory().evaluate(self.program, edits, Depth::Packed)

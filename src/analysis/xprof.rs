@@ -466,7 +466,7 @@ impl<'a> Replay<'a> {
         let root = self.root(canonical.0);
         self.states[root as usize].users += 1;
         if self.states[root as usize].users == 1 {
-            // The memory was free and is taken over.
+            // The memory was free and is reused.
             self.states[root as usize].display = buffer.0;
             self.open_span(buffer, t, space);
             self.enter(t, root, buffer.0);

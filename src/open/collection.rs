@@ -252,7 +252,7 @@ impl Collection {
         }
     }
 
-    /// Drops the copies of a trace's modules that XProf writes beside the trace.
+    /// Drops the copies of a trace's modules that XProf writes next to the trace.
     fn drop_copies(&mut self) {
         let in_traces: HashSet<(String, String)> = self
             .entries

@@ -1,4 +1,4 @@
-//! Opens one file and joins the files of the same module found beside it.
+//! Opens one file and joins the files of the same module found next to it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -201,7 +201,7 @@ fn note_missing_assignment(profile: &mut Profile, input: &Input) {
     profile.notes.push(Note::new(NoteLevel::Warning, text));
 }
 
-/// Joins a file found beside the dump. The user did not name it, so failing to read it is not an error.
+/// Joins a file found next to the dump. The user did not name it, so failing to read it is not an error.
 fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress) {
     // HLO protos and Memory Viewer JSON of the same module would only repeat the open program.
     let name = companion.file_name();

@@ -62,7 +62,7 @@ pub enum Reason {
     SavedByLoop,
     /// A loop of the backward pass writes a slice of it in each step.
     AddedUpByLoop,
-    /// Named by the forward pass, alive in the backward pass.
+    /// Named by the forward pass, live in the backward pass.
     KeptForBackward,
     /// Its name shows recomputation in the backward pass.
     Recomputed,

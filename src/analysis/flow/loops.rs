@@ -179,7 +179,7 @@ fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: Instruction
 fn slice_written(program: &Program, end: &Value) -> Option<(Vec<i64>, Value)> {
     let from_parameter = |value: Value| {
         let mut from = computed(program, value);
-        // A fusion inside of a fusion that only lays its operand out anew.
+        // A nested fusion that only changes the layout of its operand.
         for _ in 0..super::MAX_DEPTH {
             let is_layout = opcode(program, from.at) == Opcode::FUSION
                 && program.instructions.operands_of(from.at).len() == 1

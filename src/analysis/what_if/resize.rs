@@ -17,7 +17,7 @@ pub fn set_dimension(node: &mut ShapeNode, dimension: usize, size: i64) {
         return;
     }
     let Some(layout) = &mut node.layout else { return };
-    // Rows that types of less than 32 bits are packed by: `(2,1)` behind the first tile.
+    // Rows packed together for types of less than 32 bits: `(2,1)` after the first tile.
     let least = layout.tiles.get(1).and_then(|tile| tile.first()).copied().unwrap_or(1).clamp(1, 8);
     if let Some(tile) = layout.tiles.first_mut()
         && let Some(at) = tile.len().checked_sub(2)

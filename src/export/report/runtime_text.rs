@@ -82,7 +82,7 @@ fn write_rows(out: &mut String, title: &str, rows: &[AllocationReport], count: u
     }
 }
 
-/// Writes what was alive.
+/// Writes a snapshot of live objects.
 pub fn write_snapshot(out: &mut String, report: &SnapshotReport) {
     let _ = writeln!(out, "alive: {}  {}", short(report.total_bytes), Bytes(report.total_bytes).exact());
     let line = |out: &mut String, label: &str, bytes: u64, count: u64| {
