@@ -122,8 +122,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// A finding about this program. It is at most a warning until [`Self::fill`] attaches a change that helps
-    /// it ([`Self::fill`]).
+    /// A finding about this program. It is at most a warning until [`Self::fill`] attaches a change that helps.
     #[must_use]
     pub fn finding(&self, rule: &'static str) -> Finding {
         Finding {
@@ -221,7 +220,7 @@ impl<'a> Case<'a> {
         held.first().map(|t| self.describe(t.buffer)).unwrap_or_default()
     }
 
-    /// The shortest names that cover the given arguments but none of the others that `counts` accepts.
+    /// The shortest names that cover the given arguments but none of the others that `is_other` accepts.
     #[must_use]
     pub fn names_of(&self, rows: &[usize], is_other: impl Fn(usize) -> bool) -> Vec<String> {
         let rows: HashSet<usize> = rows.iter().copied().collect();

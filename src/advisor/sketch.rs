@@ -114,7 +114,7 @@ impl Sketch {
         self.words.scratch[instruction as usize].push(scoped);
     }
 
-    /// Findings of one rule on a device with `hbm` bytes of HBM (and 128 MiB of VMEM).
+    /// Findings of one rule on a device with `capacity` bytes of HBM (and 128 MiB of VMEM).
     pub fn findings(mut self, capacity: u64, rule: fn(&Case<'_>, &mut Vec<Finding>)) -> Vec<Finding> {
         let rows: Vec<u32> = (0..self.program.instructions.len() as u32).collect();
         self.program.traces = vec![HeapTrace { events: std::mem::take(&mut self.events), whole_module: true }];

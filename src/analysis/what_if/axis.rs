@@ -27,7 +27,7 @@ impl Axis {
         }
     }
 
-    /// Point at which a curve takes its value `place`: what is live before an event has been since the previous event.
+    /// Point of index `place` in a curve: what is live before an event has been since the previous event.
     #[must_use]
     pub fn point_of(&self, place: u32) -> u32 {
         if self.points.is_empty() {
