@@ -42,7 +42,7 @@ pub struct CheckArgs {
     /// What a program may use, overriding the device's capacity: 15.75GiB
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     capacity: Option<Bytes>,
-    /// How to write it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: GateFormat,
 }

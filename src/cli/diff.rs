@@ -19,17 +19,17 @@ use super::terminal::{self, Meter};
 
 #[derive(Debug, clap::Args)]
 pub struct DiffArgs {
-    /// Before and after: files, folders or archives, whose programs are matched by name. More than two are shown as
-    /// columns
+    /// Before and after: files, folders or archives, whose programs are matched by name. More than two are listed side
+    /// by side
     #[arg(required = true, num_args = 2.., value_name = "PATH")]
     paths: Vec<PathBuf>,
-    /// How to write it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Only this memory space, by name or colour: HBM, 1
     #[arg(long)]
     space: Option<String>,
-    /// Only this program, as the first dump names it
+    /// Only this program, by its name in the first dump
     #[arg(long)]
     program: Option<String>,
     /// Rows in every list; 0 for all
@@ -38,9 +38,24 @@ pub struct DiffArgs {
     /// What a program may use, on every side: 15.75GiB
     #[arg(long, value_parser = parse_size)]
     capacity: Option<Bytes>,
-    /// Columns of the text; the terminal's where it is printed on one, else as wide as it comes
+    /// Columns to wrap the text to; by default the width of the terminal, or no wrapping without one
     #[arg(long, value_name = "COLUMNS")]
     width: Option<usize>,
+}
+
+impl DiffArgs {
+    /// A comparison as `report --against` asks for it.
+    pub fn against(before: PathBuf, report: &super::report::ReportArgs) -> Self {
+        Self {
+            paths: [before].into_iter().chain(report.paths.iter().cloned()).collect(),
+            format: report.format,
+            space: report.space.clone(),
+            program: report.program.clone(),
+            top: report.top,
+            capacity: report.capacity,
+            width: report.width,
+        }
+    }
 }
 
 /// Prints a comparison.

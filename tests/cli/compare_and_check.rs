@@ -28,6 +28,7 @@ fn a_comparison_answers_first_and_adds_up() {
     let sum: i64 = steps.iter().map(|step| step["difference"].as_i64().expect("a number")).sum();
     assert_eq!(Some(sum), space["allocated"]["difference"].as_i64());
     assert!(sum < 0);
+    assert_eq!(stdout(&run(&["report", &after, "--against", &before])), text, "the same by another name");
     let output = run(&["diff", "--format", "markdown", &before, &after]);
     assert!(stdout(&output).contains("| allocated | "), "{}", stdout(&output));
 }

@@ -29,9 +29,9 @@ fn says(harness: &Harness<'_, App>, part: &str) -> bool {
 fn a_switch_moves_the_answer_and_back() {
     let mut harness = open("whatif", &[]);
     assert!(says(&harness, "Still 17.0 GiB over"), "the program as it is");
-    harness.get_all_by_label("Divide table, stats by 4").next().expect("a switch").click();
+    harness.get_all_by_label("Shard table, stats 4 ways").next().expect("a switch").click();
     harness.run();
-    assert!(says(&harness, "Fits with 6.99 GiB to spare"), "divided over the devices it fits");
+    assert!(says(&harness, "Fits with 6.99 GiB to spare"), "sharded over the devices it fits");
     assert!(says(&harness, "Sharding: arguments and results exact"), "how far to believe it");
     harness.get_by_label("All off").click();
     harness.run();
