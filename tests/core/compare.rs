@@ -5,7 +5,7 @@ use std::path::Path;
 
 use highwater::analysis::compare::SpaceComparison;
 use highwater::analysis::{ProfileAnalysis, Scene};
-use highwater::model::{MemorySpace, Profile, Program};
+use highwater::model::{MemorySpace, Profile};
 use highwater::open;
 use highwater::source::Progress;
 
@@ -88,11 +88,11 @@ fn any_two_programs_add_up() {
 
 /// Bytes that two programs have in common by the words in their files alone: as many buffers with one framework name
 /// and shape as both have.
-pub fn in_common(before: &Program, after: &Program) -> u64 {
-    let count = |program: &Program| {
+fn in_common(before: Scene<'_>, after: Scene<'_>) -> u64 {
+    let count = |scene: Scene<'_>| {
+        let program = scene.program;
         let mut rows: HashMap<(String, String), (usize, u64)> = HashMap::new();
-        for row in 0..program.buffers.len() {
-            let buffer = highwater::model::BufferId::from_index(row);
+        for &buffer in &scene.space.buffers {
             let Some(instruction) = program.buffers.instruction_of(buffer) else { continue };
             let Some((shape, node)) = program.buffer_shape(buffer) else { continue };
             let name = program.text.op_name(instruction);
@@ -116,7 +116,7 @@ pub fn match_what_did_not_change(files: &Files, pairs: &[(&str, &str)]) -> usize
     for (before, after) in pairs {
         let (before, after) = (side(&files.case(before)), side(&files.case(after)));
         let found = add_up(&before, &after);
-        let common = in_common(&before.profile.programs[0], &after.profile.programs[0]);
+        let common = in_common(before.scene(), after.scene());
         let matched = found.matching.matched_bytes.iter().min().copied().unwrap_or(0);
         let what = format!("{} to {}", before.name, after.name);
         assert!(common > 0, "{what}: nothing in common");
