@@ -198,7 +198,10 @@ mod tests {
         assert_eq!(layout, Some(("layout {0,1:T(4,128)}".to_owned(), Bytes(4 * 1_000_064 * 4))));
         let lanes = all.iter().find(|a| a.words == "in rows of 128: [23438,128]").map(|a| (a.each, a.effect.clone()));
         // 23,438 rows become 23,440; 64 elements are too many.
-        assert_eq!(lanes, Some((Bytes(23_440 * 128 * 4), "same data, a reshape with 64 to fill".to_owned())));
+        assert_eq!(
+            lanes,
+            Some((Bytes(23_440 * 128 * 4), "same data, a reshape with 64 elements of padding".to_owned()))
+        );
         let wider = all.iter().find(|a| a.words == "dimension 1: 3 \u{2192} 128").map(|a| a.each);
         assert_eq!(wider, table().padded_size());
     }

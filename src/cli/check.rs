@@ -93,11 +93,12 @@ fn check(gate: &mut Gate, target: &Target, before: Option<&Listed>, limits: &Lim
         Err(error) => return gate.unread(&file, &error),
     };
     let pairs = before.map(|before| pair_programs(&before.names, &listed.names).pairs).unwrap_or_default();
+    let mut any = false;
     for row in 0..listed.names.len() {
         let loaded = match listed.load(row, &progress) {
             Ok(loaded) => loaded,
             Err(error) => {
-                gate.unread(&format!("{file}: {}", listed.names[row]), &error);
+                gate.unread(&format!("{file}: {}", listed.names[row].name), &error);
                 continue;
             }
         };
@@ -106,6 +107,10 @@ fn check(gate: &mut Gate, target: &Target, before: Option<&Listed>, limits: &Lim
         }
         let earlier = pairs.iter().find(|pair| pair.1 == row).zip(before);
         let earlier = earlier.and_then(|(pair, before)| before.load(pair.0, &progress).ok());
-        gate.profile(&file, loaded.side(), earlier.as_deref().map(|earlier| earlier.side()), limits);
+        let one = if listed.names.len() > 1 { loaded.file(&file) } else { file.clone() };
+        any |= gate.profile(&one, loaded.side(), earlier.as_deref().map(|earlier| earlier.side()), limits);
+    }
+    if !any {
+        gate.unread(&file, "no program with a memory assignment");
     }
 }

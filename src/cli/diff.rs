@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use highwater::analysis::ProfileAnalysis;
-use highwater::analysis::compare::pair_programs;
+use highwater::analysis::compare::{ProgramName, pair_programs};
 use highwater::export::diff::{self, Builder, Side, Sweep};
 use highwater::export::report::{Format, Options};
 use highwater::model::{Bytes, parse_size};
@@ -100,9 +100,9 @@ fn compare(before: &Target, after: &Target, args: &DiffArgs) -> (String, bool) {
     };
     let mut found = pair_programs(&first.names, &second.names);
     if let Some(wanted) = &args.program {
-        found.pairs.retain(|&(row, _)| first.names[row] == *wanted);
-        found.only_before.retain(|&row| first.names[row] == *wanted);
-        found.only_after.retain(|&row| second.names[row] == *wanted);
+        found.pairs.retain(|&(row, _)| first.names[row].name == *wanted);
+        found.only_before.retain(|&row| first.names[row].name == *wanted);
+        found.only_after.retain(|&row| second.names[row].name == *wanted);
     }
     for (from, to) in found.pairs {
         match (first.load(from, &progress), second.load(to, &progress)) {
@@ -114,12 +114,15 @@ fn compare(before: &Target, after: &Target, args: &DiffArgs) -> (String, bool) {
             }
             (one, other) => {
                 for error in [one.err(), other.err()].into_iter().flatten() {
-                    unread(&mut builder, format!("{}: {error}", first.names[from]));
+                    unread(&mut builder, format!("{}: {error}", first.names[from].name));
                 }
             }
         }
     }
-    let names = |rows: &[usize], names: &[String]| rows.iter().map(|&row| names[row].clone()).collect();
+    let full = |one: &ProgramName| {
+        if one.group.is_empty() { one.name.clone() } else { format!("{}/{}", one.group, one.name) }
+    };
+    let names = |rows: &[usize], names: &[ProgramName]| rows.iter().map(|&row| full(&names[row])).collect();
     builder.unpaired(names(&found.only_before, &first.names), names(&found.only_after, &second.names));
     (diff::write(&builder.finish(), args.format), whole)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::compare::ProgramName;
 use highwater::export::diff::Side;
 use highwater::model::{Bytes, Profile};
 use highwater::open::{Collection, Opened, Target};
@@ -14,7 +15,7 @@ use super::inputs::override_capacity;
 pub struct Listed {
     held: Held,
     /// Names of its programs; of a profile without any, its own.
-    pub names: Vec<String>,
+    pub names: Vec<ProgramName>,
 }
 
 enum Held {
@@ -34,10 +35,13 @@ impl Listed {
         Ok(match opened.map_err(|error| error.to_string())? {
             Opened::Profile(profile) => {
                 let name = profile.programs.first().map_or(&profile.name, |program| &program.name).clone();
+                let name = ProgramName { group: String::new(), name };
                 Self { held: Held::One(Arc::new(Loaded::new(*profile, capacity, progress))), names: vec![name] }
             }
             Opened::Collection(collection) => {
-                let names = collection.entries.iter().map(|entry| entry.name.clone()).collect();
+                let entries = collection.entries.iter();
+                let names =
+                    entries.map(|entry| ProgramName { group: entry.group.clone(), name: entry.name.clone() }).collect();
                 Self { held: Held::Many(Box::new(collection), capacity), names }
             }
         })
@@ -77,6 +81,11 @@ impl Loaded {
     /// For a comparison.
     pub const fn side(&self) -> Side<'_> {
         Side { profile: &self.profile, analysis: &self.analysis }
+    }
+
+    /// The file it was read from, where it is one of many; else as it was named.
+    pub fn file(&self, named: &str) -> String {
+        self.profile.sources.first().map_or_else(|| named.to_owned(), |source| source.path.clone())
     }
 
     /// What of its files could not be read.

@@ -85,8 +85,28 @@ fn the_gate_ends_with_what_a_build_goes_by() {
     }
     let output = run(&["check", &over, &fits]);
     let text = stdout(&output);
+    assert!(text.contains(&over) && text.contains(&fits), "every line names its file: {text}");
     assert_eq!(text.lines().count(), 2, "a line for each limit: {text}");
     assert!(text.lines().any(|line| line.starts_with("FAILED")) && text.lines().any(|line| line.starts_with("ok")));
+}
+
+#[test]
+fn the_gate_reads_folders_and_messages() {
+    let folder = common::samples().join("pairs");
+    let output = run(&["check", "--capacity", "16GiB", folder.to_str().expect("UTF-8")]);
+    let text = stdout(&output);
+    assert_eq!(
+        (output.status.code(), text.lines().count()),
+        (Some(0), 4),
+        "no line for the README beside them: {text}"
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("train.log");
+    let message = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of \
+                   79.15 GiB of which 1.20 GiB is free.\n";
+    std::fs::write(&log, message).expect("written");
+    let output = run(&["check", log.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
 }
 
 #[test]

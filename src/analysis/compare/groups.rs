@@ -156,8 +156,12 @@ pub(super) fn rows(
         if from == 0 && to == 0 {
             continue;
         }
-        // What was renamed is told by its new name on both sides.
-        let row = folder.row(rows_after.class[pair.after as usize], &scope(after, rows_after, pair.after));
+        // What was renamed is told by its new name on both sides, unless only the peak before holds it.
+        let row = if to > 0 {
+            folder.row(rows_after.class[pair.after as usize], &scope(after, rows_after, pair.after))
+        } else {
+            folder.row(rows_before.class[pair.before as usize], &scope(before, rows_before, pair.before))
+        };
         if from > 0 {
             folder.add_before(row, from, shape_before(pair.before));
         }

@@ -8,7 +8,7 @@ mod waterfall;
 
 pub use groups::{Change, GroupRow};
 pub use matching::{Matching, Sameness};
-pub use programs::{ProgramPairs, pair_programs};
+pub use programs::{ProgramName, ProgramPairs, pair_programs};
 pub use waterfall::WaterfallStep;
 
 use super::scene::Scene;

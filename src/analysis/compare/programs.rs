@@ -1,5 +1,14 @@
 //! Which programs of two dumps are the same, by name.
 
+/// A program of a dump, as it is listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramName {
+    /// Folder in the dump; empty for the dump itself.
+    pub group: String,
+    /// Name of the module.
+    pub name: String,
+}
+
 /// Programs of two lists, as places in them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ProgramPairs {
@@ -11,16 +20,17 @@ pub struct ProgramPairs {
     pub only_after: Vec<usize>,
 }
 
-/// Pairs programs with equal names, then those equal but for the number that XLA adds (`jit_step.12`); several of one
-/// name in their order. The only program of one side is that of the other, whatever its name.
+/// Pairs programs with equal folders and names, then with equal names, then those equal but for the number that XLA adds
+/// (`jit_step.12`); several of one name in their order. The only program of one side is that of the other, whatever its name.
 #[must_use]
-pub fn pair_programs(before: &[String], after: &[String]) -> ProgramPairs {
+pub fn pair_programs(before: &[ProgramName], after: &[ProgramName]) -> ProgramPairs {
     let mut found = ProgramPairs {
         pairs: Vec::new(),
         only_before: (0..before.len()).collect(),
         only_after: (0..after.len()).collect(),
     };
-    let keys: [fn(&str) -> &str; 2] = [|name| name, unnumbered];
+    let keys: [fn(&ProgramName) -> (&str, &str); 3] =
+        [|one| (&one.group, &one.name), |one| ("", &one.name), |one| ("", unnumbered(&one.name))];
     for key in keys {
         found.only_before.retain(|&place| {
             let same = found.only_after.iter().position(|&other| key(&after[other]) == key(&before[place]));
@@ -55,7 +65,13 @@ mod tests {
     use super::*;
 
     fn pairs(before: &[&str], after: &[&str]) -> (Vec<(usize, usize)>, usize, usize) {
-        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let owned = |names: &[&str]| -> Vec<ProgramName> {
+            let split = |name: &str| match name.split_once('/') {
+                Some((group, name)) => ProgramName { group: group.to_owned(), name: name.to_owned() },
+                None => ProgramName { group: String::new(), name: name.to_owned() },
+            };
+            names.iter().map(|name| split(name)).collect()
+        };
         let found = pair_programs(&owned(before), &owned(after));
         (found.pairs, found.only_before.len(), found.only_after.len())
     }
@@ -64,6 +80,8 @@ mod tests {
     fn names_pair_programs() {
         assert_eq!(pairs(&["a", "b"], &["b", "a"]), (vec![(0, 1), (1, 0)], 0, 0));
         assert_eq!(pairs(&["step.3", "b"], &["step.7", "c"]), (vec![(0, 0)], 1, 1));
+        assert_eq!(pairs(&["x/a", "y/a"], &["y/a", "x/a"]), (vec![(0, 1), (1, 0)], 0, 0));
+        assert_eq!(pairs(&["x/a"], &["z/b", "z/a"]), (vec![(0, 1)], 0, 1));
         assert_eq!(pairs(&["a"], &["z"]), (vec![(0, 0)], 0, 0));
         assert_eq!(pairs(&["a", "a"], &["a"]), (vec![(0, 0)], 1, 0));
         assert_eq!(pairs(&["a", "b"], &["z"]), (vec![], 2, 1));

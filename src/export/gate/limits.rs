@@ -56,8 +56,8 @@ impl Check {
             Outcome::Failed => "FAILED ",
             Outcome::Unknown => "UNKNOWN",
         };
-        let what = if self.program.is_empty() { &self.file } else { &self.program };
-        format!("{outcome} {what}: {}  [{}]", self.words, self.limit)
+        let program = if self.program.is_empty() { String::new() } else { format!("{} ", self.program) };
+        format!("{outcome} {program}({}): {}  [{}]", self.file, self.words, self.limit)
     }
 }
 
@@ -95,22 +95,27 @@ impl Gate {
         self.add(file, "", "read", (Outcome::Unknown, why.to_owned()));
     }
 
-    /// Holds every program of a profile to the limits, against the one before where there is one.
-    pub fn profile(&mut self, file: &str, side: Side<'_>, before: Option<Side<'_>>, limits: &Limits) {
-        let mut any = false;
+    /// Holds every program of a profile to the limits, against the one before where there is one; whether there was
+    /// anything to check. An out-of-memory message without its program fails.
+    pub fn profile(&mut self, file: &str, side: Side<'_>, before: Option<Side<'_>>, limits: &Limits) -> bool {
+        let mut name = "";
         for row in 0..side.profile.programs.len() {
             let Some(scene) = side.analysis.scene(side.profile, row, MemorySpace::HBM) else { continue };
             let earlier = before.and_then(|before| before.analysis.scene(before.profile, row, MemorySpace::HBM));
             self.program(file, scene, earlier, limits);
-            any = true;
+            name = &scene.program.name;
+        }
+        if name.is_empty() {
+            let failure = side.profile.failures.iter().find(|failure| failure.is_error);
+            if let Some(failure) = failure {
+                self.add(file, "", "fits", (Outcome::Failed, failure.message.clone()));
+            }
+            return failure.is_some();
         }
         if let Some(worst) = limits.no_new {
-            let found = no_new(side, before, worst);
-            self.add(file, side.profile.programs.first().map_or("", |program| &program.name), "no-new", found);
+            self.add(file, name, "no-new", no_new(side, before, worst));
         }
-        if !any {
-            self.unread(file, "no program with a memory assignment");
-        }
+        true
     }
 
     fn program(&mut self, file: &str, scene: Scene<'_>, before: Option<Scene<'_>>, limits: &Limits) {
