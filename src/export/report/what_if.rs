@@ -76,7 +76,7 @@ pub struct ChipReport {
     /// `fits`, `tight` or `over`.
     pub verdict: &'static str,
     /// Source of the available bytes.
-    pub basis: &'static str,
+    pub basis: String,
 }
 
 /// How the packing of a space is reproduced; `None` for spaces without a heap, and for all but HBM, whose packing alone

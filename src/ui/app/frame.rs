@@ -143,8 +143,7 @@ impl App {
         let entry = VIEWS.shown_or_first(open.shared.view, &open.document);
         let hovered_before = open.shared.hovered;
         open.shared.clear_hover();
-        let shared = &open.shared;
-        let hits = open.derived.hits(&work, &open.document, shared.program, shared.color, &shared.filter);
+        let hits = open.derived.hits(&work, &open.document, &open.shared);
         let mut context = ViewContext {
             document: &open.document.clone(),
             theme,

@@ -115,9 +115,13 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
             .collect();
         squeezed
     };
+    // Where there is no room for both, the number alone.
+    let numbers =
+        left_out(plain).rsplit_once('/').map(|(head, _)| format!("{}/\u{2026}", head.trim_end_matches("/\u{2026}")));
     let rest = left_out.clone();
     let all = last;
-    (1..=plain).map(left_out).chain(squeezed).chain((plain + 1..=all).map(rest))
+    let numbers = numbers.into_iter().filter(move |words| has_number && words.len() > '\u{2026}'.len_utf8() + 1);
+    (1..=plain).map(left_out).chain(squeezed).chain(numbers).chain((plain + 1..=all).map(rest))
 }
 
 /// Paints text truncated to `width` points, aligned to the point `at`; returns its rectangle and whether it is truncated.

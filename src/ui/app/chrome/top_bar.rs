@@ -59,6 +59,7 @@ impl App {
                 }
                 if self.files.current().is_some() {
                     Self::quick(ui, theme, &mut commands);
+                    self.find_field(ui, theme);
                 }
             });
         });
@@ -69,11 +70,9 @@ impl App {
 
     /// Frequent commands, if there is room.
     fn quick(ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
-        for (words, command, room) in [
-            ("Presenter", Command::Presenter, 620.0),
-            ("Copy picture", Command::CopyPicture, 480.0),
-            ("Find buffer, op, scope", Command::Find, 260.0),
-        ] {
+        for (words, command, room) in
+            [("Presenter", Command::Presenter, 470.0), ("Copy picture", Command::CopyPicture, 400.0)]
+        {
             if ui.available_width() > room && controls::button(ui, words, keys_of(command), theme).clicked() {
                 commands.push(command);
             }

@@ -9,7 +9,7 @@ use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::facts::title;
 use crate::ui::part::links::{self, To};
-use crate::ui::session::RowScope;
+use crate::ui::session::{Lit, RowScope};
 use crate::ui::view::details::sharing::buffer_row;
 use crate::ui::widget::controls::{cut_label, link, rule};
 use crate::ui::widget::fonts::{Weight, text};
@@ -102,6 +102,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
             }
         });
     });
+    if at_peak && !is_listing {
+        return folded(ui, context, scene, data);
+    }
     for (buffer, bytes) in rows {
         let name = scene.analysis.labels(scene.program).buffer_name(scene.program, buffer);
         // Some traces leave the names out.
@@ -113,5 +116,23 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
             None => name,
         };
         buffer_row(ui, context, scene, buffer, &name, bytes);
+    }
+}
+
+/// What stands at the peak, the buffers of equal layers in one row with their count; a click lights them all.
+fn folded(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: &SpaceData) {
+    for item in data.contributors.iter().take(ROWS * 2) {
+        let Some(&first) = item.buffers.first() else { continue };
+        let count = item.buffers.len();
+        if count == 1 {
+            let name = scene.analysis.labels(scene.program).buffer_name(scene.program, first);
+            buffer_row(ui, context, scene, first, &name, item.bytes);
+            continue;
+        }
+        let scope = if item.scope.is_empty() { &item.opcode } else { &item.scope };
+        let words = format!("{scope}  \u{d7}{}", thousands(count as u64));
+        if buffer_row(ui, context, scene, first, &words, item.bytes) {
+            context.shared.light(Lit { words, buffers: item.buffers.clone().into() });
+        }
     }
 }

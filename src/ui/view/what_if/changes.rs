@@ -7,6 +7,7 @@ use crate::analysis::what_if::Edit;
 use crate::model::{Bytes, UnitSystem};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::session::Changes;
+use crate::ui::view::what_if::layers::Layers;
 use crate::ui::view::what_if::{at_peak, sets};
 use crate::ui::widget::controls::{On, button, cut_label, hairline, link, paint_gauge, toggle};
 use crate::ui::widget::fonts::{Weight, text};
@@ -64,7 +65,9 @@ pub fn show(
 
 fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Option<&WhatIfResult>) {
     let theme = context.theme;
-    let on = context.shared.changes.are_on(finding.edits());
+    let layers = result.and_then(|result| Layers::of(finding.edits(), result, &context.shared.changes));
+    let chosen = layers.as_ref().and_then(|layers| layers.chosen);
+    let on = chosen.is_some() || context.shared.changes.are_on(finding.edits());
     let ground = if on { theme.accent_bg } else { theme.panel };
     let units = context.options.units;
     let response =
@@ -77,7 +80,10 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
             let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
             ui.horizontal(|ui| {
                 if toggle(ui, On(on), &words, theme) {
-                    flip(context.shared.changes_mut(), finding.edits(), on);
+                    match &layers {
+                        Some(layers) if on => layers.switch_off(context.shared.changes_mut()),
+                        _ => flip(context.shared.changes_mut(), finding.edits(), on),
+                    }
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
                 let room = ui.available_width() - galley.size().x - 12.0;
@@ -92,6 +98,9 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
                 let room = ui.available_width();
                 cut_label(ui, &edits.join("; "), Weight::Mono.at(size::SMALL), theme.text2, room);
             });
+            if let Some(layers) = &layers {
+                layers.show(ui, context);
+            }
             ui.horizontal(|ui| {
                 ui.add_space(38.0);
                 let (bar, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 8.0), Sense::hover());
@@ -235,7 +244,7 @@ fn buttons(
     });
     if let Some(plan) = plan {
         ui.add_space(6.0);
-        let words = format!("{}.", plan.summary.replace('`', ""));
+        let words = format!("{}.", plan.in_words());
         ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
     }
     if let Some(result) = result {

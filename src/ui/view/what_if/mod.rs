@@ -3,6 +3,7 @@
 mod at_peak;
 mod changes;
 mod curve;
+mod layers;
 mod packed;
 mod sets;
 

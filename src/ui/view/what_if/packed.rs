@@ -17,6 +17,9 @@ use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
 use crate::ui::widget::theme::{Theme, size};
 use crate::ui::work::WhatIfResult;
 
+/// Least height of a box that carries its name.
+const LABEL: f32 = 15.0;
+
 /// A block in the picture.
 struct Piece {
     block: usize,
@@ -143,11 +146,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
 fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, layout: &FrameLayout) {
     let painter = ui.painter().with_clip_rect(layout.window.rect.intersect(ui.clip_rect()));
     let font = Weight::Regular.at(size::SMALL);
+    // No label under the limit's line.
+    let line = result.memory.capacity.map(|limit| layout.window.y_of(limit as f64));
+    let is_free = |y: f32| line.is_none_or(|line| (line - y).abs() >= LABEL / 2.0 + 1.0);
     let mut from = 0u64;
     for (class, &bytes) in Class::ALL.iter().zip(&result.base_by_class) {
         let to = from.saturating_add(bytes);
         let band = layout.window.rect_of((0.0, layout.window.x.hi), (from as f64, to as f64));
-        if band.height() >= 15.0 {
+        if band.height() >= LABEL && is_free(band.center().y) {
             let words = format!("{}, live throughout: {}", class.name(), context.short(Bytes(to - from)));
             let at = Pos2::new(band.left() + 6.0, band.center().y);
             painter.text(at, egui::Align2::LEFT_CENTER, words, font.clone(), slot_of_class(*class).text());
@@ -159,10 +165,10 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, layout: &Fr
         let block = block as usize;
         let Some(piece) = layout.piece(result, block) else { continue };
         // The rest is lower still.
-        if piece.rect.height() < 15.0 || shown > 200 {
+        if piece.rect.height() < LABEL || shown > 200 {
             break;
         }
-        if piece.rect.width() < 90.0 {
+        if piece.rect.width() < 90.0 || !is_free(piece.rect.center().y) {
             continue;
         }
         shown += 1;
