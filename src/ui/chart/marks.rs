@@ -139,7 +139,9 @@ fn beside(tip: Pos2, size: Vec2, rect: Rect, taken: &[Rect]) -> Rect {
         |place: &Rect| rect.contains_rect(*place) && !taken.iter().any(|other| other.intersects(place.expand(1.0)));
     near.into_iter().chain(further).find(free).unwrap_or_else(|| {
         let y = near[0].center().y.clamp(rect.top() + size.y / 2.0, (rect.bottom() - size.y / 2.0).max(rect.top()));
-        Rect::from_center_size(Pos2::new(near[0].center().x, y), size)
+        let most = (rect.right() - size.x / 2.0).max(rect.left() + size.x / 2.0);
+        let x = near[0].center().x.clamp(rect.left() + size.x / 2.0, most);
+        Rect::from_center_size(Pos2::new(x, y), size)
     })
 }
 

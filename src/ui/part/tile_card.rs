@@ -4,6 +4,7 @@ use egui::{Align, Align2, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo}
 
 use crate::analysis::tiles::{FloorPlan, MemoryReport, Named, Selection, TileAnalysis, step_changes, variables_at};
 use crate::model::{Bytes, TileMemory, TileRows, thousands};
+use crate::ui::part::facts::fact;
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{self, link, paint_mark, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
@@ -129,7 +130,7 @@ fn why(
     let theme = context.theme;
     let units = context.options.units;
     if let Some(limit) = limit {
-        line(ui, theme, "Headroom", &units.short(Bytes(limit.saturating_sub(whole))));
+        fact(ui, theme, "Headroom", &units.short(Bytes(limit.saturating_sub(whole))));
     }
     let count = memory.tile_count();
     ui.add_space(2.0);

@@ -445,8 +445,10 @@ fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Colum
     }
     let mut right = area.right() - PAD;
     // In a narrow column the bar is dropped, so that the number is never truncated.
-    if let Some((share, slot)) = cell.bar.filter(|_| area.width() >= MIN_WIDTH_WITH_BAR) {
-        let width = ((area.width() - PAD) * 0.42).min(90.0);
+    let width = ((area.width() - PAD) * 0.42).min(90.0);
+    let words = || painter.layout_no_wrap(cell.text.clone(), weight.at(size::SMALL), color).size().x;
+    let has_room = || area.width() >= MIN_WIDTH_WITH_BAR && left + width + 6.0 + words() <= right;
+    if let Some((share, slot)) = cell.bar.filter(|_| has_room()) {
         let track = Rect::from_min_size(Pos2::new(left, y - 3.0), Vec2::new(width, 6.0));
         painter.rect_filled(track, 0.0, theme.inset);
         let fill = Rect::from_min_size(track.min, Vec2::new(width * share.clamp(0.0, 1.0), 6.0));

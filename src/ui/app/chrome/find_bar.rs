@@ -17,6 +17,8 @@ use crate::ui::work::{Direction, SearchResults};
 /// Least and largest width of the field in the top bar.
 const LEAST: f32 = 190.0;
 const MOST: f32 = 400.0;
+/// Room that is left to what is typed.
+const LEAST_EDIT: f32 = 110.0;
 /// Width from which arrows stand behind what is typed.
 const WITH_ARROWS: f32 = 330.0;
 
@@ -71,13 +73,17 @@ impl App {
         ui.allocate_ui_with_layout(place, Layout::right_to_left(Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = 6.0;
             if is_asked {
-                if link(ui, "Close", theme).clicked() {
+                let is_wide = width >= WITH_ARROWS;
+                let close = link(ui, if is_wide { "Close" } else { "\u{d7}" }, theme);
+                close.widget_info(|| WidgetInfo::labeled(Role::Link, true, "Close"));
+                if close.clicked() {
                     open.shared.close_find();
                 }
-                if width >= WITH_ARROWS {
+                if is_wide {
                     step = arrows(ui, theme);
                 }
-                count(ui, theme, &open.shared, hits.as_deref());
+                let length = if is_wide { Length::Whole } else { Length::Short };
+                count(ui, theme, &open.shared, hits.as_deref(), length);
             }
             let response = edit(ui, theme, &mut open.shared, ui.available_width(), focus);
             if !is_asked && !response.has_focus() {
@@ -129,7 +135,7 @@ impl App {
                         } else if is_asked {
                             let response = edit(ui, theme, shared, 230.0, focus);
                             step = entered(ui, &response);
-                            count(ui, theme, shared, hits.as_deref());
+                            count(ui, theme, shared, hits.as_deref(), Length::Whole);
                         }
                         if is_asked || shared.lit.is_some() {
                             step = arrows(ui, theme).or(step);
@@ -156,7 +162,9 @@ impl App {
 /// The field itself.
 fn edit(ui: &mut Ui, theme: &Theme, shared: &mut Shared, width: f32, focus: bool) -> Response {
     let mut filter = shared.filter.clone();
+    // What stands beside it comes and goes; it stays the same field.
     let edit = egui::TextEdit::singleline(&mut filter)
+        .id(egui::Id::unique("find field"))
         .hint_text(text("Find buffer, op, scope", size::SMALL, Weight::Regular, theme.text3))
         .font(Weight::Mono.at(size::SMALL))
         .align(egui::Align2::LEFT_CENTER);
@@ -181,9 +189,9 @@ fn entered(ui: &Ui, response: &Response) -> Option<Direction> {
 }
 
 /// How many match and which of them is selected, or what is wrong with the words.
-fn count(ui: &mut Ui, theme: &Theme, shared: &Shared, hits: Option<&SearchResults>) {
+fn count(ui: &mut Ui, theme: &Theme, shared: &Shared, hits: Option<&SearchResults>, length: Length) {
     if let Err(error) = Filter::parse(&shared.filter) {
-        let room = (ui.available_width() - 80.0).max(60.0);
+        let room = (ui.available_width() - LEAST_EDIT).max(60.0);
         controls::cut_label(ui, &error.to_string(), Weight::Regular.at(size::SMALL), theme.danger, room);
         return;
     }
@@ -198,7 +206,19 @@ fn count(ui: &mut Ui, theme: &Theme, shared: &Shared, hits: Option<&SearchResult
         }
         None => String::new(),
     };
-    ui.label(text(words, size::SMALL, Weight::Medium, theme.text2));
+    let short = words.split(" of ").next().unwrap_or_default().to_owned();
+    let shown = if length == Length::Short { short } else { words.clone() };
+    let response = ui.label(text(shown, size::SMALL, Weight::Medium, theme.text2));
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));
+}
+
+/// How much is written of a count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    /// How many there are.
+    Short,
+    /// Of how many, too.
+    Whole,
 }
 
 /// Buttons to the previous and the next match, in the order of the layout.

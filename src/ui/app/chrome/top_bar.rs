@@ -73,7 +73,9 @@ impl App {
         for (words, command, room) in
             [("Presenter", Command::Presenter, 470.0), ("Copy picture", Command::CopyPicture, 400.0)]
         {
-            if ui.available_width() > room && controls::button(ui, words, keys_of(command), theme).clicked() {
+            // The keys give way to the field for finding.
+            let keys = if ui.available_width() > WITH_KEYS { keys_of(command) } else { "" };
+            if ui.available_width() > room && controls::button(ui, words, keys, theme).clicked() {
                 commands.push(command);
             }
         }
@@ -308,6 +310,9 @@ impl App {
         }
     }
 }
+
+/// Room from which the buttons of the bar show their keys.
+const WITH_KEYS: f32 = 700.0;
 
 /// Points between two tabs.
 const TAB_GAP: f32 = 4.0;

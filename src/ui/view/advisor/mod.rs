@@ -49,10 +49,28 @@ fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
         |ui| {
             egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
                 ui.set_width(ui.available_width().min(760.0));
+                answer(ui, context);
                 show(ui, context);
             });
         },
     );
+}
+
+/// What the findings come to, in large type.
+fn answer(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let (theme, program) = (context.theme, context.shared.program);
+    let Some(advice) = context.advice() else { return };
+    let count = advice.findings.iter().filter(|finding| finding.program.is_none_or(|p| p == program)).count();
+    let (words, color) = match advice.plans.iter().find(|plan| plan.program == program) {
+        Some(plan) if plan.fits && plan.edits.len() == 1 => ("One change makes it fit".to_owned(), theme.ok),
+        Some(plan) if plan.fits => (format!("{} changes make it fit", plan.edits.len()), theme.ok),
+        Some(plan) => (format!("Nothing found is enough: {} over", context.short(plan.over)), theme.danger),
+        None if count == 0 => return,
+        None if count == 1 => ("One thing to look at".to_owned(), theme.text),
+        None => (format!("{count} things to look at"), theme.text),
+    };
+    ui.label(text(words, size::HEADLINE, Weight::SemiBold, color));
+    ui.add_space(8.0);
 }
 
 /// Draws the findings.

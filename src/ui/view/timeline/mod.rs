@@ -102,10 +102,10 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let mini_height = if bottom - top > 420.0 { 46.0 } else { 0.0 };
     let bands = Arc::clone(state.program_bands.get_or_insert_with(|| program_band::bands(context, &data).into()));
     let bands_height = bands.len() as f32 * program_band::HEIGHT;
-    let fixed = 24.0 + bands_height + if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 };
+    let fixed = 24.0 + UNDER_CURVE + bands_height + if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 };
     let free = (bottom - top - fixed).max(80.0);
     let curve_rect = Rect::from_min_max(Pos2::new(left, top), Pos2::new(right, top + free * 0.32));
-    let band_top = curve_rect.bottom() + 2.0;
+    let band_top = curve_rect.bottom() + UNDER_CURVE;
     let axis_top = band_top + bands_height;
     let below = Rect::from_min_max(
         Pos2::new(left, axis_top + AXIS),
@@ -155,6 +155,8 @@ const TOOLS: f32 = 640.0;
 const NARROW_TOOLS: f32 = 500.0;
 /// Room for the numbers of the steps.
 const AXIS: f32 = 24.0;
+/// Room under the curve, in which the lowest number of its axis ends.
+const UNDER_CURVE: f32 = 8.0;
 /// Room for the title of a band.
 const TITLE: f32 = 22.0;
 

@@ -35,6 +35,17 @@ impl Layers {
         Some(Self { scope: scope.clone(), all, chosen })
     }
 
+    /// Whether it is on in some of them only.
+    pub fn is_partial(&self) -> bool {
+        self.chosen.is_some_and(|chosen| chosen < self.all)
+    }
+
+    /// The change as it is on, or would be.
+    pub fn edit(&self) -> Edit {
+        let layers = self.chosen.unwrap_or(self.all);
+        Edit::Remat(self.scope.clone(), (layers < self.all).then_some(layers))
+    }
+
     /// Switches it off, in however many layers it is on.
     pub fn switch_off(&self, changes: &mut Changes) {
         changes.on.retain(|edit| !matches!(edit, Edit::Remat(of, _) if *of == self.scope));

@@ -5,12 +5,11 @@ use egui::{Pos2, Rect, Ui, Vec2};
 
 use super::plot_in;
 use crate::analysis::class::Class;
-use crate::analysis::names::scope;
 use crate::analysis::packing::Packer;
 use crate::model::{BufferId, Bytes};
 use crate::ui::chart::{Chart, Fit, Reach, Spare, Window, XAxis};
-use crate::ui::part::ViewContext;
 use crate::ui::part::colors::slot_of_class;
+use crate::ui::part::{BufferNames, ViewContext};
 use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
@@ -59,7 +58,13 @@ fn buffer_of(result: &WhatIfResult, block: usize) -> Option<BufferId> {
 }
 
 /// Draws the map into a rectangle.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaster, result: &WhatIfResult, rect: Rect) {
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    (raster, names): (&mut CachedRaster, &mut BufferNames),
+    result: &WhatIfResult,
+    rect: Rect,
+) {
     let theme = context.theme;
     let units = context.options.units;
     let line = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
@@ -109,7 +114,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         .start(f64::from(result.peak_after().1) + 0.5)
         .show(ui);
     let response = shown.response;
-    labels(ui, context, result, &layout);
+    labels(ui, context, names, result, &layout);
     for block in context.shared.selected.into_iter().flat_map(|buffer| result.blocks.of(buffer)) {
         if let Some(piece) = layout.piece(result, block) {
             let outline = egui::Stroke::new(2.5, theme.ink);
@@ -143,7 +148,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     });
 }
 
-fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, layout: &FrameLayout) {
+fn labels(ui: &Ui, context: &ViewContext<'_>, names: &mut BufferNames, result: &WhatIfResult, layout: &FrameLayout) {
+    let Some(scene) = context.scene() else { return };
     let painter = ui.painter().with_clip_rect(layout.window.rect.intersect(ui.clip_rect()));
     let font = Weight::Regular.at(size::SMALL);
     // No label under the limit's line.
@@ -173,15 +179,15 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, layout: &Fr
         }
         shown += 1;
         let family = result.after.sizes.family[block] as usize;
-        let name = result.memory.family_name(family);
-        let short = scope::short(name, 4);
+        let Some(buffer) = buffer_of(result, block) else { continue };
+        let name = names.name(scene, buffer);
         let at = Pos2::new(piece.rect.left().max(layout.window.rect.left()) + 6.0, piece.rect.center().y);
         let color = slot_of_class(result.class_of(family)).text();
         let width = piece.rect.width() - 12.0;
         crate::ui::widget::controls::paint_cut(
             &painter,
             (at, egui::Align2::LEFT_CENTER),
-            &short,
+            name,
             font.clone(),
             color,
             width,
