@@ -1,4 +1,4 @@
-//! Whether a program would fit other chips: its allocated bytes against what each offers.
+//! Whether a program would fit on other chips: its allocated bytes against the memory of each.
 
 use crate::analysis::packing::FALLBACK_SHARE;
 use crate::model::{Bytes, TPU_GENERATIONS};
@@ -8,15 +8,15 @@ use crate::model::{Bytes, TPU_GENERATIONS};
 pub struct ChipFit {
     /// Its name.
     pub name: String,
-    /// What a program may use on each device.
+    /// Bytes that a program may use on each device.
     pub available: Bytes,
-    /// What would be left; negative where it does not fit.
+    /// Bytes that would be left; negative if it does not fit.
     pub spare: i128,
     /// Whether it would fit only tightly.
     pub is_tight: bool,
     /// Who makes it.
     pub maker: Maker,
-    /// What the available bytes rest on.
+    /// Source of the available bytes.
     pub basis: String,
 }
 
@@ -43,7 +43,7 @@ impl Maker {
     }
 }
 
-/// Graphics cards: name, maker, and MiB of memory in all.
+/// GPUs: name, maker and total memory in MiB.
 const GPUS: &[(&str, Maker, u64)] = &[
     ("L4", Maker::Nvidia, 23_034),
     ("L40S", Maker::Nvidia, 46_068),
@@ -55,11 +55,11 @@ const GPUS: &[(&str, Maker, u64)] = &[
     ("MI300X", Maker::Amd, 196_608),
 ];
 
-/// Share of a graphics card's memory that JAX takes by default (`XLA_PYTHON_CLIENT_MEM_FRACTION`).
+/// Share of a GPU's memory that JAX reserves by default (`XLA_PYTHON_CLIENT_MEM_FRACTION`).
 pub const JAX_SHARE: f64 = 0.75;
 
-/// Fits what is allocated against other chips. Tiles, padding and schedule are those of the chip it was compiled for,
-/// so this is an estimate everywhere else.
+/// Compares allocated bytes with the memory of other chips. Tiling, padding and schedule are those of the chip it was
+/// compiled for, so this is only an estimate elsewhere.
 #[must_use]
 pub fn chips(allocated: Bytes) -> Vec<ChipFit> {
     let row = |name: String, maker: Maker, available: u64, basis: String| ChipFit {

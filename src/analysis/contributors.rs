@@ -1,4 +1,4 @@
-//! What stands at the peak, equal things folded: the buffers of all layers in one row with their count.
+//! The largest contributors to the peak: buffers that differ only by layer folded into one row with their count.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,23 @@ use crate::model::{BufferId, Bytes, Category, Program};
 /// Buffers of one category and class with the same folded scope.
 #[derive(Debug, Clone)]
 pub struct Contributor {
-    /// Folded scope: `layer_*/attn/softmax`, `params[…]`; empty where the file names none.
+    /// Folded scope: `layer_*/attn/softmax`, `params[…]`; empty if the file names none.
     pub scope: String,
     /// Kind of instruction of the largest buffer.
     pub opcode: String,
     /// Their category.
     pub category: Category,
-    /// What they are for, a guess.
+    /// Their class (a guess).
     pub class: Class,
-    /// Their sizes together.
+    /// Total bytes.
     pub bytes: Bytes,
-    /// The part of it that is padding.
+    /// Total bytes of padding.
     pub padding: Bytes,
     /// The buffers, largest first.
     pub buffers: Vec<BufferId>,
     /// Shape of the largest.
     pub shape: String,
-    /// How many other shapes there are.
+    /// Number of other shapes.
     pub other_shapes: usize,
 }
 

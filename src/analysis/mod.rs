@@ -1,4 +1,4 @@
-//! Pure functions from the model to results: lifetimes, curves and peaks, padding, fragmentation.
+//! Pure functions from the model to results: live ranges, curves and peaks, padding, fragmentation.
 
 pub mod address_union;
 pub mod alternatives;

@@ -1,5 +1,5 @@
-//! The command line: which words open the window, which print a report, which draw a picture. A build without the window
-//! prints reports alone.
+//! The command line: opens the window, prints a report or draws a picture. A build without the window only prints
+//! reports.
 
 mod inputs;
 #[cfg(feature = "window")]
@@ -37,17 +37,17 @@ struct Cli {
 enum Command {
     /// Print the numbers as text, JSON or Markdown
     Report(report::ReportArgs),
-    /// Draw a view to a picture, without a display
+    /// Draw a view to an image file, without a display
     #[cfg(feature = "window")]
     Screenshot(screenshot::ScreenshotArgs),
-    /// Print a script that completes this command in a shell
+    /// Print a shell completion script
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, or write those of all commands
+    /// Print the manual page, or write the pages of all commands
     Man {
-        /// Folder to write a page of every command to
+        /// Folder to write the pages of all commands to
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
     },
@@ -68,7 +68,7 @@ impl Command {
     }
 }
 
-/// The manual page of the program on standard output, or those of all its commands in a folder.
+/// Prints the manual page, or writes the pages of all commands to a folder.
 fn manual(out: Option<&Path>) -> ExitCode {
     let written = match out {
         Some(folder) => std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Cli::command(), folder)),
@@ -79,7 +79,7 @@ fn manual(out: Option<&Path>) -> ExitCode {
             complain(&folder.display().to_string(), &format!("cannot write: {error}"));
             ExitCode::from(EXIT_UNREADABLE)
         }
-        // A reader that closes the pipe early (`| head`) is no error.
+        // A reader that closes the pipe early (`| head`) is not an error.
         (Ok(()) | Err(_), _) => ExitCode::SUCCESS,
     }
 }

@@ -29,9 +29,9 @@ fn says(harness: &Harness<'_, App>, part: &str) -> bool {
 fn a_switch_moves_the_answer_and_back() {
     let mut harness = open("whatif", &[]);
     assert!(says(&harness, "17.0 GiB over, no change on"), "the program as it is");
-    harness.get_all_by_label("Divide table, stats by 4").next().expect("a switch").click();
+    harness.get_all_by_label("Shard table, stats 4 ways").next().expect("a switch").click();
     harness.run();
-    assert!(says(&harness, "Fits with 6.99 GiB to spare"), "divided over the devices it fits");
+    assert!(says(&harness, "Fits with 6.99 GiB to spare"), "sharded over the devices it fits");
     assert!(says(&harness, "Sharding: arguments and results exact"), "how far to believe it");
     harness.get_by_label("All off").click();
     harness.run();
@@ -49,7 +49,7 @@ fn changes_of_the_command_line_are_on() {
 fn the_advisor_names_the_cause_and_the_plan() {
     let mut harness = open("advisor", &[]);
     assert!(says(&harness, "of arguments are whole on each of 4 devices: table, stats"));
-    assert!(says(&harness, "With \u{201c}Divide table, stats by 4\u{201d} it fits with 6.99 GiB to spare"));
+    assert!(says(&harness, "With \u{201c}Shard table, stats 4 ways\u{201d} it fits with 6.99 GiB to spare"));
     harness.get_by_label("Show it in What if").click();
     harness.run();
     assert!(says(&harness, "Fits with 6.99 GiB to spare"));

@@ -106,7 +106,7 @@ fn the_table_below_lists_what_is_gone_into() {
     harness.run_ok();
     assert!(says(&harness, "fusion.1893.remat3{1}"));
     assert!(words(&harness).iter().any(|label| label == "Activation"));
-    assert!(says(&harness, "alive in the backward pass"), "{:?}", words(&harness));
+    assert!(says(&harness, "live in the backward pass"), "{:?}", words(&harness));
     // Too low for a table: the map has all the room.
     let small = open("v5e_gpt_m_oom", [1000.0, 640.0], ThemeChoice::Light);
     assert!(rows(&small).is_empty(), "{:?}", rows(&small));

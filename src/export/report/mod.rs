@@ -1,4 +1,4 @@
-//! The report: the numbers of the window as text, JSON or Markdown. Schema `highwater.report/1`.
+//! The report: the same numbers as in the window, as text, JSON or Markdown. Schema `highwater.report/1`.
 
 mod build;
 mod failure;
