@@ -3,6 +3,7 @@
 pub mod address_union;
 pub mod alternatives;
 pub mod class;
+pub mod compare;
 pub mod contributors;
 pub mod events;
 pub mod failure;

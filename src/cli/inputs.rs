@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use highwater::analysis::what_if::EditSet;
 use highwater::export;
+use highwater::model::{Bytes, Capacity, MemorySpace, Profile};
 use highwater::open::Target;
 
 use super::terminal;
@@ -47,4 +48,18 @@ pub fn complain(path: &str, why: &str) {
 pub fn refuse(error: &str) -> ExitCode {
     eprintln!("error: {error}");
     ExitCode::from(EXIT_UNREADABLE)
+}
+
+/// Sets what a program may use, as `--capacity` says.
+pub fn override_capacity(profile: &mut Profile, bytes: Bytes) {
+    profile.device.capacities.retain(|capacity| capacity.color != MemorySpace::HBM);
+    if let Some(tiles) = &mut profile.tiles {
+        tiles.target.bytes_per_tile = Some(bytes.0);
+        tiles.target.evidence = Some("given with --capacity".to_owned());
+    }
+    profile.device.capacities.push(Capacity {
+        color: MemorySpace::HBM,
+        bytes,
+        evidence: "given with --capacity".to_owned(),
+    });
 }

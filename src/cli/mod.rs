@@ -1,9 +1,12 @@
 //! The command line: opens the window, prints a report or draws a picture. A build without the window only prints
 //! reports.
 
+mod check;
+mod diff;
 mod inputs;
 #[cfg(feature = "window")]
 mod link;
+mod listed;
 mod report;
 #[cfg(feature = "window")]
 mod screenshot;
@@ -37,6 +40,10 @@ struct Cli {
 enum Command {
     /// Print the numbers as text, JSON or Markdown
     Report(report::ReportArgs),
+    /// Compare two dumps, or list several side by side
+    Diff(diff::DiffArgs),
+    /// Check dumps against limits in a build; the exit status is 1 if one is exceeded
+    Check(check::CheckArgs),
     /// Draw a view to an image file, without a display
     #[cfg(feature = "window")]
     Screenshot(screenshot::ScreenshotArgs),
@@ -57,6 +64,8 @@ impl Command {
     fn run(self) -> ExitCode {
         match self {
             Self::Report(args) => report::print(&targets(&args.paths), &args),
+            Self::Diff(args) => diff::print(&args),
+            Self::Check(args) => check::run(&args),
             #[cfg(feature = "window")]
             Self::Screenshot(args) => screenshot::draw(&args),
             Self::Completions { shell } => {

@@ -9,11 +9,11 @@ use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::tree::TreeKind;
 use highwater::analysis::what_if::Edit;
 use highwater::export::report::{self, Format};
-use highwater::model::{Bytes, Capacity, MemorySpace, Profile, parse_size};
+use highwater::model::{Bytes, parse_size};
 use highwater::open::{Found, Target};
 use highwater::source::{Progress, Stage};
 
-use super::inputs::{EXIT_UNREADABLE, complain, read_sets, refuse};
+use super::inputs::{EXIT_UNREADABLE, complain, override_capacity, read_sets, refuse};
 use super::terminal::{self, Meter};
 
 #[derive(Debug, clap::Args)]
@@ -70,6 +70,9 @@ pub struct ReportArgs {
     /// Name of an instruction to print as HLO text with its operands; may be repeated
     #[arg(long = "instruction", value_name = "NAME")]
     pub instructions: Vec<String>,
+    /// Print what differs from this dump instead, as `highwater diff` does
+    #[arg(long, value_name = "BEFORE")]
+    pub against: Option<PathBuf>,
     /// Columns to wrap the text to; by default the width of the terminal, or no wrapping without one
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<usize>,
@@ -77,6 +80,9 @@ pub struct ReportArgs {
 
 /// Prints a report about all programs of some targets.
 pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
+    if let Some(before) = &args.against {
+        return super::diff::print(&super::diff::DiffArgs::against(before.clone(), args));
+    }
     let sets = match read_sets(&args.sets) {
         Ok(sets) => sets,
         Err(error) => return refuse(&error),
@@ -135,18 +141,5 @@ fn add(builder: &mut report::Builder<'_>, target: &Target, capacity: Option<Byte
             builder.failed(&info);
         }
         Found::Note(note) => terminal::complain(&format!("note: {note}")),
-    });
-}
-
-fn override_capacity(profile: &mut Profile, bytes: Bytes) {
-    profile.device.capacities.retain(|capacity| capacity.color != MemorySpace::HBM);
-    if let Some(tiles) = &mut profile.tiles {
-        tiles.target.bytes_per_tile = Some(bytes.0);
-        tiles.target.evidence = Some("given with --capacity".to_owned());
-    }
-    profile.device.capacities.push(Capacity {
-        color: MemorySpace::HBM,
-        bytes,
-        evidence: "given with --capacity".to_owned(),
     });
 }

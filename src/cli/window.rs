@@ -83,6 +83,7 @@ pub fn open(args: WindowArgs) -> ExitCode {
         edits: args.link.edits,
         sets: args.link.sets,
         instructions: Vec::new(),
+        against: None,
         width: None,
     };
     report::print(&targets, &args)
