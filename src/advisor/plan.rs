@@ -161,6 +161,13 @@ fn divide_batch(case: &Case<'_>, nearest: &Plan) -> Option<Plan> {
 }
 
 impl Plan {
+    /// [`Self::summary`] with the changes as the window calls them.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let called = |edit: &Edit| format!("\u{201c}{}\u{201d}", edit.in_words());
+        self.edits.iter().fold(self.summary.clone(), |words, edit| words.replace(&format!("`{edit}`"), &called(edit)))
+    }
+
     fn is_better_than(&self, other: &Self) -> bool {
         (self.fits, std::cmp::Reverse(self.changes_results), std::cmp::Reverse(self.allocated))
             > (other.fits, std::cmp::Reverse(other.changes_results), std::cmp::Reverse(other.allocated))

@@ -55,6 +55,7 @@ pub const fn title(column: Column) -> &'static str {
         Column::From => "from",
         Column::To => "to",
         Column::Length => "steps",
+        Column::Life => "life",
         Column::Offset => "offset",
         Column::Allocation => "allocation",
     }
@@ -79,6 +80,8 @@ pub fn value(table: &BufferTable, column: Column, row: usize) -> serde_json::Val
         Column::From => point(table.start[row]),
         Column::To => point(table.end[row]),
         Column::Length => table.steps(row).map_or(Value::Null, Into::into),
+        Column::Life if table.start[row] == u32::MAX => Value::Null,
+        Column::Life => format!("{} to {}", table.start[row], table.end[row]).into(),
         Column::Offset => table.offset[row].into(),
         Column::Allocation => table.allocation[row].into(),
         Column::Type | Column::Shape | Column::Opcode | Column::Op | Column::Source => {

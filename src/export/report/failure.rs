@@ -317,7 +317,7 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
             .map(|advice| {
                 let results = advice.changes_results.words();
                 let gain = if advice.gain.is_empty() { String::new() } else { format!("; gain: {}", advice.gain) };
-                let sign = if advice.sign.is_empty() { String::new() } else { format!("; sign: {}", advice.sign) };
+                let sign = if advice.sign.is_empty() { String::new() } else { format!("; when: {}", advice.sign) };
                 (advice.text.clone(), format!("{results}{gain}{sign}"))
             })
             .collect(),

@@ -76,7 +76,7 @@ pub struct ChipReport {
     /// `fits`, `tight` or `over`.
     pub verdict: &'static str,
     /// Source of the available bytes.
-    pub basis: &'static str,
+    pub basis: String,
 }
 
 /// How closely the packing of a space is reproduced; `None` for spaces other than HBM, whose packer alone is known, and

@@ -37,6 +37,7 @@ const WORDS: &[&str] = &[
     "c64",
     "c128",
     "token",
+    "tokens",
     "opaque",
     "tuple",
     "half",
