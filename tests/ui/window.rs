@@ -463,7 +463,7 @@ fn settings_views_and_pins_are_there_again() {
     assert!(columns.split(';').any(|column| column == "Source"), "{columns}");
     assert_eq!(settings.recent[0].pins[0].note, "here");
     let harness = window_that_keeps(&file, &[]);
-    assert!(says(&harness, "Open again"));
+    assert!(says(&harness, "Recent files"));
     assert!(harness.state().options.units == highwater::model::UnitSystem::Decimal);
     let again = words(&harness).into_iter().find(|label| label.contains("module_0000")).expect("the file");
     harness.get_by_label(&again).click();
@@ -477,7 +477,7 @@ fn settings_views_and_pins_are_there_again() {
 #[test]
 fn pictures_and_tests_do_not_touch_settings() {
     let harness = open("overview");
-    assert!(!says(&harness, "Open again"));
+    assert!(!says(&harness, "Recent files"));
     drop(harness);
     assert_eq!(Settings::parse("not JSON"), Settings::default());
     let pin: Pin = "step 3: why?".parse().expect("a pin");

@@ -1,5 +1,5 @@
-//! The field to find buffers, over every view that shows them: what matches stays lit, the rest is dimmed, Enter goes
-//! from one to the next.
+//! The find bar for buffers, over every view that shows them: matches stay highlighted, the rest is dimmed, Enter goes
+//! to the next match.
 
 use egui::{Align, Area, Frame, Key, Layout, Margin, Order, Pos2, Rect, Role, Stroke, Ui, WidgetInfo};
 
@@ -34,7 +34,7 @@ impl App {
         self.focus_find = true;
     }
 
-    /// Selects the next or previous buffer that was found.
+    /// Selects the next or previous match.
     pub(in crate::ui::app) fn next_hit(&mut self, direction: Direction) {
         let work = self.work();
         let Some(open) = self.files.current_mut() else { return };

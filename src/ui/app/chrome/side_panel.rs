@@ -1,4 +1,4 @@
-//! Panel on the right: details of what is selected; folds to a rail.
+//! The panel on the right with details of the selection; folds to a rail.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -28,7 +28,7 @@ pub enum Shown {
     Rail,
 }
 
-/// Shows the panel, or its rail; returns whether it is to be folded or unfolded.
+/// Shows the panel or its rail; returns whether the fold button was clicked.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, rect: Rect, shown: Shown) -> bool {
     let (theme, open) = (context.theme, shown == Shown::Whole);
     ui.painter().rect_filled(rect, 0.0, theme.panel);
