@@ -94,7 +94,7 @@ fn a_range_is_cut_to_the_program_and_may_be_open() {
     assert_eq!(number(&beyond["range"]["from"]), last);
     assert!(space(file, &[]).get("range").is_none(), "only for those who ask");
     let text = run(&[file, "--from", "100", "--to", "400"]);
-    assert!(text.contains("    steps 100 to 400\n") && text.contains("peak inside"), "{text}");
+    assert!(text.contains("    steps 100 to 400\n") && text.contains("peak in range"), "{text}");
     let markdown = run(&[file, "--from", "100", "--to", "400", "--format", "markdown"]);
     assert!(markdown.contains("Steps 100 to 400:"), "{markdown}");
 }

@@ -115,9 +115,9 @@ fn buffers() {
         let sum: u64 = rows.iter().map(|row| row["bytes"].as_u64().expect("bytes")).sum();
         let count = thousands(rows.len() as u64);
         let padding = bytes(&space["padding_at_peak_bytes"]);
-        must_say(&harness, &path, &format!("{count} buffers, {} together", Bytes(sum).short()));
+        must_say(&harness, &path, &format!("{count} buffers, {} in total", Bytes(sum).short()));
         if padding > Bytes::ZERO {
-            must_say(&harness, &path, &format!("{} of it padding", padding.short()));
+            must_say(&harness, &path, &format!("{} padding", padding.short()));
         }
         for row in rows.iter().take(10) {
             let name = row["name"].as_str().expect("a name");

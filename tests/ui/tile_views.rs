@@ -103,7 +103,7 @@ fn says(harness: &Harness<'_, App>, part: &str) -> bool {
 #[test]
 fn tiles_are_chosen_by_name_in_the_memory_report() {
     let mut harness = window("memory");
-    assert!(says(&harness, "the fullest tile beside all of them"));
+    assert!(says(&harness, "showing the fullest tile"));
     harness.get_by_label("Tiles to show").focus();
     harness.run_ok();
     harness.get_by_label("Tiles to show").type_text("0-1, over");

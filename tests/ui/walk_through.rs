@@ -127,7 +127,7 @@ fn treemap_and_icicle() {
     assert_eq!(walk.path(), ["layer_*"]);
     let map = walk.starting("Treemap of ");
     walk.right_click(Role::Image, &map);
-    walk.click(Role::MenuItem, "Go out");
+    walk.click(Role::MenuItem, "Zoom out");
     assert!(walk.path().is_empty());
 
     for form in ["Treemap", "Icicle"] {

@@ -1,4 +1,4 @@
-//! Whether the program would fit other chips, as it is.
+//! Whether the unchanged program would fit on other chips.
 
 use egui::{Align2, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -9,7 +9,7 @@ use crate::ui::widget::controls::{Mark, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
-/// Draws a line for each chip: what it offers, how much of that the program takes, what is left.
+/// Draws a line for each chip: its memory, the share that the program needs, and what is left over.
 pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
     let theme = context.theme;
     let Some(scene) = context.scene().filter(|scene| scene.space.color == MemorySpace::HBM) else { return };
@@ -17,7 +17,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
     ui.add_space(10.0);
     ui.label(text("On other chips", size::BODY, Weight::SemiBold, theme.text));
     let words = format!(
-        "The {} it needs here, against what each device offers. Tiles, padding and schedule are those of the chip it was compiled for: an estimate everywhere else.",
+        "The {} needed here against the memory of each device. Tiling, padding and schedule are those of the chip it was compiled for, so the other lines are estimates.",
         context.short(needs)
     );
     ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
@@ -39,7 +39,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
         };
         ui.painter().text(rect.right_center(), Align2::RIGHT_CENTER, &words, Weight::SemiBold.at(size::SMALL), color);
         let available = units.capacity(chip.available);
-        // The narrow panel has room for the names and the answers only.
+        // The narrow panel only has room for names and answers.
         if rect.width() > 420.0 {
             let at = Pos2::new(rect.left() + 190.0, y);
             ui.painter().text(at, Align2::RIGHT_CENTER, &available, font, theme.text2);

@@ -1,4 +1,4 @@
-//! Advisor: what to change, gravest first, each with its evidence, what it saves and how to do it.
+//! Advisor: findings, most severe first, each with evidence, savings and what to change.
 
 mod chips;
 
@@ -20,17 +20,17 @@ use crate::ui::widget::theme::size;
 struct State {
     open: HashSet<usize>,
     began: bool,
-    /// One to scroll to.
+    /// Finding to scroll to.
     reveal: Option<usize>,
 }
 
-/// Buffers of the evidence that are named.
+/// Maximum number of buffers listed as evidence.
 const EVIDENCE: usize = 6;
 
 /// The view.
 pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page).with_digit(9) };
 
-/// The same in the side panel.
+/// The findings in the side panel.
 pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
 
 /// Whether advice is possible for this document.
@@ -40,7 +40,7 @@ fn applies(document: &Document) -> bool {
         || document.profile.failures.iter().any(|failure| failure.is_error)
 }
 
-/// Draws the findings over the whole view.
+/// Draws the findings as a full page.
 fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
     keys::scrolled_by_keys(
         egui::ScrollArea::vertical().id_salt("advisor page").auto_shrink([false, false]),
@@ -162,7 +162,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
     });
 }
 
-/// Selects the evidence and shows it as large as its life, or on its tiles.
+/// Selects the evidence and shows it in the timeline, zoomed to its live range, or on its tiles.
 fn show_me(context: &mut ViewContext<'_>, finding: &Finding) {
     if let Some(&buffer) = finding.buffers.first() {
         show_buffer(context, buffer, finding.color);
@@ -172,7 +172,7 @@ fn show_me(context: &mut ViewContext<'_>, finding: &Finding) {
     }
 }
 
-/// Selects a buffer and shows its life in the timeline, with some room on both sides.
+/// Selects a buffer and shows its live range in the timeline, with a margin on both sides.
 fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: MemorySpace) {
     let program = context.shared.program;
     if context.document.space(program, color).is_some() {
@@ -184,14 +184,14 @@ fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: MemorySpa
         let (start, end) = (f64::from(item.start), f64::from(item.end) + 1.0);
         let room = ((end - start) * 0.15).max(4.0);
         let range = ((start - room).max(0.0), (end + room).min(f64::from(data.map.points)));
-        // A buffer that lives throughout is seen whole as it is.
+        // A buffer that is live throughout needs no zoom.
         (range.1 - range.0 < f64::from(data.map.points)).then_some(range)
     });
     context.shared.zoom_to(range);
     context.go("timeline");
 }
 
-/// Words with code in backquotes.
+/// Lays out text in which backquotes mark code.
 fn marked(words: &str, color: egui::Color32) -> egui::text::LayoutJob {
     let mut job = egui::text::LayoutJob::default();
     for (i, part) in words.split('`').enumerate().filter(|(_, part)| !part.is_empty()) {
@@ -211,14 +211,14 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
     evidence(ui, context, finding);
     if let Some(after) = finding.peak_after_bytes() {
         let fits = match finding.fits_after() {
-            Some(true) => "; fits then",
+            Some(true) => "; fits",
             Some(false) => "; does not fit with this alone",
-            None if finding.may_fit_after() => "; may fit then, the compiler decides",
+            None if finding.may_fit_after() => "; may fit, depending on the compiler",
             None => "",
         };
         let allocated =
             finding.allocated_after_bytes().map(|b| format!(", {} allocated", units.short(b))).unwrap_or_default();
-        line(ui, &format!("The peak is then {}{allocated}{fits}.", units.short(after)), theme.text);
+        line(ui, &format!("Peak after the change: {}{allocated}{fits}.", units.short(after)), theme.text);
     }
     for advice in &finding.advice {
         ui.horizontal_top(|ui| {
@@ -245,7 +245,7 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
     }
 }
 
-/// The largest buffers a finding rests on, each a link to its place in time.
+/// The largest buffers a finding is based on, each a link to the timeline.
 fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };

@@ -1,4 +1,4 @@
-//! What stands at the peak as one bar against the limit: categories above, folded contributors by class below.
+//! Live memory at the peak as one bar against the limit: categories above, folded contributors by class below.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
@@ -28,7 +28,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
     let Some(scene) = context.scene() else { return };
     let space = scene.space;
     ui.horizontal(|ui| {
-        ui.label(text("What stands at the peak", size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text("Live at the peak", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
         if let Some(data) = data {
             class_legend::legends(ui, theme, &|class| {
@@ -139,7 +139,7 @@ fn lower_row(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, row: 
     }
 }
 
-/// Categories in the order in which the memory map stacks them: what lives throughout first.
+/// Categories in the stacking order of the memory map: always-live ones first.
 fn stacked(space: &SpaceAnalysis) -> Vec<(Category, Bytes, usize)> {
     let mut rows = space.by_category.clone();
     rows.sort_by_key(|row| row.0);
@@ -151,10 +151,10 @@ fn last_parts(scope: &str, parts: usize) -> String {
     all[all.len().saturating_sub(parts)..].join("/")
 }
 
-/// Room in which a name that does not fit is worth its beginning.
+/// Minimum width at which a name that does not fit is cut rather than left out.
 const LEAST_CUT: f32 = 60.0;
 
-/// A part of the bar: fill, words where they fit, and everything on hover.
+/// A part of the bar: fill, text if it fits, and everything on hover.
 fn segment(ui: &mut Ui, theme: &Theme, rect: Rect, slot: Slot, lines: &[&str], hover: &str) -> egui::Response {
     let response =
         ui.interact(rect, ui.scope_id().with(("segment", rect.left().to_bits(), rect.top().to_bits())), Sense::click());
@@ -170,7 +170,7 @@ fn segment(ui: &mut Ui, theme: &Theme, rect: Rect, slot: Slot, lines: &[&str], h
         for (i, line) in lines.iter().enumerate() {
             let at = Pos2::new(rect.left() + 7.0, top + step * i as f32);
             let weight = if i == 0 { Weight::SemiBold } else { Weight::Medium };
-            // A number that is cut says something else: it stands whole or not at all, the name before it.
+            // A cut number would be wrong: it is shown whole or not at all; the name takes precedence.
             let room = rect.width() - 12.0;
             let fits = |words: &str| {
                 let laid = ui.painter().layout_no_wrap(words.to_owned(), weight.at(size::SMALL), slot.text());

@@ -1,4 +1,4 @@
-//! How memory goes over the program, small; a click goes to that step on the timeline.
+//! A small curve of live memory over the program; a click opens the timeline at that step.
 
 use egui::{Pos2, Rect, Sense, Stroke, Ui, Vec2};
 
@@ -14,7 +14,7 @@ use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
 
-/// Height of the curve with its numbers, and its share of a window that is taller.
+/// Height of the curve with its labels, and its share of a taller window.
 const HEIGHT: f32 = 190.0;
 const SHARE: f32 = 0.2;
 

@@ -1,4 +1,4 @@
-//! The largest contributors at the peak, equal things of all layers folded into one row.
+//! The largest contributors at the peak; equal buffers of all layers are folded into one row.
 
 use egui::{Sense, Ui, Vec2};
 
@@ -14,14 +14,14 @@ use crate::ui::work::SpaceData;
 #[derive(Default)]
 pub struct State {
     table: TableState,
-    /// Which rows have something that is found, and what that depends on.
+    /// Which rows contain a match, and the key of that result.
     lit: (Option<(usize, FindKey)>, Vec<bool>),
 }
 
-/// Rows that are shown without asking.
+/// Minimum number of rows shown.
 const ROWS: usize = 12;
 
-/// What a tall window leaves for the rows: this share of its height, less what stands above them.
+/// In a tall window, the table ends at this share of its height; `ABOVE` is the height of what is above the table.
 const SHARE: f32 = 0.8;
 const ABOVE: f32 = 430.0;
 
@@ -39,7 +39,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
             }
         });
     });
-    // A tall window lists as many more as it has room for.
+    // A tall window lists more rows.
     let room = ((ui.clip_rect().height() * SHARE - ABOVE) / space::ROW).floor().max(0.0) as usize;
     let rows = data.contributors.len().min(room.max(ROWS));
     let largest = data.contributors.first().map_or(0, |item| item.bytes.0).max(1);
@@ -130,7 +130,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
     }
 }
 
-/// What a row is called.
+/// Name of a row.
 fn words(items: &[crate::analysis::contributors::Contributor], row: usize) -> String {
     let item = &items[row];
     if item.scope.is_empty() { format!("no op name ({})", item.opcode) } else { item.scope.clone() }
