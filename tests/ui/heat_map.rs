@@ -1,4 +1,4 @@
-//! The heat map of memory spaces does what a person expects of it.
+//! The heat map of memory spaces: spaces side by side, metrics, pointer input, search.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What a range of steps and the tree of what lives say on the screen is in the report to the byte.
+//! The figures of a range of steps and of the tree of live memory on screen equal those in the report to the byte.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -169,7 +169,7 @@ fn the_icicle_shows_the_bytes_of_the_report_at_the_peak_and_at_a_step() {
         let items: Vec<String> =
             harness.get_all_by_role(Role::TreeItem).filter_map(|item| item.accesskit_node().label()).collect();
         let shown = root["children"].as_array().expect("nodes");
-        // What is too narrow for a label has no entry of its own.
+        // Boxes too narrow for a label have no accessible entry of their own.
         let least = number(&root["bytes"]) / 16;
         let shown: Vec<&Value> = shown.iter().filter(|node| number(&node["bytes"]) >= least).collect();
         assert!(shown.len() > 1, "{root}");

@@ -1,4 +1,4 @@
-//! What the window shows is what the report says: Overview, Timeline at the peak, Padding and Buffers, for every sample.
+//! The window shows the numbers of the report: Overview, Timeline at the peak, Padding and Buffers, for every sample.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::common;
 use crate::gui::{self, says, words};
 
-/// The space that the window opens with, as the report has it.
+/// The memory space that the window opens with, from the report.
 fn reported(path: &Path) -> Value {
     let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);

@@ -40,8 +40,7 @@ impl Span {
         share.mul_add(self.len(), self.lo)
     }
 
-    /// Zooms in (`factor` below 1) or out around a fixed value, within `whole` and never shorter than
-    /// `least`.
+    /// Zooms in (`factor` below 1) or out around a fixed value, within `whole` and never shorter than `least`.
     #[must_use]
     pub fn zoomed(&self, around: f64, factor: f64, whole: Self, least: f64) -> Self {
         // egui's smooth scrolling yields NaN in a frame of zero or negative duration.

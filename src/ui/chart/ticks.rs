@@ -25,8 +25,8 @@ pub fn decimal_ticks(span: Span, count: usize) -> Vec<f64> {
     every(span, step)
 }
 
-/// At most `most` round numbers of bytes, all in the same unit: multiples of a power of two of a binary unit, or of
-/// 1, 2 or 5 times a power of ten of a decimal unit.
+/// At most `most` round numbers of bytes, all in the same unit: multiples of a power of two of a binary unit, or of 1,
+/// 2 or 5 times a power of ten of a decimal unit.
 #[must_use]
 pub fn byte_ticks(span: Span, most: usize, units: UnitSystem) -> Vec<Tick> {
     let Some(step) = byte_step(span, most.max(1), units) else { return Vec::new() };

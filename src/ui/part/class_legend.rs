@@ -14,8 +14,8 @@ use crate::ui::widget::theme::{Theme, size};
 const WHY: &str = "Classes are guessed from names and from the pass that makes and reads a buffer; the compiler says \
                    only argument, result or temporary.";
 
-/// Legend entries of the classes that have bytes, in stacking order; the largest ones if there is no room for
-/// all, the largest.
+/// Legend entries of the classes that have bytes, in stacking order; the largest ones if there is no room for all, the
+/// largest.
 pub fn legends(ui: &mut Ui, theme: &Theme, bytes_of: &dyn Fn(Class) -> u64) {
     let mut shown: Vec<Class> = Class::ALL.into_iter().filter(|class| bytes_of(*class) > 0).collect();
     shown.sort_by_key(|class| std::cmp::Reverse(bytes_of(*class)));

@@ -1,5 +1,4 @@
-//! Screens and cards that are not views: the welcome screen, errors, the list of keyboard shortcuts, the path
-//! field.
+//! Screens and cards that are not views: the welcome screen, errors, the list of keyboard shortcuts, the path field.
 
 use std::path::PathBuf;
 

@@ -240,8 +240,8 @@ impl App {
         self.capacity_field = field;
     }
 
-    /// The tabs, each with its digit; their widths do not depend on which one is active. Tabs that do not fit go into
-    /// a menu at the end.
+    /// The tabs, each with its digit; their widths do not depend on which one is active. Tabs that do not fit go into a
+    /// menu at the end.
     pub(in crate::ui::app) fn tabs(&mut self, ui: &mut Ui, theme: &Theme, rect: Rect) {
         hairline(ui, rect, theme.line);
         let Some(open) = self.files.current_mut() else { return };

@@ -1,5 +1,5 @@
-//! The files of a session and the programs in them: listed, being read, open or failed. Of the programs of a group
-//! only a few stay decoded.
+//! The files of a session and the programs in them: listed, being read, open or failed. Of the programs of a group only
+//! a few stay decoded.
 
 mod asking;
 pub(super) mod dialog;
@@ -390,8 +390,8 @@ impl Files {
         (group.collection.entries.len() == 1).then_some(group)
     }
 
-    /// Sorts entries by bytes over the limit, then by bytes needed; members of a group stay together. Nothing
-    /// moves while something is being read.
+    /// Sorts entries by bytes over the limit, then by bytes needed; members of a group stay together. Nothing moves
+    /// while something is being read.
     fn arrange(&mut self) {
         if !self.is_unordered || self.is_loading() {
             return;

@@ -1,5 +1,5 @@
-//! Hides names on request: every open profile is replaced by a copy with aliases. Until that is done, nothing
-//! of it is shown.
+//! Hides names on request: every open profile is replaced by a copy with aliases. Until that is done, nothing of it is
+//! shown.
 
 use std::sync::Arc;
 

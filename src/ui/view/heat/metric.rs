@@ -60,8 +60,7 @@ impl Metric {
     }
 }
 
-/// Ages on a logarithmic scale, 0 to 1: ten and a hundred steps are as far apart as a hundred and a
-/// thousand.
+/// Ages on a logarithmic scale, 0 to 1: ten and a hundred steps are as far apart as a hundred and a thousand.
 pub fn age_share(age: f64, points: u32) -> f32 {
     (age.max(0.0).ln_1p() / f64::from(points.max(2)).ln_1p()) as f32
 }

@@ -38,8 +38,7 @@ pub struct State {
     pub allocator: Option<usize>,
     pub of: Option<(usize, usize)>,
     pub job: Option<Job<Arc<Worked>>>,
-    /// Whether free memory is drawn above the memory in use;
-    /// `None` draws it if the memory in use remains visible.
+    /// Whether free memory is drawn above the memory in use; `None` draws it if the memory in use remains visible.
     pub free: Option<bool>,
     /// Visible time range in picoseconds; `None` for all.
     pub x: Option<Span>,

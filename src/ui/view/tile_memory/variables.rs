@@ -17,8 +17,8 @@ const STRIPS: usize = 4;
 /// Height of a strip, in points.
 const STRIP: f32 = 26.0;
 
-/// Starts reading the variables of the first chosen tile if the profile is a `profile.pop`. There may be many
-/// millions of them, so they are read one tile at a time.
+/// Starts reading the variables of the first chosen tile if the profile is a `profile.pop`. There may be many millions
+/// of them, so they are read one tile at a time.
 pub fn read_variables(context: &ViewContext<'_>, memory: &TileMemory, state: &mut State, chosen: &[u32]) {
     let Some(&tile) = chosen.first().filter(|_| memory.variables.is_empty()) else { return };
     if state.part != Part::Variables && state.stored.is_some() {
