@@ -160,7 +160,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
         (
             "Mean tile",
             short(tiles.mean as u64),
-            tiles.imbalance().map_or_else(String::new, |i| format!("the fullest has {i:.2}\u{d7}")),
+            tiles.imbalance().map_or_else(String::new, |i| format!("fullest: {i:.2}\u{d7} the mean")),
         ),
         (
             "Gaps",

@@ -60,7 +60,7 @@ impl<'a> Cut<'a> {
     }
 }
 
-/// Whether a text is a path of scopes or folders rather than a sentence; a count may stand behind it.
+/// Whether a text is a path of scopes or folders rather than a sentence; a count may follow.
 fn is_path(words: &str) -> bool {
     let Some(slash) = words.rfind('/') else { return false };
     match words.find(' ') {

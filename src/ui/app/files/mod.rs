@@ -45,7 +45,7 @@ pub struct FileEntry {
     /// Messages of other files that name it, joined to it whenever it is decoded.
     messages: Vec<Arc<Profile>>,
     /// Whether a message was joined, so that the failure view is shown first.
-    told: bool,
+    shows_failure: bool,
 }
 
 /// State of a file.
@@ -148,7 +148,7 @@ impl Files {
             used: 0,
             kept: None,
             messages: Vec::new(),
-            told: false,
+            shows_failure: false,
         });
     }
 
@@ -232,7 +232,7 @@ impl Files {
                 if let Some(shared) = entry.kept.take() {
                     open.shared = *shared;
                 }
-                if std::mem::take(&mut entry.told) {
+                if std::mem::take(&mut entry.shows_failure) {
                     open.shared.show_view("failure");
                     open.shared.begin_history();
                 }
@@ -281,7 +281,7 @@ impl Files {
             used: 0,
             kept: None,
             messages: Vec::new(),
-            told: false,
+            shows_failure: false,
         });
         let rows: Vec<FileEntry> = rows.collect();
         if let Some(current) = &mut self.current
@@ -368,7 +368,7 @@ impl Files {
         } else {
             // A program that is being decoded is decoded anew, with the messages.
             entry.fold();
-            entry.told = true;
+            entry.shows_failure = true;
         }
         self.entries.remove(index);
         if let Some(current) = &mut self.current
@@ -406,7 +406,7 @@ impl Files {
             }
         }
         units.sort_by_cached_key(|unit| {
-            std::cmp::Reverse(unit.iter().filter_map(FileEntry::standing).max().unwrap_or_default())
+            std::cmp::Reverse(unit.iter().filter_map(FileEntry::excess_and_need).max().unwrap_or_default())
         });
         self.entries = units.into_iter().flatten().collect();
         self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
@@ -531,7 +531,7 @@ impl FileEntry {
     }
 
     /// (bytes over the limit, bytes needed), if known.
-    fn standing(&self) -> Option<(Bytes, Bytes)> {
+    fn excess_and_need(&self) -> Option<(Bytes, Bytes)> {
         let over = |need: Bytes, limit: Option<Bytes>| limit.map_or(Bytes::ZERO, |limit| need.saturating_sub(limit));
         if let FileState::Open(open) = &self.state {
             let (program, color) = open.document.main();

@@ -123,7 +123,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     program_band::show(ui, context, &bands, &layout, band_top);
     XAxis::Steps(data.map.axis.unit()).draw(ui, theme, &layout.window(), axis_top);
     if state.bands.has_map() {
-        let how = "height is size, position is address: arguments, constants and results at the bottom, the heap above";
+        let how = "height is size, position is address: heap above; arguments, constants and results below";
         let at = Pos2::new(full.left() + 16.0, map_rect.top() - 11.0);
         chart::legend::title(ui, theme, at, right, ("Memory map", how));
         map::show(ui, context, state, drawn);
