@@ -221,7 +221,7 @@ impl Walk {
         panic!("Tab does not come to '{start}': {seen:?}");
     }
 
-    /// Presses F6 until a picture or table has the focus whose name begins with some words; returns what is said of it.
+    /// Presses F6 until a chart or table has the focus whose name starts with some words; returns its label.
     pub fn go_to_field(&mut self, start: &str) -> String {
         let mut seen = Vec::new();
         for _ in 0..12 {

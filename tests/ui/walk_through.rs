@@ -56,7 +56,7 @@ fn overview() {
 
 #[test]
 fn failure() {
-    // The message lies beside the dump.
+    // The message lies next to the dump.
     let mut walk = open("failure");
     assert!(walk.says("Out of HBM"), "{:?}", walk.words());
     assert!(walk.says("25.9"));

@@ -288,7 +288,7 @@ fn one(
         if let Some(group) = group {
             ui.label(text(&group.name, size::BODY, Weight::SemiBold, theme.text));
             let words = format!(
-                "{} buffers, {} together, at most {} at a time",
+                "{} buffers, {} in total, at most {} at a time",
                 thousands(group.count as u64),
                 context.short(Bytes(group.bytes)),
                 context.short(Bytes(group.highest))
