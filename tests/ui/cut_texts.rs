@@ -3,41 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use egui::{Pos2, Rect, Shape};
+use egui::Pos2;
 use egui_kittest::Harness;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
-use crate::gui;
-
-/// A painted text: its rectangle, its words, whether it is truncated.
-struct Painted {
-    place: Rect,
-    words: String,
-    cut: bool,
-}
-
-fn texts(shape: &Shape, clip: Rect, found: &mut Vec<Painted>) {
-    match shape {
-        Shape::Vec(shapes) => shapes.iter().for_each(|shape| texts(shape, clip, found)),
-        Shape::Text(text) => {
-            let place = Rect::from_min_size(text.pos, text.galley.size()).intersect(clip);
-            if place.width() > 4.0 && place.height() > 4.0 {
-                found.push(Painted { place, words: text.galley.job.text.clone(), cut: text.galley.elided });
-            }
-        }
-        _ => {}
-    }
-}
-
-fn painted(harness: &Harness<'_, App>) -> Vec<Painted> {
-    let mut found = Vec::new();
-    for shape in &harness.output().shapes {
-        texts(&shape.shape, shape.clip_rect, &mut found);
-    }
-    found
-}
+use crate::gui::{self, painted};
 
 /// Truncated texts of a view that are not shown in full on hover, and the number of all truncated texts.
 fn cut_in(harness: &mut Harness<'_, App>) -> (usize, Vec<String>) {
