@@ -1,4 +1,4 @@
-//! The window and its views: the only place that knows egui.
+//! The user interface: the window and its views. No other module depends on egui.
 
 pub mod app;
 pub mod chart;

@@ -1,5 +1,5 @@
-//! Broken input is normal input: whatever is cut, flipped, packed badly or no profile at all gives a message with its
-//! place, never a panic, a hang, or memory without bounds.
+//! Broken input is normal input: truncated, corrupted or badly compressed files, and files that are not profiles, give
+//! a message with a position, never a panic, a hang, or unbounded memory.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
 
 #[path = "../common/mod.rs"]
@@ -21,20 +21,20 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// How often each sample is cut, and how many of its bits are flipped, one at a time.
+/// Number of truncations of each sample, and number of bits flipped, one at a time.
 const CUTS: usize = 200;
 const FLIPS: usize = 2_000;
 
-/// Nothing takes longer than this, on a machine however busy.
+/// Time limit for anything, even on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// The allocator counts for the whole process: one test at a time.
+/// The allocator counts for the whole process, so only one test runs at a time.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A small generator with a fixed seed (splitmix64), so that a failure comes again.
+/// A small random number generator with a fixed seed (splitmix64), so that failures are reproducible.
 struct Random(u64);
 
 impl Random {
@@ -51,10 +51,10 @@ impl Random {
     }
 }
 
-/// What became of an input: its notes, or the error.
+/// Outcome of an input: its notes, or the error.
 type Outcome = Result<Vec<(String, Option<u64>)>, String>;
 
-/// Everything the program does with an input, up to the written report.
+/// Everything the program does with an input, up to writing the report.
 fn everything(bytes: Vec<u8>) -> Outcome {
     let progress = Progress::default();
     let input = Input::from_bytes("broken", bytes.into()).map_err(|error| error.to_string())?;
@@ -72,7 +72,7 @@ fn write_report(profile: &Profile) {
     }
 }
 
-/// A worker that is given one input after the other, so that one that hangs is noticed.
+/// A worker that processes one input after the other, so that a hang is detected.
 struct Worker {
     inputs: mpsc::Sender<Vec<u8>>,
     outcomes: mpsc::Receiver<(Outcome, usize)>,
@@ -96,7 +96,7 @@ impl Worker {
         Self { inputs, outcomes }
     }
 
-    /// The outcome; panics where the worker panicked, hung, or took too much memory.
+    /// The outcome; panics if the worker panicked, hung, or used too much memory.
     fn run(&self, what: &str, bytes: Vec<u8>) -> Outcome {
         let len = bytes.len();
         assert!(self.inputs.send(bytes).is_ok(), "{what}: the worker is gone");
@@ -111,7 +111,7 @@ impl Worker {
     }
 }
 
-/// An error says where; a note's place lies in the file.
+/// An error has a position; the position of a note lies within the file.
 fn check(what: &str, outcome: &Outcome, len: usize) {
     match outcome {
         Err(error) => assert!(error.contains("(at byte ") || len == 0, "{what}: no place in: {error}"),
@@ -136,7 +136,7 @@ fn every_sample_can_be_cut_anywhere() {
     for (name, bytes) in samples() {
         let mut read = 0;
         for i in 0..CUTS {
-            // Spread over the file, with the first bytes and the last in it.
+            // Spread over the file, including its first and last bytes.
             let len = if i < 20 { i } else { bytes.len() - 1 - (CUTS - 1 - i) * (bytes.len() - 21) / (CUTS - 20) };
             let what = format!("{name} cut to {len} bytes");
             let outcome = worker.run(&what, bytes[..len].to_vec());
@@ -209,7 +209,7 @@ fn packed_samples_can_be_cut_and_flipped_too() {
             let at = random.below(broken.len());
             broken[at] ^= 1 << random.below(8);
             let what = format!("{name}.gz with byte {at} changed");
-            // Places in an unpacked file may lie beyond the packed one's end.
+            // Positions in the unpacked file may lie beyond the end of the compressed one.
             if let Err(error) = worker.run(&what, broken) {
                 assert!(error.contains("(at byte "), "{what}: {error}");
             }
@@ -221,7 +221,7 @@ fn packed_samples_can_be_cut_and_flipped_too() {
 fn a_packed_bomb_is_refused_before_it_fills_the_memory() {
     let _alone = alone();
     let (_, sample) = samples().swap_remove(0);
-    // It begins like a program, then goes on for a gigabyte.
+    // Starts like a program, then continues for a gigabyte.
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(&sample[..HEAD.min(sample.len())]).expect("writing to memory");
     let nothing = vec![0u8; 1 << 20];
@@ -238,7 +238,7 @@ fn a_packed_bomb_is_refused_before_it_fills_the_memory() {
     println!("a bomb of {len} bytes took {taken} bytes");
 }
 
-/// Enough of a sample for it to be recognised.
+/// Enough of a sample for its format to be detected.
 const HEAD: usize = 64 << 10;
 
 fn open(path: &Path) -> Result<Profile, String> {
@@ -273,7 +273,7 @@ fn a_file_that_shrinks_while_it_is_open_shows_what_is_left() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("x.hlo.pb");
     let (_, sample) = samples().into_iter().max_by_key(|(_, bytes)| bytes.len()).expect("samples");
-    // Large enough for two threads to read it: repeated messages of protobuf are merged, so it stays a program.
+    // Large enough to be read by two threads. Repeated protobuf messages are merged, so it remains a program.
     let whole: Vec<u8> = sample.iter().copied().cycle().take(3 * sample.len()).collect();
     for (left, when) in [(whole.len() / 3, "opened"), (whole.len() / 2 + 77, "opened"), (0, "opened")] {
         std::fs::write(&path, &whole).expect("written");
@@ -287,7 +287,7 @@ fn a_file_that_shrinks_while_it_is_open_shows_what_is_left() {
             write_report(&profile);
         }
     }
-    // Cut and written again and again while it is read.
+    // Truncated and rewritten repeatedly while it is read.
     let whole = Arc::new(whole);
     let (stop, stopped) = mpsc::channel::<()>();
     let writer = std::thread::spawn({

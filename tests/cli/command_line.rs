@@ -1,4 +1,4 @@
-//! The command: what `highwater report` prints, where, and how it ends.
+//! The command line: output of `highwater report`, output streams, and exit codes.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -204,7 +204,7 @@ fn rows_curve_and_buffers_come_as_asked() {
     assert!(ids.is_sorted() && ids.len() == buffers.len());
 }
 
-/// Keys that the report's contract names, and whether each may be null.
+/// Keys that the report's schema guarantees, and whether each may be null.
 const SPACE: &[(&str, bool)] = &[
     ("colour", false),
     ("name", false),

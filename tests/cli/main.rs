@@ -1,4 +1,4 @@
-//! The program itself, started as a user starts it.
+//! The binary, run as a user runs it.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! The window in a test harness, drawn by the program's own CPU painter: no display, no graphics driver.
+//! The window in a test harness, drawn by Highwater's own CPU renderer, without a display or graphics driver.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::path::Path;
@@ -12,7 +12,7 @@ use highwater::ui::widget::soft_painter::SoftPainter;
 use highwater::ui::widget::style;
 use highwater::ui::widget::theme::{Look, Theme};
 
-/// Draws a harness as the program does without a graphics card.
+/// Renderer for a harness: the one used for screenshots.
 #[derive(Default)]
 pub struct Renderer(SoftPainter);
 
@@ -30,12 +30,12 @@ impl TestRenderer for Renderer {
     }
 }
 
-/// The window with files open; work is done at once.
+/// The window with files open; jobs run synchronously.
 pub fn window<'a>(paths: &[&Path], size: [f32; 2], theme: ThemeChoice, link: DeepLink) -> Harness<'a, App> {
     window_with(paths, size, Options { theme, ..Options::default() }, link)
 }
 
-/// As [`window`], with other options. `size` is that of the window before any zoom.
+/// As [`window`], with other options. `size` is the window size before zoom.
 #[allow(clippy::needless_pass_by_value, reason = "each test makes its options")]
 pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, link: DeepLink) -> Harness<'a, App> {
     let sources: Vec<Target> = paths.iter().map(|path| Target::Path(path.to_path_buf())).collect();
@@ -58,7 +58,7 @@ pub fn window_with<'a>(paths: &[&Path], size: [f32; 2], options: Options, link: 
     harness
 }
 
-/// A window of its own with nothing but what `show` draws, in the program's style and a look.
+/// A window with only what `show` draws, in Highwater's style and a given look.
 pub fn bare<'a>(size: [f32; 2], is_dark: bool, look: Look, mut show: impl FnMut(&mut egui::Ui) + 'a) -> Harness<'a> {
     let mut is_new = true;
     Harness::builder()
@@ -67,7 +67,7 @@ pub fn bare<'a>(size: [f32; 2], is_dark: bool, look: Look, mut show: impl FnMut(
         .renderer(Renderer::default())
         .build_ui(move |ui| {
             if std::mem::take(&mut is_new) {
-                // Fonts are there from the next frame on.
+                // Fonts are available from the next frame on.
                 style::install(ui.ctx());
                 style::apply(ui.ctx(), look);
                 return ui.ctx().request_repaint();
@@ -76,13 +76,13 @@ pub fn bare<'a>(size: [f32; 2], is_dark: bool, look: Look, mut show: impl FnMut(
         })
 }
 
-/// Everything that is said on the screen: labels and values.
+/// All accessible labels and values on the screen.
 pub fn words(harness: &Harness<'_, App>) -> Vec<String> {
     let all = harness.get_all(egui_kittest::kittest::by());
     all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect()
 }
 
-/// Whether something on the screen contains some words.
+/// Whether any label or value on the screen contains the words.
 pub fn says(harness: &Harness<'_, App>, part: &str) -> bool {
     words(harness).iter().any(|label| label.contains(part))
 }

@@ -1,11 +1,11 @@
-//! Who imports whom among the files of `src/`: paths of `use`, of code and of grouped imports, resolved to files.
+//! The import graph of the files in `src/`: paths in `use` items, grouped imports and code, resolved to files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A file's path below `src/` with its text.
+/// A file: its path below `src/`, and its text.
 pub type Sources = BTreeMap<String, String>;
 
-/// An import: line, and the absolute path below the crate.
+/// An import: line number, and absolute path in the crate.
 pub type Import = (usize, Vec<String>);
 
 /// Module of a file: `ui/view/mod.rs` is `ui::view`.
@@ -18,12 +18,12 @@ fn module_of(file: &str) -> Vec<String> {
     path.split('/').map(str::to_owned).collect()
 }
 
-/// Code without comments, texts and unit tests, line by line.
+/// Code without comments, string literals and unit tests, line by line.
 fn code_of(text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut test_module = false;
     for line in text.lines() {
-        // What unit tests import is their own matter.
+        // Imports of unit tests do not count.
         test_module |= line.starts_with("#[cfg(test)]");
         if test_module {
             lines.push(String::new());
@@ -47,7 +47,7 @@ fn code_of(text: &str) -> Vec<String> {
     lines
 }
 
-/// Paths that a group stands for: `a::{b, c::{d, e}}` is `a::b`, `a::c::d`, `a::c::e`.
+/// Expands a grouped import: `a::{b, c::{d, e}}` is `a::b`, `a::c::d`, `a::c::e`.
 fn expanded(path: &str) -> Vec<String> {
     let Some((head, rest)) = path.split_once('{') else {
         let path = path.split(" as ").next().unwrap_or(path).trim();
@@ -72,7 +72,7 @@ fn expanded(path: &str) -> Vec<String> {
     parts.flat_map(|part| expanded(&format!("{}{part}", head.trim()))).collect()
 }
 
-/// A path as it is written in a module, as an absolute one; `None` for what begins outside of the crate.
+/// Resolves a path written in a module to an absolute path; `None` for paths outside the crate.
 fn absolute(path: &str, module: &[String], children: &BTreeSet<String>) -> Option<Vec<String>> {
     let mut words = path.split("::").map(str::trim).peekable();
     let mut base = module.to_vec();
@@ -95,12 +95,12 @@ fn absolute(path: &str, module: &[String], children: &BTreeSet<String>) -> Optio
     Some(base)
 }
 
-/// Everything a file imports or names by a path.
+/// Everything that a file imports or refers to by path.
 pub fn imports_of(file: &str, sources: &Sources) -> Vec<Import> {
     let module = module_of(file);
     let Some(text) = sources.get(file) else { return Vec::new() };
     let lines = code_of(text);
-    // Modules right below this one can be named without `self::`.
+    // Child modules can be named without `self::`.
     let children: BTreeSet<String> = (sources.keys().map(|file| module_of(file)))
         .filter(|other| other.len() == module.len() + 1 && other.starts_with(&module))
         .filter_map(|other| other.last().cloned())
@@ -135,8 +135,8 @@ fn paths_in(line: &str) -> impl Iterator<Item = &str> {
     words.map(|word| word.trim_matches(':')).filter(|word| word.contains("::"))
 }
 
-/// The file that an absolute path leads to: that of the deepest module in it. An item that a module only passes on
-/// counts for the file where it is declared.
+/// The file that an absolute path refers to: that of its deepest module. A re-exported item counts for the file that
+/// declares it.
 fn file_of(path: &[String], sources: &Sources, depth: usize) -> Option<String> {
     for end in (1..=path.len()).rev() {
         let stem = path[..end].join("/");
@@ -165,7 +165,7 @@ fn is_passed_on(text: &str, item: &str) -> bool {
     passed.any(|(_, s)| s.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(|word| word == item))
 }
 
-/// Files by the files they import, without themselves; for each the first line that does.
+/// For each file, the other files it imports, with the first line that does so.
 pub fn graph(sources: &Sources) -> BTreeMap<String, BTreeMap<String, usize>> {
     let mut graph = BTreeMap::new();
     for file in sources.keys() {
@@ -180,7 +180,7 @@ pub fn graph(sources: &Sources) -> BTreeMap<String, BTreeMap<String, usize>> {
     graph
 }
 
-/// Circles: sets of files each of which leads to every other one (Tarjan), with more than `most` files.
+/// Import cycles of more than `most` files: strongly connected components (Tarjan).
 pub fn circles(graph: &BTreeMap<String, BTreeMap<String, usize>>, most: usize) -> Vec<Vec<String>> {
     let reach = |from: &str| {
         let (mut seen, mut open) = (BTreeSet::new(), vec![from.to_owned()]);

@@ -1,11 +1,11 @@
-//! What is written as a test runs: the number of `#[test]` in a program's files is the number its harness lists, and
-//! none is ignored. A file that no `mod` names, or a test behind a condition, would pass unseen.
+//! Checks that every test written is run: the number of `#[test]` in a program's files equals the number its harness
+//! lists, and none is ignored. Otherwise a file without a `mod` line or a test behind a `cfg` would go unnoticed.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// How many tests are written in the files of a folder.
+/// Number of tests written in the files of a folder.
 fn written(folder: &Path) -> usize {
     let mut count = 0;
     for entry in fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())).flatten() {
@@ -20,7 +20,7 @@ fn written(folder: &Path) -> usize {
     count
 }
 
-/// How many tests the harness of this program lists.
+/// Number of tests that this program's harness lists.
 fn listed(only: &[&str]) -> usize {
     let program = std::env::current_exe().unwrap_or_else(|e| panic!("this program: {e}"));
     let output = Command::new(program).args(["--list", "--format", "terse"]).args(only).output();

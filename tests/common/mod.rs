@@ -1,4 +1,4 @@
-//! What several tests share: where profiles lie, and opening one.
+//! Shared by several tests: finding and opening profiles.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::fs;
@@ -10,28 +10,28 @@ use highwater::source::{Input, Progress, SharedBytes};
 
 mod listed;
 
-/// Files that tests look through: those of the project, or those of the shared collection.
+/// A set of test files: those of the project, or those of the shared collection.
 #[derive(Debug)]
 pub struct Files(Vec<PathBuf>);
 
 impl Files {
-    /// The samples and the dumps that lie beside the tests.
+    /// The samples and the dumps in `tests/`.
     pub fn of_project() -> Self {
         Self(vec![samples(), Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/dumps")])
     }
 
-    /// A larger collection of real dumps with other tools' numbers beside them: the folder that `HIGHWATER_PROFILES`
-    /// names. Panics where there is none.
+    /// A larger collection of real dumps with the numbers of other tools: the folder that `HIGHWATER_PROFILES` names.
+    /// Panics if there is none.
     pub fn of_collection() -> Self {
         Self(vec![asked_for("HIGHWATER_PROFILES")])
     }
 
-    /// Those in the folder of this name.
+    /// The files in the folder of this name.
     pub fn below(&self, folder: &str) -> Self {
         Self(self.0.iter().map(|root| root.join(folder)).collect())
     }
 
-    /// Every file whose name the filter accepts, sorted.
+    /// All files whose names the filter accepts, sorted.
     pub fn named(&self, accept: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = self.0.clone();
@@ -50,7 +50,7 @@ impl Files {
         found
     }
 
-    /// Programs with their buffer assignment.
+    /// HLO protos with buffer assignment.
     pub fn programs(&self) -> Vec<PathBuf> {
         self.named(|name| ends_with(name, "after_optimizations.hlo.pb"))
     }
@@ -62,14 +62,14 @@ impl Files {
         found.unwrap_or_else(|| panic!("no program {case} in {self:?}"))
     }
 
-    /// The file whose path ends so, packed or not.
+    /// The file whose path has this ending, compressed or not.
     pub fn ending(&self, end: &str) -> PathBuf {
         let found = self.named(|_| true).into_iter().find(|path| ends_with(&path.to_string_lossy(), end));
         found.unwrap_or_else(|| panic!("no file …{end} in {self:?}"))
     }
 }
 
-/// The folder that an environment variable names; panics where there is none.
+/// The folder that an environment variable names; panics if there is none.
 pub fn asked_for(variable: &str) -> PathBuf {
     let folder = std::env::var_os(variable).map(PathBuf::from).unwrap_or_default();
     assert!(folder.is_dir(), "{variable} names no folder: {}", folder.display());
@@ -81,41 +81,41 @@ pub fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_profiles")
 }
 
-/// Whether a file name ends so, packed or not.
+/// Whether a file name has this ending, compressed or not.
 pub fn ends_with(name: &str, end: &str) -> bool {
     name.strip_suffix(".gz").unwrap_or(name).ends_with(end)
 }
 
-/// All bytes of a file, unpacked; panics with its name where that fails.
+/// The unpacked bytes of a file; panics with its name on failure.
 pub fn bytes(path: &Path) -> SharedBytes {
     let input = Input::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     input.load(&Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// A text file, unpacked; panics with its name where that fails.
+/// The unpacked text of a file; panics with its name on failure.
 pub fn text(path: &Path) -> String {
     String::from_utf8_lossy(&bytes(path)).into_owned()
 }
 
-/// The file of this name, or else the same packed.
+/// The file of this name, or its compressed form.
 pub fn packed_or_not(path: &str) -> Option<PathBuf> {
     [path.to_owned(), format!("{path}.gz")].into_iter().map(PathBuf::from).find(|path| path.exists())
 }
 
-/// Programs with their buffer assignment among the samples of the project, sorted.
+/// Sample HLO protos with buffer assignment, sorted.
 pub fn sample_programs() -> Vec<PathBuf> {
     let found = Files(vec![samples()]).programs();
     assert!(found.len() >= 6, "the samples are missing");
     found
 }
 
-/// The sample program whose path has these words in it.
+/// The sample program whose path contains these words.
 pub fn sample_program(part: &str) -> PathBuf {
     let found = sample_programs().into_iter().find(|path| path.to_string_lossy().contains(part));
     found.unwrap_or_else(|| panic!("no sample named {part}"))
 }
 
-/// Decodes an HLO proto; panics with its name where that fails.
+/// Decodes an HLO proto; panics with its name on failure.
 pub fn program(path: &Path) -> Program {
     let progress = Progress::default();
     let bytes = bytes(path);
@@ -126,14 +126,14 @@ pub fn program(path: &Path) -> Program {
     program
 }
 
-/// Name for messages: folder and file.
+/// Name used in messages: folder and file.
 pub fn name(path: &Path) -> String {
     let folder = path.parent().and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default();
     let file = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     format!("{folder}/{file}")
 }
 
-/// Buffers with their sizes.
+/// Buffers and their sizes.
 pub fn sized(program: &Program, buffers: &[BufferId]) -> Vec<(BufferId, Bytes)> {
     buffers.iter().map(|&buffer| (buffer, program.buffers.size_of(buffer))).collect()
 }

@@ -1,4 +1,4 @@
-//! Comparing a picture of the window with the one that was looked at, and writing it small.
+//! Compares pictures of the window with the reviewed ones, and writes new ones as small PNG files.
 
 use std::fs;
 use std::io::BufWriter;
@@ -8,10 +8,10 @@ use egui_kittest::{Harness, SnapshotOptions, SnapshotResults};
 use image::ImageEncoder as _;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 
-/// How far a pixel may be off (squared distance of colours as the eye sees them, 0 to 35,215), and how many may be off
-/// further. The pictures are drawn by the program's own painter on the processor, in `f32`: another processor or
-/// compiler rounds some antialiased edges by a level or two of 255, which is a distance below 2. A line that moves by a
-/// pixel, or a text of another grey, is more than both.
+/// Tolerance: maximum difference of a pixel (squared perceptual colour distance, 0 to 35,215), and number of pixels
+/// that may exceed it. Pictures are rendered on the CPU in `f32`: another CPU or compiler may round antialiased edges
+/// differently by one or two of 255 levels, a distance below 2. A line that moves by a pixel, or text of another grey,
+/// exceeds both limits.
 const DISTANCE: f32 = 2.0;
 const PIXELS: usize = 10;
 
@@ -19,7 +19,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots")
 }
 
-/// Compares what a window shows with `tests/snapshots/NAME.png`; with `UPDATE_SNAPSHOTS=1` writes it where it differs.
+/// Compares a window with `tests/snapshots/NAME.png`; with `UPDATE_SNAPSHOTS=1`, rewrites the file if it differs.
 pub fn compare<State>(results: &mut SnapshotResults, harness: &mut Harness<'_, State>, name: &str) {
     let options = SnapshotOptions::new().threshold(DISTANCE).max_failed_pixels(PIXELS).output_path(folder());
     let path = folder().join(format!("{name}.png"));
@@ -30,7 +30,7 @@ pub fn compare<State>(results: &mut SnapshotResults, harness: &mut Harness<'_, S
     }
 }
 
-/// Writes a picture again as small as it gets without losing anything: no transparency, the best packing.
+/// Recompresses a picture losslessly: no alpha channel, best compression.
 fn shrink(path: &Path) {
     let picture = image::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display())).to_rgb8();
     let file = fs::File::create(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));

@@ -1,35 +1,35 @@
-//! Writes Poplar profiles of any size, in each form: JSON, CBOR, lowered variables, execution, `profile.pop`. The
-//! contents are invented and consistent with each other; the layout is the documented one.
+//! Generates Poplar profiles of any size in every form: JSON, CBOR, lowered variables, execution, `profile.pop`. The
+//! contents are synthetic and consistent with each other; the layout is the documented one.
 #![allow(dead_code, reason = "each user needs its own part")]
 
 use std::io::{self, Write};
 use std::path::Path;
 
-/// What to write.
+/// Parameters of a generated profile.
 #[derive(Debug, Clone)]
 pub struct Spec {
-    /// IPUs.
+    /// Number of IPUs.
     pub ipus: u64,
-    /// Tiles of one IPU.
+    /// Number of tiles per IPU.
     pub tiles_per_ipu: u64,
-    /// Memory of a tile.
+    /// Bytes of memory per tile.
     pub bytes_per_tile: u64,
     /// Share of the memory that a typical tile uses.
     pub fill: f64,
-    /// Tiles that get a large constant on top, so that they are out of balance.
+    /// Tiles with an additional large constant, for imbalance.
     pub hot_tiles: Vec<u64>,
-    /// Exchanges.
+    /// Number of exchanges.
     pub exchanges: u64,
-    /// Compute sets, also those with cycle estimates.
+    /// Number of compute sets, including those with cycle estimates.
     pub compute_sets: u64,
-    /// Whether to write the estimates: by far the largest arrays.
+    /// Whether to write the estimates, which are by far the largest arrays.
     pub estimates: bool,
-    /// Layers of the model.
+    /// Number of layers of the model.
     pub layers: u64,
 }
 
 impl Spec {
-    /// One Mk2 IPU, small.
+    /// A small profile of one Mk2 IPU.
     pub fn mk2() -> Self {
         Self {
             ipus: 1,
@@ -44,13 +44,13 @@ impl Spec {
         }
     }
 
-    /// Tiles of the target.
+    /// Total number of tiles.
     pub fn tiles(&self) -> u64 {
         self.ipus * self.tiles_per_ipu
     }
 }
 
-/// Category, share of the tile, whether it is always live, share that lies in interleaved memory.
+/// Category, share of the tile, whether it is always live, share in interleaved memory.
 const CATEGORIES: &[(&str, f64, bool, f64)] = &[
     ("variable", 0.42, false, 0.5),
     ("constant", 0.03, true, 0.0),
@@ -69,7 +69,7 @@ const CATEGORIES: &[(&str, f64, bool, f64)] = &[
     ("rearrangement", 0.06, false, 0.0),
 ];
 
-/// A number from two, spread evenly over 0..1.
+/// A hash of two numbers, uniform over 0..1.
 fn noise(a: u64, b: u64) -> f64 {
     let mut x = a.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ b.wrapping_mul(0xc2b2_ae3d_27d4_eb4f);
     x = (x ^ x >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -83,7 +83,7 @@ impl Spec {
         let (name, share, _, interleaved) = CATEGORIES[category];
         let place = tile % self.tiles_per_ipu;
         let stage = 1.0 - 0.25 * noise(tile / self.tiles_per_ipu, 7);
-        // The last twentieth of an IPU does input and output and holds little.
+        // The last twentieth of an IPU's tiles does I/O and uses little memory.
         let busy = if place * 20 >= self.tiles_per_ipu * 19 { 0.1 } else { 1.0 };
         let wave = 0.92 + 0.08 * ((place / 46) as f64 * 0.9).sin();
         let mut bytes = self.bytes_per_tile as f64 * self.fill * share * stage * busy * wave;
@@ -96,7 +96,7 @@ impl Spec {
         (all - part, part)
     }
 
-    /// (without gaps, with gaps, interleaved, always live) of a tile.
+    /// Bytes of a tile: (without gaps, with gaps, interleaved, always live).
     pub fn tile(&self, tile: u64) -> (u64, u64, u64, u64) {
         let (mut plain, mut interleaved, mut always) = (0, 0, 0);
         for (index, category) in CATEGORIES.iter().enumerate() {
@@ -105,13 +105,13 @@ impl Spec {
             interleaved += b;
             always += if category.2 { a + b } else { 0 };
         }
-        // Interleaved memory begins after a third of the tile; what lies below it unused is a gap.
+        // Interleaved memory starts after a third of the tile; unused memory below it is a gap.
         let start = self.bytes_per_tile / 3;
         let high = if interleaved > 0 { plain.max(start) + interleaved } else { plain };
         (plain + interleaved, high + (noise(tile, 5) * 900.0) as u64, interleaved, always)
     }
 
-    /// Sums over all tiles of (without gaps, with gaps, always live), and the fullest tile with gaps.
+    /// Sums over all tiles of (without gaps, with gaps, always live), and bytes of the fullest tile with gaps.
     pub fn sums(&self) -> (u64, u64, u64, (u64, u64)) {
         let mut sums = (0, 0, 0, (0, 0));
         for tile in 0..self.tiles() {
@@ -126,21 +126,21 @@ impl Spec {
         sums
     }
 
-    /// Bytes of a step that are live only at times.
+    /// Bytes of a step that are not always live.
     pub fn step(&self, step: u64) -> u64 {
         let (total, _, always, _) = self.sums();
         self.step_of(step, total - always)
     }
 
-    /// The same with the bytes of all tiles that are not always live, for who asks for many steps.
+    /// As [`Self::step`], given the total of bytes not always live, for callers that ask for many steps.
     fn step_of(&self, step: u64, not_always: u64) -> u64 {
         let steps = self.steps();
-        // Climbs through the forward pass, falls through the backward pass.
+        // Rises through the forward pass, falls through the backward pass.
         let height = 1.0 - (step as f64 * 2.0 / steps.max(1) as f64 - 1.0).abs();
         (not_always as f64 * (0.2 + 0.75 * height) * (0.9 + 0.1 * noise(step, 3))) as u64
     }
 
-    /// Steps of the liveness curve.
+    /// Number of steps of the liveness curve.
     pub fn steps(&self) -> u64 {
         self.layers * 2 * 4
     }
@@ -154,12 +154,12 @@ pub struct Tree<W: Write> {
 }
 
 impl<W: Write> Tree<W> {
-    /// A tree that goes to a stream.
+    /// A writer of a tree to a stream.
     pub const fn new(out: W, cbor: bool) -> Self {
         Self { out, cbor, first: Vec::new() }
     }
 
-    /// The stream.
+    /// The output stream.
     #[expect(clippy::unnecessary_wraps, reason = "as the writers beside it")]
     pub fn finish(self) -> io::Result<W> {
         Ok(self.out)
@@ -192,13 +192,13 @@ impl<W: Write> Tree<W> {
         }
     }
 
-    /// A number.
+    /// Writes a number.
     pub fn number(&mut self, value: u64) -> io::Result<()> {
         self.separate()?;
         if self.cbor { self.head(0, value) } else { write!(self.out, "{value}") }
     }
 
-    /// A text.
+    /// Writes a string.
     pub fn text(&mut self, text: &str) -> io::Result<()> {
         self.separate()?;
         self.raw_text(text)
@@ -213,32 +213,32 @@ impl<W: Write> Tree<W> {
         }
     }
 
-    /// A truth value.
+    /// Writes a Boolean.
     pub fn truth(&mut self, value: bool) -> io::Result<()> {
         self.separate()?;
         if self.cbor { self.out.write_all(&[if value { 0xf5 } else { 0xf4 }]) } else { write!(self.out, "{value}") }
     }
 
-    /// A key; its value follows.
+    /// Writes a key, to be followed by its value.
     pub fn key(&mut self, key: &str) -> io::Result<()> {
         self.separate()?;
         self.raw_text(key)?;
         if !self.cbor {
             self.out.write_all(b":")?;
         }
-        // The value is no further member.
+        // The value after a key is not a further member.
         if let Some(first) = self.first.last_mut() {
             *first = true;
         }
         Ok(())
     }
 
-    /// An object.
+    /// Writes an object.
     pub fn object(&mut self, inside: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         self.container(b"{", b"}", 0xbf, inside)
     }
 
-    /// An array.
+    /// Writes an array.
     pub fn array(&mut self, inside: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         self.container(b"[", b"]", 0x9f, inside)
     }
@@ -262,13 +262,13 @@ impl<W: Write> Tree<W> {
         self.out.write_all(if self.cbor { &[0xff] } else { close })
     }
 
-    /// A member with a number.
+    /// Writes a member with a number.
     pub fn member(&mut self, key: &str, value: u64) -> io::Result<()> {
         self.key(key)?;
         self.number(value)
     }
 
-    /// A member with a row of numbers.
+    /// Writes a member with an array of numbers.
     pub fn row(&mut self, key: &str, values: impl Iterator<Item = u64>) -> io::Result<()> {
         self.key(key)?;
         self.array(|tree| {
@@ -279,7 +279,7 @@ impl<W: Write> Tree<W> {
         })
     }
 
-    /// A member with rows of numbers.
+    /// Writes a member with an array of arrays of numbers.
     pub fn rows(&mut self, key: &str, rows: u64, tiles: u64, value: impl Fn(u64, u64) -> u64) -> io::Result<()> {
         self.key(key)?;
         self.array(|tree| {
@@ -298,7 +298,7 @@ impl<W: Write> Tree<W> {
 
 const PARTS: [&str; 4] = ["ExchangePre", "matmul/Convolve", "Reduce", "activation"];
 
-/// The graph profile.
+/// Writes the graph profile.
 pub fn write_graph<W: Write>(tree: &mut Tree<W>, spec: &Spec) -> io::Result<()> {
     let tiles = spec.tiles();
     tree.object(|tree| {
@@ -365,7 +365,7 @@ pub fn write_graph<W: Write>(tree: &mut Tree<W>, spec: &Spec) -> io::Result<()> 
     })
 }
 
-/// Steps first, then a sequence for each layer, then the whole.
+/// Writes the programs: steps first, then a sequence for each layer, then the whole.
 fn write_programs<W: Write>(tree: &mut Tree<W>, spec: &Spec) -> io::Result<()> {
     let program = |tree: &mut Tree<W>, kind: &str, name: &str, children: &[u64], payload: Option<(&str, u64)>| {
         tree.object(|tree| {
@@ -474,7 +474,7 @@ fn write_memory<W: Write>(tree: &mut Tree<W>, spec: &Spec) -> io::Result<()> {
     })
 }
 
-/// A lowered-variables report of a few variables on each tile.
+/// Writes a lowered-variables report with a few variables on each tile.
 pub fn write_variables<W: Write>(tree: &mut Tree<W>, spec: &Spec) -> io::Result<()> {
     tree.object(|tree| {
         tree.member("numTiles", spec.tiles())?;
@@ -517,7 +517,7 @@ pub fn write_variables<W: Write>(tree: &mut Tree<W>, spec: &Spec) -> io::Result<
     })
 }
 
-/// An execution profile that ran the program's steps some times.
+/// Writes an execution profile with several runs of the program's steps.
 pub fn write_execution<W: Write>(tree: &mut Tree<W>, spec: &Spec, runs: u64) -> io::Result<()> {
     tree.object(|tree| {
         tree.key("profilerMode")?;
@@ -528,7 +528,7 @@ pub fn write_execution<W: Write>(tree: &mut Tree<W>, spec: &Spec, runs: u64) -> 
     })
 }
 
-/// A `profile.pop` with the publicly known tables.
+/// Writes a `profile.pop` with the publicly known tables.
 pub fn write_pop(path: &Path, spec: &Spec) -> rusqlite::Result<()> {
     let mut connection = rusqlite::Connection::open(path)?;
     connection.execute_batch(

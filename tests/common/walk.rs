@@ -1,4 +1,4 @@
-//! Walking through a view in a test, by mouse and by keyboard.
+//! Helpers to operate the window in tests by mouse and keyboard.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::path::{Path, PathBuf};
@@ -12,46 +12,46 @@ use highwater::ui::session::{Shared, ThemeChoice};
 
 use crate::gui;
 
-/// A window that is walked through.
+/// A window under test.
 pub struct Walk {
     /// The window.
     pub harness: Harness<'static, App>,
-    /// What the last click put on the clipboard.
+    /// Text that the last click put on the clipboard.
     clipboard: Option<String>,
 }
 
 impl Walk {
-    /// Files open, at a view.
+    /// Opens files and shows a view.
     pub fn new(paths: &[PathBuf], view: &str) -> Self {
         let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
         let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
         Self { harness: gui::window(&paths, [1600.0, 1000.0], ThemeChoice::Light, link), clipboard: None }
     }
 
-    /// Everything that is said.
+    /// All accessible labels and values.
     pub fn words(&self) -> Vec<String> {
         gui::words(&self.harness)
     }
 
-    /// Whether something that is said contains some words.
+    /// Whether any label or value contains the words.
     pub fn says(&self, part: &str) -> bool {
         gui::says(&self.harness, part)
     }
 
-    /// Labels of a role that begin with some words.
+    /// Labels of a role that start with the words.
     pub fn all(&self, role: Role, start: &str) -> Vec<String> {
         let labels = self.harness.get_all_by_role(role).filter_map(|node| node.accesskit_node().label());
         labels.filter(|label| label.starts_with(start)).collect()
     }
 
-    /// The first of them.
+    /// The first of these labels.
     pub fn first(&self, role: Role, start: &str) -> String {
         let nodes = self.harness.query_all_by_role(role).filter_map(|node| node.accesskit_node().label());
         let mut found = nodes.into_iter().filter(|label| label.starts_with(start));
         found.next().unwrap_or_else(|| panic!("no {role:?} '{start}': {:?}", self.words()))
     }
 
-    /// A label that begins with some words.
+    /// A label that starts with the words.
     pub fn starting(&self, start: &str) -> String {
         let found = self.words().into_iter().find(|label| label.starts_with(start));
         found.unwrap_or_else(|| panic!("nothing begins with '{start}': {:?}", self.words()))
@@ -64,7 +64,7 @@ impl Walk {
             .unwrap_or_else(|| panic!("no {role:?} '{label}': {:?}", self.words()))
     }
 
-    /// Where something is.
+    /// Rectangle of a widget.
     pub fn rect(&self, label: &str) -> Rect {
         self.harness.query_all_by_label(label).next().unwrap_or_else(|| panic!("no '{label}'")).rect()
     }
@@ -74,7 +74,7 @@ impl Walk {
         self.rect(label).top()
     }
 
-    /// Top of the text of the report.
+    /// Top of the report's text.
     pub fn report_top(&self) -> f32 {
         let nodes = self.harness.get_all(by());
         let longest = nodes.max_by_key(|node| {
@@ -84,13 +84,13 @@ impl Walk {
         longest.expect("a text").rect().top()
     }
 
-    /// Clicks something.
+    /// Clicks a widget.
     pub fn click(&mut self, role: Role, label: &str) {
         let at = self.node(role, label).rect().center();
         self.click_pos(at, PointerButton::Primary);
     }
 
-    /// Clicks one of several of the same name.
+    /// Clicks one of several widgets of the same name.
     pub fn click_nth(&mut self, role: Role, label: &str, nth: usize) {
         let at = {
             let nodes = self.harness.query_all_by_role(role);
@@ -100,20 +100,20 @@ impl Walk {
         self.click_pos(at, PointerButton::Primary);
     }
 
-    /// Opens the menu of something.
+    /// Opens the context menu of a widget.
     pub fn right_click(&mut self, role: Role, label: &str) {
         let at = self.node(role, label).rect().center();
         self.click_pos(at, PointerButton::Secondary);
     }
 
-    /// Opens the menu at a place of a picture, in shares of its width and height.
+    /// Opens the context menu at a position in a picture, as fractions of its width and height.
     pub fn right_click_at(&mut self, label: &str, x: f32, y: f32) {
         let rect = self.rect(label);
         let at = Pos2::new(rect.left() + rect.width() * x, rect.top() + rect.height() * y);
         self.click_pos(at, PointerButton::Secondary);
     }
 
-    /// Clicks at a place of a picture, in shares of its width and height.
+    /// Clicks at a position in a picture, as fractions of its width and height.
     pub fn click_at(&mut self, label: &str, x: f32, y: f32) {
         let rect = self.rect(label);
         let at = Pos2::new(rect.left() + rect.width() * x, rect.top() + rect.height() * y);
@@ -173,13 +173,13 @@ impl Walk {
         self.modified(Modifiers::SHIFT, key);
     }
 
-    /// Presses a key with others.
+    /// Presses a key with modifiers.
     pub fn modified(&mut self, modifiers: Modifiers, key: Key) {
         self.harness.key_press_modifiers(modifiers, key);
         self.harness.run_ok();
     }
 
-    /// Presses a key for the very next frame.
+    /// Presses a key for the next frame only.
     pub fn press(&mut self, modifiers: Modifiers, key: Key) {
         for pressed in [true, false] {
             let event = egui::Event::Key { key, physical_key: None, pressed, repeat: false, modifiers };
@@ -187,12 +187,12 @@ impl Walk {
         }
     }
 
-    /// Opens the menu of what the keyboard is at.
+    /// Opens the context menu of the item under the keyboard cursor.
     pub fn menu(&mut self) {
         self.shift(Key::F10);
     }
 
-    /// Text that goes to the clipboard in one of the next frames.
+    /// Text put on the clipboard in one of the next frames.
     pub fn copied(&mut self) -> String {
         if let Some(text) = self.clipboard.take() {
             return text;
@@ -207,14 +207,15 @@ impl Walk {
         panic!("no text was copied")
     }
 
-    /// What is said of what has the focus.
+    /// Label of the focused widget.
     pub fn focused(&self) -> String {
         let mut all = self.harness.get_all(by());
         let node = all.find(|node| node.accesskit_node().is_focused());
         node.and_then(|node| node.accesskit_node().label()).unwrap_or_default()
     }
 
-    /// Presses Tab until something of a role has the focus whose name begins with some words, or is those before a stop.
+    /// Presses Tab until a widget of this role has the focus whose name starts with `start`, or equals it if it ends in
+    /// a full stop.
     pub fn tab_to(&mut self, role: Role, start: &str) {
         let mut seen = Vec::new();
         for _ in 0..400 {
@@ -224,7 +225,7 @@ impl Walk {
                 let focused = all.find(|node| node.accesskit_node().is_focused());
                 focused.is_some_and(|node| {
                     let node = node.accesskit_node();
-                    // A name that ends with a stop is meant whole.
+                    // With a final full stop, the name must match exactly.
                     let is_meant =
                         |label: &str| start.strip_suffix('.').map_or(label.starts_with(start), |whole| label == whole);
                     node.role() == role && node.label().is_some_and(|label| is_meant(&label))
@@ -238,7 +239,7 @@ impl Walk {
         panic!("Tab does not come to '{start}': {seen:?}");
     }
 
-    /// Presses F6 until a picture or table has the focus whose name begins with some words; returns what is said of it.
+    /// Presses F6 until a chart or table has the focus whose name starts with some words; returns its label.
     pub fn go_to_field(&mut self, start: &str) -> String {
         let mut seen = Vec::new();
         for _ in 0..12 {

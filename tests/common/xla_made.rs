@@ -1,5 +1,5 @@
-//! Made-up traces, dumps and profiles with known contents, for formats of which no genuine file of every kind could be
-//! had: the wire format is written by hand, from the fields that the format's description names.
+//! Synthetic traces, dumps and profiles with known contents, for formats of which real files were not available in
+//! every form: the wire format is written by hand, with the fields of the format's description.
 #![allow(dead_code, reason = "each user takes its own part")]
 
 /// A protobuf message under construction.
@@ -15,14 +15,14 @@ impl Message {
         self.0.push(value as u8);
     }
 
-    /// A number.
+    /// Adds an integer field.
     pub fn number(mut self, field: u64, value: u64) -> Self {
         self.varint(field << 3);
         self.varint(value);
         self
     }
 
-    /// A text or bytes.
+    /// Adds a string or bytes field.
     pub fn bytes(mut self, field: u64, value: impl AsRef<[u8]>) -> Self {
         self.varint(field << 3 | 2);
         self.varint(value.as_ref().len() as u64);
@@ -30,19 +30,19 @@ impl Message {
         self
     }
 
-    /// A message.
+    /// Adds a message field.
     pub fn message(self, field: u64, value: &Self) -> Self {
         self.bytes(field, &value.0)
     }
 
-    /// A float of eight bytes.
+    /// Adds a double field.
     pub fn double(mut self, field: u64, value: f64) -> Self {
         self.varint(field << 3 | 1);
         self.0.extend_from_slice(&value.to_le_bytes());
         self
     }
 
-    /// A float of four bytes.
+    /// Adds a float field.
     pub fn float(mut self, field: u64, value: f32) -> Self {
         self.varint(field << 3 | 5);
         self.0.extend_from_slice(&value.to_le_bytes());
@@ -50,7 +50,7 @@ impl Message {
     }
 }
 
-/// An XSpace trace in which nothing ran and that has only HLO modules: name, number, HLO proto.
+/// An XSpace trace without runs, with HLO modules only: name, number, HLO proto.
 pub fn trace_of_modules(modules: &[(&str, u64, &[u8])]) -> Vec<u8> {
     let mut plane = Message::default().bytes(2, "/host:metadata");
     for (name, id, proto) in modules {
@@ -64,7 +64,7 @@ pub fn trace_of_modules(modules: &[(&str, u64, &[u8])]) -> Vec<u8> {
     Message::default().message(1, &plane).0
 }
 
-/// Names of statistics of allocator events; the number of a name is its place.
+/// Names of the statistics of allocator events; the id of a name is its position.
 const STATS: [&str; 13] = [
     "allocator_name",
     "bytes_reserved",
@@ -81,30 +81,30 @@ const STATS: [&str; 13] = [
     "shape",
 ];
 
-/// How large a made-up allocator history is.
+/// Size of a synthetic allocator history.
 #[derive(Debug, Clone)]
 pub struct History {
-    /// Training steps.
+    /// Number of training steps.
     pub steps: u64,
-    /// Temporary arrays in a step.
+    /// Number of temporary arrays per step.
     pub arrays: u64,
-    /// Bytes that each step takes and never gives back.
+    /// Bytes that each step allocates and never frees.
     pub leak: u64,
-    /// Devices on which programs run.
+    /// Number of devices on which programs run.
     pub devices: u64,
 }
 
 const MIB: u64 = 1 << 20;
-/// What the allocator may hand out.
+/// Capacity of the allocator, in bytes.
 pub const LIMIT: u64 = 16_384 * MIB;
-/// In use before the trace begins.
+/// Bytes in use before the trace starts.
 pub const WEIGHTS: u64 = 5_000 * MIB;
-/// Reserved for the stack.
+/// Bytes reserved for the stack.
 pub const STACK: u64 = 128 * MIB;
 /// Length of a step in picoseconds.
 pub const STEP_PS: u64 = 40_000_000_000;
 
-/// An XSpace trace of a training on GPUs: weights from before, arrays that come and go in every step, runs of two
+/// An XSpace trace of training on GPUs: weights allocated before, arrays allocated and freed in every step, runs of two
 /// programs.
 pub fn xspace(spec: &History) -> Vec<u8> {
     let mut line = Message::default().number(1, 1).bytes(2, "python").number(3, 1_000_000);
@@ -188,7 +188,7 @@ pub fn xspace(spec: &History) -> Vec<u8> {
     space.0
 }
 
-/// A BFC allocator's dump: a pool of `chunks` chunks in two regions, broken up so that no large block is free.
+/// A BFC allocator dump: a pool of `chunks` chunks in two regions, fragmented so that no large block is free.
 pub fn bfc(chunks: u64) -> Vec<u8> {
     let ops = ["layer/attention/scores", "layer/mlp/up", "embedding", "optimizer/adam", ""];
     let mut dump = Message::default().bytes(1, "GPU_0_bfc");
@@ -234,7 +234,7 @@ pub fn bfc(chunks: u64) -> Vec<u8> {
     dump.message(5, &stats).0
 }
 
-/// A pprof of live arrays: `layers` layers on `devices` devices, made below a chain of calls.
+/// A pprof of live arrays: `layers` layers on `devices` devices, allocated below a chain of calls.
 pub fn pprof(layers: u64, devices: u64) -> Vec<u8> {
     let mut strings = vec![String::new()];
     let mut intern = |text: &str| {

@@ -1,5 +1,5 @@
-//! What the advisor says of real programs: the cause of each that does not fit first or second, nothing critical about
-//! those that do.
+//! The advisor's findings for real programs: for one that does not fit, the cause is the first or second finding; for
+//! one that fits, no finding is critical.
 
 use std::path::Path;
 use std::time::Instant;
@@ -13,12 +13,12 @@ use highwater::source::Progress;
 
 use crate::common::{self, Files};
 
-/// Whether a memory space of a program holds more than there is.
+/// Whether a memory space of a program exceeds its capacity.
 fn is_over(program: &ProgramAnalysis) -> bool {
     program.spaces.iter().any(|space| matches!(space.verdict(), Verdict::Over { .. }))
 }
 
-/// Case, and the rules of which one must come first or second.
+/// Case, and rules of which one must come first or second.
 const CAUSES: &[(&str, &[&str])] = &[
     ("v3_mlp2_oom", &["activations"]),
     ("v4_dlrm_oom", &["replicated"]),
@@ -32,7 +32,7 @@ const CAUSES: &[(&str, &[&str])] = &[
     ("v6e_replicated_oom", &["replicated"]),
 ];
 
-/// Rule, a case in which it must fire, with the capacity in MiB to pretend (0 for its own).
+/// Rule, a case in which it must fire, and a capacity in MiB to assume (0 for the case's own).
 const FIRES: &[(&str, &str, u64)] = &[
     ("replicated", "v6e_replicated_oom", 0),
     ("unsharded_activations", "v5e_moe_oom", 0),
@@ -52,18 +52,18 @@ const FIRES: &[(&str, &str, u64)] = &[
     ("batch", "v5e_gpt_m_oom", 0),
 ];
 
-/// Rule, and a case in which it must be silent.
+/// Rule, and a case in which it must not fire.
 const SILENT: &[(&str, &str)] = &[
     ("replicated", "v5e_pad_cloud_oom"),
     ("unsharded_activations", "v5e_gpt_m_oom"),
     ("unsharded_activations", "v5e_mlp_f32"),
     ("oversized", "v5e_gpt_m_oom"),
     ("duplicate", "v5e_pad_129"),
-    // Buffers of a cause of their own are not told again as a series.
+    // Buffers that have a finding of their own are not reported again as a series.
     ("duplicate", "v5e_gpt_m_oom"),
     ("attention_scores", "v5e_mlp_f32"),
     ("logits", "v5e_mlp_f32"),
-    // Layouts that put the awkward dimension where it costs nothing.
+    // Layouts in which the awkward dimension costs nothing.
     ("padding", "v5e_pad_129_oom"),
     ("padding", "v5e_pad_2050"),
     ("padding", "v5e_mlp_f32"),
@@ -93,7 +93,7 @@ fn rules_of(path: &Path, capacity_mib: u64) -> Vec<&'static str> {
     advise(&profile, &analysis).findings.into_iter().map(|f| f.rule).collect()
 }
 
-/// Rules fire in the first programs, and are silent in the second.
+/// Checks that rules fire for the first cases, and not for the second.
 pub fn check_rules(files: &Files, fires: &[(&str, &str, u64)], silent: &[(&str, &str)]) {
     let mut wrong = Vec::new();
     for &(rule, case, capacity) in fires {
@@ -116,7 +116,7 @@ fn rules_fire_on_evidence_and_are_silent_without() {
     check_rules(&Files::of_project(), FIRES, SILENT);
 }
 
-/// The first two findings of every program name the known cause; returns how many causes were looked for.
+/// Checks that the first two findings of every program contain the known cause; returns the number of causes checked.
 pub fn causes_come_first(files: &Files) -> usize {
     let mut wrong = Vec::new();
     let mut causes = 0;
@@ -165,8 +165,8 @@ fn causes_come_first_or_second_and_nothing_is_critical_where_it_fits() {
     assert!(causes_come_first(&Files::of_project()) >= CAUSES.len());
 }
 
-/// Every finding saves what the what-if of its changes says, and one without a change saves nothing, is not critical and
-/// is in no plan; returns how many findings with changes were looked at.
+/// Checks that every finding saves what the what-if of its changes says, and that one without changes saves nothing, is
+/// not critical and is in no plan; returns the number of findings with changes.
 pub fn findings_are_their_what_if(files: &Files) -> usize {
     let mut wrong = Vec::new();
     let mut looked_at = 0;

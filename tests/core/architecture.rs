@@ -1,4 +1,4 @@
-//! The arrows of the design: who may import whom, how long a file may be, what every file begins with.
+//! Rules of the architecture: which folder may import which, import cycles, length and first line of files.
 
 #[path = "../common/imports.rs"]
 mod imports;
@@ -10,7 +10,7 @@ use imports::{Sources, circles, graph};
 
 const MAX_LINES: usize = 700;
 
-/// Files that may import each other in a circle at most.
+/// Maximum number of files in an import cycle.
 const MAX_CIRCLE: usize = 3;
 
 /// Folder of `src/`, and the folders it may import from.
@@ -23,11 +23,11 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("advisor", &["analysis", "model"]),
     ("export", &["advisor", "analysis", "model"]),
     ("ui", &["source", "decode", "open", "model", "analysis", "advisor", "export"]),
-    // The program sees the library from outside.
+    // The binary sees the library from outside.
     ("cli", &[]),
 ];
 
-/// Room, and the rooms that it never imports.
+/// Folder, and the folders that it must not import.
 const NEVER: &[(&str, &[&str])] = &[
     ("ui/widget/", &["model/", "analysis/", "ui/session/", "ui/work/", "ui/part/", "ui/view/", "ui/app/"]),
     ("ui/session/", &["ui/work/", "ui/part/", "ui/view/", "ui/app/"]),
@@ -63,13 +63,13 @@ fn relative(path: &Path) -> String {
     path.strip_prefix(root().join("src")).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }
 
-/// All of `src/`, as the rules see it.
+/// All files of `src/`.
 fn sources() -> Sources {
     let files = source_files(&root().join("src"));
     files.iter().map(|path| (relative(path), fs::read_to_string(path).expect("readable"))).collect()
 }
 
-/// Top folder of a file; files beside the folders (`lib.rs`, `main.rs`) may import everything.
+/// Top-level folder of a file; files outside of folders (`lib.rs`, `main.rs`) may import everything.
 fn folder(file: &str) -> Option<&str> {
     file.split_once('/').map(|(folder, _)| folder)
 }
@@ -79,7 +79,7 @@ fn view_of(file: &str) -> Option<&str> {
     file.strip_prefix("ui/view/")?.split(['/', '.']).next()
 }
 
-/// Every import that breaks a rule, with its line.
+/// All imports that break a rule, with their lines.
 fn broken_rules(sources: &Sources) -> Vec<String> {
     let mut wrong = Vec::new();
     for (file, imports) in graph(sources) {
@@ -120,7 +120,7 @@ fn no_circle_is_larger_than_three_files() {
     assert!(wrong.is_empty(), "{} circles:\n  {}", wrong.len(), wrong.join("\n\n  "));
 }
 
-/// Made-up files: path below `src/`, text.
+/// Synthetic files: path below `src/`, text.
 fn made_up(files: &[(&str, &str)]) -> Sources {
     files.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect()
 }
@@ -174,7 +174,7 @@ fn what_is_allowed_breaks_no_rule() {
         ("model/bytes.rs", "pub struct Bytes;"),
     ]);
     assert_eq!(broken_rules(&files), Vec::<String>::new());
-    // What a module passes on counts for the file where it is declared.
+    // A re-exported item counts for the file that declares it.
     assert!(graph(&files)["ui/part/menu.rs"].contains_key("model/bytes.rs"));
 }
 
@@ -202,7 +202,7 @@ fn a_module_whose_files_import_it_is_a_circle() {
         ("model/a/d.rs", "use super::A;"),
     ]);
     assert_eq!(circles(&graph(&files), MAX_CIRCLE)[0].len(), 4);
-    // The shared type in a file of its own, passed on by the module, and there is none.
+    // With the shared type in a file of its own, re-exported by the module, there is no cycle.
     let parent = parent.replace("pub struct A;", "mod e;\npub use e::A;");
     files.insert("model/a/mod.rs".to_owned(), parent);
     files.insert("model/a/e.rs".to_owned(), "pub struct A;".to_owned());
@@ -219,7 +219,7 @@ fn bare_bools(text: &str) -> Vec<String> {
     for (at, _) in starts {
         let (name, rest) = text[at + 3..].split_once('(').unwrap_or_default();
         let name = name.split('<').next().unwrap_or(name);
-        // Up to the bracket that closes the list: what is returned is no parameter.
+        // Up to the closing bracket of the list: the return type is not a parameter.
         let mut depth = 1;
         let end = rest.find(|c| {
             depth += i32::from(c == '(') - i32::from(c == ')');
@@ -315,7 +315,7 @@ fn text_is_cut_in_one_place_which_shows_it_whole_on_hover() {
         let text = fs::read_to_string(&file).expect("a source file");
         for (i, line) in text.lines().enumerate() {
             let code = line.split("//").next().unwrap_or("");
-            // A label that cuts by itself, a layout that leaves words out.
+            // A label that truncates itself, or a layout that omits text.
             let cuts = ["TextWrapping", "TextWrapMode::Truncate", "truncate_at_width", ".elided", ".truncate()"];
             if name.starts_with("ui/") && name != only && cuts.iter().any(|cut| code.contains(cut)) {
                 places.push(format!("{name}:{}: {}", i + 1, code.trim()));

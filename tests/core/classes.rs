@@ -1,4 +1,4 @@
-//! What buffers are for: classes are guesses, held against what the programs are known to be made of.
+//! Classes of buffers, compared with what the programs are known to consist of.
 
 use highwater::analysis::class::{Class, Reason};
 use highwater::analysis::{ProfileAnalysis, ProgramAnalysis, category};
@@ -69,14 +69,14 @@ fn adams_state_is_twice_the_weights() {
     let (program, own) = (&profile.programs[0], &analysis.programs[0]);
     let weights = arguments(program, own, Class::Weight);
     let state = arguments(program, own, Class::Optimizer);
-    // A count takes one tile of 512 bytes.
+    // The count takes one tile of 512 bytes.
     assert_eq!(state, 2 * weights + 512);
-    // Tokens and targets: 32 x 1024 whole numbers of 4 bytes each.
+    // Tokens and targets: 32 x 1024 integers of 4 bytes each.
     assert_eq!(arguments(program, own, Class::Input), 2 * 32 * 1024 * 4);
 }
 
-/// Attention scores of eleven layers wait for the backward pass; those of the same shape that are dropped within their
-/// layer do not.
+/// Attention scores of eleven layers are kept for the backward pass; those of the same shape that are freed within
+/// their layer are not activations.
 #[test]
 fn what_waits_for_the_backward_pass_is_an_activation() {
     let (profile, analysis) = sample("v5e_gpt_m_oom");
@@ -101,7 +101,7 @@ fn what_waits_for_the_backward_pass_is_an_activation() {
     assert!(early.iter().all(|&b| classes.reason(b) == Reason::DroppedBefore), "{early:?}");
 }
 
-/// The gradient of the embedding table is gathered over all devices; its copy is one as well, of another layout.
+/// The gradient of the embedding table is gathered over all devices; its copy in another layout is a gradient, too.
 #[test]
 fn a_programs_table_and_its_gradient_are_told_apart() {
     let (profile, analysis) = sample("v6e_dlrm_repl_d3");
@@ -111,12 +111,12 @@ fn a_programs_table_and_its_gradient_are_told_apart() {
         (0..program.buffers.len()).map(BufferId::from_index).find(|&b| program.buffer_name(b) == name).expect("it")
     };
     assert_eq!(classes.of(named("all-reduce.1")), Class::Gradient);
-    // copy.3 is p['table'] in the layout that the update needs.
+    // copy.3 is p['table'] in the layout required by the update.
     assert_eq!((classes.of(named("copy.3")), classes.reason(named("copy.3"))), (Class::Weight, Reason::CopyOfArgument));
     assert_eq!(classes.of(named("param.2")), Class::Input);
 }
 
-/// A decoder's cache, a scan whose kept arrays begin as zeros.
+/// A decoder with a cache, and a scan whose kept arrays are initialised with zeros.
 #[test]
 fn other_programs_are_divided_as_they_are_made() {
     let files = Files::of_project();
@@ -127,7 +127,7 @@ fn other_programs_are_divided_as_they_are_made() {
         let sums = own.classes(program).sums(&space.at_peak, &|b| program.buffers.size_of(b));
         sums.into_iter().find(|row| row.0 == class).map_or(0, |row| row.1.0)
     };
-    // 12 layers, keys and values, bf16[128,4096,2,128] each; tokens and a position beside them.
+    // 12 layers, keys and values, bf16[128,4096,2,128] each; plus tokens and a position.
     let cache = 12 * 2 * 128 * 4096 * 2 * 128 * 2;
     assert_eq!(at_peak("v6e_decode_b128", Class::Cache), cache);
     assert!(at_peak("v6e_decode_b128", Class::Input) < 4096);

@@ -1,4 +1,4 @@
-//! Every format opens under its own name and under none, and its decoded form is what was reviewed.
+//! Every format opens under its own name and under any other, and its decoded form equals the reviewed one.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use highwater::source::{Input, Progress};
 use crate::common::{self, Files};
 use crate::xla_made;
 
-/// End of a name, and the format that files of that name have.
+/// Ending of a file name, and the format of such files.
 const KNOWN: &[(&str, &str)] = &[
     (".hlo.pb", "XLA HLO proto"),
     (".xplane.pb", "XSpace trace"),
@@ -48,14 +48,14 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("in memory")
 }
 
-/// Every file opens as its format, whatever its name and packing; returns how many formats were seen.
+/// Checks that every file opens as its format, whatever its name and compression; returns the number of formats seen.
 pub fn open_without_a_name(files: &Files) -> usize {
     let mut formats = BTreeSet::new();
     for path in files.named(|name| known_format(name).is_some()) {
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
         let expected = known_format(name).unwrap_or_default();
         let bytes = fs::read(&path).expect("readable");
-        // What is packed already is not packed twice.
+        // Compressed files are not compressed again.
         let small = bytes.len() < 1 << 20 && !bytes.starts_with(&[0x1f, 0x8b]);
         let mut forms = vec![(name.to_owned(), bytes.clone()), ("unknown.bin".to_owned(), bytes.clone())];
         if small {
@@ -76,7 +76,7 @@ fn the_content_decides_not_the_name() {
     assert_eq!(open_without_a_name(&Files::of_project()), KNOWN.len() + 1);
 }
 
-/// The decoded form in a few lines.
+/// A short text form of the decoded profile.
 fn describe(profile: &Profile) -> String {
     let mut out = String::new();
     let device = &profile.device;
@@ -210,7 +210,7 @@ fn describe(profile: &Profile) -> String {
     out
 }
 
-/// The file of the project whose path ends so, unpacked: its name and its bytes.
+/// Name and unpacked bytes of the project file whose path has this ending.
 fn sample(end: &str) -> (String, Vec<u8>) {
     let path = Files::of_project().ending(end);
     let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
@@ -246,7 +246,7 @@ fn decoded_forms() {
         let (file, bytes) = sample(&end);
         let profile = open_as(&file, bytes);
         insta::assert_snapshot!(name, describe(&profile));
-        // And all of it can be reported.
+        // All of it can be reported.
         let analysis = ProfileAnalysis::new(&profile);
         let options = Options { top: 5, ..Options::default() };
         let report = report::build(&[(&profile, &analysis)], &[], &options);
@@ -283,7 +283,7 @@ fn programs_of_the_host_live_in_ram() {
         let said = profile.device.evidence.unwrap_or_default();
         assert!(said.contains(&file), "{end}: {said}");
     }
-    // No device's plane either, but no thread of the CPU client: nobody knows.
+    // No device plane either, but no thread of the CPU client: the device is unknown.
     let dump = common::bytes(&common::sample_program("/v6e_replicated_oom/"));
     let profile = open_as("three.xplane.pb", xla_made::trace_of_modules(&[("jit_a", 1, &dump)]));
     assert_eq!((profile.device.kind, profile.device.evidence), (None, None));

@@ -1,4 +1,4 @@
-//! The same numbers from every form of one program: HLO proto, trace, XProf's JSON, XLA's reports.
+//! All forms of a program give the same numbers: HLO proto, trace, XProf's JSON, XLA's reports.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -12,13 +12,13 @@ use highwater::source::{Input, Progress};
 use crate::common::{self, Files};
 use crate::xla_made;
 
-/// Opens a file alone, without what lies beside it.
+/// Opens a file without its companion files.
 pub fn alone(path: &Path) -> Profile {
     let input = Input::open(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     open::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Dumps with a buffer assignment, each with the files beside it whose names go on with one of the endings.
+/// Dumps with buffer assignment, each with its companion files that have one of the endings.
 fn pairs(files: &Files, ends: &[&str]) -> Vec<(PathBuf, PathBuf)> {
     let mut pairs = Vec::new();
     for proto in files.programs() {
@@ -38,7 +38,7 @@ fn analysed(program: &Program) -> ProgramAnalysis {
     ProgramAnalysis::new(program, &highwater::model::Device::default())
 }
 
-/// Buffers of 16 KiB and more at the peak: XProf's JSON folds the others.
+/// Buffers of at least 16 KiB at the peak; XProf's JSON merges smaller ones.
 fn large_at_peak(program: &Program, space: &SpaceAnalysis) -> Vec<(i64, String, u64, &'static str)> {
     let row = |&b: &BufferId| {
         let category = highwater::analysis::category(program, b).name();
@@ -49,7 +49,7 @@ fn large_at_peak(program: &Program, space: &SpaceAnalysis) -> Vec<(i64, String, 
     rows
 }
 
-/// XProf's JSON against the dumps; returns how many.
+/// Compares XProf's JSON with the dumps; returns the number of files.
 pub fn compare_memory_viewer_json(files: &Files) -> usize {
     let ends: Vec<String> = std::iter::once(".memory_viewer.json".to_owned())
         .chain((1..14).map(|color| format!(".memory_viewer.ms{color}.json")))
@@ -85,7 +85,7 @@ pub fn compare_memory_viewer_json(files: &Files) -> usize {
         assert_eq!(a.xprof.peak_event, b.xprof.peak_event, "{name}");
         assert_eq!(a.event_count(), b.event_count(), "{name}");
         assert_eq!(a.xprof.curve, b.xprof.curve, "{name}");
-        // In the other memory spaces XProf lists only the heap at the peak.
+        // For other memory spaces, XProf lists only the heap at the peak.
         let rows = |program: &Program, space: &SpaceAnalysis| {
             let mut rows = large_at_peak(program, space);
             rows.sort();
@@ -102,7 +102,7 @@ fn memory_viewer_json() {
     assert!(compare_memory_viewer_json(&Files::of_project()) >= 18);
 }
 
-/// XLA's buffer-assignment reports against the dumps; returns how many.
+/// Compares XLA's buffer-assignment reports with the dumps; returns the number of reports.
 pub fn compare_buffer_assignments(files: &Files) -> usize {
     let mut compared = 0;
     for (proto, text) in pairs(files, &["-buffer-assignment.txt"]) {
@@ -155,7 +155,7 @@ fn buffer_assignment_text() {
     assert!(compare_buffer_assignments(&Files::of_project()) >= 2);
 }
 
-/// Buffer assignments with their live ranges against the dumps; returns how many.
+/// Compares buffer assignments and their live ranges with the dumps; returns their number.
 pub fn compare_assignments_with_ranges(files: &Files) -> usize {
     let mut compared = 0;
     for (proto, text) in pairs(files, &["-buffer-assignment.txt"]) {
@@ -184,12 +184,12 @@ fn buffer_assignment_with_live_ranges_has_the_peak() {
     assert!(compare_assignments_with_ranges(&Files::of_project()) >= 2);
 }
 
-/// Bytes of all allocations of a memory space, thread-local ones too.
+/// Bytes of all allocations of a memory space, including thread-local ones.
 fn total(program: &Program, color: MemorySpace) -> Bytes {
     program.allocations.iter().filter(|a| a.color == color).map(|a| a.size).sum()
 }
 
-/// XLA's memory-usage reports as protobuf against the dumps; returns how many.
+/// Compares XLA's memory-usage reports (protobuf) with the dumps; returns the number of reports.
 pub fn compare_usage_protobufs(files: &Files) -> usize {
     let mut compared = 0;
     for (proto, report) in pairs(files, &["-memory-usage-report.pb"]) {
@@ -216,7 +216,7 @@ fn memory_usage_protobuf() {
     assert!(compare_usage_protobufs(&Files::of_project()) >= 2);
 }
 
-/// XLA's memory-usage reports as text against the dumps; returns how many.
+/// Compares XLA's memory-usage reports (text) with the dumps; returns the number of reports.
 pub fn compare_usage_texts(files: &Files) -> usize {
     let mut compared = 0;
     for (proto, report) in pairs(files, &["-memory-usage-report.txt"]) {
@@ -255,7 +255,7 @@ fn memory_usage_text() {
     assert!(compare_usage_texts(&Files::of_project()) >= 2);
 }
 
-/// The modules of traces against what XProf says of them; returns how many modules.
+/// Compares the modules of traces with XProf's results for them; returns the number of modules.
 pub fn compare_traces(files: &Files) -> usize {
     let mut compared = 0;
     for trace in files.named(|name| name.ends_with(".xplane.pb")) {
@@ -274,7 +274,7 @@ pub fn compare_traces(files: &Files) -> usize {
                     assert_eq!(glance.allocated_in(space.color), Some(space.xprof.allocated), "{name}");
                 }
             }
-            // XProf's own result for the module, where it lies beside the trace.
+            // XProf's own result for the module, if it lies next to the trace.
             let key = format!("{}({})", module.name, module.id.as_deref().unwrap_or_default());
             let host = trace.file_name().and_then(|n| n.to_str()).unwrap_or_default().replace(".xplane.pb", "");
             let json = trace.with_file_name(format!("{host}.{key}.memory_viewer.json"));
@@ -325,7 +325,7 @@ fn modules_of_a_trace_equal_their_dumps() {
     }
 }
 
-/// Reports beside a dump do not disagree with it; returns how many dumps were opened.
+/// Checks that the reports in a dump agree with it; returns the number of dumps.
 pub fn compare_reports_beside(files: &Files) -> usize {
     let mut opened = 0;
     for proto in files.programs() {

@@ -1,4 +1,4 @@
-//! Habits of the tests and of the package: no test returns early, and what is declared is used.
+//! Conventions of tests and package: no test returns early, and every declared dependency is used.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
-/// Rust files below some folders.
+/// Rust files below the folders.
 fn rust_files(folders: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
@@ -26,7 +26,7 @@ fn rust_files(folders: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-/// Lines of each test of a file, with the number of the first.
+/// Lines of each test in a file, with the number of the first line.
 fn tests_of(text: &str) -> Vec<(usize, Vec<&str>)> {
     let lines: Vec<&str> = text.lines().collect();
     let mut tests = Vec::new();
@@ -71,7 +71,7 @@ fn no_test_returns_early() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Names of the packages that the manifest declares, by section.
+/// Names of the packages declared in the manifest, by section.
 fn declared(manifest: &str) -> Vec<(String, String)> {
     let mut section = String::new();
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! The cells of the heat map add up to the occupancy curve that is tested against the compiler's figures elsewhere.
+//! The cells of the heat map add up to the occupancy curve, which other tests compare with the compiler's figures.
 
 use highwater::analysis::heat::{HeatGrid, HeatWindow};
 use highwater::analysis::map::MemoryMap;
@@ -7,7 +7,7 @@ use highwater::model::Device;
 
 use crate::common::{self, Files};
 
-/// Columns of the heat map of every memory space; returns how many.
+/// Checks the heat map columns of every memory space; returns their number.
 pub fn add_up_columns(files: &Files) -> usize {
     let mut columns_seen = 0;
     for path in files.programs() {
@@ -35,7 +35,7 @@ pub fn add_up_columns(files: &Files) -> usize {
                 assert_eq!(grid.occupied_in(column), expected, "{} {} at {point}", path.display(), space.name);
                 columns_seen += 1;
             }
-            // What is largest in a cell is among what lives there.
+            // The largest buffer of a cell is live in it.
             for column in (0..grid.columns()).step_by(7) {
                 let (point, (low, high)) = (grid.points[column], grid.addresses_of(column % grid.rows));
                 let inside = |item: &highwater::analysis::map::MapBox| {
@@ -44,7 +44,7 @@ pub fn add_up_columns(files: &Files) -> usize {
                 let slow = map.live_at(point).iter().map(inside).max().filter(|&bytes| bytes > 0);
                 assert_eq!(map.largest_in(point, low, high).map(inside), slow);
             }
-            // No peak is lost, however coarse the columns.
+            // No peak is lost, however wide the columns.
             let highest = (0..grid.columns()).map(|column| grid.occupied_in(column)).max().unwrap_or(0);
             assert_eq!(highest, occupancy.content_peak.0, "{} {}", path.display(), space.name);
         }

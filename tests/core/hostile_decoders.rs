@@ -1,4 +1,4 @@
-//! Damaged inputs of every format: a message, and no panic.
+//! Damaged inputs of every format give a message, not a panic.
 
 use highwater::analysis::ProfileAnalysis;
 use highwater::export::report::{self, Format, Options};
@@ -25,14 +25,14 @@ fn seeds() -> Vec<Vec<u8>> {
         let mut files = Files::of_project().named(|name| name.ends_with(end));
         files.retain(|path| path.metadata().is_ok_and(|m| m.len() < 300_000));
         files.sort_by_key(|path| path.metadata().map_or(0, |m| m.len()));
-        // The largest of the small ones holds most of a format. Packed ones are damaged inside, not in their packing.
+        // The largest of the small files covers most of a format. Compressed ones are damaged inside the compression.
         let largest = files.last().unwrap_or_else(|| panic!("no small file …{end}"));
         common::bytes(largest).to_vec()
     })
     .to_vec()
 }
 
-/// Opens, analyses and reports whatever it is.
+/// Opens, analyses and reports any input.
 fn through(bytes: Vec<u8>) {
     let Ok(input) = Input::from_bytes("unknown.bin", bytes.into()) else { return };
     let Ok(profile) = open::open_input(&input, &Progress::default()) else { return };
@@ -96,7 +96,7 @@ proptest! {
     #[test]
     fn made_up_protobufs_never_panic(bytes in proptest::collection::vec(any::<u8>(), 1..300)) {
         through(bytes.clone());
-        // As a trace, a profile, an allocator dump and a usage report, whose heads are short.
+        // As a trace, a profile, an allocator dump and a usage report, which have short headers.
         for head in [
             &b"\x0a\x7f\x12\x09/host:CPU"[..],
             &b"\x0a\x7f\x12\x0e/host:metadata"[..],

@@ -1,5 +1,5 @@
-//! Promise: what is live at a step has one answer. The buffers there, the curve, the statistics of a range and each of
-//! its groups give the same bytes.
+//! All answers to what is live at a step agree: buffers, curve, statistics of a range, and each of its groups give the
+//! same bytes.
 
 use std::collections::HashMap;
 

@@ -79,7 +79,7 @@ fn check(text: &Path, proto: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Live ranges of every dump against XLA's own text beside it; returns how many.
+/// Compares the live ranges of every dump with XLA's own text; returns the number of dumps.
 pub fn compare_live_ranges(files: &Files) -> usize {
     let texts = files.named(|name| common::ends_with(name, "-live-range.txt"));
     let mut failures = Vec::new();

@@ -1,4 +1,4 @@
-//! What needs no window: decoders, analysis, advisor, reports. One file a promise.
+//! Tests that need no window: decoders, analysis, advisor, reports. One file per promise.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 
 #[path = "../common/mod.rs"]

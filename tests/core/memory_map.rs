@@ -1,5 +1,5 @@
-//! The memory map and the stacked curves drawn from it say the same as the curve by address union, which is tested
-//! against the compiler's figures elsewhere.
+//! The memory map and its stacked curves agree with the curve of occupied addresses, which other tests compare with the
+//! compiler's figures.
 
 use highwater::analysis::grouping::GroupedCurves;
 use highwater::analysis::map::MemoryMap;
@@ -8,7 +8,7 @@ use highwater::model::{Category, Device};
 
 use crate::common::{self, Files};
 
-/// The curves by category of every memory space add up; returns how many spaces.
+/// Checks that the curves by category of every memory space add up; returns the number of spaces.
 pub fn add_up_groups(files: &Files) -> usize {
     let mut spaces = 0;
     for path in files.programs() {

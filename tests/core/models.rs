@@ -1,4 +1,4 @@
-//! Padding, the heap replay and occupied bytes against the slowest possible computation of the same.
+//! Padding, heap replay and occupied bytes, compared with naive reference implementations.
 
 use highwater::analysis::ProgramAnalysis;
 use highwater::decode::hlo::proto::{
@@ -13,7 +13,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use prost::Message as _;
 
-/// An f32 array with a tile over its most minor dimensions.
+/// An f32 array with a tile over its minor-most dimensions.
 fn tiled(dimensions: Vec<i64>, order: Vec<u32>, tile: Vec<i64>) -> ShapeNode {
     let tiles = if tile.is_empty() { Vec::new() } else { vec![tile] };
     let layout = Layout { minor_to_major: order, tiles, ..Layout::default() };
@@ -68,7 +68,7 @@ proptest! {
         let order = order_of(dims.len(), seed);
         let node = tiled(dims, order, tile.clone());
         let by_dimension: u64 = node.padding_by_dimension().iter().map(|d| d.padded).product();
-        // A tile that reaches beyond the rank pads a dimension that is not there.
+        // A tile of higher rank than the array pads a non-existent dimension.
         let beyond: u64 = tile.iter().rev().skip(node.dimensions.len()).map(|&t| t as u64).product();
         prop_assert_eq!(node.padded_size().map(|b| b.0), Some(4 * by_dimension * beyond));
         for dimension in node.padding_by_dimension() {
@@ -76,7 +76,7 @@ proptest! {
         }
     }
 
-    /// No size overflows, whatever a file claims.
+    /// Sizes do not overflow, whatever a file claims.
     #[test]
     fn padding_of_nonsense_is_bounded(dims in vec(any::<i64>(), 0..6), order in vec(any::<u32>(), 0..6), tile in vec(any::<i64>(), 0..4)) {
         let node = tiled(dims, order, tile);
@@ -89,12 +89,12 @@ proptest! {
     }
 }
 
-/// A straight program of operations with a heap for their results.
+/// A straight-line program with a heap for the results of its operations.
 #[derive(Debug, Clone)]
 struct Plan {
-    /// Operands of each operation, counted back from it; size and offset of its result.
+    /// Operands of each operation, as distances back from it; size and offset of its result.
     operations: Vec<(Vec<usize>, u64, u64)>,
-    /// The order in which results are given back, as places to choose from.
+    /// The order in which results are freed, as indices to choose from.
     frees: Vec<usize>,
 }
 
@@ -104,7 +104,7 @@ fn any_plan() -> impl Strategy<Value = Plan> {
 }
 
 impl Plan {
-    /// Alloc of every result in order; after each some frees, as the plan chooses.
+    /// An alloc event for every result in order, each followed by frees chosen by the plan.
     fn events(&self) -> Vec<(i32, usize)> {
         let mut events = Vec::new();
         let mut live = Vec::new();
@@ -175,7 +175,7 @@ impl Plan {
         hlo::decode(&proto.encode_to_vec().into(), &Progress::default(), &Reporter::default()).expect("a program")
     }
 
-    /// Last use of each result: the last operation that reads it, its own place where none does, the end for the root.
+    /// Last use of each result: the last operation that reads it, its own position if none does, the end for the root.
     fn last_uses(&self) -> Vec<usize> {
         let count = self.operations.len();
         let mut last: Vec<usize> = (0..count).collect();
@@ -194,7 +194,7 @@ fn check(plan: &Plan) -> Result<(), TestCaseError> {
     let analysis = ProgramAnalysis::new(&program, &Device::default());
     let space = analysis.space(MemorySpace::HBM).expect("the heap");
 
-    // XProf's replay: sizes added and taken away event by event.
+    // XProf's replay: sizes added and subtracted event by event.
     let (mut heap, mut peak, mut peak_event) = (0u64, 0u64, 0);
     let mut curve = vec![0];
     for (t, (kind, buffer)) in plan.events().into_iter().enumerate() {
@@ -209,7 +209,7 @@ fn check(plan: &Plan) -> Result<(), TestCaseError> {
     prop_assert_eq!(ours, curve);
     prop_assert_eq!((space.xprof.peak.0, space.xprof.peak_event), (peak, peak_event));
 
-    // Live ranges of operations that share nothing, and the bytes they occupy, one by one.
+    // Live ranges of operations that share nothing, and the bytes they occupy, byte by byte.
     let live = analysis.live.as_ref().expect("a schedule");
     let last = plan.last_uses();
     let count = plan.operations.len();

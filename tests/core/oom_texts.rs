@@ -1,5 +1,5 @@
-//! Out-of-memory texts: every key of the expected files is in the report, in every wrapping, and a cut text gives no
-//! wrong number.
+//! Out-of-memory texts: every key of the expected files is in the report, in every wrapping, and a truncated text gives
+//! no wrong number.
 
 use highwater::model::MemorySpace;
 use std::fs;
@@ -13,15 +13,15 @@ use serde_json::Value;
 
 use crate::common;
 
-/// A text, and what a report must say of it.
+/// A text, and what its report must contain.
 pub struct OomText {
     path: PathBuf,
     text: Vec<u8>,
     expected: Value,
 }
 
-/// Every `NAME.txt` of a folder that has a `NAME.expected.json` beside it. One without is allowed only where the name
-/// says that a compiler printed it (`gen_…`): its listing is counted, see [`every_entry_is_listed`].
+/// Every `NAME.txt` of a folder with its `NAME.expected.json`. One without is allowed only if the name says that a
+/// compiler printed it (`gen_…`): its listing is checked by [`every_entry_is_listed`].
 pub fn texts(folder: &Path) -> Vec<OomText> {
     let mut found = Vec::new();
     for path in text_files(folder) {
@@ -66,24 +66,24 @@ fn failures(text: &[u8]) -> Vec<Value> {
     let analysis = ProfileAnalysis::new(&profile);
     let report = report::build(&[(&profile, &analysis)], &[], &report::Options { top: 20, ..Default::default() });
     let json: Value = serde_json::from_str(&report::write(&report, Format::Json)).expect("JSON");
-    // The other formats are written too, so that nothing in them panics.
+    // The other formats are written, too, to check that nothing panics.
     assert!(!report::write(&report, Format::Text).is_empty());
     assert!(!report::write(&report, Format::Markdown).is_empty());
     json["profiles"][0]["failures"].as_array().cloned().unwrap_or_default()
 }
 
-/// What of `expected` is not in `actual`.
+/// The parts of `expected` that are not in `actual`.
 fn missing(expected: &Value, actual: &Value, place: &str, out: &mut Vec<String>) {
     match (expected, actual) {
         (Value::Object(expected), Value::Object(actual)) => {
             for (key, value) in expected {
-                // `note` is a remark on the text, for people.
+                // `note` is a remark on the text for human readers.
                 if key != "note" {
                     missing(value, actual.get(key).unwrap_or(&Value::Null), &format!("{place}.{key}"), out);
                 }
             }
         }
-        // How many rows a report of usage has.
+        // Number of rows in a usage report.
         (Value::Array(expected), Value::Array(actual)) => {
             if expected.len() != actual.len() {
                 out.push(format!("{place}: {} rows, expected {}", actual.len(), expected.len()));
@@ -122,7 +122,7 @@ fn report_wrong(wrong: &[String]) {
     assert!(wrong.is_empty(), "{} differences\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
 }
 
-/// Every key of what is expected is in the report.
+/// Checks that every expected key is in the report.
 pub fn keys_are_reported(texts: &[OomText]) {
     let mut wrong = Vec::new();
     for case in texts {
@@ -159,7 +159,7 @@ fn each_line(text: &[u8], change: impl Fn(&str) -> String) -> Vec<u8> {
     text.split_inclusive('\n').map(change).collect::<String>().into_bytes()
 }
 
-/// Prefixes of logs, colours, quoting and other lines around a text change nothing.
+/// Checks that log prefixes, colours, quoting and surrounding lines change nothing.
 pub fn wrapped_texts_say_the_same(texts: &[OomText]) {
     let mut wrong = Vec::new();
     for case in texts {
@@ -187,13 +187,13 @@ fn wrappings_change_nothing() {
     wrapped_texts_say_the_same(&own());
 }
 
-/// Every number and printed size of a cut text's failure is that of the whole text's.
+/// Checks that every number and size in the failure of a truncated text equals that of the whole text.
 fn contradiction(whole: &Value, cut: &Value, place: &str, out: &mut Vec<String>) {
     match (whole, cut) {
         (_, Value::Null) => {}
         (Value::Object(whole), Value::Object(cut)) => {
             for (key, value) in cut {
-                // What is derived for people to read is not a number of the text.
+                // Derived text for readers is not a number of the message.
                 if matches!(
                     key.as_str(),
                     "kind"
@@ -213,7 +213,7 @@ fn contradiction(whole: &Value, cut: &Value, place: &str, out: &mut Vec<String>)
                     continue;
                 }
                 let other = whole.get(key).unwrap_or(&Value::Null);
-                // The only line of an entry may have lost its end.
+                // The only line of an entry may be truncated.
                 if key != "cut_allocations" {
                     contradiction(other, value, &format!("{place}.{key}"), out);
                 }
@@ -232,7 +232,7 @@ fn contradiction(whole: &Value, cut: &Value, place: &str, out: &mut Vec<String>)
     }
 }
 
-/// A text that ends anywhere gives no number that the whole text does not give.
+/// Checks that a truncated text gives no number that the whole text does not give.
 pub fn cut_texts_do_not_contradict(texts: &[OomText]) {
     let mut wrong = Vec::new();
     for OomText { path, text, .. } in texts {
@@ -256,7 +256,7 @@ fn a_cut_text_gives_no_wrong_number() {
     cut_texts_do_not_contradict(&own());
 }
 
-/// Every entry that a compiler's listing prints is a row with all its fields; returns how many rows.
+/// Checks that every entry in a compiler's listing is a row with all its fields; returns the number of rows.
 pub fn every_entry_is_listed(listings: &[PathBuf]) -> usize {
     let mut count = 0;
     for path in listings {
@@ -279,7 +279,7 @@ pub fn every_entry_is_listed(listings: &[PathBuf]) -> usize {
     count
 }
 
-/// The listings that libtpu itself printed, of a folder.
+/// The listings in a folder that were printed by libtpu itself.
 pub fn printed_listings(folder: &Path) -> Vec<PathBuf> {
     text_files(folder).into_iter().filter(|path| name(path).starts_with("gen_tpu_hbm_listing")).collect()
 }
@@ -299,7 +299,7 @@ fn a_message_beside_a_dump_is_the_best_evidence() {
     assert_eq!(capacity.bytes.0, 16_911_433_728);
 }
 
-/// `tests/oom_sentences.txt`: a line `@ KIND KEY=VALUE…`, then the message; `@ none` for what is no failure.
+/// `tests/oom_sentences.txt`: a line `@ KIND KEY=VALUE…`, then the message; `@ none` for text that is not a failure.
 #[test]
 fn every_kind_of_sentence_is_read() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oom_sentences.txt");

@@ -1,4 +1,4 @@
-//! The dependencies obey `deny.toml`: licences, sources, bans and duplicate versions, from what cargo itself says.
+//! Dependencies comply with `deny.toml`: licences, sources, bans and duplicate versions, according to cargo's metadata.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// A list of texts in `deny.toml`: every quoted word between `key = [` and `]`.
+/// A list of strings in `deny.toml`: every quoted word between `key = [` and `]`.
 fn list<'a>(toml: &'a str, key: &str) -> BTreeSet<&'a str> {
     let start = format!("\n{key} = [");
     let (_, rest) = toml.split_once(&start).unwrap_or_else(|| panic!("no {key} in deny.toml"));
@@ -17,7 +17,7 @@ fn list<'a>(toml: &'a str, key: &str) -> BTreeSet<&'a str> {
     found
 }
 
-/// The packages that this program is made of on this machine.
+/// The packages in the dependency tree on this machine.
 fn packages() -> Vec<Value> {
     let version = Command::new("rustc").arg("-vV").output().expect("rustc");
     let version = String::from_utf8_lossy(&version.stdout).into_owned();
@@ -35,7 +35,7 @@ fn packages() -> Vec<Value> {
     all.filter(|package| package["id"].as_str().is_some_and(|id| used.contains(id))).cloned().collect()
 }
 
-/// Whether a licence expression is satisfied by the licences allowed: one of each `OR`, every part of an `AND`. An
+/// Whether a licence expression is satisfied by the allowed licences: one part of each `OR`, every part of an `AND`. An
 /// exception (`WITH`) only adds permissions.
 fn is_allowed(expression: &str, allowed: &BTreeSet<&str>) -> bool {
     let plain = expression.replace(['(', ')'], "").replace('/', " OR ");

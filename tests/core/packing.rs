@@ -1,4 +1,4 @@
-//! The compiler's packing of unchanged lifetimes is reproduced to the byte.
+//! The compiler's heap packing is reproduced to the byte for unchanged live ranges.
 
 use std::time::Instant;
 
@@ -8,14 +8,14 @@ use highwater::model::{Device, MemorySpace};
 
 use crate::common::{self, Files};
 
-/// The heaps of every TPU program, packed again; returns how many were packed in program order and by size or span.
+/// Repacks the heaps of every TPU program; returns how many were packed in program order and by size or span.
 pub fn pack_again(files: &Files) -> (usize, usize) {
     let (mut online, mut fallback) = (0, 0);
     let mut wrong = Vec::new();
     for path in files.named(|name| common::ends_with(name, ".hlo.pb")) {
         let program = common::program(&path);
         let analysis = ProgramAnalysis::new(&program, &Device::default());
-        // The rules are those of TPU programs; XLA's CPU back end packs by other rules.
+        // The rules are those of TPU programs; XLA's CPU backend packs differently.
         if program.name.is_empty() || path.to_string_lossy().contains("cpu") {
             continue;
         }

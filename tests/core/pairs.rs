@@ -1,5 +1,5 @@
-//! Predictions against the compiler: pairs of real programs that differ by one change, predicted from the first and
-//! compared with the second.
+//! Predictions compared with the compiler: pairs of real programs that differ by one change, predicted from the first
+//! and compared with the second.
 
 use highwater::analysis::what_if::{Depth, Edit, Memory, Outcome};
 use highwater::analysis::{ProgramAnalysis, SpaceAnalysis};
@@ -7,12 +7,12 @@ use highwater::model::{Capacity, Device, MemorySpace, Program, TpuGeneration};
 
 use crate::common::{self, Files};
 
-/// How far a prediction may be off.
+/// Tolerance of a prediction.
 #[derive(Clone, Copy)]
 pub enum Allowed {
-    /// A share of the real value.
+    /// A fraction of the real value.
     Share(f64),
-    /// A share, or the VMEM, whichever is more.
+    /// A fraction of the real value, or the VMEM size, whichever is larger.
     ShareOrVmem(f64),
 }
 
@@ -20,9 +20,9 @@ pub struct Pair {
     name: &'static str,
     generation: &'static str,
     edits: &'static [&'static str],
-    /// For peak and allocated bytes.
+    /// Tolerance of peak and allocated bytes.
     allowed: Allowed,
-    /// Whether what lives throughout must be equal to within 0.3 %.
+    /// Whether always-live bytes must agree to within 0.3 %.
     exact_base: bool,
 }
 
@@ -70,7 +70,7 @@ fn error(predicted: u64, real: u64) -> f64 {
     (predicted as f64 - real as f64) / real as f64
 }
 
-/// What was predicted from the first program of each pair against the second.
+/// Compares the prediction from the first program of each pair with the second program.
 pub fn compare_predictions(files: &Files, pairs: &[Pair]) {
     let mut wrong = Vec::new();
     for pair in pairs {
@@ -105,7 +105,7 @@ pub fn compare_predictions(files: &Files, pairs: &[Pair]) {
             Allowed::Share(share) => share,
             Allowed::ShareOrVmem(share) => share.max(memory.vmem as f64 / bytes as f64),
         };
-        // Of the two packers the nearer one counts for what is allocated: the answer is the interval between them.
+        // For allocated bytes, the nearer of the two packers counts: the prediction is the interval between them.
         let nearer = errors[1].abs().min(errors[2].abs());
         if errors[0].abs() > limit(peak) || nearer > limit(allocated) {
             wrong.push(format!("{}: {errors:?}", pair.name));
@@ -126,7 +126,7 @@ fn predictions_are_as_good_as_promised() {
     compare_predictions(&Files::of_project(), PAIRS);
 }
 
-/// What-if without a change gives the numbers of the program itself; returns for how many programs.
+/// Checks that a what-if without changes gives the program's own numbers; returns the number of programs.
 pub fn unchanged_programs(files: &Files) -> usize {
     let mut checked = 0;
     for path in files

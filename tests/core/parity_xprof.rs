@@ -1,4 +1,4 @@
-//! The memory-viewer numbers equal XProf's own JSON, for every memory space of every dump at hand.
+//! The memory-viewer numbers equal XProf's own JSON, for every memory space of every available dump.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::common::{self, Files};
 
 const MIB: f64 = 1048576.0;
-/// XProf folds what is smaller into one row.
+/// XProf merges smaller buffers into one row.
 const SMALL: u64 = 16384;
 
 fn number(value: &Value, key: &str) -> f64 {
@@ -135,7 +135,7 @@ fn check(program: &Program, traces: &Traces, color: MemorySpace, json: &Value) -
     Ok(())
 }
 
-/// `X.hlo.pb` with the JSON files beside it: (colour, path).
+/// `X.hlo.pb` with its JSON files: (colour, path).
 fn jsons(proto: &Path) -> Vec<(MemorySpace, PathBuf)> {
     let stem = proto.to_string_lossy();
     let stem = stem.strip_suffix(".gz").unwrap_or(&stem);
@@ -150,7 +150,7 @@ fn jsons(proto: &Path) -> Vec<(MemorySpace, PathBuf)> {
     found
 }
 
-/// Every memory space of every dump that has XProf's JSON beside it; returns how many.
+/// Compares every memory space of every dump that has XProf's JSON; returns their number.
 pub fn compare_memory_spaces(files: &Files) -> usize {
     let mut failures = Vec::new();
     let mut compared = 0;

@@ -1,5 +1,5 @@
-//! Peaks by address union, heap events on program order, and padded sizes, against figures worked out from real dumps
-//! by other means.
+//! Peaks of occupied addresses, heap events in program order, and padded sizes, compared with figures computed from
+//! real dumps by other means.
 
 use highwater::analysis::ProgramAnalysis;
 use highwater::analysis::events::event_points;
@@ -20,7 +20,7 @@ const GOLDEN: &[Golden] = &[
     ("v7x_decode_fp8kv", 385, 1295289984, 1283722848, 1292635744, (1292898016, 109), (1292895872, 109)),
 ];
 
-/// Peaks of these programs.
+/// Checks the peaks of these programs.
 pub fn compare_peaks(files: &Files, golden: &[Golden]) {
     for &(case, points, allocated, baseline, xprof, reserved, content) in golden {
         let program = common::program(&files.case(case));
@@ -45,7 +45,7 @@ fn peaks_by_address_union_are_the_known_ones() {
     compare_peaks(&Files::of_project(), GOLDEN);
 }
 
-/// Heap events of every program lie on program order without running backwards; returns how many events.
+/// Checks that the heap events of every program are monotonic in program order; returns the number of events.
 pub fn place_events(files: &Files) -> usize {
     let mut events = 0;
     for path in files.programs() {
@@ -65,8 +65,8 @@ fn heap_events_never_run_backwards_on_program_order() {
     assert!(place_events(&Files::of_project()) >= 10_000);
 }
 
-/// What the layout does not say: untiled arrays of TPU scalar spaces are rounded up to 1,024 elements, semaphores of
-/// host transfers take four bytes.
+/// Exceptions not given by the layout: untiled arrays in TPU scalar memory are rounded up to 1,024 elements, semaphores
+/// of host transfers take four bytes.
 fn is_known_exception(program: &Program, buffer: BufferId) -> bool {
     let Some(node) = program.buffer_node(buffer) else { return false };
     let color = program.buffers.color[buffer.index()].0;
@@ -77,7 +77,7 @@ fn is_known_exception(program: &Program, buffer: BufferId) -> bool {
     is_scalar_space || is_semaphore
 }
 
-/// The padded size of every tiled array, from its shape, is that of its buffer; returns how many arrays.
+/// Checks that the padded size of every tiled array's shape is its buffer's size; returns the number of arrays.
 pub fn pad_shapes(files: &Files) -> usize {
     let (mut tiled, mut wrong) = (0, Vec::new());
     for path in files.programs() {

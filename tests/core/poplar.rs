@@ -1,5 +1,5 @@
-//! Poplar profiles: the totals that readers by other people find, every access path they use, and every way in which
-//! such a file can be broken.
+//! Poplar profiles: totals found by independent readers, every access path they use, and every way in which such a file
+//! can be broken.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ fn bytes_profile(name: &str, bytes: &[u8]) -> Result<Profile, String> {
     open::open_input(&input, &Progress::default()).map_err(|e| e.to_string())
 }
 
-/// A folder of this test's own.
+/// A temporary folder for this test.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("highwater-poplar-{}-{name}", std::process::id()));
     let _ = fs::remove_dir_all(&folder);
@@ -55,7 +55,7 @@ fn tiles(profile: &Profile) -> (&TileMemory, TileAnalysis) {
     (memory, TileAnalysis::new(memory))
 }
 
-/// Totals that another program worked out, `NAME.expected.json`, of every profile beside it; returns how many.
+/// Compares each profile with totals computed by another program, `NAME.expected.json`; returns the number of profiles.
 pub fn compare_totals(files: &Files) -> usize {
     let mut seen = 0;
     for path in files.named(|name| name.ends_with(".expected.json")) {
@@ -91,7 +91,7 @@ fn totals_equal_those_of_the_given_profiles() {
     assert!(compare_totals(&Files::of_project()) >= 4);
 }
 
-/// Every path of keys that other people's code takes through such a file (formats/poplar.md, 1.6).
+/// Every path of keys that third-party code uses in such a file (formats/poplar.md, 1.6).
 #[test]
 fn access_paths_of_other_readers() {
     let text = r#"{"graphProfile":{
@@ -153,7 +153,7 @@ fn access_paths_of_other_readers() {
     assert_eq!(some.exchange_bytes, 16);
 }
 
-/// Bytes that no memory holds are added without running over.
+/// Impossibly large byte counts are summed without overflow.
 #[test]
 fn sums_of_impossible_bytes_do_not_wrap() {
     let half = 1u64 << 63;
@@ -272,7 +272,7 @@ fn lowered_variables_alone_give_bytes_by_tile() {
     let (memory, analysis) = tiles(&profile);
     let used: u64 = (0..4).map(|tile| (0..15).map(|c| spec.category(c, tile).0).sum::<u64>()).sum();
     assert_eq!(analysis.total, Some(used));
-    // 16 bytes lie between one variable and the next.
+    // There are 16 bytes between one variable and the next.
     assert_eq!(analysis.total_including_gaps, Some(used + 4 * 14 * 16));
     assert_eq!(memory.variables.memory_elements.len(), 13);
     let by_category: u64 = analysis.categories.iter().map(|category| category.bytes).sum();
@@ -283,7 +283,7 @@ fn lowered_variables_alone_give_bytes_by_tile() {
     assert_eq!(gaps.below_interleaved.unwrap() + gaps.fragmentation.unwrap(), gaps.bytes);
 }
 
-/// Variables that share addresses, found no place, or lie across the beginning of the interleaved region.
+/// Variables that share addresses, were not allocated, or lie across the start of the interleaved region.
 #[test]
 fn lowered_variables_are_counted_where_they_lie() {
     let text = r#"{"numTiles":2,"targetMemoryInfo":{"tileMemory":1000,"interleavedMemoryStart":500},"vars":[
@@ -359,7 +359,7 @@ fn deep_trees_and_long_numbers_are_refused_or_skipped() {
     assert_eq!(profile.tiles.unwrap().liveness.nodes.len(), 1500);
     let long = format!(r#"{{"target":{{"numTiles":1,"bytesPerTile":{}}}}}"#, "9".repeat(2000));
     assert!(bytes_profile("g.json", long.as_bytes()).is_ok());
-    // A length that no memory could hold.
+    // An impossibly large length.
     assert!(
         bytes_profile("x.cbor", &[0xa1, 0x66, b't', b'a', b'r', b'g', b'e', b't', 0xbb, 0xff, 0xff, 0xff]).is_err()
     );
@@ -379,16 +379,16 @@ fn sqlite_files_that_are_cut_locked_half_written_or_not_poplars() {
     let folder = folder("sqlite");
     let pop = folder.join("a.pop");
     poplar_files::write_pop(&pop, &small()).unwrap();
-    // Somebody holds it.
+    // Locked by another connection.
     let holder = rusqlite::Connection::open(&pop).unwrap();
     holder.execute_batch("BEGIN EXCLUSIVE").unwrap();
     assert_eq!(tiles(&open(&pop)).1.total, Some(small().sums().0));
     drop(holder);
-    // A journal lies beside it.
+    // With a journal next to it.
     fs::write(folder.join("a.pop-journal"), b"x").unwrap();
     assert!(open(&pop).notes.iter().any(|note| note.text.contains("a.pop-journal")));
     fs::remove_file(folder.join("a.pop-journal")).unwrap();
-    // Cut anywhere: a message or a part, never a panic.
+    // Truncated anywhere: a message or a partial profile, never a panic.
     let whole = fs::read(&pop).unwrap();
     let cut = folder.join("cut.pop");
     let (mut parts, mut with_tiles) = (0, 0);
@@ -405,12 +405,12 @@ fn sqlite_files_that_are_cut_locked_half_written_or_not_poplars() {
     }
     println!("{parts} of 15 cut files still show something, {with_tiles} of them tiles");
     assert!(with_tiles > 7, "{with_tiles}");
-    // Not Poplar's.
+    // Not a Poplar database.
     let other = folder.join("other.db");
     rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE people(name text)").unwrap();
     let error = open::open_path(&other, &Progress::default()).unwrap_err().to_string();
     assert!(error.contains("people") && error.contains("Poplar"), "{error}");
-    // Nothing was written beside any of them.
+    // Nothing was written next to any of them.
     let mut names: Vec<_> = fs::read_dir(&folder).unwrap().flatten().map(|entry| entry.file_name()).collect();
     names.sort();
     assert_eq!(names, ["a.pop", "cut.pop", "other.db"]);
@@ -424,7 +424,7 @@ pub fn facts_of(path: &Path) -> BTreeMap<String, String> {
     profile.facts.into_iter().map(|fact| (fact.key, fact.value)).collect()
 }
 
-/// A cache with the tables of the genuine one, which is not ours to copy.
+/// A cache with the tables of the real one, which we may not redistribute.
 #[test]
 fn a_cache_of_the_execution_trace_is_read() {
     let folder = tempfile::tempdir().unwrap();

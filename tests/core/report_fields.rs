@@ -1,4 +1,4 @@
-//! Every field of the report's JSON stands in the text and in the Markdown too, or is listed as left out with a reason.
+//! Every field of the report's JSON is also in the text and the Markdown, or is listed as omitted with a reason.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::common;
 
-/// The forms in which a value may stand in a sentence or a table; none for what is too short to be told from others.
+/// The forms a value may take in a sentence or a table; none for values too short to be identified.
 fn forms(value: &Value) -> Vec<String> {
     match value {
         Value::Number(number) => number.as_u64().filter(|&n| n >= 100).map_or_else(Vec::new, |n| {
@@ -27,7 +27,7 @@ fn forms(value: &Value) -> Vec<String> {
     }
 }
 
-/// Checks the fields of one object; notes which of those that are shown were found in both forms for people.
+/// Checks the fields of one object; records which of those shown were found in text and Markdown.
 fn check(
     of: &str,
     value: &Value,
@@ -42,7 +42,7 @@ fn check(
     for &(name, shown) in table {
         let mut value = fields.get(name).cloned().unwrap_or_default();
         if let (true, Some(rows)) = (name == "padding_by_shape", value.as_array_mut()) {
-            // People are spared the shapes that save next to nothing.
+            // Text and Markdown omit shapes that save next to nothing.
             rows.retain(|row| row["saves_at_peak_bytes"].as_u64() >= Some(1 << 20));
         }
         let forms = forms(&value);
@@ -90,13 +90,13 @@ fn what_json_says_text_and_markdown_say_too() {
         check(&name, &json["profiles"][0], PROFILE_FIELDS, texts, &mut seen);
         let spaces = json["profiles"][0]["programs"].as_array().expect("programs").iter();
         for space in spaces.flat_map(|program| program["spaces"].as_array().expect("spaces")) {
-            // Small spaces have a line each in the text.
+            // Small spaces have only one line each in the text.
             if space["colour"] == 0 || space["verdict"] == "over" {
                 check(&format!("{name}, {}", space["name"]), space, SPACE_FIELDS, texts, &mut seen);
             }
         }
     }
-    // Without these the samples would prove little.
+    // Without these fields the samples would prove little.
     for name in
         ["padding_by_shape", "what_if", "what_if_sets", "range", "trees", "at_peak", "findings", "tiles", "plans"]
     {

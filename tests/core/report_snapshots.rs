@@ -1,4 +1,4 @@
-//! The report of every sample, as people read it: text, Markdown and JSON, five rows in every list.
+//! Snapshots of the report of every sample: text, Markdown and JSON, with five rows in every list.
 
 use highwater::analysis::ProfileAnalysis;
 use highwater::export::report::{self, Format, Options};

@@ -1,4 +1,4 @@
-//! Allocator histories equal XProf's `memory_profile`: from the trace, and from XProf's own JSON.
+//! Allocator histories, from the trace and from XProf's own JSON, equal XProf's `memory_profile`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn open(path: &Path) -> Profile {
     open::open_input(&input, &Progress::default()).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// XProf's number: a string of digits, or a number.
+/// A number in XProf's JSON: a string of digits, or a number.
 fn number(value: &Value) -> i64 {
     value.as_str().and_then(|text| text.parse().ok()).or_else(|| value.as_i64()).unwrap_or(0)
 }
@@ -69,7 +69,7 @@ fn check(path: &Path, ours: &AllocatorAnalysis, theirs: &Value) {
     assert_eq!(ours.at_peak, theirs, "{at}: rows at the peak");
 }
 
-/// Allocator histories of traces against XProf's JSON beside them; returns how many.
+/// Compares the allocator histories of traces with XProf's JSON; returns the number of histories.
 pub fn compare_histories(files: &Files) -> usize {
     let mut compared = 0;
     for trace in files.named(|name| name.ends_with(".xplane.pb")) {

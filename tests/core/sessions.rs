@@ -1,4 +1,4 @@
-//! A folder or an archive opens as a list of programs, grouped by module, the worst first, within limits.
+//! A folder or an archive opens as a list of programs, grouped by module, worst first, within limits.
 
 use std::fs;
 use std::io::{Cursor, Write as _};
@@ -12,7 +12,7 @@ use highwater::source::Progress;
 use crate::common;
 use crate::xla_made;
 
-/// A folder of its own for one test, removed when dropped.
+/// A temporary folder for one test, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -42,7 +42,7 @@ fn open(path: &Path) -> Result<Collection, DecodeError> {
     Collection::open(path, &Progress::default())
 }
 
-/// A dump that fits, and one that does not, with what lies beside them.
+/// A dump that fits, and one that does not, with their companion files.
 fn two_dumps() -> (PathBuf, PathBuf) {
     (common::sample_program("/v5e_mlp_f32/"), common::sample_program("/v5e_pad_cloud_oom/"))
 }
@@ -206,7 +206,7 @@ fn hostile_archives_are_refused_with_a_message() {
     let dump = fs::read(&fits).expect("readable");
     let folder = Folder::new("hostile");
 
-    // Paths that lead outside, links, and one honest file.
+    // Paths that lead outside, links, and one valid file.
     let mut builder = tar::Builder::new(Vec::new());
     let mut add = |path: &[u8], kind: tar::EntryType, bytes: &[u8]| {
         let mut header = tar::Header::new_old();
@@ -225,7 +225,7 @@ fn hostile_archives_are_refused_with_a_message() {
     add(b"link.hlo.pb", tar::EntryType::Symlink, b"");
     add(b"good.hlo.pb", tar::EntryType::Regular, &dump);
     let mut tar = builder.into_inner().expect("finished");
-    // The old header has no magic; the first decides what the file is.
+    // The old header has no magic number; the first entry decides the format.
     tar[257..263].copy_from_slice(b"ustar\0");
     tar[263..265].copy_from_slice(b"00");
     let sum: u32 =
@@ -236,7 +236,7 @@ fn hostile_archives_are_refused_with_a_message() {
     let notes = session.notes.join("\n");
     assert!(notes.contains("2 entries with unsafe or invalid paths") && notes.contains("1 link"), "{notes}");
 
-    // A bomb: a gigabyte of zeros in a member that says it is small does not get unpacked beyond its ratio.
+    // A bomb: a gigabyte of zeros in a member that claims to be small is not unpacked beyond the ratio limit.
     let zeros = vec![0u8; 64 << 20];
     let mut bomb = zip_of(&[("a.hlo.pb".to_owned(), zeros)]);
     let session = open(&folder.file("bomb.zip", &bomb));
@@ -245,7 +245,7 @@ fn hostile_archives_are_refused_with_a_message() {
     // Overlapping entries: the same bytes claimed again and again.
     let entries: Vec<(String, Vec<u8>)> = (0..4).map(|i| (format!("{i}.hlo.pb"), vec![b'x'; 4096])).collect();
     bomb = zip_of(&entries);
-    // Every entry in the directory claims a megabyte of packed bytes.
+    // Every entry in the directory claims a megabyte of compressed bytes.
     let mut at = 0;
     while let Some(found) = bomb[at..].windows(4).position(|window| window == b"PK\x01\x02") {
         at += found;
@@ -255,12 +255,12 @@ fn hostile_archives_are_refused_with_a_message() {
     let error = open(&folder.file("overlap.zip", &bomb)).expect_err("refused").to_string();
     assert!(error.contains("overlap") || error.contains("refused"), "{error}");
 
-    // An archive in an archive is named, not opened.
+    // An archive in an archive is listed, not opened.
     let nested = zip_of(&[("inner.zip".to_owned(), zip_of(&entries)), ("good.hlo.pb".to_owned(), dump.clone())]);
     let session = open(&folder.file("nested.zip", &nested)).expect("one file is good");
     assert!(session.notes.iter().any(|note| note.contains("nested archive")), "{:?}", session.notes);
 
-    // Cut short.
+    // Truncated.
     let mut cut = tar_of(&[("good.hlo.pb".to_owned(), dump.clone()), ("more.hlo.pb".to_owned(), dump)]);
     cut.truncate(cut.len() * 2 / 3);
     let _ = open(&folder.file("cut.tar", &cut));
@@ -269,7 +269,7 @@ fn hostile_archives_are_refused_with_a_message() {
     assert!(open(&folder.file("cut.zip", &cut_zip)).is_err());
 }
 
-/// One plain entry of a tar by hand: any kind, any size it claims.
+/// A hand-made tar entry with any kind and any claimed size.
 fn tar_entry(name: &str, kind: tar::EntryType, claimed: u64, bytes: &[u8]) -> Vec<u8> {
     let mut header = tar::Header::new_gnu();
     header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
@@ -308,7 +308,7 @@ fn long_names_of_a_tar_are_read_and_endless_ones_are_not() {
             assert!(session.entries[0].group.ends_with("a_folder_of_some_length"), "{}", session.entries[0].group);
         }
     }
-    // A name of 64 MiB is no name; what comes behind it is listed.
+    // A name of 64 MiB is ignored; entries after it are listed.
     for kind in [tar::EntryType::GNULongName, tar::EntryType::XHeader, tar::EntryType::GNULongLink] {
         let mut bytes = tar_entry("x", kind, 64 << 20, &vec![b'a'; 64 << 20]);
         bytes.extend(tar_entry("a.hlo.pb", tar::EntryType::Regular, dump.len() as u64, &dump));
@@ -341,7 +341,7 @@ fn sizes_that_lie_cost_nothing_and_what_came_before_stays() {
             assert!(session.notes.iter().any(|note| note.contains("damaged")), "{:?}", session.notes);
         }
     }
-    // More bytes than any real file packs into so few.
+    // A higher ratio than that of any real file.
     let mut zeros = dump;
     zeros.resize(256 << 20, 0);
     let bomb = zstd::stream::encode_all(&zeros[..], 1).expect("packed");
@@ -369,7 +369,7 @@ fn what_is_no_file_in_a_folder_is_never_opened() {
     let names: Vec<&str> = session.entries.iter().map(|entry| entry.name.as_str()).collect();
     assert_eq!(names, ["jit_a"]);
     assert!(session.notes.iter().any(|note| note.contains("1 links to folders")), "{:?}", session.notes);
-    // The file by itself looks for reports beside it, and must not wait for the pipe either.
+    // Opened on its own, the file looks for companion reports, and must not wait for the pipe either.
     let profile = highwater::open::open_path(&folder.0.join(name), &Progress::default()).expect("a profile");
     assert_eq!(profile.programs.len(), 1);
 }

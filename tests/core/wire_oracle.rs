@@ -1,4 +1,4 @@
-//! Our own reader of HLO protos against prost: whatever prost accepts, ours accepts, with the same fields.
+//! Our own HLO proto decoder compared with prost: whatever prost accepts, ours accepts, with the same fields.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ fn bytes_of(size: i64) -> u64 {
     u64::try_from(size).unwrap_or(0)
 }
 
-/// The shape that prost read, flattened as ours is.
+/// The shape decoded by prost, flattened like ours.
 fn same_shape(ours: &Shape, node: u32, theirs: &ShapeProto) -> Check {
     let own = &ours.nodes[node as usize];
     equal("element type", &own.element_type.0, &u8::try_from(theirs.element_type as u64).unwrap_or(0))?;
@@ -46,7 +46,7 @@ fn same_shape(ours: &Shape, node: u32, theirs: &ShapeProto) -> Check {
         equal("element size", &own.element_size_in_bits, &bits)?;
         equal("tail", &own.tail_padding_alignment, &layout.tail_padding_alignment_in_elements)?;
     }
-    // Elements of what is no tuple have no meaning.
+    // Elements of a shape that is not a tuple have no meaning.
     if own.is_tuple() {
         equal("elements", &own.children.len(), &theirs.tuple_shapes.len())?;
         for (&child, theirs) in own.children.iter().zip(&theirs.tuple_shapes) {
@@ -84,11 +84,11 @@ fn same_module(program: &Program, module: &HloModuleProto) -> Check {
     let mut row = 0;
     for (ours, theirs) in program.computations.iter().zip(&module.computations) {
         equal("first row", &ours.start, &row)?;
-        // Of two computations with one number, as only damage makes them, either may have it.
+        // If a damaged file has two computations with the same id, either may be used.
         if count(theirs.id) == 1 && theirs.id != 0 {
             equal("computation id", &ours.number, &theirs.id)?;
         }
-        // Of two instructions with one number the later holds.
+        // Of two instructions with the same id, the later one is used.
         let rows: HashMap<i64, u32> = theirs.instructions.iter().zip(row..).map(|(i, row)| (i.id, row)).collect();
         let find = |number: &i64| rows.get(number).copied().unwrap_or(NO_ROW);
         for instruction in &theirs.instructions {
@@ -125,7 +125,7 @@ fn same_assignment(program: &Program, module: &HloModuleProto, assignment: &Buff
         match instructions.get(&defined.instruction_id).map(Vec::as_slice) {
             Some(&[one]) => equal("defining instruction", &buffers.instruction[row], &one)?,
             None => equal("defining instruction", &buffers.instruction[row], &NO_ROW)?,
-            // A number used twice: any of them.
+            // For an id used twice, any of them.
             Some(many) => equal("defining instruction", &many.contains(&buffers.instruction[row]), &true)?,
         }
         rows.insert(theirs.id, row as u32);
@@ -175,10 +175,10 @@ fn same_assignment(program: &Program, module: &HloModuleProto, assignment: &Buff
     Ok(())
 }
 
-/// Compares where prost accepts the bytes; returns whether it did.
+/// Compares the two if prost accepts the bytes; returns whether it did.
 fn compare(bytes: &[u8]) -> Result<bool, String> {
     let Ok(theirs) = HloProto::decode(bytes) else {
-        // Ours may show what is left of it, but must end.
+        // Ours may return a partial result, but must terminate.
         let _ = hlo::decode(&bytes.to_vec().into(), &Progress::default(), &Reporter::default());
         return Ok(false);
     };
@@ -248,7 +248,7 @@ fn any_instruction() -> impl Strategy<Value = HloInstructionProto> {
 fn any_module() -> impl Strategy<Value = HloModuleProto> {
     let computation = (any_number(), any_number(), vec(any_instruction(), 0..6), proptest::option::of(any_number()));
     let computation = computation.prop_map(|(id, root_id, mut instructions, runs_from)| {
-        // Mostly the numbers run on.
+        // Ids are mostly consecutive.
         if let Some(first) = runs_from {
             for (i, instruction) in instructions.iter_mut().enumerate() {
                 instruction.id = first.saturating_add(i as i64);
@@ -322,7 +322,7 @@ fn any_proto() -> impl Strategy<Value = HloProto> {
         .prop_map(|(module, buffer_assignment)| HloProto { hlo_module: Some(module), buffer_assignment })
 }
 
-/// Walks a message as the decoders do, skipping everything.
+/// Walks a message like the decoders, skipping every field.
 fn walks(bytes: &[u8]) -> bool {
     let mut reader = Reader::new(bytes, 0);
     loop {
@@ -342,7 +342,7 @@ proptest! {
         prop_assert_eq!(compare(&proto.encode_to_vec()), Ok(true));
     }
 
-    /// Two messages one after the other are merged, as protobuf demands.
+    /// Two concatenated messages are merged, as protobuf requires.
     #[test]
     fn messages_in_parts_are_merged(a in any_proto(), b in any_proto()) {
         let bytes = [a.encode_to_vec(), b.encode_to_vec()].concat();
@@ -369,7 +369,7 @@ proptest! {
         prop_assert!(result.is_ok(), "{:?}", result);
     }
 
-    /// A message without fields skips everything: the walker refuses nothing that prost accepts.
+    /// A message type without fields skips everything: the walker accepts whatever prost accepts.
     #[test]
     fn any_bytes_are_walked_as_prost_walks_them(bytes in vec(any::<u8>(), 0..60)) {
         prop_assert!(walks(&bytes) || <()>::decode(&bytes[..]).is_err());

@@ -1,6 +1,6 @@
-//! Comparisons with what does not lie in the project: a larger collection of dumps and messages, an X server. Each set
-//! runs when an environment variable asks for it, and then fails where something is missing; else a line says how many
-//! comparisons were left out. The checks themselves are those of `tests/core`, where they run over the project's files.
+//! Comparisons that need something outside the project: a larger collection of dumps and messages, an X server. Each
+//! set runs when an environment variable asks for it, and then fails if anything is missing; otherwise one line says
+//! how many comparisons were skipped. The checks are those of `tests/core`, where they run over the project's files.
 //!
 //! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 cargo test --release --test outside [WORDS]`
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
@@ -51,14 +51,14 @@ mod poplar;
 mod runtime;
 mod window;
 
-/// What must be there for a comparison.
+/// What a comparison requires.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
-    /// Dumps with the numbers of other tools beside them.
+    /// Dumps with the numbers of other tools.
     Profiles,
-    /// Out-of-memory messages with what a report must say of them.
+    /// Out-of-memory messages with the expected contents of their reports.
     Texts,
-    /// An X server of its own.
+    /// An X server started by the test.
     Display,
 }
 
@@ -86,12 +86,12 @@ impl Needs {
     }
 }
 
-/// A comparison over files, of which there must be some.
+/// A comparison over files, of which there must be at least one.
 fn some(compare: fn(&Files) -> usize) {
     assert!(compare(&Files::of_collection()) > 0, "nothing was compared");
 }
 
-/// As [`some`], over one folder of the collection: of programs elsewhere it is not promised.
+/// As [`some`], over one folder of the collection only; programs elsewhere need not pass.
 fn some_below(folder: &str, compare: fn(&Files) -> usize) {
     assert!(compare(&Files::of_collection().below(folder)) > 0, "nothing was compared");
 }
@@ -164,7 +164,7 @@ fn main() -> ExitCode {
     }
     println!("\nrunning {} comparisons", wanted.len());
     std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
-    // A walk through a window has the machine to itself: a busy one loses keys.
+    // Window tests run alone: a busy machine loses key presses.
     let (walks, comparisons): (Vec<_>, Vec<_>) = wanted.into_iter().partition(|wanted| wanted.1 == Needs::Display);
     let mut failed: Vec<String> = comparisons.into_par_iter().filter_map(failure).collect();
     failed.extend(walks.into_iter().filter_map(failure));
@@ -175,7 +175,7 @@ fn main() -> ExitCode {
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs one comparison; what it said, if it failed.
+/// Runs one comparison; returns its message if it failed.
 fn failure((name, _, run): &Comparison) -> Option<String> {
     let panic = catch_unwind(run).err();
     println!("test {name} ... {}", if panic.is_some() { "FAILED" } else { "ok" });

@@ -1,4 +1,4 @@
-//! Tables and checks for files of the shared collection alone.
+//! Tables and checks for files that are only in the shared collection.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use crate::pairs::{Allowed, Pair, pair};
 use crate::peaks::Golden;
 use crate::{advisor, compare, forms, pairs, peaks, poplar};
 
-/// Rule, and a program in which it must fire.
+/// Rule, and a program for which it must fire.
 const FIRES: &[(&str, &str, u64)] =
     &[("unsharded_activations", "v5p_gpt_l_fsdp", 0), ("donation", "v5e_decode_nodonate", 0)];
 
-/// Rule, and a program in which it must be silent.
+/// Rule, and a program for which it must not fire.
 const SILENT: &[(&str, &str)] = &[("replicated", "v5p_gpt_l_fsdp"), ("unsharded_activations", "v6e_gpt_m")];
 
 pub fn rules(files: &Files) {
@@ -35,7 +35,7 @@ pub fn predictions(files: &Files) {
     pairs::compare_predictions(files, PAIRS);
 }
 
-/// Peaks worked out by other means.
+/// Peaks computed by other means.
 const GOLDEN: &[Golden] = &[
     ("v5e_gpt_s", 2548, 413723136, 204548096, 396374016, (396378624, 627), (396375552, 627)),
     ("v5e_gpt_s_remat", 1809, 301197824, 204548096, 273285120, (273324544, 972), (263324160, 640)),
@@ -48,7 +48,7 @@ pub fn known_peaks(files: &Files) {
     peaks::compare_peaks(files, GOLDEN);
 }
 
-/// The modules of a trace that another program wrapped, `SYNTHETIC_3_tpu_modules.xplane.pb`, are dumps byte for byte.
+/// Checks that the modules in `SYNTHETIC_3_tpu_modules.xplane.pb`, a trace built by another program, equal their dumps.
 pub fn wrapped_trace(files: &Files) {
     let trace = files.ending("SYNTHETIC_3_tpu_modules.xplane.pb");
     let profile = forms::alone(&trace);
@@ -63,7 +63,7 @@ pub fn wrapped_trace(files: &Files) {
     }
 }
 
-/// The genuine `profile.pop_cache`, which is not ours to copy.
+/// The real `profile.pop_cache`, which we may not redistribute.
 pub fn genuine_cache(files: &Files) {
     let facts = poplar::facts_of(&files.ending("profile.pop_cache"));
     for (key, value) in [

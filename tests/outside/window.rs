@@ -1,4 +1,4 @@
-//! The window on a real X server: it opens a file, takes keys, and closes when asked to. Needs Xvfb and xdotool.
+//! The window on a real X server: it opens a file, handles keys, and closes on request. Needs Xvfb and xdotool.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common;
 
-/// Ends the process with the test.
+/// Kills the process when the test ends.
 struct Killed(Child);
 
 impl Drop for Killed {
@@ -27,9 +27,9 @@ fn is_there(program: &str, argument: &str) -> bool {
     quiet(program).arg(argument).status().is_ok()
 }
 
-/// An X server on a display that was free, and that display's name.
+/// An X server on a free display, and the name of that display.
 fn display() -> (Killed, String) {
-    // The server writes the number it took when it is ready to be asked.
+    // The server writes its display number once it accepts connections.
     let mut server = quiet("Xvfb");
     server.args(["-displayfd", "1", "-screen", "0", "1280x800x24", "-nolisten", "tcp"]).stdout(Stdio::piped());
     let mut server = Killed(server.spawn().expect("Xvfb starts"));
@@ -40,13 +40,13 @@ fn display() -> (Killed, String) {
     (server, format!(":{}", number.trim()))
 }
 
-/// Opens the window of the program itself on a display of its own, presses keys, and quits.
+/// Runs the binary on a display of its own, presses keys, and quits.
 pub fn opens_takes_keys_and_quits() {
     assert!(is_there("Xvfb", "-help"), "Xvfb is not installed");
     assert!(is_there("xdotool", "version"), "xdotool is not installed");
     let (_server, display) = display();
     let dump = common::sample_programs().into_iter().next().expect("a sample");
-    // Settings of its own: those of the person at this machine are neither read nor written.
+    // Uses settings of its own: those of the user are neither read nor written.
     let settings = tempfile::tempdir().expect("a folder");
     let log = settings.path().join("stderr");
     let window = Command::new(env!("CARGO_BIN_EXE_highwater"))
@@ -63,7 +63,7 @@ pub fn opens_takes_keys_and_quits() {
     let said = || std::fs::read_to_string(&log).unwrap_or_default();
     let tell =
         |words: &[&str]| quiet("xdotool").env("DISPLAY", &display).args(words).status().expect("xdotool").success();
-    // Without a window manager nothing has the focus until it is given. The title begins with what is open.
+    // Without a window manager, the focus must be set explicitly. The title starts with the open file.
     let focus = || tell(&["search", "--onlyvisible", "--name", "Highwater$", "windowfocus"]);
     let began = Instant::now();
     while !focus() {
@@ -79,7 +79,7 @@ pub fn opens_takes_keys_and_quits() {
         sleep(Duration::from_millis(300));
         assert_eq!(window.0.try_wait().expect("its state"), None, "ended by {keys}: {}", said());
     }
-    // A slow machine may still draw its first frames, and a key that comes before the focus is lost: asked until heard.
+    // A slow machine may still be drawing its first frames, and keys pressed before it has the focus are lost: retry.
     let began = Instant::now();
     let mut asked = 0;
     loop {

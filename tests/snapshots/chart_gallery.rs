@@ -1,4 +1,4 @@
-//! The parts of a chart, small and side by side, in every theme: compared with the pictures that were looked at.
+//! The parts of a chart, small and side by side, in every theme, compared with the reviewed pictures.
 
 use egui::{Align, Layout, Pos2, Rect, Ui, UiBuilder, Vec2};
 use egui_kittest::SnapshotResults;
@@ -16,10 +16,10 @@ use crate::gui;
 const SIZE: [f32; 2] = [880.0, 620.0];
 const GIB: u64 = 1 << 30;
 const UNITS: UnitSystem = UnitSystem::Binary;
-/// Parts that are drawn.
+/// Number of parts drawn.
 const CASES: usize = 6;
 
-/// A program that rises to its peak and falls again, with a spike at every eighth step.
+/// A curve that rises to its peak and falls again, with a spike at every eighth step.
 fn live() -> Vec<u64> {
     let rise = |step: u64| step.min(120 - step);
     (0..120).map(|step| (GIB + rise(step) * GIB * 2 / 5) * if step % 8 == 3 { 5 } else { 4 } / 4).collect()

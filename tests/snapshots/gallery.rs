@@ -1,4 +1,4 @@
-//! The parts that views are made of, in small pictures in every theme. A new control or chart part is a line in
+//! Controls and other building blocks of views, in small pictures in every theme. To add one, add a line to
 //! [`PARTS`].
 
 use egui::{Rect, Sense, Ui, Vec2};
@@ -19,7 +19,7 @@ const PARTS: &[Part] = &[
     ("legends", Vec2::new(420.0, 150.0), show_legends),
 ];
 
-/// A strip of the width there is, to paint on.
+/// A strip of the available width, to paint on.
 fn strip(ui: &mut Ui, height: f32) -> Rect {
     ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover()).0
 }
@@ -92,7 +92,7 @@ fn draw(results: &mut SnapshotResults, (name, size, show): Part, (dark, contrast
         .build_ui(move |ui| {
             let ctx = ui.ctx().clone();
             if !is_ready {
-                // Fonts are there from the next frame on.
+                // Fonts are available from the next frame on.
                 style::install(&ctx);
                 style::apply(&ctx, Look { contrast, presenter: false });
                 is_ready = true;

@@ -1,5 +1,4 @@
-//! Pictures of the window, compared with the ones that were looked at. `UPDATE_SNAPSHOTS=1` writes those anew that
-//! differ.
+//! Pictures of the window, compared with the reviewed ones. `UPDATE_SNAPSHOTS=1` rewrites those that differ.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,4 @@
-//! Every view once light and large, once dark and small, and presenter mode, as they were looked at.
+//! Every view, light and large, and dark and small, and presenter mode, compared with the reviewed pictures.
 
 use std::path::Path;
 
@@ -14,14 +14,14 @@ const VIEWS: &[&str] =
     &["overview", "failure", "timeline", "treemap", "heatmap", "padding", "buffers", "whatif", "advisor", "report"];
 /// Views of an IPU.
 const IPU_VIEWS: &[&str] = &["overview", "tiles", "memory", "liveness", "insights"];
-/// Views of what ran, each with its sample.
+/// Views of data recorded at run time, each with its sample.
 const RUN_VIEWS: &[(&str, &str)] = &[
     ("runtime", "made/gpu_training.xplane.pb"),
     ("live", "made/tpu_training.prof"),
     ("allocator", "made/gpu_0_bfc.memory_dump"),
 ];
 
-/// A view light at 1600 by 1000 points and dark at 1000 by 640.
+/// Checks a view in light at 1600 by 1000 points and in dark at 1000 by 640.
 fn both(results: &mut SnapshotResults, name: &str, path: &Path, view: &str) {
     for (theme, size, end) in
         [(ThemeChoice::Light, [1600.0, 1000.0], "light_1600"), (ThemeChoice::Dark, [1000.0, 640.0], "dark_1000")]
@@ -58,7 +58,7 @@ fn views_of_what_ran_look_as_they_did() {
     }
 }
 
-/// Forms of a view that are chosen by a control in it.
+/// Variants of a view that are chosen by a control in it.
 #[test]
 fn other_forms_of_views_look_as_they_did() {
     let mut results = SnapshotResults::default();

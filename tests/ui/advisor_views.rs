@@ -1,4 +1,4 @@
-//! What if and the advisor in the window: switching changes on moves the answer, and the two share what is on.
+//! What if and the advisor in the window: switching changes on updates the verdict, and both views share the changes.
 
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
@@ -155,9 +155,9 @@ fn the_new_peak_says_who_stands_in_it_and_a_click_selects_it() {
 fn the_advisor_says_which_other_chips_it_fits() {
     let harness = open("advisor", &[]);
     assert!(says(&harness, "On other chips"));
-    // 48.3 GiB: more than a v6e has, less than a v5p.
+    // 48.3 GiB: more than a v6e has, less than a v5p has.
     let all = harness.get_all(egui_kittest::kittest::by());
-    // What is only read has its words as its value.
+    // Plain labels have their text as the accessible value.
     let labels: Vec<String> =
         all.flat_map(|node| [node.accesskit_node().label(), node.accesskit_node().value()]).flatten().collect();
     let of = |chip: &str| labels.iter().find(|label| label.starts_with(chip)).cloned().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The table of buffers: filter language, completion, groups, columns, several sort keys, what is copied; against a
-//! plain walk over the buffers.
+//! The buffer table: filter language, completion, groups, columns, several sort keys, copying; compared with a plain
+//! loop over the buffers.
 
 use std::path::PathBuf;
 
@@ -23,7 +23,7 @@ fn sample(name: &str) -> PathBuf {
     common::sample_programs().into_iter().find(|path| path.to_string_lossy().contains(name)).expect("a sample")
 }
 
-/// A filter, and what it must keep.
+/// A filter, and the buffers it must keep.
 type Case<'a> = (&'a str, Box<dyn Fn(BufferId) -> bool + 'a>);
 
 struct Read {
@@ -59,7 +59,7 @@ fn each_key_keeps_what_a_walk_keeps() {
         let size = |b: BufferId| program.buffers.size_of(b).0;
         let waste = |b: BufferId| size(b) as i64 - unpadded(program, traces, b).0 as i64;
         let place = |b: BufferId| read.map.boxes.iter().find(|item| item.buffer == b).copied();
-        // An argument or a result has its memory throughout, whenever it is written.
+        // Arguments and results have their memory throughout, whenever they are written.
         let lives = |b: BufferId, step: u32| {
             place(b).is_some_and(|item| {
                 let region = &read.map.regions[item.region as usize];
@@ -67,7 +67,7 @@ fn each_key_keeps_what_a_walk_keeps() {
                 throughout || (item.start <= step && step <= item.end)
             })
         };
-        // A copy or a stack of a scan is found by what it holds.
+        // Copies, and stacks saved by a scan, are found by what they hold.
         let labels = read.analysis.programs[0].labels(program);
         let op_name =
             |b: BufferId| program.buffers.instruction_of(b).map(|i| program.text.op_name(i)).unwrap_or_default();
@@ -140,7 +140,7 @@ fn exports_hold_exact_values() {
     }
     let csv = write(&read.table, &columns, &rows, Form::Csv);
     assert_eq!(csv.lines().count(), rows.len() + 1);
-    // Shapes hold commas: they are in quotes.
+    // Shapes contain commas, so they are quoted.
     assert!(csv.lines().nth(1).expect("a row").contains("\"bf16[32,1024,50257]\""), "{csv}");
     let theirs = write(&read.table, &columns, &rows, Form::XprofCsv);
     assert!(theirs.starts_with(
@@ -284,7 +284,7 @@ fn the_table_says_the_same_as_the_report() {
         let shown = rows(&harness);
         assert!(!shown.is_empty(), "{}", path.display());
         for (row, buffer) in shown.iter().zip(peak) {
-            // Equal sizes may stand in another order.
+            // Buffers of equal size may be in a different order.
             let bytes = Bytes(buffer["bytes"].as_u64().expect("a size")).short();
             assert!(row.ends_with(&bytes), "{}: {row} is not {buffer}", path.display());
         }

@@ -1,4 +1,4 @@
-//! What every chart does: its name, its cursor by keys, how it is fitted.
+//! Behaviour of every chart: accessible name, keyboard cursor, fitting.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,5 +1,5 @@
-//! No text is cut without a tooltip: in every view at a small size, what is painted with an ellipsis shows itself whole
-//! while the pointer is over it. What is cut is found in what is painted, not in what the program says of itself.
+//! No text is truncated without a tooltip: in every view at a small size, text painted with an ellipsis is shown in
+//! full while the pointer is over it. Truncated text is found in the painted shapes, not in accessible labels.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use highwater::ui::session::ThemeChoice;
 use crate::common;
 use crate::gui::{self, painted};
 
-/// Texts that are cut in a view and do not show themselves whole; how many are cut at all.
+/// Truncated texts of a view that are not shown in full on hover, and the number of all truncated texts.
 fn cut_in(harness: &mut Harness<'_, App>) -> (usize, Vec<String>) {
     let cut: Vec<(Pos2, String)> =
         painted(harness).into_iter().filter(|text| text.cut).map(|text| (text.place.center(), text.words)).collect();

@@ -1,5 +1,5 @@
-//! The card of a buffer or step: every number that names a step, a place, a buffer, a group, a shape, padding or a line of
-//! source leads to the view that shows it.
+//! The card of a buffer or step: every step, address, buffer, group, shape, padding or source line in it links to the
+//! view that shows it.
 
 use egui::{Key, Role};
 use highwater::analysis::unpadded;
@@ -19,7 +19,7 @@ fn open_in(sample: &str, view: &str) -> Walk {
     Walk::new(&[path], view)
 }
 
-/// The largest buffer at the peak that is padded, has a name of an operation and a line of source.
+/// The largest buffer at the peak that has padding, an op name and a source line.
 fn padded(walk: &Walk) -> BufferId {
     let open = walk.harness.state().files.current().expect("open");
     let (program, analysis) = open.document.program(0).expect("a program");
@@ -66,7 +66,7 @@ fn every_number_of_a_buffer_leads_to_the_view_that_shows_it() {
         assert_eq!(walk.view(), view, "{label}");
         assert!(walk.shared().filter.starts_with(filter), "{label}: {}", walk.shared().filter);
         if !filter.is_empty() {
-            // The buffer itself is among the rows that are left.
+            // The buffer itself is among the remaining rows.
             assert_eq!(walk.shared().rows, RowScope::All);
             assert!(!walk.says("0 of "), "{label}: {} keeps nothing", walk.shared().filter);
         }

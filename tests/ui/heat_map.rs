@@ -1,4 +1,4 @@
-//! The heat map of memory spaces does what a person expects of it.
+//! The heat map of memory spaces: spaces side by side, metrics, pointer input, search.
 
 use std::path::PathBuf;
 
@@ -38,7 +38,7 @@ fn spaces_stand_side_by_side_and_one_can_fill_the_room() {
     harness.get_by_label("Zoom into VMEM").click();
     harness.run_ok();
     assert!(says(&harness, "Heat map of VMEM") && !says(&harness, "Heat map of HBM"));
-    harness.get_by_label("Show all spaces beside VMEM").click();
+    harness.get_by_label("Zoom out from VMEM").click();
     harness.run_ok();
     assert!(says(&harness, "Heat map of HBM"));
 }

@@ -1,4 +1,4 @@
-//! Names stay hidden in formats other than XLA's dumps too: reports of an IPU, traces, what was alive, messages.
+//! Names are also hidden in formats other than XLA dumps: IPU reports, traces, live arrays, messages.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::common;
 use crate::gui;
 use crate::poplar_files::{self, Spec, Tree};
 
-/// What a profile's author named, beside the programs themselves.
+/// Names given by a profile's author, other than those of programs.
 fn own_texts(profile: &Profile) -> Vec<String> {
     let all = |strings: &Strings| -> Vec<String> {
         (0..strings.len()).map(|i| strings.get(StringId::from_index(i)).to_owned()).collect()
@@ -46,11 +46,11 @@ fn own_texts(profile: &Profile) -> Vec<String> {
     own
 }
 
-/// Words of those texts that are not the framework's.
+/// Words of these names that are not the framework's.
 fn own_words(profile: &Profile) -> BTreeSet<String> {
     let texts = own_texts(profile);
     let words = texts.iter().flat_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_'));
-    // Words of this window itself.
+    // Words that the window itself uses.
     let ours = [
         "step", "name", "left", "table", "model", "time", "total", "layer", "data", "code", "stack", "loss", "message",
         "array",

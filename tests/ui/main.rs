@@ -1,4 +1,4 @@
-//! The window as a person meets it, by labels, keys and what is painted. One file a promise.
+//! Tests of the window as users see it: by labels, keys and painted shapes. One file per promise.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 
 #[path = "../common/mod.rs"]

@@ -21,7 +21,7 @@ use serde_json::Value;
 use crate::common;
 use crate::gui::{self, words};
 
-/// Names that mean something else in each place, and why.
+/// Names whose meaning depends on the context, and why.
 const LOCAL: &[(&str, &str)] = &[
     ("At the peak", "rows of What if: each names its own group"),
     ("Bytes", "of whatever is selected"),
@@ -29,13 +29,13 @@ const LOCAL: &[(&str, &str)] = &[
     ("Size", "of whatever row it stands in"),
 ];
 
-/// (name, size as written) of a label that says `Name 1.25 GiB`.
+/// (name, size as written) of a label such as `Name 1.25 GiB`.
 fn readings(label: &str, pattern: &Regex) -> Vec<(String, String)> {
     let found = pattern.captures_iter(label);
     found.map(|parts| (parts[1].trim().to_owned(), parts[2].to_owned())).collect()
 }
 
-/// Whether two sizes are one number, as far as the coarser of the two says.
+/// Whether two sizes agree to the precision of the coarser one.
 fn agree(a: &str, b: &str) -> bool {
     let of = |text: &str| parse_size(&text.replace(',', "")).map(|bytes| bytes.0 as f64);
     match (of(a), of(b)) {
@@ -105,7 +105,7 @@ fn reported(path: &Path) -> BTreeMap<&'static str, Bytes> {
     named.into_iter().filter_map(|(name, bytes)| Some((name, bytes?))).collect()
 }
 
-/// Programs, and what has no program: an IPU, allocators, traces.
+/// Programs, and profiles without a program: an IPU, allocators, traces.
 fn samples() -> Vec<std::path::PathBuf> {
     let others = ["ipu_fits.json", "ipu_over.cbor", "gpu_training.xplane.pb", "gpu_0_bfc.memory_dump"];
     let files = common::Files::of_project();
@@ -168,7 +168,7 @@ fn every_view_and_the_report_give_a_name_one_value() {
         }
         for (name, values) in said {
             let Some((first, _)) = values.first() else { continue };
-            // A link to a buffer is called as the buffer, and buffers of one name are told apart by their place.
+            // A link to a buffer has the buffer's name, and several buffers may have the same name.
             if LOCAL.iter().any(|(local, _)| *local == name) || name.starts_with("Show ") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The Padding view: what a shape would save at the peak, the whole program, and the marks of size against waste.
+//! The Padding view: savings of a shape at the peak, the whole program, and the scatter plot of size against waste.
 
 use egui::Role;
 use egui_kittest::Harness;
@@ -21,13 +21,13 @@ fn open(sample: &str, size: [f32; 2], theme: ThemeChoice) -> Harness<'static, Ap
 #[test]
 fn the_card_says_what_a_shape_wastes_and_what_it_saves_at_the_peak() {
     let harness = open("v6e_dlrm_repl_d3", [1600.0, 1000.0], ThemeChoice::Light);
-    // The table's gradient in the wrong layout: 3 columns padded to 128, twice, as the tile formula says.
+    // The table's gradient in the wrong layout: 3 columns padded to 128, twice, by the tile formula.
     assert!(says(&harness, "Each takes 488 MiB, 512,000,000 B"), "{:?}", words(&harness));
     assert!(says(&harness, "Useful 11.4 MiB, 12,000,000 B"));
     assert!(says(&harness, "Expansion \u{d7}42.7"));
-    // 1,040,438,816 B at the peak, twice 500,000,000 B less; the two of that shape at other times change too.
+    // 1,040,438,816 B at the peak, 2 x 500,000,000 B less; the two of that shape at other times change, too.
     assert!(says(&harness, "Saves at the peak 954 MiB, with 2 more elsewhere"), "{:?}", words(&harness));
-    // Twice 488.3 MiB become twice 15.3 MiB: 4 rows of 1,000,064 lanes, as the compiler lays out the argument itself.
+    // 2 x 488.3 MiB become 2 x 15.3 MiB: 4 rows of 1,000,064 lanes, as the compiler lays out the argument itself.
     assert!(says(&harness, "layout {0,1:T(4,128)}: same data, peak \u{2212}946 MiB"), "{:?}", words(&harness));
 }
 

@@ -1,4 +1,4 @@
-//! What a range of steps and the tree of what lives say on the screen is in the report to the byte.
+//! The figures of a range of steps and of the tree of live memory on screen equal those in the report to the byte.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -94,7 +94,7 @@ fn a_range_is_cut_to_the_program_and_may_be_open() {
     assert_eq!(number(&beyond["range"]["from"]), last);
     assert!(space(file, &[]).get("range").is_none(), "only for those who ask");
     let text = run(&[file, "--from", "100", "--to", "400"]);
-    assert!(text.contains("    steps 100 to 400\n") && text.contains("peak inside"), "{text}");
+    assert!(text.contains("    steps 100 to 400\n") && text.contains("peak in range"), "{text}");
     let markdown = run(&[file, "--from", "100", "--to", "400", "--format", "markdown"]);
     assert!(markdown.contains("Steps 100 to 400:"), "{markdown}");
 }
@@ -169,7 +169,7 @@ fn the_icicle_shows_the_bytes_of_the_report_at_the_peak_and_at_a_step() {
         let items: Vec<String> =
             harness.get_all_by_role(Role::TreeItem).filter_map(|item| item.accesskit_node().label()).collect();
         let shown = root["children"].as_array().expect("nodes");
-        // What is too narrow for a label has no entry of its own.
+        // Boxes too narrow for a label have no accessible entry of their own.
         let least = number(&root["bytes"]) / 16;
         let shown: Vec<&Value> = shown.iter().filter(|node| number(&node["bytes"]) >= least).collect();
         assert!(shown.len() > 1, "{root}");

@@ -1,4 +1,4 @@
-//! What the window shows is what the report says: Overview, Timeline at the peak, Padding and Buffers, for every sample.
+//! The window shows the numbers of the report: Overview, Timeline at the peak, Padding and Buffers, for every sample.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::common;
 use crate::gui::{self, says, words};
 
-/// The space that the window opens with, as the report has it.
+/// The memory space that the window opens with, from the report.
 fn reported(path: &Path) -> Value {
     let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let analysis = ProfileAnalysis::new(&profile);
@@ -115,9 +115,9 @@ fn buffers() {
         let sum: u64 = rows.iter().map(|row| row["bytes"].as_u64().expect("bytes")).sum();
         let count = thousands(rows.len() as u64);
         let padding = bytes(&space["padding_at_peak_bytes"]);
-        must_say(&harness, &path, &format!("{count} buffers, {} together", Bytes(sum).short()));
+        must_say(&harness, &path, &format!("{count} buffers, {} in total", Bytes(sum).short()));
         if padding > Bytes::ZERO {
-            must_say(&harness, &path, &format!("{} of it padding", padding.short()));
+            must_say(&harness, &path, &format!("{} padding", padding.short()));
         }
         for row in rows.iter().take(10) {
             let name = row["name"].as_str().expect("a name");

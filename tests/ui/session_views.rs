@@ -1,4 +1,4 @@
-//! The list of programs on the left, and the views of what ran, by mouse and keyboard as a person meets them.
+//! The list of programs on the left and the views of run-time data, by mouse and keyboard.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use highwater::ui::work::Job;
 use crate::common;
 use crate::gui::{self, says, words};
 
-/// A folder of its own for one test, removed when dropped.
+/// A temporary folder for one test, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -29,7 +29,7 @@ impl Folder {
         Self(path)
     }
 
-    /// The sample programs, each as modules of several names.
+    /// The sample programs, each as several modules of different names.
     fn with_programs(name: &str, copies: usize) -> Self {
         let folder = Self::new(name);
         for (row, path) in common::sample_programs().iter().enumerate() {
@@ -88,7 +88,7 @@ fn a_folder_is_a_list_with_the_worst_open() {
     let over = |row: usize| app.files.entries[row].known().and_then(|(need, limit)| Some(need.0 > limit?.0));
     assert!(over(0).is_some() || needs.is_sorted_by(|a, b| a >= b), "{needs:?}");
     assert!(says(&harness, "Search programs"));
-    // The list is longer than the window is high; only what is seen is laid out.
+    // The list is longer than the window is high; only visible rows are laid out.
     assert!(programs(&harness).len() <= count);
 
     let other = programs(&harness).get(3).cloned().expect("a fourth");
@@ -235,7 +235,7 @@ fn an_error_text_dropped_later_goes_to_its_program_whether_decoded_or_not() {
         let open = files.current().expect("open");
         assert_eq!((open.shared.view, open.document.profile.failures.len()), ("failure", 1));
     }
-    // Programs with messages are forgotten like any other, and have them when they come back.
+    // Programs with messages are unloaded like any other, and have their messages when decoded again.
     let work = highwater::ui::work::Work { synchronous: true, ..harness.state().work() };
     let named = harness.state().files.entries.iter().position(|entry| entry.name == "jit_f2_1").expect("listed");
     let others: Vec<usize> = (0..count).filter(|&row| row != named).take(MAX_DECODED + 1).collect();
@@ -248,7 +248,7 @@ fn an_error_text_dropped_later_goes_to_its_program_whether_decoded_or_not() {
     harness.state_mut().files.show(named, &work);
     harness.run_ok();
     assert_eq!(harness.state().files.current().expect("open").document.profile.failures.len(), 1);
-    // A message that names no program of the list is a file of its own.
+    // A message that names no program in the list is a file of its own.
     let path = texts.0.join("other.txt");
     fs::write(
         &path,
@@ -282,7 +282,7 @@ fn reading_can_be_stopped_and_the_list_stays() {
     let listed = begin.elapsed();
     let count = common::sample_programs().len() * 40;
     assert_eq!(app.files.entries.len(), count, "the list comes first");
-    // Nothing is decoded while the worst is looked for, and stopping that stops it.
+    // Nothing is decoded while the worst program is being determined, and Stop ends that.
     app.files.groups[0].sorting = None;
     std::thread::sleep(std::time::Duration::from_millis(300));
     app.files.poll("overview", None, &work);
@@ -347,7 +347,7 @@ fn live_arrays_are_grouped_entered_and_found() {
     let mut harness = window(&made("tpu_training.prof"), None);
     let whole = short(&reported(&made("tpu_training.prof"))["profiles"][0]["live"]["total_bytes"]);
     assert!(says(&harness, &format!("{whole} live in 1,740 arrays on 4 devices")), "{:?}", words(&harness));
-    // Into a frame, and out again.
+    // Zoom into a frame, and out again.
     let frame = words(&harness).into_iter().find(|label| label.starts_with("init_params ")).expect("a frame");
     harness.get_by_label(&frame).click();
     harness.run_ok();

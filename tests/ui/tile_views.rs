@@ -1,5 +1,5 @@
-//! The views of an IPU profile: each draws, in both themes and at small sizes, and says what it shows; a frame costs
-//! little however many tiles there are.
+//! The views of an IPU profile: each draws in both themes and at small sizes, with accessible labels; the cost of a
+//! frame does not grow with the number of tiles.
 
 use std::time::Instant;
 
@@ -103,7 +103,7 @@ fn says(harness: &Harness<'_, App>, part: &str) -> bool {
 #[test]
 fn tiles_are_chosen_by_name_in_the_memory_report() {
     let mut harness = window("memory");
-    assert!(says(&harness, "the fullest tile beside all of them"));
+    assert!(says(&harness, "showing the fullest tile"));
     harness.get_by_label("Tiles to show").focus();
     harness.run_ok();
     harness.get_by_label("Tiles to show").type_text("0-1, over");
@@ -152,7 +152,7 @@ fn steps_are_filtered_chosen_and_compared() {
     assert!(says(&harness, "against step") || says(&harness, "difference"), "the steps are not compared");
 }
 
-/// Time of a frame of 16 IPUs without the painting on the CPU, which only a picture needs: the median of many.
+/// Median time of a frame of 16 IPUs, without rendering on the CPU, which only pictures need.
 #[test]
 fn a_frame_of_sixteen_ipus_is_cheap() {
     let spec = Spec { ipus: 16, exchanges: 4, compute_sets: 8, hot_tiles: vec![5, 20_000], ..Spec::mk2() };
@@ -177,6 +177,6 @@ fn a_frame_of_sixteen_ipus_is_cheap() {
     let first = times[0];
     times.sort_by(f64::total_cmp);
     println!("23,552 tiles: first frame {first:.2} ms, median {:.2} ms, best {:.2} ms", times[30], times[0]);
-    // A bound that holds on a busy machine too; the number itself is measured on a quiet one.
+    // This bound holds on a busy machine, too; the benchmark measures the number on an idle one.
     assert!(times[0] < 40.0, "{} ms", times[0]);
 }

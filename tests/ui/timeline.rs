@@ -1,4 +1,4 @@
-//! The timeline's bands: lifetimes, measured ranges, what surrounds a buffer; figures against a plain walk over the
+//! The timeline's bands: lifetimes, measured ranges, related buffers; figures compared with a plain loop over the
 //! buffers.
 
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ fn rows(harness: &Harness<'_, App>) -> Vec<String> {
     harness.query_all_by_role(egui::Role::Row).filter_map(|row| row.accesskit_node().label()).collect()
 }
 
-/// Drags from one place to another.
+/// Drags from one position to another.
 fn drag(harness: &mut Harness<'_, App>, from: Pos2, to: Pos2) {
     let button = |pos, pressed| Event::PointerButton {
         pos,
@@ -122,7 +122,7 @@ fn a_range_dragged_on_the_axis_is_measured() {
     ] {
         assert!(said.contains(&wanted), "no '{wanted}' in {said:?}");
     }
-    // The largest growth is that of what the forward pass keeps.
+    // The largest growth is that of activations kept by the forward pass.
     assert!(said.iter().any(|words| words.starts_with("Activation grew by")), "{said:?}");
     assert!(map.boxes.iter().any(|b| own.classes(program).of(b.buffer).name() == "Activation"));
     harness.key_press(egui::Key::Escape);

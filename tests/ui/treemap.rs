@@ -1,4 +1,5 @@
-//! The tree of what lives: every division holds the same bytes, both forms show it, going in and back by mouse and keys.
+//! The tree of live memory: every grouping has the same total, both forms show it, zooming in and out by mouse and
+//! keys.
 
 use egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
@@ -73,7 +74,7 @@ fn going_in_and_back_works_in_both_forms_and_across_divisions() {
     harness.get_by_role_and_label(Role::TreeItem, &name).click();
     harness.run_ok();
     assert_eq!(path(&harness), ["layer_*"]);
-    // The trail leads back, and the treemap stands at the same place.
+    // The breadcrumbs lead back, and the treemap is at the same node.
     choose(&mut harness, "Treemap");
     assert_eq!(path(&harness), ["layer_*"]);
     assert!(says(&harness, "everything"));
@@ -101,7 +102,7 @@ fn the_table_below_lists_what_is_gone_into() {
     };
     assert_eq!(rows(&harness)[0], "embed: dot_general 3.07 GiB");
     assert!(says(&harness, "537, largest first"));
-    // A row selects its buffer, whose details say what it is taken for.
+    // A row selects its buffer, whose details give its class.
     harness.get_by_role_and_label(Role::Row, "layer_5/attn/sub 1.50 GiB").click();
     harness.run_ok();
     assert!(says(&harness, "fusion.1893.remat3{1}"));

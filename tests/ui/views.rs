@@ -1,4 +1,4 @@
-//! Every view, by mouse and keyboard, as a person meets it: what the labels say on a real dump.
+//! Every view by mouse and keyboard on a real dump, checked by its labels.
 
 use std::path::PathBuf;
 
@@ -27,7 +27,7 @@ fn open(view: &str) -> Harness<'static, App> {
     gui::window(&[&dump()], [1600.0, 1000.0], ThemeChoice::Light, link)
 }
 
-/// The number key of a view, as its tab has it.
+/// The digit of a view, as shown on its tab.
 fn key_of(harness: &Harness<'_, App>, title: &str) -> Key {
     let document = &harness.state().files.current().expect("open").document;
     let view = VIEWS.shown_for(document).find(|view| view.title == title).expect("a view of that name");

@@ -1,5 +1,5 @@
-//! A walk through every view on a real out-of-memory dump, once by mouse and once by keyboard alone: what a person sees
-//! and hears, by the accessible labels.
+//! A walk through every view on a real out-of-memory dump, once by mouse and once by keyboard only, checked by
+//! accessible labels.
 
 use std::path::PathBuf;
 
@@ -56,7 +56,7 @@ fn overview() {
 
 #[test]
 fn failure() {
-    // The message lies beside the dump.
+    // The message lies next to the dump.
     let mut walk = open("failure");
     assert!(walk.says("Out of HBM"), "{:?}", walk.words());
     assert!(walk.says("25.9"));
@@ -127,7 +127,7 @@ fn treemap_and_icicle() {
     assert_eq!(walk.path(), ["layer_*"]);
     let map = walk.starting("Treemap of ");
     walk.right_click(Role::Image, &map);
-    walk.click(Role::MenuItem, "Go out");
+    walk.click(Role::MenuItem, "Zoom out");
     assert!(walk.path().is_empty());
 
     for form in ["Treemap", "Icicle"] {
@@ -143,7 +143,7 @@ fn treemap_and_icicle() {
             seen.push(walk.focused().split("; ").nth(1).expect("a box").to_owned());
         }
         assert!(seen.iter().any(|one| *one != seen[0]), "{form}: the arrows go to the neighbour: {seen:?}");
-        // Look for the folded layers, go in, and out again.
+        // Find the folded layers, zoom in, and out again.
         for key in [Key::Home, Key::ArrowRight, Key::ArrowDown, Key::ArrowRight, Key::ArrowDown, Key::ArrowLeft] {
             if walk.focused().contains("; layer_*") {
                 break;
@@ -491,7 +491,7 @@ fn session_list_panels_and_menus() {
     assert_eq!(walk.harness.state().files.current, Some(1));
     walk.modified(Modifiers::COMMAND, Key::Tab);
     assert_eq!(walk.harness.state().files.current, Some(0));
-    // A key after a Tab is still the program's, not the control's.
+    // A key after Tab still belongs to the application, not to the control.
     walk.tab_to(Role::Button, "Keys");
     walk.key(Key::Num3);
     assert_eq!(walk.view(), "timeline", "the keys of views work wherever the focus is");

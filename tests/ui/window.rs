@@ -1,5 +1,5 @@
-//! The window around the views, as a person meets it: palette, menus, presenter mode, hidden names, pins, finding,
-//! files side by side, what is kept between runs.
+//! The window around the views: palette, menus, presenter mode, hidden names, pins, find, several files, settings kept
+//! between runs.
 
 use std::path::{Path, PathBuf};
 
@@ -41,13 +41,13 @@ fn go_to(harness: &mut Harness<'_, App>, text: &str) {
     harness.run_ok();
 }
 
-/// Presses a key for the very next frame.
+/// Presses a key for the next frame only.
 fn press(harness: &mut Harness<'_, App>, modifiers: Modifiers, key: Key) {
     let event = egui::Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers };
     harness.input_mut().events.push(event);
 }
 
-/// What is put on the clipboard in the next frames: an event takes a frame or two.
+/// Text put on the clipboard in the next frames; an event takes a frame or two.
 fn copied(harness: &mut Harness<'_, App>) -> Option<egui::OutputCommand> {
     for _ in 0..8 {
         harness.step();
@@ -135,7 +135,7 @@ fn presenter_mode_is_larger_and_shows_keys() {
     assert!((harness.ctx.zoom_factor() - 1.0).abs() < 1e-6);
 }
 
-/// Words of a profile that name something of its author's: parts of scopes, files, functions, modules.
+/// Words that a profile's author chose: parts of scopes, files, functions, modules.
 fn own_words(path: &Path) -> Vec<String> {
     let profile = open::open_path(path, &Progress::default()).expect("a sample");
     let mut own: Vec<String> = vec![profile.name.clone()];
@@ -155,7 +155,7 @@ fn own_words(path: &Path) -> Vec<String> {
     }
     own.sort();
     own.dedup();
-    // Words of this window itself; a scope of that name gives nothing away.
+    // Words that the window itself uses; a scope of that name reveals nothing.
     let ours = ["step", "loss", "layer", "layers", "model", "time", "name", "left", "table"];
     own.retain(|word| word.chars().count() > 3 && !is_common(word) && !ours.contains(&word.as_str()));
     own.retain(|word| word.chars().any(char::is_alphabetic));
@@ -185,7 +185,7 @@ fn with_names_hidden_nothing_on_the_screen_names_what_is_the_authors() {
         assert!(words(&harness).contains(&peak), "numbers stay");
         let mut all = std::collections::BTreeSet::new();
         for view in views {
-            // A panel may have the name of a view; the view's tab comes first.
+            // A panel may have the same name as a view; the view's tab comes first.
             harness.get_all_by_role_and_label(Role::Tab, view).next().expect("its tab").click();
             harness.run_ok();
             for panel in PANELS.0 {
@@ -392,7 +392,7 @@ fn a_picture_of_the_view_has_a_title_and_is_copied_whole() {
         assert!(colours.len() > 50, "there is something on it");
         harness.run_ok();
         assert!(says(&harness, "Overview"));
-        // The window itself is as before, but for the words in the status bar.
+        // The window is unchanged, except for the status bar.
         let after = harness.render().expect("a picture of the window");
         let differ = before.enumerate_pixels().filter(|(x, y, p)| *y < 970 && after.get_pixel(*x, *y) != *p).count();
         assert_eq!(differ, 0, "{view}");
@@ -420,7 +420,7 @@ fn every_view_of_buffers_has_the_menu() {
                 let is_plot = |label: &String| label.starts_with("Memory map, ") || label.starts_with("Treemap of ");
                 let label = words(&harness).into_iter().find(is_plot).expect("a plot");
                 let rect = harness.get_by_label(&label).rect();
-                // At a third of the height something lives at the peak.
+                // At a third of the height, a buffer is live at the peak.
                 egui::Pos2::new(rect.left() + rect.width() * 0.2, rect.top() + rect.height() * 0.62)
             }
         };
@@ -498,7 +498,7 @@ fn settings_views_and_pins_are_there_again() {
     assert!(columns.split(';').any(|column| column == "Source"), "{columns}");
     assert_eq!(settings.recent[0].pins[0].note, "here");
     let harness = window_that_keeps(&file, &[]);
-    assert!(says(&harness, "Open again"));
+    assert!(says(&harness, "Recent files"));
     assert!(harness.state().options.units == highwater::model::UnitSystem::Decimal);
     let again = words(&harness).into_iter().find(|label| label.contains("module_0000")).expect("the file");
     harness.get_by_label(&again).click();
@@ -512,7 +512,7 @@ fn settings_views_and_pins_are_there_again() {
 #[test]
 fn pictures_and_tests_do_not_touch_settings() {
     let harness = open("overview");
-    assert!(!says(&harness, "Open again"));
+    assert!(!says(&harness, "Recent files"));
     drop(harness);
     assert_eq!(Settings::parse("not JSON"), Settings::default());
     let pin: Pin = "step 3: why?".parse().expect("a pin");

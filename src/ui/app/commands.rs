@@ -1,4 +1,4 @@
-//! Every command with its keys, in one list: the shortcuts, the palette, the menus and the help sheet come from it.
+//! The list of all commands with their keys, used for shortcuts, palette, menus and help sheet.
 
 use egui::{Key, Modifiers};
 
@@ -12,7 +12,7 @@ pub enum Command {
     Open,
     /// Open a folder.
     OpenFolder,
-    /// Open the sample that comes with the program.
+    /// Open the bundled sample.
     Sample,
     /// Close the file that is shown.
     Close,
@@ -20,9 +20,9 @@ pub enum Command {
     NextFile,
     /// Show the previous file.
     PreviousFile,
-    /// Show a view by its digit.
+    /// Show the view with this digit.
     View(u8),
-    /// Where one was before.
+    /// Go back in the history.
     Back,
     /// Go forward in the history.
     Forward,
@@ -66,13 +66,13 @@ pub enum Command {
     Peak,
     /// Clear: filter, selection, step.
     Clear,
-    /// Copy a command line that opens this place.
+    /// Copy a command line that opens this view.
     Link,
     /// Copy a picture of the view.
     CopyPicture,
     /// Save a picture of the view.
     SavePicture,
-    /// Move the focus to the next picture or table of the view.
+    /// Move the focus to the next chart or table of the view.
     IntoView,
     /// Open the context menu of the selection.
     Menu,
@@ -120,12 +120,12 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Menu, "Menu for the selection", Modifiers::SHIFT, Key::F10, "Shift F10"),
     entry(Command::IntoView, "Focus the view's charts and tables", Modifiers::NONE, Key::F6, "F6"),
     entry(Command::NextHit, "Next match", Modifiers::NONE, Key::F3, "F3"),
-    entry(Command::Link, "Copy a command line that opens this place", Modifiers::COMMAND, Key::L, "Ctrl L"),
+    entry(Command::Link, "Copy a command line that opens this view", Modifiers::COMMAND, Key::L, "Ctrl L"),
     entry(Command::Panel, "Show or hide details", Modifiers::COMMAND, Key::D, "Ctrl D"),
     entry(Command::Theme, "Light or dark", Modifiers::COMMAND, Key::T, "Ctrl T"),
-    entry(Command::Larger, "Larger", Modifiers::COMMAND, Key::Plus, "Ctrl +"),
-    entry(Command::Smaller, "Smaller", Modifiers::COMMAND, Key::Minus, "Ctrl \u{2212}"),
-    entry(Command::Normal, "Normal size", Modifiers::COMMAND, Key::Num0, "Ctrl 0"),
+    entry(Command::Larger, "Zoom in", Modifiers::COMMAND, Key::Plus, "Ctrl +"),
+    entry(Command::Smaller, "Zoom out", Modifiers::COMMAND, Key::Minus, "Ctrl \u{2212}"),
+    entry(Command::Normal, "Reset zoom", Modifiers::COMMAND, Key::Num0, "Ctrl 0"),
     entry(Command::Presenter, "Presenter mode", Modifiers::NONE, Key::F5, "F5"),
     entry(Command::Back, "Back", Modifiers::ALT, Key::ArrowLeft, "Alt \u{2190}"),
     entry(Command::Forward, "Forward", Modifiers::ALT, Key::ArrowRight, "Alt \u{2192}"),
@@ -175,7 +175,7 @@ pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
         let entries = COMMANDS.iter().filter(is_free);
         let pressed = entries.filter(|entry| entry.key.is_some_and(|key| input.consume_key(entry.modifiers, key)));
         let mut pressed: Vec<Command> = pressed.map(|entry| entry.command).collect();
-        // A letter in the same frame as the key that opens a field is the first one typed into it.
+        // A letter typed in the same frame as the key that opens a field belongs to that field.
         if pressed.iter().any(|command| matches!(command, Command::Palette | Command::Find)) {
             let is_letter = |command: &Command| {
                 COMMANDS.iter().any(|entry| {

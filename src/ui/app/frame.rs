@@ -1,4 +1,4 @@
-//! A frame of the window: what was opened and dropped, bars, view and side panel, what lies over them.
+//! One frame of the window: opened and dropped files, bars, view, side panel and overlays.
 
 use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
@@ -23,7 +23,7 @@ impl App {
         self.poll();
     }
 
-    /// Goes to [`Self::link`] in the current file.
+    /// Follows [`Self::link`] in the current file.
     pub fn follow_link(&mut self) {
         self.begin();
     }
@@ -193,7 +193,7 @@ impl App {
 }
 
 impl App {
-    /// Title of the window: what is shown, by folder and program.
+    /// Title of the window: folder and program.
     #[must_use]
     pub fn window_title(&self) -> String {
         let Some(entry) = self.files.current.and_then(|index| self.files.entries.get(index)) else {

@@ -1,4 +1,4 @@
-//! The window: frame, files, commands.
+//! The application window: frame, files, commands.
 
 mod chrome;
 mod commands;

@@ -1,4 +1,4 @@
-//! Does what commands and views ask for.
+//! Runs commands, and the actions that views request.
 
 use super::chrome::palette_matches::CommandPalette;
 use super::chrome::side_panel;
@@ -74,7 +74,7 @@ impl App {
                     self.ctx.copy_text(link);
                     self.say("Command line copied");
                 } else {
-                    self.say("Pasted text has no file that a command line could open");
+                    self.say("Pasted text is not in a file, so no command line can open it");
                 }
             }
             Command::Clear if self.help => self.help = false,

@@ -1,4 +1,4 @@
-//! Takes settings over, gives files back the views and pins of last time, and notes what is to be kept.
+//! Applies and records settings: options, recent files, and the last view and pins of each file.
 
 use std::path::PathBuf;
 
@@ -57,7 +57,7 @@ impl App {
             && let Some(entry) = self.files.entries.get(index)
             && let (FileState::Open(open), Some(path)) = (&entry.state, entry.target.origin())
         {
-            // Pins are on steps and buffers of one program: a list of several keeps none.
+            // Pins mark steps and buffers of one program, so they are not kept for a group of several.
             let is_one = entry.group.is_none() || self.files.own_list(entry).is_some();
             self.settings_store.settings.remember(Recent {
                 path: std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),

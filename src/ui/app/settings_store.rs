@@ -1,11 +1,11 @@
-//! Settings, recent files with their views and pins, and the file they are kept in between runs.
+//! Stores settings between runs, including recent files with their views and pins.
 
 use crate::ui::session::settings::{Settings, SettingsFile};
 
 /// Minimum number of seconds between two writes.
 pub const EVERY: f64 = 2.0;
 
-/// Settings and their file; pictures and tests have none.
+/// Settings and the file they are saved to; screenshots and tests have no file.
 #[derive(Default)]
 pub struct SettingsStore {
     /// The settings.
@@ -34,7 +34,7 @@ impl SettingsStore {
         if let Some(file) = &mut self.file
             && file.save(&self.settings).is_err()
         {
-            // The file cannot be written: go on without it.
+            // The file could not be written: continue without it.
             self.file = None;
         }
     }

@@ -1,4 +1,4 @@
-//! The whole program: its files, options, and what is open in the window.
+//! The application state: files, options, and what is open in the window.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,16 +19,16 @@ use crate::ui::widget::style;
 use crate::ui::widget::theme::Look;
 use crate::ui::work::{FailedJobs, Work};
 
-/// Width from which the overview has room for the panel beside it.
+/// Minimum window width at which the overview leaves room for the panel beside it.
 const OVERVIEW_WITH_PANEL: f32 = 1900.0;
 
-/// The whole program.
+/// The application.
 pub struct App {
     /// Open files.
     pub files: Files,
     /// Options.
     pub options: Options,
-    /// Where to go in the next file that is opened.
+    /// The deep link to follow in the next file that is opened.
     pub link: Option<DeepLink>,
     pub(super) dialog: Option<(Dialog, Purpose)>,
     pub(super) writing: Option<Writing>,
@@ -38,7 +38,7 @@ pub struct App {
     pub(super) settings_store: SettingsStore,
     pub(super) keys: PressedKeys,
     pub(super) aliases: Arc<Aliases>,
-    /// Whether the find bar is to get the focus in this frame.
+    /// Whether the find bar takes the focus in this frame.
     pub(super) focus_find: bool,
     /// Whether the top bar had room for the find field in the last frame.
     pub(super) has_find_field: bool,
@@ -103,7 +103,7 @@ impl App {
         app
     }
 
-    /// Applies theme, look and zoom of the options.
+    /// Applies the theme, style and zoom from the options.
     pub(super) fn apply_look(&self) {
         let look = Look { contrast: self.options.theme.is_contrast(), presenter: self.options.presenter };
         style::apply(&self.ctx, look);
@@ -139,8 +139,8 @@ impl App {
         self.panel.unwrap_or(is_wide && (!self.panel_overlays() || self.has_selection()))
     }
 
-    /// Whether the panel stands over the view instead of beside it: over the overview, which needs the width to have
-    /// findings, curve and table at once, until somebody opens it beside.
+    /// Whether the panel overlays the view instead of taking space beside it: over the overview, which needs the width
+    /// for findings, curve and table, until the user opens the panel.
     pub(super) fn panel_overlays(&self) -> bool {
         let is_overview = self.files.current().is_some_and(|open| open.shared.view == FIRST);
         self.panel.is_none() && is_overview && self.ctx.content_rect().width() < OVERVIEW_WITH_PANEL

@@ -1,4 +1,4 @@
-//! Opens the window on this desktop, or says what is missing.
+//! Opens the application window, or reports why it could not be opened.
 
 use super::{App, SettingsStore};
 use crate::open::Target;

@@ -1,5 +1,5 @@
-//! Stacked step areas drawn into a picture, a column of pixels at a time: each column shows the highest moment it stands
-//! for, divided as it was at that moment. The cost depends on the pixels, not on the number of events.
+//! Stacked step areas drawn into a picture column by column. Each pixel column shows the breakdown at the maximum of
+//! the interval it covers. The cost depends on the number of pixels, not of events.
 
 use egui::Color32;
 
@@ -7,36 +7,36 @@ use super::window::Window;
 use crate::ui::widget::raster::{Hatch, Raster};
 use crate::ui::widget::theme::{Theme, mix};
 
-/// How much paler than its area is drawn what lies between the lowest and the highest moment of a column.
+/// How far the part of a column above its minimum is lightened, 0 to 1.
 const PALER: f32 = 0.45;
-/// Length of a dash with the gap after it, and of the dash alone, in points.
+/// Length of a dash with and without the gap after it, in points.
 const DASH: (f32, f32) = (8.0, 5.0);
 
-/// What is to be drawn. Places on the horizontal axis are those of the window; rows are whatever `highest` hands to
+/// The areas to draw. Positions on the x axis are in the units of the window; rows are whatever `highest` passes to
 /// `group`.
 pub struct Areas<'a> {
-    /// The highest total between two places, and the row of that moment.
+    /// The highest total between two positions, and its row.
     pub highest: &'a dyn Fn(f64, f64) -> Option<(u64, u32)>,
-    /// The lowest total between two places: above it the areas are paler.
+    /// The lowest total between two positions; areas above it are paler.
     pub lowest: Option<&'a dyn Fn(f64, f64) -> u64>,
-    /// Value of a group in a row; groups are stacked from the first up.
+    /// Value of a group in a row; the first group is at the bottom of the stack.
     pub group: &'a dyn Fn(usize, u32) -> u64,
     /// Colours of the groups.
     pub colors: &'a [Color32],
-    /// What lies above the total in a row, with its colour.
+    /// Amount drawn above the total in a row, with its colour.
     pub above: Option<(&'a dyn Fn(u32) -> u64, Color32)>,
-    /// How the part of the total that is in no group is hatched.
+    /// Hatching of the part of the total that belongs to no group.
     pub gaps: Option<Hatch>,
     /// A second total in a row, as a solid line.
     pub line: Option<&'a dyn Fn(u32) -> u64>,
-    /// The highest total between two places before a change, as a dashed line.
+    /// The highest total between two positions before the changes, as a dashed line.
     pub before: Option<&'a dyn Fn(f64, f64) -> u64>,
-    /// The limit: what is above is hatched.
+    /// The limit; areas above it are hatched.
     pub limit: Option<u64>,
 }
 
 impl<'a> Areas<'a> {
-    /// Areas and nothing else.
+    /// Areas without any of the optional parts.
     #[must_use]
     pub const fn new(
         highest: &'a dyn Fn(f64, f64) -> Option<(u64, u32)>,
@@ -46,7 +46,7 @@ impl<'a> Areas<'a> {
         Self { highest, lowest: None, group, colors, above: None, gaps: None, line: None, before: None, limit: None }
     }
 
-    /// Draws them into a picture of a window.
+    /// Draws the areas into the picture of a window.
     pub fn draw(&self, raster: &mut Raster, window: &Window, theme: &Theme) {
         let (width, height) = (raster.width() as i64, raster.height() as i64);
         let pixel = |value: u64| {
@@ -104,7 +104,7 @@ impl<'a> Areas<'a> {
         if let Some(hatch) = self.gaps {
             raster.hatch(column, top, column + 1, bottom, hatch);
         }
-        // Something that is there is never drawn as nothing.
+        // A total above zero is at least one pixel high.
         if total > 0 && top >= height {
             let last = self.colors.last().copied().unwrap_or(theme.text3);
             raster.fill(column, height - 1, column + 1, height, last);
@@ -115,7 +115,7 @@ impl<'a> Areas<'a> {
 /// The upper edge of a step curve, drawn column by column.
 struct Outline {
     thick: i64,
-    /// Where it was in the column before.
+    /// Height in the previous column.
     at: Option<i64>,
 }
 
@@ -140,14 +140,14 @@ impl Outline {
     }
 }
 
-/// The steps that lie between two places of a step axis of `count` steps: `from..to`, never empty where there are some.
+/// The steps between two positions on an axis of `count` steps, as `from..to`; not empty unless `count` is 0.
 #[must_use]
 pub fn steps_between(from: f64, to: f64, count: u32) -> (u32, u32) {
     let first = from.floor().max(0.0) as u32;
     (first, (to.ceil().max(0.0) as u32).max(first.saturating_add(1)).min(count))
 }
 
-/// The highest of `values` between two places, and the first step with it.
+/// The maximum of `values` between two positions, and the first step with it.
 #[must_use]
 pub fn highest_step(from: f64, to: f64, values: &[u64]) -> Option<(u64, u32)> {
     let (first, end) = steps_between(from, to, values.len() as u32);
@@ -156,7 +156,7 @@ pub fn highest_step(from: f64, to: f64, values: &[u64]) -> Option<(u64, u32)> {
     Some((*best.0, best.1))
 }
 
-/// The lowest of `values` between two places.
+/// The minimum of `values` between two positions.
 #[must_use]
 pub fn lowest_step(from: f64, to: f64, values: &[u64]) -> Option<u64> {
     let (first, end) = steps_between(from, to, values.len() as u32);
@@ -213,7 +213,7 @@ mod tests {
         Areas::new(&highest, &group, &colors).draw(&mut raster, &window, &Theme::LIGHT);
         assert_eq!(raster.image.pixels[7 * 4], Slot::Output.color());
         assert_eq!(raster.image.pixels[7 * 4 + 1], Color32::TRANSPARENT);
-        // Eight columns reach to the top, as many as the period of the hatch.
+        // Eight columns reach the top, one period of the hatch.
         let picture = drawn(&Areas { limit: Some(4), ..Areas::new(&highest, &group, &colors) }, 16.0);
         let plain = |rows: std::ops::Range<usize>| {
             rows.map(|y| picture[y][8..].iter().filter(|&&pixel| pixel == Slot::Output.color()).count()).sum::<usize>()

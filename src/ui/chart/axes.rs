@@ -1,4 +1,4 @@
-//! The numbers beside a plot and the lines behind its data.
+//! Axes of a chart: tick labels beside the plot, and grid lines.
 
 use egui::{Align2, Pos2, Rangef, Rect, Stroke, Ui, Vec2};
 
@@ -9,34 +9,34 @@ use crate::ui::widget::controls;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
 
-/// Room for the numbers on the left of a plot.
+/// Width of the tick labels left of a plot, in points.
 pub const LEFT: f32 = 68.0;
-/// Room for the words of the limit on the right of a plot.
+/// Width of the limit's label right of a plot, in points.
 pub const RIGHT: f32 = 76.0;
-/// Room on the right of a plot that has no limit.
+/// Margin right of a plot without a limit, in points.
 pub const RIGHT_PLAIN: f32 = 14.0;
-/// Height of the row of numbers below a plot.
+/// Height of the tick labels below a plot, in points.
 pub const BELOW: f32 = 22.0;
-/// Least distance of two numbers of the left axis.
+/// Minimum distance between labels of the left axis, in points.
 const APART: f32 = 16.0;
-/// Addresses of which fewer fill the height are written in hexadecimal.
+/// Addresses are labelled in hexadecimal if fewer bytes than this are visible.
 const CLOSE: f64 = 1e6;
 
-/// The horizontal axis: what its values are.
+/// The x axis, by the kind of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum XAxis<'a> {
-    /// Whole numbers, each as wide as its place: steps, events, tiles. The word for one of them.
+    /// Integers that each span a unit of width, such as steps, events or tiles; with the singular noun.
     Steps(&'a str),
-    /// Moments in picoseconds, written in milliseconds.
+    /// Times in picoseconds, labelled in milliseconds.
     Milliseconds,
-    /// Moments of a history without times: the word for one of them.
+    /// Positions in a history without times; with the singular noun.
     Moments(&'a str),
-    /// Exponents of two of bytes: equal distances are equal factors.
+    /// Base-2 logarithms of bytes.
     LogBytes(UnitSystem),
 }
 
 impl XAxis<'_> {
-    /// The word that stands once at the end of the axis.
+    /// The unit, shown once at the end of the axis.
     #[must_use]
     pub const fn unit(&self) -> &str {
         match self {
@@ -46,7 +46,7 @@ impl XAxis<'_> {
         }
     }
 
-    /// A value in words, as exact as a distance of `step` needs it; without the unit.
+    /// A value as text without unit, precise enough to tell values `step` apart.
     #[must_use]
     pub fn words(&self, value: f64, step: f64) -> String {
         match self {
@@ -56,7 +56,7 @@ impl XAxis<'_> {
         }
     }
 
-    /// How far the middle of a value lies from its beginning.
+    /// Distance from the start of a value to its middle.
     #[must_use]
     pub const fn middle(&self) -> f64 {
         match self {
@@ -65,7 +65,7 @@ impl XAxis<'_> {
         }
     }
 
-    /// Distance of the numbers of a window.
+    /// Distance between the ticks of a window.
     pub(super) fn tick_step(&self, window: &Window) -> f64 {
         let ticks = self.ticks(window);
         ticks.windows(2).next().map_or(window.x.len(), |pair| pair[1] - pair[0])
@@ -79,7 +79,7 @@ impl XAxis<'_> {
         }
     }
 
-    /// Writes the numbers of a window into a row below it, with the unit once at the end.
+    /// Draws tick labels in a row below the plot, with the unit once at the end.
     pub fn draw(&self, ui: &Ui, theme: &Theme, window: &Window, top: f32) {
         self.draw_beside(ui, theme, window, top, &[]);
     }
@@ -101,7 +101,7 @@ impl XAxis<'_> {
         for tick in self.ticks(window) {
             let x = window.x_of(tick + self.middle());
             let galley = painter.layout_no_wrap(self.words(tick, step), small.clone(), theme.text3);
-            // A number at the very edge of the plot stands inside it.
+            // A label at the edge of the plot is moved inside.
             let least = rect.left().min(x);
             let left = (x - galley.size().x / 2.0).max(least);
             let end = left + galley.size().x;
@@ -135,30 +135,30 @@ pub fn bytes_above(ui: &Ui, theme: &Theme, window: &Window, top: f32, units: Uni
     }
 }
 
-/// A time in picoseconds in milliseconds, with as many digits as a distance of `step_ps` needs.
+/// A time in picoseconds as milliseconds, precise enough to tell times `step_ps` apart.
 #[must_use]
 pub fn milliseconds(ps: f64, step_ps: f64) -> String {
     let digits = (9.0 - step_ps.max(1.0).log10().floor()).clamp(0.0, 9.0) as usize;
     format!("{:.digits$}", ps / 1e9)
 }
 
-/// The vertical axis: what its values are.
+/// The y axis, by the kind of its values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum YAxis {
     /// Bytes.
     Bytes(UnitSystem),
-    /// Addresses: bytes, in hexadecimal where one looks closely.
+    /// Addresses in bytes; in hexadecimal when zoomed in.
     Addresses(UnitSystem),
-    /// Exponents of two of bytes: equal distances are equal factors.
+    /// Base-2 logarithms of bytes.
     LogBytes(UnitSystem),
-    /// A share of what the axis reaches up to.
+    /// A share, 0 at the bottom and 100 % at the top.
     Share,
-    /// No numbers.
+    /// No labels.
     Plain,
 }
 
 impl YAxis {
-    /// The numbers of a window.
+    /// The ticks of a window.
     #[must_use]
     pub fn ticks(self, window: &Window) -> Vec<Tick> {
         let most = ((window.rect.height() / APART) as usize).clamp(2, ticks::MOST);
@@ -179,7 +179,7 @@ impl YAxis {
         }
     }
 
-    /// What the window shows of the axis, in words; `None` where the axis has no numbers.
+    /// The visible range in words; `None` for an axis without labels.
     #[must_use]
     pub fn range(self, window: &Window) -> Option<String> {
         let (lo, hi) = (window.y.lo.max(0.0), window.y.hi.max(0.0));
@@ -196,14 +196,14 @@ impl YAxis {
         }
     }
 
-    /// Writes the numbers on the left of a window, and draws the line that the data stand on.
+    /// Draws the tick labels left of a window, and the base line.
     pub fn draw(self, ui: &Ui, theme: &Theme, window: &Window) {
         write_left(ui, theme, window, &self.ticks(window));
         ground_line(ui, theme, window.rect);
     }
 }
 
-/// Writes ticks on the left of a window; the uppermost stays beside the plot.
+/// Draws tick labels left of a window; the uppermost does not extend above the plot.
 pub(super) fn write_left(ui: &Ui, theme: &Theme, window: &Window, ticks: &[Tick]) {
     let (rect, half) = (window.rect, size::SMALL / 2.0);
     for tick in ticks {
@@ -213,7 +213,7 @@ pub(super) fn write_left(ui: &Ui, theme: &Theme, window: &Window, ticks: &[Tick]
     }
 }
 
-/// Hairlines at the ticks, behind the data; upright ones too where the horizontal axis is one of factors.
+/// Grid lines at the ticks, behind the data; vertical ones only for a logarithmic x axis.
 pub(super) fn grid(ui: &Ui, theme: &Theme, window: &Window, x: XAxis<'_>, ticks: &[Tick]) {
     let line = theme.line.gamma_multiply(0.5);
     if matches!(x, XAxis::LogBytes(_)) {
@@ -229,7 +229,7 @@ pub(super) fn grid(ui: &Ui, theme: &Theme, window: &Window, x: XAxis<'_>, ticks:
     }
 }
 
-/// The line that the data stand on.
+/// The base line of a plot.
 pub(super) fn ground_line(ui: &Ui, theme: &Theme, rect: Rect) {
     controls::hairline(ui, Rect::from_min_size(rect.min, rect.size() + Vec2::new(0.0, 1.0)), theme.line2);
 }

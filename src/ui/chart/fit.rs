@@ -1,35 +1,35 @@
-//! How far up a byte axis reaches: to everything with the limit, or to what is visible.
+//! The range of a byte axis: fits all values and the limit, or the visible values only.
 
 use egui::{Context, Id};
 
 use super::span::Span;
 
-/// Air above the highest value.
+/// Headroom above the highest value, as a factor.
 const AIR: f64 = 1.08;
 
-/// What a byte axis is fitted to; kept as long as the program runs.
+/// What byte axes are fitted to; kept until the program exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Fit {
     /// All values, and the limit.
     #[default]
     All,
-    /// The values of the visible part.
+    /// The visible values.
     Visible,
 }
 
 impl Fit {
-    /// The fit that a context draws with.
+    /// The fit of a context.
     #[must_use]
     pub fn of(ctx: &Context) -> Self {
         ctx.data(|data| data.get_temp(Self::id())).unwrap_or_default()
     }
 
-    /// Makes it the fit of a context.
+    /// Sets the fit of a context.
     pub fn set(self, ctx: &Context) {
         ctx.data_mut(|data| data.insert_temp(Self::id(), self));
     }
 
-    /// The byte axis for the highest of all values, the highest visible one, and the limit.
+    /// The byte axis given the highest of all values, the highest visible one, and the limit.
     #[must_use]
     pub fn bytes(self, all: u64, visible: impl FnOnce() -> u64, limit: Option<u64>) -> Span {
         let highest = match self {

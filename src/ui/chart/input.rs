@@ -6,23 +6,23 @@ use super::fit::Fit;
 use super::span::Span;
 use crate::ui::widget::keys;
 
-/// All there is of an axis, and how close one can look.
+/// The full range of an axis, and its maximum zoom.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reach {
-    /// Everything.
+    /// The full range.
     pub whole: Span,
-    /// The least that fills the width.
+    /// The smallest visible range.
     pub least: f64,
 }
 
 impl Reach {
-    /// An axis of `count` steps, of which at least four fill the width.
+    /// An axis of `count` steps, of which at least four are visible.
     #[must_use]
     pub fn steps(count: u32) -> Self {
         Self { whole: Span::new(0.0, f64::from(count.max(1))), least: 4.0 }
     }
 
-    /// The addresses up to `height`, with the limit in view unless it would make everything a stripe at the bottom.
+    /// The addresses up to `height`, including the limit unless the data would shrink to a stripe at the bottom.
     #[must_use]
     pub fn addresses(height: u64, limit: Option<u64>) -> Self {
         let limit = limit.filter(|&limit| limit <= height.saturating_mul(2)).unwrap_or(0);
@@ -30,19 +30,19 @@ impl Reach {
         Self { whole, least: whole.len() * 1e-7 }
     }
 
-    /// The visible part of the axis: what was chosen, or everything.
+    /// The visible range: the chosen one, or everything.
     #[must_use]
     pub fn visible(&self, chosen: Option<Span>) -> Span {
         chosen.map_or(self.whole, |span| span.kept_in(self.whole))
     }
 
-    /// What to keep of a visible part: `None` for everything.
+    /// The visible range to store: `None` for everything.
     #[must_use]
     pub fn chosen(&self, visible: Span) -> Option<Span> {
         (visible != self.whole).then_some(visible)
     }
 
-    /// Wheel and pinch over a plot: zoom at the pointer, a sideways wheel moves. Does nothing while Alt is held.
+    /// Wheel and pinch over a plot zoom at the pointer; a horizontal wheel pans. Does nothing while Alt is held.
     pub fn wheel(&self, ui: &Ui, plot: Rect, x: &mut Span) {
         let (position, scroll, zoom, alt) =
             ui.input(|i| (i.pointer.hover_pos(), i.smooth_scroll_delta(), i.zoom_delta(), i.modifiers.alt));
@@ -59,7 +59,7 @@ impl Reach {
         }
     }
 
-    /// Alt and the wheel over a plot zoom its vertical axis.
+    /// Alt and the wheel over a plot zoom its y axis.
     pub fn alt_wheel(&self, ui: &Ui, plot: Rect, y: &mut Span) {
         let (position, scroll, alt) = ui.input(|i| (i.pointer.hover_pos(), i.smooth_scroll_delta().y, i.modifiers.alt));
         if let Some(position) = position.filter(|_| alt && scroll != 0.0) {
@@ -68,12 +68,12 @@ impl Reach {
         }
     }
 
-    /// Moves by a distance on the screen.
+    /// Pans the x axis by a distance on the screen, in points.
     pub fn drag(&self, plot: Rect, x: &mut Span, points: f32) {
         *x = x.moved(-f64::from(points / plot.width().max(1.0)) * x.len(), self.whole);
     }
 
-    /// Moves the vertical axis by a distance on the screen.
+    /// Pans the y axis by a distance on the screen, in points.
     pub fn drag_up(&self, plot: Rect, y: &mut Span, points: f32) {
         *y = y.moved(f64::from(points / plot.height().max(1.0)) * y.len(), self.whole);
     }

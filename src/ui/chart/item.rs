@@ -1,4 +1,4 @@
-//! What a chart hands to `egui_plot`: pictures and lines as plot items that are neither hovered nor listed.
+//! Plot items for `egui_plot`: pictures and lines that take no part in its hovering and legend.
 
 use std::ops::RangeInclusive;
 
@@ -7,22 +7,22 @@ use egui_plot::{PlotBounds, PlotGeometry, PlotItem, PlotItemBase, PlotTransform}
 
 use super::window::Window;
 
-/// A texture with the part of the axes that is drawn on it.
+/// A texture with the range of the axes it shows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Picture {
     /// The texture.
     pub texture: TextureId,
-    /// What it shows; need not be what the chart shows now.
+    /// The range it shows, which may differ from the current range of the chart.
     pub window: Window,
 }
 
 /// How an item is drawn.
 pub(super) enum Layer {
-    /// A picture, moved and stretched to where it belongs.
+    /// A picture, panned and scaled to the current range.
     Picture(Picture),
-    /// A part of the horizontal axis.
+    /// A range of the x axis.
     Columns(f64, f64, Color32),
-    /// A part of the vertical axis.
+    /// A range of the y axis.
     Rows(f64, f64, Color32),
     /// A vertical line.
     Vertical(f64, Stroke),

@@ -1,4 +1,4 @@
-//! The cursor of a chart that has the focus: arrows move it by a pixel, Shift by a tick, `.` and `,` by an event.
+//! The keyboard cursor of the focused chart: arrows move it by a pixel, with Shift by a tick, `.` and `,` by an event.
 
 use egui::{Context, Id, InputState, Key, Modifiers, Response, Ui};
 
@@ -6,35 +6,35 @@ use super::axes::XAxis;
 use super::window::Window;
 use crate::ui::widget::keys;
 
-/// Keys of every chart, for the sheet.
+/// Shortcuts of every chart, for the shortcut sheet.
 pub const KEYS: &[(&str, &str)] = &[
     ("F6, arrows", "Charts: give a chart the focus; move its cursor by a pixel, with Shift by a tick"),
-    (". ,", "Charts: next and previous event, where a chart has the focus"),
-    ("Enter", "Charts: choose what the cursor is at"),
+    (". ,", "Charts: next and previous event while a chart has the focus"),
+    ("Enter", "Charts: choose what is at the cursor"),
     ("0, Shift 0", "Charts: fit everything and the capacity; fit the bytes to what is visible"),
 ];
 
-/// The place after (or before) another one at which something happens.
+/// The next (or previous) event from a position on the x axis.
 pub type Events<'a> = &'a dyn Fn(f64, bool) -> Option<f64>;
 
-/// Where a chart's cursor is.
+/// A chart's cursor.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct At {
-    /// On the horizontal axis: under the pointer, or where the keys moved it.
+    /// Position on the x axis: under the pointer, or where the keys moved it.
     pub x: Option<f64>,
-    /// Enter was pressed there.
+    /// Whether Enter was pressed there.
     pub is_pinned: bool,
-    /// Keys moved it there.
+    /// Whether the keys moved it there.
     pub is_by_keys: bool,
 }
 
-/// Whether a chart has the focus: then Shift and the arrows are its own.
+/// Whether a chart has the focus; Shift and the arrows then move its cursor.
 fn has_focus(ctx: &Context) -> bool {
     let focused = ctx.memory(egui::Memory::focused);
     focused.is_some() && focused == ctx.data(|data| data.get_temp(focused_id()))
 }
 
-/// By how many steps Shift and the arrows move the chosen step.
+/// Number of steps by which Shift and the arrows move the chosen step.
 #[must_use]
 pub fn steps(ui: &Ui) -> i64 {
     if has_focus(ui.ctx()) { 0 } else { keys::steps(ui) }
@@ -48,13 +48,13 @@ fn focused_id() -> Id {
 const TICKS: [Key; 2] = [Key::ArrowRight, Key::ArrowLeft];
 const EVENTS: [Key; 2] = [Key::Period, Key::Comma];
 
-/// 1 where the first key was pressed, -1 where the second was.
+/// 1 if the first key was pressed, -1 if the second was.
 fn both(input: &mut InputState, modifiers: Modifiers, keys: [Key; 2]) -> f64 {
     let [forward, back] = keys.map(|key| f64::from(u8::from(input.consume_key(modifiers, key))));
     forward - back
 }
 
-/// Takes pointer and keys. `start` is where the cursor begins.
+/// Handles pointer and keys. `start` is the initial position of the cursor.
 pub(super) fn take(
     ui: &Ui,
     response: &Response,
@@ -64,7 +64,7 @@ pub(super) fn take(
     events: Option<Events<'_>>,
 ) -> At {
     let id = response.id.with("cursor");
-    // With Shift first: a key alone is found with Shift as well.
+    // Keys with Shift come first: a key without modifiers also matches while Shift is held.
     let ticks = if response.has_focus() { ui.input_mut(|input| both(input, Modifiers::SHIFT, TICKS)) } else { 0.0 };
     let pressed = keys::field(ui, response);
     let pointer = response.hover_pos().map(|at| window.x_at(at.x));

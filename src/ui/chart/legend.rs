@@ -1,4 +1,4 @@
-//! Legend entries of what is not an area of one colour: lines, dashes, free room, paler parts.
+//! Legend entries other than swatches: lines, dashes, free space, gaps, paler parts.
 
 use egui::{Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
@@ -6,20 +6,20 @@ use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
-/// What stands before the words.
+/// The sign before the label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// A solid line.
     Line,
-    /// A dashed line: how it was before.
+    /// A dashed line: before the changes.
     Dashes,
-    /// An empty box: room that is free.
+    /// An empty box: free space.
     Free,
-    /// A crossed box: lost between things.
+    /// A crossed box: gaps.
     Gaps,
 }
 
-/// A legend entry with a sign; nothing where there is no room for it.
+/// A legend entry with a sign; `None` if there is no room for it.
 pub fn entry(ui: &mut Ui, theme: &Theme, sign: Sign, words: &str) -> Option<Response> {
     let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::Regular.at(size::SMALL), theme.text2);
     let width = galley.size().x + 22.0;
@@ -53,9 +53,9 @@ pub fn entry(ui: &mut Ui, theme: &Theme, sign: Sign, words: &str) -> Option<Resp
     Some(response)
 }
 
-/// Says what the paler parts of areas are, in as many words as there is room for.
+/// Explains the paler parts of areas, in the longest wording that fits.
 pub fn paler(ui: &mut Ui, theme: &Theme) {
-    for words in ["a pixel shows its highest moment, paler down to its lowest", "paler: down to the lowest"] {
+    for words in ["each pixel shows its maximum, paler down to its minimum", "paler: down to the minimum"] {
         let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::Regular.at(size::SMALL), theme.text3);
         if galley.size().x < ui.available_width() {
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
@@ -64,7 +64,7 @@ pub fn paler(ui: &mut Ui, theme: &Theme) {
     }
 }
 
-/// A title over a band, with a remark where there is room for it.
+/// A title over a band, with a remark if there is room for it.
 pub fn title(ui: &Ui, theme: &Theme, left_center: egui::Pos2, right: f32, (title, remark): (&str, &str)) {
     let bold = Weight::SemiBold.at(size::SMALL);
     let drawn = ui.painter().text(left_center, egui::Align2::LEFT_CENTER, title, bold, theme.text);

@@ -1,4 +1,4 @@
-//! What is drawn over the data of a chart: peaks, the limit, room to spare, ranges, cursors.
+//! Marks over the data of a chart: peaks, limit, headroom, ranges, cursors.
 
 use egui::{Align2, Color32, Painter, Pos2, Rangef, Rect, Shape, Stroke, Ui, Vec2};
 
@@ -7,34 +7,34 @@ use crate::model::{Bytes, UnitSystem};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
 
-/// A highest moment with its words.
+/// A peak with its label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Peak {
-    /// Place on the horizontal axis.
+    /// Position on the x axis.
     pub x: f64,
-    /// Height on the vertical axis.
+    /// Value on the y axis.
     pub y: f64,
-    /// What is written beside it; may be empty.
+    /// Label beside it; may be empty.
     pub words: String,
-    /// It is the peak from before a change: quieter.
+    /// Whether it is the peak before the changes, which is drawn paler.
     pub is_before: bool,
 }
 
-/// Room between the highest moment and the limit, in bytes.
+/// Headroom between the peak and the limit, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spare {
-    /// The highest moment.
+    /// The peak.
     pub from: u64,
     /// The limit.
     pub to: u64,
 }
 
-/// Writes how much room there is into it, at the right; returns where.
+/// Draws the label of the headroom at the right; returns its rectangle.
 pub(super) fn spare_words(painter: &Painter, theme: &Theme, window: &Window, spare: Spare, units: UnitSystem) -> Rect {
     let (top, bottom) = (window.y_of(spare.to as f64), window.y_of(spare.from as f64));
     let words = format!("{} to spare", units.short(Bytes(spare.to - spare.from)));
     let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.ok);
-    // Where the band is too narrow for words, they stand under the line of the limit.
+    // If the band is too low for the label, it goes below the limit line.
     let y = if bottom - top >= galley.size().y + 4.0 {
         f32::midpoint(top, bottom)
     } else {
@@ -45,23 +45,23 @@ pub(super) fn spare_words(painter: &Painter, theme: &Theme, window: &Window, spa
     place
 }
 
-/// A vertical line at a place of the horizontal axis.
+/// A vertical line at a position on the x axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cursor {
-    /// Place on the horizontal axis.
+    /// Position on the x axis.
     pub x: f64,
-    /// How it is drawn.
+    /// Its stroke.
     pub stroke: Stroke,
 }
 
 impl Cursor {
-    /// At what was chosen.
+    /// At the chosen position.
     #[must_use]
     pub fn chosen(x: f64, theme: &Theme) -> Self {
         Self { x, stroke: Stroke::new(1.5, theme.ink) }
     }
 
-    /// At what is compared with it.
+    /// At a compared position.
     #[must_use]
     pub fn compared(x: f64, theme: &Theme) -> Self {
         Self { x, stroke: Stroke::new(1.5, theme.accent) }
@@ -79,7 +79,7 @@ impl Cursor {
         Self { x, stroke: Stroke::new(1.0, theme.text3) }
     }
 
-    /// Draws the line through bands that share a horizontal axis.
+    /// Draws the line across bands that share an x axis.
     pub fn draw(&self, painter: &Painter, axis: &Window, bands: &[Rect]) {
         let x = axis.x_of(self.x);
         for band in bands.iter().filter(|band| band.x_range().contains(x) && band.height() > 0.0) {
@@ -88,18 +88,18 @@ impl Cursor {
     }
 }
 
-/// The sign of the peak: a triangle on its tip, the tip at `tip`.
+/// Draws the peak sign: a triangle pointing down to `tip`.
 fn paint_peak(painter: &Painter, tip: Pos2, color: Color32) {
     let points = vec![tip, tip + Vec2::new(-6.0, -9.0), tip + Vec2::new(6.0, -9.0)];
     painter.add(Shape::convex_polygon(points, color, Stroke::NONE));
 }
 
-/// Marks the peaks of a window whose words move aside before they cover each other.
+/// Marks the peaks of a window; their labels are placed so that they do not overlap.
 pub fn paint_peaks(painter: &Painter, theme: &Theme, window: &Window, marked: &[Peak]) {
     peaks(painter, theme, window, marked, Vec::new());
 }
 
-/// As [`paint_peaks`]; the words also move aside before they cover something in `taken`.
+/// As [`paint_peaks`]; the labels also avoid the rectangles in `taken`.
 pub(super) fn peaks(painter: &Painter, theme: &Theme, window: &Window, peaks: &[Peak], mut taken: Vec<Rect>) {
     let rect = window.rect;
     let shown: Vec<(&Peak, Pos2)> = peaks
@@ -125,7 +125,7 @@ pub(super) fn peaks(painter: &Painter, theme: &Theme, window: &Window, peaks: &[
     }
 }
 
-/// A place for words beside the tip of a peak, inside `rect` and clear of `taken`; on the side with more room first.
+/// A rectangle for a label beside a peak's tip, inside `rect` and clear of `taken`; prefers the side with more room.
 fn beside(tip: Pos2, size: Vec2, rect: Rect, taken: &[Rect]) -> Rect {
     let at = |dx: f32, dy: f32| Pos2::new(tip.x + dx, (tip.y + dy).max(rect.top() + size.y / 2.0));
     let right = |dy: f32| Align2::LEFT_CENTER.anchor_size(at(11.0, dy), size);
@@ -145,13 +145,13 @@ fn beside(tip: Pos2, size: Vec2, rect: Rect, taken: &[Rect]) -> Rect {
     })
 }
 
-/// The place of the limit's line in a window; `None` where it is out of what is visible.
+/// Vertical position of the limit line in a window; `None` if it is not visible.
 pub(super) fn limit_line(window: &Window, limit: u64) -> Option<f32> {
     let value = limit as f64;
     (window.y.lo <= value && value <= window.y.hi).then(|| window.y_of(value).round())
 }
 
-/// Draws the limit of a band that is no chart: its line, its words on the right.
+/// Draws the limit line and its label in a band that is not a chart.
 pub fn limit(ui: &Ui, theme: &Theme, window: &Window, limit: Option<u64>, units: UnitSystem) {
     paint_limit(ui.painter(), theme, window, limit, 2.0);
     if let Some(limit) = limit {
@@ -159,15 +159,15 @@ pub fn limit(ui: &Ui, theme: &Theme, window: &Window, limit: Option<u64>, units:
     }
 }
 
-/// Draws the line of a limit where it is visible; `width` in points.
+/// Draws the limit line if it is visible; `width` is in points.
 pub fn paint_limit(painter: &Painter, theme: &Theme, window: &Window, limit: Option<u64>, width: f32) {
     if let Some(y) = limit.and_then(|limit| limit_line(window, limit)) {
         painter.hline(window.rect.x_range(), y, Stroke::new(width, theme.over));
     }
 }
 
-/// The words of the limit: right of the plot beside its line; where the line is out of sight, a flag at the edge behind
-/// which it lies, at the right unless a peak of `peaks` stands there. Returns the place of the flag.
+/// Draws the label of the limit right of the plot; if the line is not visible, a flag at the edge beyond which it lies,
+/// at the right unless one of `peaks` is there. Returns the rectangle of the flag.
 pub(super) fn limit_words(
     ui: &Ui,
     theme: &Theme,
@@ -247,16 +247,16 @@ pub fn flag(ui: &Ui, theme: &Theme, row: Rect, x: f32, words: &str, is_strong: S
     ui.painter().galley(rect.center() - galley.size() / 2.0, galley, color);
 }
 
-/// Whether a flag marks what was chosen or what is under the pointer.
+/// Whether a flag marks the chosen position or the one under the pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strength {
     /// Chosen: in ink.
     Chosen,
-    /// Under the pointer: quieter.
+    /// Under the pointer: paler.
     Pointed,
 }
 
-/// A chosen range through bands that share a horizontal axis.
+/// Draws a chosen range across bands that share an x axis.
 pub fn range(painter: &Painter, theme: &Theme, axis: &Window, (from, to): (f64, f64), bands: &[Rect]) {
     let (left, right) = (axis.x_of(from).max(axis.rect.left()), axis.x_of(to).min(axis.rect.right()));
     if left > right {

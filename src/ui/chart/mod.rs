@@ -1,7 +1,7 @@
-//! Every chart with two axes: one layer over `egui_plot` for frame, numbers, limit, peak, cursor, zoom and keys.
+//! Charts with two axes: a layer over `egui_plot` for frame, axes, limit, peak, cursor, zoom and keys.
 //!
-//! A view says what part of the axes is visible ([`Reach`], [`Fit`]), draws its data into a picture ([`Areas`]) and hands
-//! it to a [`Chart`]. Charts over one axis share a [`Window`]; bands that are no charts draw by it as well.
+//! A view determines the visible range of the axes ([`Reach`], [`Fit`]), draws its data into a picture ([`Areas`]) and
+//! passes it to a [`Chart`]. Charts over a common axis share a [`Window`], as do bands that are not charts.
 
 mod areas;
 mod axes;

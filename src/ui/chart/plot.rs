@@ -1,4 +1,4 @@
-//! A chart: one `egui_plot::Plot` with the program's frame, axes, limit, peaks, cursor and readout around it.
+//! The chart: an `egui_plot::Plot` with Highwater's frame, axes, limit, peaks, cursor and readout.
 
 use egui::{Color32, Rect, Response, Role, Sense, Stroke, Ui, UiBuilder, WidgetInfo};
 use egui_plot::Plot;
@@ -13,7 +13,7 @@ use crate::model::UnitSystem;
 use crate::ui::widget::raster::{CachedRaster, Raster, RasterArea};
 use crate::ui::widget::theme::Theme;
 
-/// What a chart shows, and where. Zooming and moving come before it, by [`super::Reach`]: charts that share an axis are
+/// The contents of a chart. Zooming and panning are done beforehand, by [`super::Reach`]: charts that share an axis are
 /// given the same window.
 pub struct Chart<'a> {
     title: &'a str,
@@ -35,7 +35,7 @@ pub struct Chart<'a> {
 }
 
 impl<'a> Chart<'a> {
-    /// A chart of bytes over `x`. The title names it for those who do not see it.
+    /// A chart of bytes over `x`. The title is its accessible name.
     #[must_use]
     pub fn new(title: &'a str, theme: &'a Theme, window: Window, x: XAxis<'a>, units: UnitSystem) -> Self {
         Self {
@@ -58,35 +58,35 @@ impl<'a> Chart<'a> {
         }
     }
 
-    /// With another vertical axis than bytes.
+    /// With a y axis other than bytes.
     #[must_use]
     pub fn y_axis(mut self, y: YAxis) -> Self {
         self.y = y;
         self
     }
 
-    /// Without numbers below: another band of the view has them.
+    /// Without tick labels below, if another band of the view has them.
     #[must_use]
     pub fn without_row(mut self) -> Self {
         self.has_row = false;
         self
     }
 
-    /// Without a cursor: nothing is read off along the horizontal axis, and keys are for the marks.
+    /// Without a cursor, for charts that have no readout along the x axis; keys move between marks.
     #[must_use]
     pub fn without_cursor(mut self) -> Self {
         self.has_cursor = false;
         self
     }
 
-    /// With a picture that a worker drew.
+    /// With a picture drawn by a worker.
     #[must_use]
     pub fn picture(mut self, picture: Option<Picture>) -> Self {
         self.picture = picture;
         self
     }
 
-    /// With a picture drawn here, anew only when `key`, the window or the theme is another than last time.
+    /// With a picture drawn on this thread, redrawn only when `key`, the window or the theme changes.
     #[must_use]
     pub fn drawn(
         mut self,
@@ -115,7 +115,7 @@ impl<'a> Chart<'a> {
         self
     }
 
-    /// With the mark of a peak.
+    /// With peak marks.
     #[must_use]
     pub fn peak(mut self, peak: impl IntoIterator<Item = Peak>) -> Self {
         self.peaks.extend(peak);
@@ -136,21 +136,21 @@ impl<'a> Chart<'a> {
         self
     }
 
-    /// With the room that there is below the limit.
+    /// With the headroom below the limit.
     #[must_use]
     pub fn spare(mut self, spare: Option<Spare>) -> Self {
         self.spare = spare;
         self
     }
 
-    /// Where the cursor begins when a key first moves it.
+    /// Initial position of the keyboard cursor.
     #[must_use]
     pub fn start(mut self, at: f64) -> Self {
         self.start = at;
         self
     }
 
-    /// What `.` and `,` go to while the chart has the focus.
+    /// The events that `.` and `,` move to while the chart has the focus.
     #[must_use]
     pub fn events(mut self, events: Events<'a>) -> Self {
         self.events = Some(events);
@@ -207,8 +207,8 @@ impl<'a> Chart<'a> {
         }
     }
 
-    /// The data, through `egui_plot`. What the pointer does is taken by [`super::Reach`], which knows how far one can
-    /// go, and by the view; the axes are written by [`axes`].
+    /// Draws the data with `egui_plot`. Pointer input is handled by [`super::Reach`], which knows the limits of
+    /// zooming, and by the view; axes are drawn by [`axes`].
     fn plot(&self, ui: &mut Ui) -> Response {
         let (theme, window) = (self.theme, self.window);
         let plot = Plot::new("plot")
@@ -245,7 +245,7 @@ impl<'a> Chart<'a> {
         shown.response
     }
 
-    /// Title, peaks and where, limit, both ranges.
+    /// Accessible name: title, peaks with positions, limit, both ranges.
     fn spoken(&self) -> String {
         let Self { window, x, .. } = self;
         let step = x.tick_step(window);
@@ -266,24 +266,24 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// What became of a chart in this frame.
+/// Result of drawing a chart in this frame.
 pub struct Shown<'a> {
     /// The plot: clicks, drags, menus.
     pub response: Response,
-    /// Place of the cursor on the horizontal axis: under the pointer, or where the keys moved it.
+    /// Position of the cursor on the x axis: under the pointer, or where the keys moved it.
     pub at: Option<f64>,
-    /// What the cursor is at was chosen, by a click or by Enter.
+    /// Whether the position of the cursor was chosen, by a click or by Enter.
     pub is_chosen: bool,
-    /// Keys moved the cursor.
+    /// Whether keys moved the cursor.
     pub is_by_keys: bool,
     theme: &'a Theme,
-    /// Where a readout may stand.
+    /// Where the readout may be drawn.
     room: Rect,
     spoken: String,
 }
 
 impl Shown<'_> {
-    /// Writes the numbers under the cursor: at the top right, at most four lines.
+    /// Draws the readout of the cursor at the top right, at most four lines.
     pub fn readout(&self, ui: &Ui, lines: &[Line]) {
         readout::draw(ui, self.theme, self.room, lines);
         if self.is_by_keys {

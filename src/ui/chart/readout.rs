@@ -1,4 +1,4 @@
-//! The numbers under the pointer, at a fixed place of the chart: top right, at most four lines.
+//! The readout of the values under the pointer, at the top right of the chart, at most four lines.
 
 use egui::{Align2, Pos2, Rect, Stroke, StrokeKind, Ui, Vec2};
 
@@ -6,19 +6,19 @@ use crate::ui::widget::controls::{self, paint_cut};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Slot, Theme, size};
 
-/// Lines that are shown at most.
+/// Maximum number of lines.
 const LINES: usize = 4;
-/// Height of a line.
+/// Height of a line, in points.
 const LINE: f32 = 16.0;
-/// Space between words and the edge.
+/// Padding around the text, in points.
 const PAD: Vec2 = Vec2::new(8.0, 5.0);
-/// Width up to which a line may grow.
+/// Maximum width of a line, in points.
 const MOST: f32 = 300.0;
 
-/// How a line is written.
+/// Text style of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Tone {
-    /// The first line: where one is.
+    /// The first line: the position.
     Title,
     /// A number.
     #[default]
@@ -29,33 +29,33 @@ pub enum Tone {
     Over,
 }
 
-/// A line: words on the left, a value on the right.
+/// A line: label on the left, value on the right.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Line {
-    /// Words.
+    /// Label.
     pub words: String,
     /// Value, right-aligned.
     pub value: String,
-    /// Colour of what the line is about.
+    /// Colour swatch, if any.
     pub slot: Option<Slot>,
-    /// How it is written.
+    /// Text style.
     pub tone: Tone,
 }
 
 impl Line {
-    /// Words and a value.
+    /// A line with a label and a value.
     #[must_use]
     pub fn new(words: impl Into<String>, value: impl Into<String>) -> Self {
         Self { words: words.into(), value: value.into(), ..Self::default() }
     }
 
-    /// The same about something with a colour.
+    /// Adds a colour swatch.
     #[must_use]
     pub fn of(self, slot: Slot) -> Self {
         Self { slot: Some(slot), ..self }
     }
 
-    /// The same in another tone.
+    /// Sets the text style.
     #[must_use]
     pub fn toned(self, tone: Tone) -> Self {
         Self { tone, ..self }
@@ -72,7 +72,7 @@ impl Line {
     }
 }
 
-/// Draws the lines into the top right corner of `plot`; into the left one while the pointer is where they would stand.
+/// Draws the lines in the top right corner of `plot`, or in the top left one while the pointer is there.
 pub(super) fn draw(ui: &Ui, theme: &Theme, plot: Rect, lines: &[Line]) {
     let lines = &lines[..lines.len().min(LINES)];
     let painter = ui.painter();
@@ -116,7 +116,7 @@ pub(super) fn draw(ui: &Ui, theme: &Theme, plot: Rect, lines: &[Line]) {
     }
 }
 
-/// The lines as they are spoken.
+/// The lines as text for screen readers.
 pub(super) fn spoken(lines: &[Line]) -> String {
     let said = lines.iter().take(LINES).map(|line| format!("{} {}", line.words, line.value).trim().to_owned());
     said.collect::<Vec<_>>().join(", ")

@@ -1,6 +1,6 @@
 //! A range of values that can be zoomed and moved.
 
-/// What is visible of an axis. Positions stay in f64 until the last moment.
+/// A range of values on an axis, such as the visible one. Positions stay in f64 until they are drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Span {
     /// Left or lower end.
@@ -28,23 +28,22 @@ impl Span {
         self.hi <= self.lo
     }
 
-    /// Where a value is, 0 at `lo` and 1 at `hi`.
+    /// Relative position of a value: 0 at `lo` and 1 at `hi`.
     #[must_use]
     pub fn share(&self, value: f64) -> f64 {
         if self.is_empty() { 0.0 } else { (value - self.lo) / self.len() }
     }
 
-    /// The value at a share.
+    /// The value at a relative position.
     #[must_use]
     pub fn at(&self, share: f64) -> f64 {
         share.mul_add(self.len(), self.lo)
     }
 
-    /// Shrinks (`factor` below 1) or grows around a value that stays where it is; inside `whole`, never shorter than
-    /// `least`.
+    /// Zooms in (`factor` below 1) or out around a fixed value, within `whole` and never shorter than `least`.
     #[must_use]
     pub fn zoomed(&self, around: f64, factor: f64, whole: Self, least: f64) -> Self {
-        // A frame that takes no time, or less, makes the smooth wheel no number.
+        // egui's smooth scrolling yields NaN in a frame of zero or negative duration.
         if !(factor.is_finite() && around.is_finite()) {
             return *self;
         }
@@ -54,13 +53,13 @@ impl Span {
         Self::new(lo, lo + len).kept_in(whole)
     }
 
-    /// Moved by a distance, inside `whole`.
+    /// The range moved by a distance, within `whole`.
     #[must_use]
     pub fn moved(&self, by: f64, whole: Self) -> Self {
         if by.is_finite() { Self::new(self.lo + by, self.hi + by).kept_in(whole) } else { *self }
     }
 
-    /// The same length, moved so that it lies inside `whole`.
+    /// A range of the same length, moved into `whole`.
     #[must_use]
     pub fn kept_in(&self, whole: Self) -> Self {
         let len = self.len().min(whole.len());
@@ -68,7 +67,7 @@ impl Span {
         Self::new(lo, lo + len)
     }
 
-    /// Around `lo..hi` with some air, inside `whole`.
+    /// `lo..hi` with a margin, within `whole`.
     #[must_use]
     pub fn around(lo: f64, hi: f64, air: f64, whole: Self, least: f64) -> Self {
         let middle = f64::midpoint(lo, hi);

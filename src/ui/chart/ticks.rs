@@ -1,21 +1,21 @@
-//! Round numbers beside an axis: bytes in one unit, steps and times.
+//! Ticks at round numbers: bytes in one unit, steps and times.
 
 use super::span::Span;
 use crate::model::UnitSystem;
 
-/// Ticks that a byte axis has at most, and no fewer than three where its height allows.
+/// Maximum number of ticks on a byte axis. There are at least three if the height allows.
 pub const MOST: usize = 5;
 
-/// A place on an axis with its words.
+/// A position on an axis with its label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tick {
-    /// In units of the axis.
+    /// Position, in units of the axis.
     pub value: f64,
-    /// What is written there.
+    /// Label.
     pub words: String,
 }
 
-/// Round positions 1, 2, 5, 10 … apart, about `count` of them, none closer than 1.
+/// About `count` round positions, 1, 2, 5, 10 … and at least 1 apart.
 #[must_use]
 pub fn decimal_ticks(span: Span, count: usize) -> Vec<f64> {
     let rough = (span.len() / count.max(1) as f64).max(1e-9);
@@ -25,14 +25,14 @@ pub fn decimal_ticks(span: Span, count: usize) -> Vec<f64> {
     every(span, step)
 }
 
-/// Round numbers of bytes, at most `most` of them, all written in the same unit: powers of two of a binary unit;
-/// 1, 2 or 5 times a power of ten of a decimal one.
+/// At most `most` round numbers of bytes, all in the same unit: multiples of a power of two of a binary unit, or of 1,
+/// 2 or 5 times a power of ten of a decimal unit.
 #[must_use]
 pub fn byte_ticks(span: Span, most: usize, units: UnitSystem) -> Vec<Tick> {
     let Some(step) = byte_step(span, most.max(1), units) else { return Vec::new() };
     let values = every(span, step);
     let largest = values.last().copied().unwrap_or(0.0);
-    // The unit of the largest, unless that would need too many decimals to tell two ticks apart.
+    // The unit of the largest value, unless telling ticks apart would need too many decimals.
     let fits = |&&(size, _): &&(u64, &str)| size as f64 <= largest.max(1.0) && step * 8.0 >= size as f64;
     let list = units.units();
     let &(size, name) = list.iter().rev().find(fits).unwrap_or(&list[0]);
@@ -43,7 +43,7 @@ pub fn byte_ticks(span: Span, most: usize, units: UnitSystem) -> Vec<Tick> {
     values.into_iter().map(|value| Tick { value, words: words(value) }).collect()
 }
 
-/// The largest distance of round numbers with which at most `most` of them lie in a range.
+/// The distance between round numbers such that at most `most` of them lie in a range.
 fn byte_step(span: Span, most: usize, units: UnitSystem) -> Option<f64> {
     if span.is_empty() || !span.len().is_finite() {
         return None;
@@ -58,7 +58,7 @@ fn byte_step(span: Span, most: usize, units: UnitSystem) -> Option<f64> {
     steps.next().or(Some(span.len()))
 }
 
-/// Powers of 1024 (or 1000), for an axis of exponents of two.
+/// Ticks at powers of 1024 (or 1000), for a logarithmic axis.
 #[must_use]
 pub fn power_ticks(span: Span, units: UnitSystem) -> Vec<f64> {
     every(span, (units.units()[1].0 as f64).log2())

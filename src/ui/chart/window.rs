@@ -1,29 +1,29 @@
-//! Where a chart lies on the screen, and which part of both axes it shows.
+//! The mapping between a chart's rectangle on the screen and the visible range of both axes.
 
 use egui::{Pos2, Rect};
 use egui_plot::{PlotBounds, PlotTransform};
 
 use super::span::Span;
 
-/// A rectangle on the screen with the part of both axes that it shows. The only place where data become points.
+/// A rectangle on the screen with the visible range of both axes. Only here are values converted to points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
-    /// On the screen, in points.
+    /// Rectangle on the screen, in points.
     pub rect: Rect,
-    /// Left to right.
+    /// Visible range of the x axis, left to right.
     pub x: Span,
-    /// Bottom to top.
+    /// Visible range of the y axis, bottom to top.
     pub y: Span,
 }
 
 impl Window {
-    /// A window without a vertical axis of its own: 0 at the bottom, 1 at the top.
+    /// A window with a y axis from 0 at the bottom to 1 at the top.
     #[must_use]
     pub const fn strip(rect: Rect, x: Span) -> Self {
         Self { rect, x, y: Span::new(0.0, 1.0) }
     }
 
-    /// What `egui_plot` calls the bounds.
+    /// The visible ranges as `egui_plot` bounds.
     pub(super) fn bounds(&self) -> PlotBounds {
         PlotBounds::from_min_max([self.x.lo, self.y.lo], [self.x.hi, self.y.hi])
     }
@@ -32,38 +32,38 @@ impl Window {
         PlotTransform::new(self.rect, self.bounds(), false)
     }
 
-    /// Where a value of the horizontal axis lies, in points.
+    /// Screen position of an x value, in points.
     #[must_use]
     pub fn x_of(&self, value: f64) -> f32 {
         self.transform().position_from_point_x(value)
     }
 
-    /// Where a value of the vertical axis lies, in points.
+    /// Screen position of a y value, in points.
     #[must_use]
     pub fn y_of(&self, value: f64) -> f32 {
         self.transform().position_from_point_y(value)
     }
 
-    /// The values at a place on the screen: horizontal, vertical.
+    /// The x and y values at a screen position.
     #[must_use]
     pub fn at(&self, place: Pos2) -> (f64, f64) {
         let point = self.transform().value_from_position(place);
         (point.x, point.y)
     }
 
-    /// The value of the horizontal axis at a place on the screen.
+    /// The x value at a screen position.
     #[must_use]
     pub fn x_at(&self, x: f32) -> f64 {
         self.at(Pos2::new(x, self.rect.top())).0
     }
 
-    /// The step at a place on the screen, of `count` steps.
+    /// The step at a screen position, of `count` steps.
     #[must_use]
     pub fn step_at(&self, x: f32, count: u32) -> u32 {
         step_of(self.x_at(x), count)
     }
 
-    /// Whether a place of the horizontal axis is visible.
+    /// Whether an x value is visible.
     #[must_use]
     pub fn shows(&self, value: f64) -> bool {
         self.rect.x_range().contains(self.x_of(value))
@@ -75,7 +75,7 @@ impl Window {
         Rect::from_min_max(Pos2::new(self.x_of(x.0), self.y_of(y.1)), Pos2::new(self.x_of(x.1), self.y_of(y.0)))
     }
 
-    /// Where the part of the axes that another window shows lies in this one.
+    /// The rectangle in this window of the range that another window shows.
     #[must_use]
     pub fn place_of(&self, other: &Self) -> Rect {
         if (self.x, self.y) == (other.x, other.y) {
@@ -85,7 +85,7 @@ impl Window {
     }
 }
 
-/// The step that a value of a step axis lies in, of `count` steps.
+/// The step that contains a value of a step axis, of `count` steps.
 #[must_use]
 pub fn step_of(value: f64, count: u32) -> u32 {
     (value.floor().max(0.0) as u32).min(count.saturating_sub(1))

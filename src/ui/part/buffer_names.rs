@@ -1,23 +1,23 @@
-//! Names of buffers as lists and charts write them, kept from frame to frame: composing one takes a look at the program.
+//! Cache of buffer names as shown in lists and charts; composing one requires a look-up in the program.
 
 use std::collections::HashMap;
 
 use crate::analysis::Scene;
 use crate::model::BufferId;
 
-/// Names kept at most.
+/// Maximum number of cached names.
 const MOST: usize = 4000;
 
-/// The names of the buffers of one program that were shown.
+/// Cached names of buffers of one program.
 #[derive(Default)]
 pub struct BufferNames {
-    /// Address of the program they are of.
+    /// Address of the program they belong to.
     of: usize,
     names: HashMap<BufferId, String>,
 }
 
 impl BufferNames {
-    /// The name of a buffer, with its scope where that tells it from others.
+    /// The name of a buffer, with its scope if that distinguishes it from others.
     pub fn name(&mut self, scene: Scene<'_>, buffer: BufferId) -> &str {
         let of = std::ptr::from_ref(scene.program) as usize;
         if self.of != of || self.names.len() >= MOST {

@@ -1,4 +1,4 @@
-//! How classes, which are guesses, are named: in legends, and beside a buffer with the reason.
+//! Legends of classes, and the class of a buffer with the reason for the guess.
 
 use egui::Ui;
 
@@ -10,12 +10,12 @@ use crate::ui::widget::controls::{guess, legend};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
-/// What the word "guess" stands for.
+/// Tooltip of the word "guess".
 const WHY: &str = "Classes are guessed from names and from the pass that makes and reads a buffer; the compiler says \
                    only argument, result or temporary.";
 
-/// Legend entries of the classes that have bytes, in the order in which they are stacked; where there is no room for
-/// all, the largest.
+/// Legend entries of the classes that have bytes, in stacking order; the largest ones if there is no room for all, the
+/// largest.
 pub fn legends(ui: &mut Ui, theme: &Theme, bytes_of: &dyn Fn(Class) -> u64) {
     let mut shown: Vec<Class> = Class::ALL.into_iter().filter(|class| bytes_of(*class) > 0).collect();
     shown.sort_by_key(|class| std::cmp::Reverse(bytes_of(*class)));
@@ -38,12 +38,12 @@ pub fn legends(ui: &mut Ui, theme: &Theme, bytes_of: &dyn Fn(Class) -> u64) {
     mark(ui, theme);
 }
 
-/// The word "guess", which says why when pointed at.
+/// The word "guess" with an explanatory tooltip.
 pub fn mark(ui: &mut Ui, theme: &Theme) {
     guess(ui, WHY, theme);
 }
 
-/// Class of a buffer, marked where it is a guess.
+/// The class of a buffer, marked if it is a guess.
 pub fn words(ui: &mut Ui, theme: &Theme, scene: Scene<'_>, buffer: BufferId) {
     let category = crate::analysis::category(scene.program, buffer).name();
     let class = scene.analysis.class_now(scene.program, buffer).name();

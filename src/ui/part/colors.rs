@@ -1,4 +1,4 @@
-//! Which colour means which class and category.
+//! Colours of classes, categories and groups.
 
 use crate::analysis::class::Class;
 use crate::model::Category;
@@ -20,7 +20,7 @@ pub const fn slot_of_class(class: Class) -> Slot {
     match class {
         Class::Weight => Slot::Weight,
         Class::Optimizer => Slot::Optimizer,
-        // Of data in colour, told apart by its name.
+        // These share a colour; their names tell them apart.
         Class::Input | Class::Cache => Slot::Input,
         Class::Output => Slot::Output,
         Class::Activation => Slot::Activation,
@@ -31,7 +31,7 @@ pub const fn slot_of_class(class: Class) -> Slot {
     }
 }
 
-/// Colour of a group by its rank; the last, where it is "other", is that of temporaries.
+/// Colour of a group by its rank; the group "other" has the colour of temporaries.
 pub fn slot_of_group(index: usize, name: &str) -> Slot {
     const ORDER: [Slot; 8] = [
         Slot::Activation,
@@ -46,7 +46,7 @@ pub fn slot_of_group(index: usize, name: &str) -> Slot {
     if name == "other" { Slot::Temporary } else { ORDER.get(index).copied().unwrap_or(Slot::Temporary) }
 }
 
-/// Groups of an IPU's storage categories; what fits none is in the last.
+/// Groups of an IPU's storage categories; the last one is for all others.
 pub const TILE_GROUPS: [(&str, Slot); 9] = [
     ("Variables", Slot::Activation),
     ("Constants", Slot::Constant),
@@ -79,7 +79,7 @@ pub fn tile_slot(category: &str) -> Slot {
     TILE_GROUPS[tile_group(category)].1
 }
 
-/// A key of a file in words, split at capitals: `internalExchangeCode` is "Internal exchange code".
+/// A camel-case key of a file as words: `internalExchangeCode` is "Internal exchange code".
 pub fn words(key: &str) -> String {
     let mut words = String::with_capacity(key.len() + 4);
     for (i, c) in key.chars().enumerate() {

@@ -1,4 +1,4 @@
-//! What a view is given: the document, the shared state, and ways to ask for more.
+//! The context passed to views: document, shared state, results of workers, and requests to the window.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::ui::work::{
     Derived, Highlight, RelatedToBuffer, RelatedToStep, SearchResults, SpaceData, WhatIfResult, Work,
 };
 
-/// A request of a view to the window.
+/// A request from a view to the window.
 #[derive(Debug, Clone)]
 pub enum Action {
     /// Show another view.
@@ -48,26 +48,26 @@ pub struct ViewContext<'a> {
     pub document: &'a Arc<Document>,
     /// Colours and sizes.
     pub theme: &'a Theme,
-    /// What the views share.
+    /// State shared by all views.
     pub shared: &'a mut Shared,
-    /// State of single views.
+    /// State of individual views.
     pub locals: &'a mut Locals,
     /// Results of workers.
     pub derived: &'a mut Derived,
-    /// Options of the program.
+    /// Application options.
     pub options: &'a Options,
     /// The context for background work.
     pub work: &'a Work,
-    /// Requests of the view.
+    /// Requests made by the view.
     pub actions: &'a mut Vec<Action>,
-    /// What is found; `None` while nothing is looked for.
+    /// Search results; `None` if there is no search.
     pub hits: Option<Arc<SearchResults>>,
-    /// What views keep between runs, as text by names of their choice: chosen columns and the like.
+    /// Settings of views kept between runs, by key, such as the columns of a table.
     pub kept: &'a mut BTreeMap<String, String>,
 }
 
 impl<'a> ViewContext<'a> {
-    /// The chosen program and memory space; `None` where the profile has none.
+    /// The chosen program and memory space; `None` if the profile has none.
     #[must_use]
     pub fn scene(&self) -> Option<Scene<'a>> {
         let document: &'a Arc<Document> = self.document;
@@ -112,7 +112,7 @@ impl<'a> ViewContext<'a> {
         self.derived.related.step(self.work, self.document, &data, space, step)
     }
 
-    /// The capacity that counts: the one chosen in the window, else the document's.
+    /// The effective capacity: the one chosen in the window, else the document's.
     #[must_use]
     pub fn capacity(&self) -> Option<Capacity> {
         let chosen = self.shared.capacity.get(&self.shared.color).cloned();
@@ -126,7 +126,7 @@ impl<'a> ViewContext<'a> {
         scene.space.verdict_against(self.capacity().map(|capacity| capacity.bytes))
     }
 
-    /// The current step of every view: the pinned one, else the peak.
+    /// The current step of every view: the chosen one, else the peak.
     #[must_use]
     pub fn step(&self) -> u32 {
         self.shared.step.or_else(|| self.scene().map(|scene| scene.space.peak_point())).unwrap_or(0)
@@ -148,13 +148,13 @@ impl<'a> ViewContext<'a> {
         Some(scene.program.text.instruction_name(InstructionId(row)))
     }
 
-    /// Three significant digits with the unit.
+    /// Bytes with three significant digits and the unit.
     #[must_use]
     pub fn short(&self, bytes: Bytes) -> String {
         self.options.units.short(bytes)
     }
 
-    /// Whether a buffer is highlighted: it is found, or nothing is looked for; and it was not hidden.
+    /// Whether a buffer is highlighted: it is not hidden, and it matches the search, if any.
     #[must_use]
     pub fn matches(&self, buffer: BufferId) -> bool {
         !self.shared.hidden.contains(&buffer) && self.hits.as_ref().is_none_or(|hits| hits.has(buffer))
@@ -172,7 +172,7 @@ impl<'a> ViewContext<'a> {
         self.is_finding().then(|| Highlight { hits: self.hits.clone(), hidden: self.shared.hidden.clone() })
     }
 
-    /// Changes whenever other buffers are to be lit: for keys of pictures.
+    /// Changes whenever the set of highlighted buffers does; part of the keys of cached pictures.
     #[must_use]
     pub fn find_key(&self) -> FindKey {
         let hits = self.hits.as_ref().map(|hits| (hits.words.clone(), hits.list.len()));
@@ -186,7 +186,7 @@ impl<'a> ViewContext<'a> {
         pins.filter(|(_, pin)| pin.program == self.shared.program).collect()
     }
 
-    /// Sets a pin on a buffer, and shows the list of them.
+    /// Pins a buffer, and shows the list of pins.
     pub fn pin(&mut self, buffer: BufferId) {
         let number = self.scene().and_then(|scene| scene.program.buffers.number.get(buffer.index()).copied());
         if let Some(number) = number

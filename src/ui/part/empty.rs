@@ -1,4 +1,4 @@
-//! What views say when a profile has nothing for them.
+//! What views show when a profile has nothing for them.
 
 use egui::Ui;
 
@@ -7,7 +7,7 @@ use crate::ui::part::ViewContext;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
-/// A program without memory: which file of the same dump would have it.
+/// For a program without memory: says which file of the same dump has it.
 pub fn without_memory(ui: &mut Ui, context: &ViewContext<'_>) {
     let theme = context.theme;
     egui::Frame::new().inner_margin(24).show(ui, |ui| {
@@ -16,7 +16,7 @@ pub fn without_memory(ui: &mut Ui, context: &ViewContext<'_>) {
         let cut = context.document.profile.sources.iter().find_map(|source| source.cut_at);
         ui.label(text(
             match cut {
-                Some(end) => format!("This file is cut at byte {}", thousands(end)),
+                Some(end) => format!("This file is truncated at byte {}", thousands(end)),
                 None if name.is_empty() => "No memory in this file".to_owned(),
                 None => format!("{name}: no memory assignment"),
             },
@@ -35,7 +35,7 @@ pub fn without_memory(ui: &mut Ui, context: &ViewContext<'_>) {
     });
 }
 
-/// What the files say besides memory.
+/// Facts in the files that are not about memory.
 pub fn facts(ui: &mut Ui, context: &ViewContext<'_>) {
     let theme = context.theme;
     egui::ScrollArea::vertical().id_salt("facts").max_height((ui.available_height() - 60.0).max(80.0)).show(ui, |ui| {

@@ -1,4 +1,4 @@
-//! What cards are made of: titles of sections, names with values, the verdict in large type.
+//! Building blocks of cards: section titles, facts, the large verdict.
 
 use egui::{Align, Color32, Layout, Sense, Ui, Vec2};
 
@@ -22,22 +22,22 @@ pub fn fact(ui: &mut Ui, theme: &Theme, name: &str, value: &str) {
     });
 }
 
-/// An answer in large type, with what it rests on.
+/// A verdict in large type, with its evidence.
 pub struct Answer<'a> {
-    /// Colour of the answer, and of the bar beside it.
+    /// Colour of the verdict, and of the bar beside it.
     pub color: Color32,
     /// A word or two: `Does not fit`.
     pub verdict: &'a str,
     /// By how much.
     pub amount: &'a str,
-    /// The same in a sentence.
+    /// The verdict in a sentence.
     pub sentence: &'a str,
     /// How it is known.
     pub evidence: Option<&'a str>,
 }
 
 impl Answer<'_> {
-    /// Draws it.
+    /// Draws the verdict.
     pub fn show(&self, ui: &mut Ui, theme: &Theme) {
         ui.horizontal(|ui| {
             let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 76.0), Sense::hover());

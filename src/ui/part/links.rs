@@ -1,5 +1,5 @@
-//! Where a number of the card leads: every one that names a step, a place, a buffer, a group, a shape, padding or a line
-//! of source is a link to the view that shows it.
+//! Links from numbers in cards: each step, address, buffer, group, shape, padding or source line links to the view that
+//! shows it.
 
 use egui::{Align, Layout, Response, Role, Ui, WidgetInfo};
 
@@ -10,28 +10,28 @@ use crate::ui::widget::cut::cut_link;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
-/// Where a number leads.
+/// Target of a link.
 #[derive(Debug, Clone)]
 pub enum To {
-    /// To a step, in whatever view.
+    /// To a step, in the current view.
     Step(u32),
-    /// To the whole life of a buffer in the timeline.
+    /// To a live range in the timeline.
     Life(u32, u32),
     /// To another view.
     View(&'static str),
-    /// To the rows of the table that stand at the peak or at the step.
+    /// To the buffers at the peak or at the step, in the table.
     Rows(RowScope),
-    /// To the rows of the table that a filter keeps.
+    /// To the buffers that match a filter, in the table.
     Filter(String),
 }
 
 impl To {
-    /// A filter on words, in quotes where they have spaces.
+    /// A filter `key:"words"`.
     pub fn words(key: &str, words: &str) -> Self {
         Self::Filter(format!("{key}:\"{}\"", words.replace('"', "")))
     }
 
-    /// Whether the file has something to show there.
+    /// Whether the target view applies to the document.
     fn is_there(&self, context: &ViewContext<'_>) -> bool {
         let id = match self {
             Self::Step(_) => return true,
@@ -42,14 +42,14 @@ impl To {
         context.views.shown(id, context.document).is_some()
     }
 
-    /// What a click does.
+    /// Tooltip with what a click does.
     fn hint(&self, views: Views) -> String {
         let title = |id: &str| views.by_id(id).map_or("", |view| view.title);
         match self {
             Self::Step(_) => "Go to this step".to_owned(),
-            Self::Life(..) => "Show its life in Timeline".to_owned(),
+            Self::Life(..) => "Show its live range in Timeline".to_owned(),
             Self::View(id) => format!("Show in {}", title(id)),
-            Self::Rows(_) => "Show them in Buffers".to_owned(),
+            Self::Rows(_) => "Show in Buffers".to_owned(),
             Self::Filter(filter) => format!("Show in Buffers: {filter}"),
         }
     }
@@ -78,7 +78,7 @@ impl To {
     }
 }
 
-/// A link of so many points at most; `name` says what the words are of. Plain words where there is nothing to show.
+/// A link at most `width` points wide; `name` is the label for screen readers. Plain text if the target does not apply.
 pub fn number(ui: &mut Ui, context: &mut ViewContext<'_>, name: &str, words: &str, width: f32, to: To) {
     let theme = context.theme;
     if !to.is_there(context) {
@@ -95,12 +95,12 @@ pub fn number(ui: &mut Ui, context: &mut ViewContext<'_>, name: &str, words: &st
     }
 }
 
-/// A name on the left, a number that leads on at the right.
+/// A name on the left, a linked value on the right.
 pub fn fact(ui: &mut Ui, context: &mut ViewContext<'_>, name: &str, value: &str, to: To) {
     facts(ui, context, name, &[(value.to_owned(), Some(to))]);
 }
 
-/// A name on the left, and at the right words of which some lead on.
+/// A name on the left, and on the right texts of which some are links.
 pub fn facts(ui: &mut Ui, context: &mut ViewContext<'_>, name: &str, values: &[(String, Option<To>)]) {
     let theme = context.theme;
     ui.horizontal(|ui| {

@@ -1,5 +1,5 @@
-//! The menu of a buffer, or of anything else that has a name, the same in every view: copy its name, filter to it, hide
-//! it, pin it, show it elsewhere. It opens on a right click, and by key on what the keyboard is at.
+//! The context menu of a buffer or of any other named thing, the same in every view: copy its name, filter to it, hide
+//! it, pin it, show it in another view. It opens on a right click, or by key for the item under the keyboard cursor.
 
 use egui::containers::menu::menu_style;
 use egui::{Align, Context, Id, Layout, Popup, PopupCloseBehavior, PopupKind, Pos2, Rect, SetOpenCommand, Ui, Vec2};
@@ -13,26 +13,26 @@ use crate::ui::widget::keys;
 use crate::ui::widget::table::TableResponse;
 use crate::ui::widget::theme::size;
 
-/// Something with a name other than a buffer of a program: a tile, a variable, an array, a step.
+/// A named thing other than a buffer: a tile, a variable, an array, a step.
 #[derive(Debug, Clone, Default)]
 pub struct Thing {
     /// Its name.
     pub name: String,
-    /// Other text to copy: the words of the row, and what is copied.
+    /// Other text to copy: menu label and text.
     pub copies: Vec<(&'static str, String)>,
-    /// What only its own view can do.
+    /// Menu labels of commands of its own view.
     pub own: Vec<&'static str>,
     /// Views that show it.
     pub shows: Vec<Show>,
 }
 
 impl Thing {
-    /// Something with a name.
+    /// A thing with this name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// With something else to copy; nothing where it is empty.
+    /// Adds a text to copy, unless it is empty.
     #[must_use]
     pub fn copies(mut self, words: &'static str, what: impl Into<String>) -> Self {
         let what = what.into();
@@ -42,21 +42,21 @@ impl Thing {
         self
     }
 
-    /// With a command of its view.
+    /// Adds a command of its view.
     #[must_use]
     pub fn does(mut self, words: &'static str) -> Self {
         self.own.push(words);
         self
     }
 
-    /// With a view that shows it.
+    /// Adds a view that shows it.
     #[must_use]
     pub fn shown_in(mut self, view: &'static str) -> Self {
         self.shows.push(Show { view, tile: None });
         self
     }
 
-    /// With the views that show a tile.
+    /// Adds the views that show a tile.
     #[must_use]
     pub fn on_tile(mut self, tile: u32) -> Self {
         self.shows.extend(["tiles", "memory", "liveness"].map(|view| Show { view, tile: Some(tile) }));
@@ -69,7 +69,7 @@ impl Thing {
 pub struct Show {
     /// The view.
     pub view: &'static str,
-    /// The tile that is chosen there.
+    /// The tile to choose there.
     pub tile: Option<u32>,
 }
 
@@ -80,34 +80,34 @@ enum What {
     Thing(Thing),
 }
 
-/// Subject of the open menu: the pointer moves on, the menu stays.
+/// Subject of the open menu, kept while the pointer moves on.
 #[derive(Default)]
 struct MenuTarget {
     what: Option<What>,
-    /// Where a menu that was opened by key stands.
+    /// Position of a menu opened by key.
     at: Option<Pos2>,
-    /// Its first row is to get the focus.
+    /// Whether its first row takes the focus.
     focus: bool,
     /// Widget that had the focus before.
     back: Option<Id>,
 }
 
-/// The buffer that the keyboard is at, and its place.
+/// The buffer under the keyboard cursor, and its rectangle.
 #[derive(Default)]
 struct Aim(Option<(BufferId, Rect)>);
 
-/// Says which buffer the keyboard is at, before the menu of the view is shown.
+/// Sets the buffer under the keyboard cursor; call it before the view shows its menu.
 pub fn aim(context: &mut ViewContext<'_>, buffer: Option<BufferId>, place: Rect) {
     context.locals.get::<Aim>().0 = buffer.map(|buffer| (buffer, place));
 }
 
-/// Opens on a right click in `rect` where `buffer` is under the pointer, and stays until something is chosen. Call it in
+/// Opens on a right click in `rect` if `buffer` is under the pointer, and stays until something is chosen. Call it in
 /// every frame, also while nothing is under the pointer.
 pub fn show(ui: &Ui, context: &mut ViewContext<'_>, rect: Rect, buffer: Option<BufferId>) {
     show_with(ui, context, rect, buffer, &[]);
 }
 
-/// As [`show`], with commands of the view before the others; returns which of them was chosen.
+/// As [`show`], with commands of the view first; returns the index of the chosen one.
 pub fn show_with(
     ui: &Ui,
     context: &mut ViewContext<'_>,
@@ -116,7 +116,7 @@ pub fn show_with(
     own: &[&str],
 ) -> Option<usize> {
     let aim = context.locals.get::<Aim>().0.take();
-    // What is selected has a menu also where nothing has the focus.
+    // The selection has a menu even if nothing has the focus.
     let selected = context.shared.selected.filter(|_| !keys::is_in_field(ui.ctx()));
     let by_key = aim.or(selected.map(|buffer| (buffer, Rect::from_min_size(rect.min, Vec2::splat(64.0)))));
     let under = buffer.map(What::Buffer);
@@ -141,7 +141,7 @@ pub fn show_with(
     })
 }
 
-/// The menu of the rows of a table. Returns the thing and which of its own commands was chosen.
+/// The menu of the rows of a table. Returns the thing and the index of its own command that was chosen.
 pub fn of_rows(
     ui: &Ui,
     context: &mut ViewContext<'_>,
@@ -152,7 +152,7 @@ pub fn of_rows(
     of_thing(ui, context, rect, table.hovered.map(&thing), table.focused.map(|(row, place)| (thing(row), place)))
 }
 
-/// The menu of what is under the pointer in `rect`, or of what the keyboard is at.
+/// The menu of the thing under the pointer in `rect`, or under the keyboard cursor.
 pub fn of_thing(
     ui: &Ui,
     context: &mut ViewContext<'_>,
@@ -167,7 +167,7 @@ pub fn of_thing(
     chosen.map(|chosen| (thing, chosen))
 }
 
-/// Notes what the menu is of, where it is asked for in this frame. Returns whether it is.
+/// Records the subject of the menu if it is requested in this frame. Returns whether it is.
 fn open(ui: &Ui, context: &mut ViewContext<'_>, rect: Rect, under: Option<What>, by_key: Option<(What, Rect)>) -> bool {
     if ui.rect_contains_pointer(rect) && ui.input(|input| input.pointer.secondary_clicked()) {
         *context.locals.get::<MenuTarget>() = MenuTarget { what: under, ..MenuTarget::default() };
@@ -212,7 +212,7 @@ fn popup(
         ui.set_min_width(240.0);
         rows(ui, context)
     });
-    // It may have been closed before this was called, by Esc for instance.
+    // It may already have been closed, for instance by Esc.
     if context.locals.get::<MenuTarget>().back.is_some() && !opened && !Popup::is_any_open(ui.ctx()) {
         give_back(ui.ctx(), context);
     }
@@ -226,7 +226,7 @@ fn give_back(ctx: &Context, context: &mut ViewContext<'_>) {
     }
 }
 
-/// A row; chosen by key, it closes the menu as a click does.
+/// A menu row; choosing it by key closes the menu, as a click does.
 fn row(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, keys: &str) -> bool {
     let theme = context.theme;
     let response = menu_row(ui, words, keys, theme);

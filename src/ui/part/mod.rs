@@ -1,4 +1,4 @@
-//! What views are made of and that knows the model: their context, menus, links, legends, cards.
+//! Building blocks of views that depend on the model: context, menus, links, legends, cards.
 
 mod buffer_names;
 pub(super) mod class_legend;

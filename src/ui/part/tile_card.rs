@@ -1,4 +1,4 @@
-//! Details of the chosen tiles: bytes against the limit and the mean, what lies there.
+//! The Details card of the chosen tiles: bytes against the limit and the mean, and their contents.
 
 use egui::{Align, Align2, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -10,14 +10,14 @@ use crate::ui::widget::controls::{self, link, paint_mark, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Slot, Theme, size};
 
-/// The report that is shown, kept until another tile is chosen.
+/// The current report, cached until another tile is chosen.
 #[derive(Default)]
 struct State {
     of: (usize, Option<Vec<u32>>),
     report: Option<MemoryReport>,
 }
 
-/// A row of the report: words, bytes, indent, colour, whether it is heavier, and the bytes of all tiles for the mean.
+/// A row of the report: label, bytes, indent, colour, whether it is bold, and the bytes of all tiles for the mean.
 struct Row<'a> {
     words: &'a str,
     bytes: u64,
@@ -27,11 +27,11 @@ struct Row<'a> {
     strong: bool,
 }
 
-/// The tiles that the card is about.
+/// The tiles shown in the card.
 struct Choice<'a> {
     report: &'a MemoryReport,
     tiles: &'a [u32],
-    /// Whether they are not chosen, but the fullest tile.
+    /// Whether none are chosen and this is the fullest tile.
     is_worst: bool,
 }
 
@@ -94,7 +94,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: 
         report_row(ui, theme, memory.tile_count(), report.tiles, &row);
     }
     if report.categories.iter().any(|category| category.overlapped.is_some_and(|bytes| bytes > 0)) {
-        ui.label(text("shares addresses over time, so not added up", size::SMALL, Weight::Regular, theme.text3));
+        ui.label(text("shares addresses over time, so not summed", size::SMALL, Weight::Regular, theme.text3));
     }
     rule(ui, theme);
     list(ui, context, "Vertex types", &memory.vertex_types, &report.vertex_types, report.vertex_bytes);
@@ -341,7 +341,7 @@ fn list(ui: &mut Ui, context: &ViewContext<'_>, title: &str, table: &TileRows, r
         ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
         if sum > 0 {
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                let words = format!("{} in all", context.short(Bytes(sum)));
+                let words = format!("{} in total", context.short(Bytes(sum)));
                 ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
             });
         }

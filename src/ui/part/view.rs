@@ -1,11 +1,11 @@
-//! What a view is: one value with everything that the window and other views ask of it.
+//! Views as values: everything that the window and other views need to know of one.
 
 use egui::Ui;
 
 use super::ViewContext;
 use crate::ui::session::{Document, Locals, Shared};
 
-/// Key and what it does, for the sheet of keys.
+/// A key and its effect, for the shortcut sheet.
 pub type KeyHelp = (&'static str, &'static str);
 
 /// A view of a document, or a panel beside the views.
@@ -20,11 +20,11 @@ pub struct View {
     pub show: fn(&mut Ui, &mut ViewContext<'_>),
     /// Its own card in Details; `None` for the card of the selected buffer or step.
     pub card: Option<fn(&mut Ui, &mut ViewContext<'_>)>,
-    /// A section above the card: what the view measures now; draws nothing where it measures nothing.
+    /// A section above the card for the view's measurement; draws nothing if there is none.
     pub section: Option<fn(&mut Ui, &mut ViewContext<'_>)>,
     /// What the find command does in it.
     pub find: Find,
-    /// Whether a buffer can be shown in it.
+    /// Whether it can show a buffer.
     pub shows_buffers: bool,
     /// Clears a selection that only this view has, for Esc; returns whether there was one.
     pub clear: fn(&mut Locals) -> bool,
@@ -41,12 +41,12 @@ pub enum Find {
     Dim,
     /// Focuses the view's own search field.
     Field(fn(&mut Shared, &mut Locals)),
-    /// The view has nothing to search: another view's field is used.
+    /// The view has nothing to search: the field of another view is used.
     Elsewhere,
 }
 
 impl View {
-    /// A view of every document, without anything of its own.
+    /// A view that applies to every document, with defaults for everything else.
     #[must_use]
     pub const fn new(id: &'static str, title: &'static str, show: fn(&mut Ui, &mut ViewContext<'_>)) -> Self {
         const fn applies(_: &Document) -> bool {
@@ -70,7 +70,7 @@ impl View {
         }
     }
 
-    /// The same view, shown by a digit from 1 to 9.
+    /// The view with a digit from 1 to 9.
     #[must_use]
     pub const fn with_digit(mut self, digit: u8) -> Self {
         self.digit = digit;
@@ -78,7 +78,7 @@ impl View {
     }
 }
 
-/// All views, in the order of their tabs: handed to every view, so that none of them needs to know the others.
+/// All views in the order of their tabs, passed to each view so that none needs to import another.
 #[derive(Clone, Copy)]
 pub struct Views(pub &'static [View]);
 
@@ -100,20 +100,20 @@ impl Views {
         self.0.iter().filter(|view| (view.applies)(document))
     }
 
-    /// The view that a digit shows in a document: the first of those that have it.
+    /// The view that a digit shows in a document: the first one with that digit.
     #[must_use]
     pub fn of_digit(self, digit: u8, document: &Document) -> Option<&'static View> {
         self.shown_for(document).find(|view| digit > 0 && view.digit == digit)
     }
 
-    /// The digit that shows a view in a document, in words; empty where there is none.
+    /// The digit that shows a view in a document, as text; empty if there is none.
     #[must_use]
     pub fn digit_of(self, view: &View, document: &Document) -> String {
         let is_it = self.of_digit(view.digit, document).is_some_and(|first| first.id == view.id);
         if is_it { view.digit.to_string() } else { String::new() }
     }
 
-    /// The view of that name where it has something to show, else the first that has.
+    /// The view with this id if it has something to show, else the first one that has.
     #[must_use]
     pub fn shown_or_first(self, id: &str, document: &Document) -> &'static View {
         let first = || self.shown_for(document).next().unwrap_or(&self.0[0]);

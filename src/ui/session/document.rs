@@ -1,4 +1,4 @@
-//! An open profile with its analysis. It never changes: views and workers share it.
+//! An open profile with its analysis, immutable and shared by views and workers.
 
 use std::path::PathBuf;
 
@@ -37,7 +37,7 @@ impl Document {
             || self.profile.programs.iter().any(|program| !program.has_buffer_assignment)
     }
 
-    /// Whether they also have live ranges: a listing in a message has only sizes.
+    /// Whether any program has buffers with live ranges, which a listing in a message does not have.
     #[must_use]
     pub fn has_times(&self) -> bool {
         self.has_buffers() && self.profile.programs.iter().any(|program| !program.is_listing)

@@ -1,5 +1,5 @@
-//! State that belongs to one view of one document: its zoom, its sorting. Kept by type, so that a new view needs no
-//! place of its own here.
+//! State of individual views of a document, such as zoom and sorting. Stored by type, so that a new view needs no
+//! change here.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ impl Locals {
         }
     }
 
-    /// Takes the value out, so that it can be borrowed beside the others; return it with [`Self::put`].
+    /// Takes the value out, so that it can be borrowed together with others; return it with [`Self::put`].
     pub fn take<T: Default + 'static>(&mut self) -> T {
         self.values
             .remove(&TypeId::of::<T>())

@@ -1,4 +1,4 @@
-//! What a person chose for the whole program.
+//! Application options: theme, units, zoom, presenter mode, hidden names.
 
 use crate::model::UnitSystem;
 
@@ -19,10 +19,10 @@ pub enum ThemeChoice {
 }
 
 impl ThemeChoice {
-    /// All of them.
+    /// All themes.
     pub const ALL: [Self; 5] = [Self::System, Self::Light, Self::Dark, Self::ContrastLight, Self::ContrastDark];
 
-    /// Its name.
+    /// Display name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -34,7 +34,7 @@ impl ThemeChoice {
         }
     }
 
-    /// In egui's words.
+    /// The theme as egui's preference.
     #[must_use]
     pub const fn preference(self) -> egui::ThemePreference {
         match self {
@@ -44,14 +44,14 @@ impl ThemeChoice {
         }
     }
 
-    /// Whether it is one of high contrast.
+    /// Whether it is a high-contrast theme.
     #[must_use]
     pub const fn is_contrast(self) -> bool {
         matches!(self, Self::ContrastLight | Self::ContrastDark)
     }
 }
 
-/// Options of the program.
+/// Application options.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Theme.

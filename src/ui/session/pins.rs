@@ -1,4 +1,4 @@
-//! Numbered pins with notes: marks a person sets on steps and buffers, for a screen that others look at.
+//! Numbered pins with notes on steps and buffers, set by the user.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{BufferId, Program, thousands};
 
-/// A pin. It names what it marks in the file's own numbers, so that it can be kept and passed on.
+/// A pin. It refers to its target by the file's own numbers, so that it can be saved and shared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pin {
     /// What the pin marks.

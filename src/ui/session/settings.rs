@@ -1,5 +1,5 @@
-//! What is kept between runs: a small JSON file in the desktop's folder for settings. A file that is missing, cut or
-//! not ours is as good as none. Only the window reads it; pictures and tests do not.
+//! Settings kept between runs, in a small JSON file in the user's configuration folder. A missing or invalid file means
+//! defaults. Only the window reads it, not screenshots or tests.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
@@ -27,7 +27,7 @@ pub struct Settings {
     pub units: UnitSystem,
     /// Zoom factor; 1 is the design size.
     pub zoom: f32,
-    /// Switch presenter mode on or off.
+    /// Whether presenter mode is on.
     pub presenter: bool,
     /// Settings of views by key, such as the columns of a table.
     pub kept: BTreeMap<String, String>,
@@ -61,7 +61,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Parses settings from JSON; unreadable ones get their defaults.
+    /// Parses settings from JSON; invalid ones get their defaults.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut settings: Self = serde_json::from_str(text).unwrap_or_default();

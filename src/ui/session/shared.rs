@@ -1,4 +1,4 @@
-//! What all views of a document show together: program, memory space, selection, step.
+//! State shared by all views of a document: program, memory space, selection, step, filter, history.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Deref;
@@ -22,7 +22,7 @@ pub enum RowScope {
 }
 
 impl RowScope {
-    /// All of them.
+    /// All scopes.
     pub const ALL: [Self; 3] = [Self::Peak, Self::Step, Self::All];
 }
 
@@ -74,11 +74,11 @@ pub struct SharedState {
     pub selected: Option<BufferId>,
     /// Buffer under the pointer, in whichever view.
     pub hovered: Option<BufferId>,
-    /// Chosen tiles of an IPU, in the order of choosing.
+    /// Chosen tiles of an IPU, in the order they were chosen.
     pub tiles: Vec<u32>,
     /// Tile under the pointer.
     pub tile_hovered: Option<u32>,
-    /// Pinned step; `None` for the peak.
+    /// Chosen step; `None` for the peak.
     pub step: Option<u32>,
     /// Steps compared with the chosen one, oldest first.
     pub compared: Vec<u32>,
@@ -98,7 +98,7 @@ pub struct SharedState {
     pub lit: Option<Lit>,
     /// Buffers the user has hidden.
     pub hidden: BTreeSet<BufferId>,
-    /// Pins, in the order of setting; the first is number 1.
+    /// Pins in the order they were set; the first is number 1.
     pub pins: Vec<Pin>,
     /// Capacities chosen in the window, by colour.
     pub capacity: HashMap<MemorySpace, Capacity>,
@@ -106,18 +106,18 @@ pub struct SharedState {
     pub changes: Changes,
     /// A finding of the advisor to expand.
     pub to_finding: Option<usize>,
-    /// Place in the tree of what lives.
+    /// Position in the tree of live memory.
     pub tree: TreePosition,
 }
 
-/// The state that the views of a document share. Everybody may read it ([`SharedState`] through `Deref`); it changes by
-/// the methods here alone, which also keep the history of places.
+/// The state shared by the views of a document. It is read through `Deref` to [`SharedState`], and changed only by the
+/// methods here, which also maintain the history.
 #[derive(Debug, Clone)]
 pub struct Shared {
     state: SharedState,
     back: VecDeque<Location>,
     forward: VecDeque<Location>,
-    /// Whether the place at the start of this turn is already in the history.
+    /// Whether the location at the start of this turn is already in the history.
     is_noted: bool,
 }
 
@@ -132,7 +132,7 @@ impl Deref for Shared {
     }
 }
 
-/// Changes to try out: what the what-if view and the advisor share.
+/// Changes to try out, shared by the what-if view and the advisor.
 #[derive(Debug, Clone, Default)]
 pub struct Changes {
     /// Changes that are switched on, in the order in which they are applied.
@@ -156,7 +156,7 @@ impl Changes {
         self.saved.extend(sets);
     }
 
-    /// Switches exactly the changes of a set on.
+    /// Switches on the changes of a set, and all others off.
     pub fn take(&mut self, set: &EditSet) {
         for edit in &set.edits {
             if !self.own.contains(edit) {
@@ -209,12 +209,12 @@ impl Shared {
         Self { state, back: VecDeque::new(), forward: VecDeque::new(), is_noted: false }
     }
 
-    /// Starts a turn, a frame or a command: its changes together are one step of the history.
+    /// Starts a turn, which is a frame or a command: its changes form one entry of the history.
     pub fn begin_turn(&mut self) {
         self.is_noted = false;
     }
 
-    /// Starts the history at the current place.
+    /// Starts the history at the current location.
     pub fn begin_history(&mut self) {
         self.back.clear();
         self.forward.clear();
@@ -225,7 +225,7 @@ impl Shared {
         (self.state.hovered, self.state.tile_hovered, self.state.cursor) = (None, None, None);
     }
 
-    /// Changes the place and records the previous one in the history.
+    /// Changes the location and records the previous one in the history.
     fn move_by(&mut self, change: impl FnOnce(&mut SharedState)) {
         if self.is_noted {
             return change(&mut self.state);
@@ -312,24 +312,24 @@ impl Shared {
         self.state.rows = rows;
     }
 
-    /// Filters buffers by these words; nothing for all.
+    /// Filters buffers by these words; empty for all.
     pub fn set_filter(&mut self, words: impl Into<String>) {
         self.state.lit = None;
         self.state.filter = words.into();
     }
 
-    /// Opens the field to find something over the view.
+    /// Opens the find bar.
     pub fn open_find(&mut self) {
         self.state.finding = true;
     }
 
-    /// Finds buffers by these words, with the field over the view.
+    /// Opens the find bar with these words.
     pub fn find(&mut self, words: impl Into<String>) {
         self.set_filter(words);
         self.open_find();
     }
 
-    /// Closes that field and forgets its words.
+    /// Closes the find bar and clears its words.
     pub fn close_find(&mut self) {
         self.state.filter.clear();
         self.state.finding = false;
@@ -341,18 +341,18 @@ impl Shared {
         self.state.lit = Some(lit);
     }
 
-    /// Hides a buffer until [`Self::show_hidden`]; it is selected no longer.
+    /// Hides a buffer until [`Self::show_hidden`], and deselects it.
     pub fn hide(&mut self, buffer: BufferId) {
         self.state.hidden.insert(buffer);
         self.select(None);
     }
 
-    /// Shows again what was hidden.
+    /// Shows all hidden buffers.
     pub fn show_hidden(&mut self) {
         self.state.hidden.clear();
     }
 
-    /// Sets a pin in the chosen program; returns which one it is, also where it was there already.
+    /// Sets a pin in the chosen program; returns its index, also if it already existed.
     pub fn pin(&mut self, on: PinOn) -> Option<usize> {
         let program = self.program;
         if let Some(there) = self.pins.iter().position(|pin| pin.on == on && pin.program == program) {
@@ -379,12 +379,12 @@ impl Shared {
         }
     }
 
-    /// Takes over pins that were kept, in place of those there are.
+    /// Replaces the pins by saved ones.
     pub fn recall_pins(&mut self, pins: &[Pin]) {
         self.state.pins = pins.to_vec();
     }
 
-    /// Measures against another capacity of the HBM; `None` for that of the dump.
+    /// Overrides the HBM capacity; `None` for that of the dump.
     pub fn set_capacity(&mut self, capacity: Option<Capacity>) {
         match capacity {
             Some(capacity) => drop(self.state.capacity.insert(MemorySpace::HBM, capacity)),
@@ -392,32 +392,32 @@ impl Shared {
         }
     }
 
-    /// The changes to try out, to change them.
+    /// Mutable access to the changes to try out.
     pub fn changes_mut(&mut self) -> &mut Changes {
         &mut self.state.changes
     }
 
-    /// Asks the advisor to unfold a finding.
+    /// Asks the advisor view to expand a finding.
     pub fn ask_for_finding(&mut self, finding: usize) {
         self.state.to_finding = Some(finding);
     }
 
-    /// The finding that was asked for, once.
+    /// Takes the finding to expand.
     pub fn take_finding(&mut self) -> Option<usize> {
         self.state.to_finding.take()
     }
 
-    /// Goes to a node of the tree of what lives, by the names that lead there.
+    /// Goes to a node of the tree of live memory, by the names on its path.
     pub fn go_in_tree(&mut self, path: Vec<String>) {
         self.move_by(|state| state.tree.path = path);
     }
 
-    /// Divides that tree by something else, from the root.
+    /// Changes what the tree of live memory is grouped by, and goes to its root.
     pub fn divide_tree(&mut self, kind: TreeKind) {
         self.move_by(|state| state.tree = TreePosition { kind, path: Vec::new() });
     }
 
-    /// Undoes the last kind of choice, for Esc: what is measured, then the step, the selection, what is looked for.
+    /// Clears one choice, for Esc: the measured range, else the step, the selection, the search and hidden buffers.
     pub fn clear(&mut self) {
         if self.measured.is_some() {
             self.measure(None);
@@ -433,7 +433,7 @@ impl Shared {
         }
     }
 
-    /// Where one is.
+    /// The current location.
     #[must_use]
     pub fn location(&self) -> Location {
         Location {
@@ -446,13 +446,13 @@ impl Shared {
         }
     }
 
-    /// Whether there are places to go back and forward to.
+    /// Whether it is possible to go back, and forward.
     #[must_use]
     pub fn can_go(&self) -> (bool, bool) {
         (!self.back.is_empty(), !self.forward.is_empty())
     }
 
-    /// Goes back to where one was.
+    /// Goes back in the history.
     pub fn go_back(&mut self) {
         if let Some(location) = self.back.pop_back() {
             self.forward.push_back(self.location());
@@ -460,7 +460,7 @@ impl Shared {
         }
     }
 
-    /// Go forward in the history.
+    /// Goes forward in the history.
     pub fn go_forward(&mut self) {
         if let Some(location) = self.forward.pop_back() {
             self.back.push_back(self.location());

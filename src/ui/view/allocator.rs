@@ -1,4 +1,4 @@
-//! Allocator: the chunks of an allocator's dump by address, what is free between them, and whether a request fits.
+//! Allocator: the chunks of an allocator dump by address, the free memory between them, and whether a request fits.
 
 use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
@@ -22,33 +22,33 @@ pub const VIEW: View =
 
 const KEYS: &[KeyHelp] = &[("wheel, drag, W S A D", "Allocator: zoom and move the addresses")];
 
-/// Height of the strip.
+/// Height of the address strip, in points.
 const STRIP: f32 = 96.0;
-/// What the decoder calls a chunk without the name of an operation.
+/// The decoder's name for a chunk in use without an op name.
 const IN_USE: &str = "chunk in use";
-/// Free blocks that Details lists.
+/// Maximum number of free blocks listed in Details.
 const FREE: usize = 12;
-/// Chunks that are looked at for the colour of one column of pixels.
+/// Maximum number of chunks examined for the colour of one pixel column.
 const MOST: usize = 256;
-/// Fewest bytes that fill the width.
+/// Smallest visible span of addresses, in bytes.
 const LEAST: f64 = 4096.0;
 
 #[derive(Default)]
 struct State {
     of: Option<usize>,
-    /// Bytes before each chunk; gaps between regions count nothing.
+    /// Bytes before each chunk; gaps between regions are not counted.
     starts: Vec<u64>,
     /// Bytes in use before each chunk, and at the end.
     used: Vec<u64>,
     total: u64,
     slots: std::collections::HashMap<StringId, Slot>,
     bins: Vec<Bin>,
-    /// Rows of the free chunks, the largest first.
+    /// Rows of the free chunks, largest first.
     free: Vec<u32>,
     x: Option<Span>,
     strip: CachedRaster,
     hovered: Option<u32>,
-    /// The chunk that the arrows are at.
+    /// The chunk under the keyboard cursor.
     at: Option<u32>,
     request: String,
     ops: TableState,
@@ -60,7 +60,6 @@ fn applies(document: &Document) -> bool {
     document.profile.live.as_ref().is_some_and(|live| live.heap.is_some())
 }
 
-/// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
@@ -127,7 +126,7 @@ fn update(state: &mut State, heap: &HeapMap, set: &LiveSet, kinds: &[Group], doc
     state.free.sort_by_key(|&row| std::cmp::Reverse(heap.chunks[row as usize].size));
 }
 
-/// The request that failed: what was typed, what the file says, or what a message beside it says.
+/// The request to test: as typed, from the file, or from a message joined to it.
 fn toolbar(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, heap: &HeapMap) -> Option<Bytes> {
     let theme = context.theme;
     let said = context.document.profile.failures.iter().find_map(|failure| failure.bytes("requested"));
@@ -199,7 +198,7 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, heap: &HeapMap, found: &HeapAn
         format!("{} free in {} blocks", context.short(found.free), thousands(found.free_chunks as u64)),
     ];
     if let Some(share) = found.fragmentation {
-        parts.push(format!("{:.1}\u{2009}% of what is free is outside the largest block", share * 100.0));
+        parts.push(format!("{:.1}\u{2009}% of free memory is outside the largest block", share * 100.0));
     }
     if found.requested > Bytes::ZERO && rounding > Bytes::ZERO {
         parts.push(format!("{} lost to rounding up", context.short(rounding)));
@@ -227,7 +226,7 @@ fn legends(ui: &mut Ui, theme: &Theme, kinds: &[Group]) {
 }
 
 impl State {
-    /// The chunk at a distance from the first byte.
+    /// The chunk at an offset from the first byte.
     fn chunk_at(&self, at: f64) -> Option<u32> {
         let at = at.max(0.0) as u64;
         if at >= self.total {
@@ -237,7 +236,7 @@ impl State {
         after.checked_sub(1).map(|row| row as u32)
     }
 
-    /// Bytes in use before a distance from the first byte.
+    /// Bytes in use before an offset from the first byte.
     fn used_before(&self, heap: &HeapMap, at: f64) -> f64 {
         let Some(row) = self.chunk_at(at) else { return self.used.last().map_or(0.0, |&used| used as f64) };
         let row = row as usize;
@@ -288,11 +287,11 @@ fn draw_strip(
         let (width, height) = (raster.width() as i64, raster.height() as i64);
         for column in 0..width {
             let at = |column: i64| x.at(column as f64 / width as f64);
-            // A pixel is divided as its bytes are: in use from below, free above.
+            // Each column is split by bytes: in use at the bottom, free above.
             let (from, to) = (at(column), at(column + 1));
             let used = state.used_before(heap, to) - state.used_before(heap, from);
             let share = (used / (to - from)).clamp(0.0, 1.0);
-            // Its colour is that of the largest of the first chunks in it.
+            // Its colour is that of the largest among its first chunks.
             let first = state.chunk_at(from).unwrap_or(0) as usize;
             let inside =
                 heap.chunks.iter().zip(&state.starts).skip(first).take_while(|(_, start)| (**start as f64) < to);
@@ -315,7 +314,7 @@ fn draw_strip(
         Rect::from_min_max(Pos2::new(at(start), rect.top()), Pos2::new(at(end).max(at(start) + 1.0), rect.bottom()))
     };
     let painter = ui.painter().with_clip_rect(rect.expand(1.0));
-    // Where one region ends and the next begins, addresses are left out.
+    // Addresses between two regions are left out.
     if let Some(found) = context.document.analysis.live.as_ref().and_then(|live| live.heap.as_ref()) {
         let seams = found.regions.iter().skip(1).map(|region| place(region.0).left());
         for seam in seams.filter(|x| rect.x_range().contains(*x)).take(200) {
@@ -342,7 +341,7 @@ fn draw_strip(
     let under = state.hovered;
     let mut focused = None;
     if pressed.has_focus && !heap.chunks.is_empty() {
-        // The arrows go from chunk to chunk; the one they are at stays in view.
+        // The arrow keys move from chunk to chunk; the current one stays in view.
         let last = heap.chunks.len() as u32 - 1;
         let moved = state.at.unwrap_or(0).saturating_add_signed(pressed.by.x as i32 + pressed.pages as i32 * 16);
         let row = match (pressed.first, pressed.last) {
@@ -378,7 +377,7 @@ fn draw_strip(
     });
 }
 
-/// What the menu of a chunk is about.
+/// The subject of a chunk's context menu.
 fn chunk_thing(set: &LiveSet, chunk: &Chunk) -> Thing {
     let name = if chunk.in_use { op_name(set, chunk).to_owned() } else { "free".to_owned() };
     let thing = Thing::named(name).copies("Copy address", format!("{:#x}", chunk.address));
@@ -499,7 +498,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>) {
         fact(
             ui,
             theme,
-            "Fragmentation, as it counts it",
+            "Fragmentation, as reported",
             &format!("{:.1}\u{2009}%", f64::from(stats.fragmentation) * 100.0),
         );
         rule(ui, theme);

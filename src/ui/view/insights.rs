@@ -1,4 +1,4 @@
-//! Insights into an IPU profile: does it fit, the worst tiles, how full the others are, what it is made of, what to
+//! Insights into an IPU profile: whether it fits, the fullest tiles, all tiles as a histogram, categories, and what to
 //! change.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
@@ -17,7 +17,7 @@ use crate::ui::widget::keys;
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, size, space};
 
-/// Bars of the fullest tiles.
+/// Number of fullest tiles shown as bars.
 const WORST: usize = 8;
 
 #[derive(Default)]
@@ -86,13 +86,13 @@ fn verdict(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
             (theme.danger, "Does not fit", format!("{count}, the worst by {}", units.short(by)))
         }
         Verdict::Fits { spare } => (theme.ok, "Fits", format!("{} to spare on the fullest tile", units.short(spare))),
-        Verdict::Unknown => (theme.text, "Not known", "whether it fits".to_owned()),
+        Verdict::Unknown => (theme.text, "Unknown", "whether it fits".to_owned()),
     };
     let evidence = memory.target.evidence.as_ref().map(|words| format!("Memory of a tile: {words}"));
     Answer { color, verdict: answer, amount: &amount, sentence: &worst, evidence: evidence.as_deref() }.show(ui, theme);
 }
 
-/// All tiles together as one bar of groups.
+/// One bar of the bytes of all tiles, by group.
 fn made_of(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis) {
     let theme = context.theme;
     let mut groups: Vec<(&str, Slot, u64)> = colors::TILE_GROUPS.iter().map(|&(name, slot)| (name, slot, 0)).collect();
@@ -144,7 +144,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
     let short = |bytes: u64| units.short(Bytes(bytes));
     let unknown = || "\u{2013}".to_owned();
     let gaps = tiles.gaps.as_ref().map(|gaps| gaps.sums());
-    // What must fit includes the gaps; what is used does not.
+    // The total that must fit includes gaps; the bytes used do not.
     let (all, used) = (tiles.total_including_gaps.or(tiles.total), tiles.bytes().unwrap_or(0));
     let basis = if tiles.total_including_gaps.is_some() { "gaps included" } else { "without gaps" };
     let peak_words = tiles.peak.map_or_else(
@@ -160,7 +160,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
         (
             "Mean tile",
             short(tiles.mean as u64),
-            tiles.imbalance().map_or_else(String::new, |i| format!("the fullest {i:.2} times it")),
+            tiles.imbalance().map_or_else(String::new, |i| format!("fullest: {i:.2}\u{d7} the mean")),
         ),
         (
             "Gaps",
@@ -357,7 +357,7 @@ fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {
     ui.add_space(8.0);
 }
 
-/// A table inside the page, with all of its rows.
+/// A table inside the page that shows all of its rows.
 fn whole_table(ui: &mut Ui, rows: usize, name: &str, show: impl FnOnce(&mut Ui)) {
     let height = 27.0 + space::ROW * rows as f32;
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
@@ -371,7 +371,7 @@ fn ipus(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, state:
     ui.label(text("By IPU", size::BODY, Weight::SemiBold, theme.text));
     let columns = [
         Column::number("IPU", 60.0).fixed(),
-        Column::number("All its tiles", 240.0).fixed(),
+        Column::number("All tiles", 240.0).fixed(),
         Column::number("Fullest tile", 110.0).fixed(),
         Column::number("holds", 110.0).fixed(),
         Column::number("over", 80.0).fixed(),
@@ -428,7 +428,7 @@ fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, 
     let columns = [
         Column::text("Category", 200.0, 1.0).fixed(),
         Column::number("Not overlapped", 240.0).fixed(),
-        Column::number("Overlapped, not added up", 190.0).fixed(),
+        Column::number("Overlapped, not summed", 190.0).fixed(),
         Column::number("Share", 90.0).fixed(),
     ];
     let sum: u64 = rows.iter().map(|row| row.bytes).sum();

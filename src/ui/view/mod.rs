@@ -43,10 +43,10 @@ pub const VIEWS: Views = Views(&[
     report::VIEW,
 ]);
 
-/// Panels on the right.
+/// All panels of the right side panel.
 pub const PANELS: Views = Views(&[details::PANEL, advisor::PANEL, pins::PANEL]);
 
-/// The view a document begins with.
+/// Id of the view in which a document opens.
 pub const FIRST: &str = overview::VIEW.id;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The pins of a file: what each marks, its note, written in place.
+//! The panel of pins: what each one marks, with an editable note.
 
 use egui::{Align, Layout, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -46,7 +46,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     }
 }
 
-/// One pin; returns whether it is to be removed.
+/// Draws one pin; returns whether Remove was clicked.
 fn row(ui: &mut Ui, context: &mut ViewContext<'_>, index: usize, ask: bool) -> bool {
     let theme = context.theme;
     let Some(pin) = context.shared.pins.get(index).cloned() else { return false };
@@ -88,7 +88,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, index: usize, ask: bool) -> b
     removed
 }
 
-/// Shows what a pin marks.
+/// Goes to what a pin marks.
 fn go(context: &mut ViewContext<'_>, pin: &Pin, buffer: Option<BufferId>) {
     if pin.program != context.shared.program {
         let color = context.document.program(pin.program).and_then(|(_, analysis)| analysis.main_space());

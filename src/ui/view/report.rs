@@ -1,4 +1,4 @@
-//! The report as text: everything the profile says, also where no picture is made for it.
+//! The full report as text.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::ui::widget::theme::size;
 use crate::ui::widget::{controls, keys};
 use crate::ui::work::Job;
 
-/// Rows of its lists.
+/// Maximum number of rows in its lists.
 const TOP: usize = 50;
 
 #[derive(Default)]
 struct State {
-    /// Changes that are in it.
+    /// The changes that the report includes.
     of: (Vec<Edit>, Vec<EditSet>),
     words: Option<Job<Arc<str>>>,
 }
@@ -26,7 +26,6 @@ struct State {
 /// The view.
 pub const VIEW: View = View::new("report", "Report", show);
 
-/// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let mut state = context.locals.take::<State>();

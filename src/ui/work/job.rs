@@ -26,9 +26,9 @@ pub struct FailedJobs(Arc<Mutex<Vec<FailedJob>>>);
 /// A job that ended without a result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedJob {
-    /// What was to be worked out, such as "memory map".
+    /// What was to be computed, such as "memory map".
     pub job: String,
-    /// Why it was not, without anything that may name a part of the profile.
+    /// The reason, without anything that may name a part of the profile.
     pub message: String,
 }
 
@@ -52,7 +52,7 @@ impl FailedJob {
     }
 }
 
-/// A message without what stands in quotes: there the standard library puts texts out of the data.
+/// A message without quoted parts, in which the standard library puts text from the data.
 fn without_quotes(message: &str) -> String {
     let mut out = String::new();
     let mut quote = None;
@@ -106,7 +106,7 @@ enum State<T> {
 }
 
 impl<T: Send + 'static> Job<T> {
-    /// Starts `run` on a thread called `name`, which says what is worked out. A panic ends up in [`Work::failed`].
+    /// Starts `run` on a thread called `name`, which says what is computed. A panic is reported in [`Work::failed`].
     pub fn start(work: &Work, name: &str, run: impl FnOnce() -> T + Send + 'static) -> Self {
         if work.synchronous {
             let state = finished(run, name, &work.failed).map_or(State::Failed, State::Done);

@@ -34,7 +34,7 @@ pub struct RelatedToStep {
     pub largest_hole: Option<(u64, Bytes)>,
     /// Number of buffers that have memory.
     pub live: usize,
-    /// Bytes of those whose memory is set aside at the step but not written yet.
+    /// Bytes of those whose memory is reserved at the step but not written yet.
     pub unwritten: Bytes,
     /// The largest of them, at most 32.
     pub largest: Vec<LiveBuffer>,

@@ -1,5 +1,4 @@
-//! Everything that is not a view: nothing open yet, files that could not be read, files over the window, the sheet of
-//! keys, the field for a path.
+//! Screens and cards that are not views: the welcome screen, errors, the list of keyboard shortcuts, the path field.
 
 use std::path::PathBuf;
 
@@ -18,7 +17,7 @@ use crate::ui::widget::theme::{Theme, size, space};
 const RECENT: usize = 6;
 
 impl App {
-    /// The screen without open files.
+    /// The screen shown while no file is open.
     pub(in crate::ui::app) fn welcome(&mut self, ui: &mut Ui, theme: &Theme) {
         let full = ui.max_rect();
         let width = 560.0f32.min(full.width() - 32.0);
@@ -34,7 +33,7 @@ impl App {
         }
         if !self.files.entries.is_empty() {
             ui.label(text("Choose a program", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
-            ui.label(text("They are in the list on the left, worst first.", size::LEAD, Weight::Regular, theme.text2));
+            ui.label(text("Programs are listed on the left, worst first.", size::LEAD, Weight::Regular, theme.text2));
             return;
         }
         ui.label(text("Drop a memory profile here", size::VERDICT, Weight::SemiBold, theme.text));
@@ -69,7 +68,7 @@ impl App {
             return;
         }
         ui.add_space(14.0);
-        ui.label(text("Open again", size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text("Recent files", size::BODY, Weight::SemiBold, theme.text));
         if let Some(path) = self.recent_rows(ui, theme, recent.into_iter().take(RECENT)) {
             self.open(Target::Path(path));
         }
@@ -107,7 +106,7 @@ impl App {
         (name, whole)
     }
 
-    /// Files that could not be read, as cards below the view, which they do not cover; what was open stays.
+    /// Error cards for files that could not be read, below the view so that they do not cover it. Open files stay open.
     pub(in crate::ui::app) fn error_cards(&mut self, ui: &mut Ui, theme: &Theme) {
         let cards = self.failures();
         if cards.is_empty() {
@@ -127,7 +126,7 @@ impl App {
                 ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
             }
         });
-        // A panel has its size from the frame before.
+        // A panel keeps the size of the previous frame.
         let (id, height) = (egui::Id::unique("height of the error cards"), shown.response.rect.height());
         if ui.data(|data| data.get_temp::<f32>(id)) != Some(height) {
             ui.data_mut(|data| data.insert_temp(id, height));
@@ -291,13 +290,13 @@ enum Answer {
     Dismiss,
 }
 
-/// Cards that are shown at a time.
+/// Maximum number of cards shown at once.
 const MOST_CARDS: usize = 3;
 
-/// Room for the buttons of a card.
+/// Width reserved for a card's buttons, in points.
 const BUTTONS: f32 = 210.0;
 
-/// Draws a card in the width there is; returns what was pressed.
+/// Draws a card in the available width; returns the button that was pressed.
 fn failure_card(ui: &mut Ui, theme: &Theme, card: &FailureCard) -> Option<Answer> {
     let mut answer = None;
     let margin = Margin { left: 14, right: 8, top: 6, bottom: 6 };

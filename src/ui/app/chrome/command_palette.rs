@@ -1,5 +1,5 @@
-//! The palette of Ctrl P: every command, view, file and program, and the buffers of the program by name. Typing
-//! narrows, arrows choose, Enter does it.
+//! The command palette (Ctrl P): every command, view, file and program, and the program's buffers by name. Typing
+//! narrows the list, the arrow keys move in it, Enter runs the chosen line.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ impl App {
                 let page = (HEIGHT / space::CONTROL) as i64;
                 pressed(Key::ArrowDown) - pressed(Key::ArrowUp) + page * (pressed(Key::PageDown) - pressed(Key::PageUp))
             });
-            // The focus comes before the field is drawn, so that not even the first letter is lost.
+            // Focus is requested before the field is drawn, so that the first letter is not lost.
             let id = egui::Id::unique("palette field");
             ui.memory_mut(|memory| memory.request_focus(id));
             let edit = egui::TextEdit::singleline(&mut palette.text)
@@ -72,7 +72,7 @@ impl App {
             }
             response.request_focus();
             ui.add_space(6.0);
-            // What is typed in this turn counts for its lines, and Enter waits until the buffers are looked through.
+            // Letters typed in this frame already filter its lines; Enter waits until the buffer search is done.
             self.search_buffers(&mut palette);
             let lines = self.lines(&palette);
             let last = lines.len().saturating_sub(1) as i64;

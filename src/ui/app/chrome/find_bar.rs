@@ -43,7 +43,7 @@ impl App {
         self.focus_find = true;
     }
 
-    /// Selects the next or previous buffer that was found.
+    /// Selects the next or previous match.
     pub(in crate::ui::app) fn next_hit(&mut self, direction: Direction) {
         let work = self.work();
         let Some(open) = self.files.current_mut() else { return };

@@ -1,4 +1,4 @@
-//! What stands around the view: bars, side panel, cards, the field to find something, the list of commands.
+//! Everything around the view: top and status bars, side panel, cards, find bar, command palette.
 
 pub(super) mod cards;
 pub(super) mod command_palette;

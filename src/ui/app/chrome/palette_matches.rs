@@ -1,4 +1,4 @@
-//! What fits the letters that are typed into the palette, and how well.
+//! Fuzzy matching for the command palette, with scores.
 
 use std::sync::Arc;
 
@@ -22,13 +22,13 @@ pub type Found = Vec<(i32, BufferId, String, String)>;
 pub struct CommandPalette {
     pub text: String,
     pub chosen: usize,
-    /// Enter was pressed while buffers were looked for.
+    /// Enter was pressed while the buffer search was running.
     pub is_entered: bool,
     pub searching: Option<(String, Job<Arc<Found>>)>,
     pub found: Option<(String, Arc<Found>)>,
 }
 
-/// The best matches among a program's buffers, by name or op; of equal scores the largest first.
+/// The best matches among a program's buffers, by name or op; ties are ordered largest first.
 pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
     let Some((model, _)) = document.program(program) else { return Vec::new() };
     let best = |mut found: Vec<(i32, BufferId)>| {
@@ -42,7 +42,7 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
     let found = rows
         .filter_map(|buffer| {
             let by_name = score(text, &model.buffer_name(buffer));
-            // Op names must contain the text itself: scattered letters occur in all of these long paths.
+            // Op names must contain the text as typed: scattered letters occur in all of these long paths.
             let by_op = || op_of(buffer).to_lowercase().contains(&lower).then_some(-4);
             Some((by_name.or_else(by_op)?, buffer))
         })
@@ -57,8 +57,8 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
     best(found).into_iter().map(|(score, b)| (score - 10, b, model.buffer_name(b), op_of(b))).collect()
 }
 
-/// How well letters fit a text: all must be there in order; those at the beginning of words and side by side count
-/// more, and what has them as they were typed counts more than any other. `None` where one is missing.
+/// Score of a fuzzy match: all letters must occur in order. Letters at word starts and adjacent letters score higher,
+/// and a text that contains them in one piece scores highest. `None` if a letter is missing.
 pub fn score(letters: &str, words: &str) -> Option<i32> {
     let mut score = 0;
     let mut last_was_hit = false;
@@ -82,7 +82,7 @@ pub fn score(letters: &str, words: &str) -> Option<i32> {
     is_whole.then(|| score + as_typed(letters, words) - words.chars().count() as i32 / 16)
 }
 
-/// What a text gains that has the letters in one piece: all of it, its beginning, a word's beginning, anywhere.
+/// Bonus for a text with the letters in one piece: the whole text, a prefix, a word start, anywhere.
 fn as_typed(letters: &str, words: &str) -> i32 {
     let typed = letters.trim().to_lowercase();
     if typed.is_empty() {

@@ -1,4 +1,4 @@
-//! Panel on the right: details of what is selected; folds to a rail.
+//! The panel on the right with details of the selection; folds to a rail.
 
 use egui::epaint::TextShape;
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};

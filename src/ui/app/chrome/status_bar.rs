@@ -1,4 +1,4 @@
-//! Status bar: the step under the pointer, what is selected, the promise.
+//! The status bar: the step under the pointer, the selection, the offline notice.
 
 use egui::{Align2, Pos2, Ui};
 
@@ -116,6 +116,6 @@ fn tile_words(memory: &TileMemory, tiles: &TileAnalysis, shared: &Shared, units:
         1 => "1 tile chosen".to_owned(),
         count => format!("{} tiles chosen", thousands(count as u64)),
     });
-    parts.push("Shift click adds one, drag chooses many".to_owned());
+    parts.push("Shift click adds a tile, drag chooses several".to_owned());
     parts.join("     ")
 }

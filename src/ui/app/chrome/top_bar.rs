@@ -1,4 +1,4 @@
-//! Top bar: sign, back and forward, program, memory space with its capacity; the tabs below it.
+//! The top bar: logo, back and forward, program, memory space with its capacity; and the tabs below it.
 
 use egui::{
     Align, Key, Layout, Popup, PopupCloseBehavior, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, Vec2,
@@ -111,15 +111,15 @@ impl App {
                     commands.push(command);
                 }
             };
-            row(ui, "Larger", Command::Larger, false);
-            row(ui, "Smaller", Command::Smaller, false);
-            row(ui, "Normal size", Command::Normal, false);
+            row(ui, "Zoom in", Command::Larger, false);
+            row(ui, "Zoom out", Command::Smaller, false);
+            row(ui, "Reset zoom", Command::Normal, false);
             controls::rule(ui, theme);
             row(ui, "Presenter mode", Command::Presenter, self.options.presenter);
             row(ui, "Hide names", Command::HideNames, self.options.names_hidden);
             row(ui, "Copy a picture of the view", Command::CopyPicture, false);
             row(ui, "Save a picture of the view\u{2026}", Command::SavePicture, false);
-            row(ui, "Copy a command line that opens this place", Command::Link, false);
+            row(ui, "Copy a command line that opens this view", Command::Link, false);
         });
     }
 
@@ -151,7 +151,7 @@ impl App {
         }
     }
 
-    /// The file that is shown, and the others to choose from, where the bar has room beside everything else.
+    /// Picker for the current file, if the bar has room for it.
     fn file_picker(&mut self, ui: &mut Ui, theme: &Theme) {
         let Some(index) = self.files.current.filter(|_| ui.available_width() > 1150.0) else { return };
         let Some(current) = self.files.entries.get(index) else { return };
@@ -241,7 +241,7 @@ impl App {
         self.capacity_field = field;
     }
 
-    /// The tabs: each with its digit, in a width that does not depend on which is active. Those without room are in a
+    /// The tabs, each with its digit; their widths do not depend on which one is active. Tabs that do not fit go into a
     /// menu at the end.
     pub(in crate::ui::app) fn tabs(&mut self, ui: &mut Ui, theme: &Theme, rect: Rect) {
         hairline(ui, rect, theme.line);
@@ -317,7 +317,7 @@ const WITH_KEYS: f32 = 700.0;
 /// Points between two tabs.
 const TAB_GAP: f32 = 4.0;
 
-/// Which of some tabs have room in a row, and which do not: in order, the active one always among the first.
+/// Splits tabs into those that fit in a row and those that do not, in order; the active one is always among the first.
 fn fitting(widths: &[f32], room: f32, more: f32, active: Option<usize>) -> (Vec<usize>, Vec<usize>) {
     let sum = |rows: &[usize]| rows.iter().map(|&at| widths[at] + TAB_GAP).sum::<f32>();
     let mut visible: Vec<usize> = (0..widths.len()).collect();
@@ -332,7 +332,7 @@ fn fitting(widths: &[f32], room: f32, more: f32, active: Option<usize>) -> (Vec<
     (visible, hidden)
 }
 
-/// A space's verdict as a mark.
+/// The mark for a memory space's verdict.
 pub fn mark_of(verdict: Verdict) -> Mark {
     match verdict {
         Verdict::Over { .. } => Mark::Over,

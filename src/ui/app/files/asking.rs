@@ -1,4 +1,4 @@
-//! Asks for files, and does what they were asked for.
+//! File dialogs of the window: asking for files, then opening, saving or importing them.
 
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,7 @@ impl App {
                 match crate::export::image::write_png(&path, picture.size, picture.as_raw()) {
                     Ok(()) => self.say(&format!("Saved {}", path.display())),
                     Err(error) => {
-                        self.errors.push((path.display().to_string(), format!("cannot be written: {error}")));
+                        self.errors.push((path.display().to_string(), format!("could not be written: {error}")));
                     }
                 }
             }
@@ -72,7 +72,7 @@ impl App {
         match (sets::read(path), self.files.current_mut()) {
             (Ok(sets), Some(open)) => {
                 open.shared.changes_mut().save_all(sets);
-                self.say("Sets of changes read");
+                self.say("Sets of changes imported");
             }
             (Err(error), _) => self.say(&format!("Not imported: {error}")),
             (Ok(_), None) => {}

@@ -1,4 +1,4 @@
-//! The desktop's dialog for files, in a thread of its own; where there is none, the caller has another way.
+//! The desktop's file dialog, on a thread of its own. [`Answer::Missing`] if the desktop has none.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -21,7 +21,7 @@ pub enum Purpose {
     Profiles,
     /// A folder to open with everything in it.
     Folder,
-    /// A file to write a text into.
+    /// A text file to write.
     Text(TextFile),
     /// A picture to write, with the suggested file name.
     Picture(String, ColorImage),
@@ -37,7 +37,7 @@ impl Purpose {
             Self::Folder => ("Open a folder", "Open"),
             Self::Text(_) => ("Save", "Save"),
             Self::Picture(..) => ("Save the picture", "Save"),
-            Self::ReadSets => ("Read sets of changes", "Read"),
+            Self::ReadSets => ("Import sets of changes", "Import"),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Files held over the window: what will happen to each when it is dropped.
+//! Files dragged over the window: how each will be opened when it is dropped.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::ui::widget::theme::{Theme, size};
 /// Maximum number of files that are listed.
 const NAMED: usize = 8;
 
-/// The type of a file, from its name alone: nothing is read before it is dropped.
+/// The type of a file, by name only: nothing is read before the drop.
 fn kind_of(path: &Path, is_folder: bool) -> &'static str {
     if is_folder {
         return "folder: every profile in it";

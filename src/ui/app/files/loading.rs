@@ -1,5 +1,5 @@
-//! Reads and analyses a file on a worker, with progress and a way to cancel. Of a folder, an archive or a trace with
-//! many programs first the list comes, then which of them is the worst.
+//! Reads and analyses a file on a worker, with progress and cancellation. A folder, an archive or a trace with several
+//! programs first yields their list, then their order, worst first.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -34,7 +34,7 @@ pub struct Loading {
 }
 
 impl Loading {
-    /// Starts reading; `messages` are those of other files that name the program.
+    /// Starts reading; `messages` are messages in other files that name the program.
     pub fn start(target: Target, messages: Vec<Arc<Profile>>, work: &Work) -> Self {
         let progress = Arc::new(Progress::default());
         let (sender, receiver) = channel();

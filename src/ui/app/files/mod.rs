@@ -1,5 +1,5 @@
-//! The files of a session and the programs of their lists: listed, being read, open, not readable. Of the programs of a
-//! list only a few stay decoded.
+//! The files of a session and the programs in them: listed, being read, open or failed. Of the programs of a group only
+//! a few stay decoded.
 
 mod asking;
 pub(super) mod dialog;
@@ -34,7 +34,7 @@ pub struct FileEntry {
     pub state: FileState,
     /// Id of the group it belongs to.
     pub group: Option<u32>,
-    /// Why it could not be opened, for a program of a list.
+    /// Why it could not be opened, for a group member.
     pub error: Option<String>,
     /// Whether it is to be shown as soon as it is loaded.
     wanted: bool,
@@ -44,8 +44,8 @@ pub struct FileEntry {
     kept: Option<Box<Shared>>,
     /// Messages of other files that name it, joined to it whenever it is decoded.
     messages: Vec<Arc<Profile>>,
-    /// Whether a message was joined that is to be shown first.
-    told: bool,
+    /// Whether a message was joined, so that the failure view is shown first.
+    shows_failure: bool,
 }
 
 /// State of a file.
@@ -86,7 +86,7 @@ pub struct OpenFile {
     pub locals: Locals,
     /// Results of background work.
     pub derived: Derived,
-    /// Whether the settings of last time were applied.
+    /// Whether the settings of the last run were applied.
     pub begun: bool,
     /// The document with its real names while they are hidden.
     pub named: Option<Arc<Document>>,
@@ -148,7 +148,7 @@ impl Files {
             used: 0,
             kept: None,
             messages: Vec::new(),
-            told: false,
+            shows_failure: false,
         });
     }
 
@@ -232,7 +232,7 @@ impl Files {
                 if let Some(shared) = entry.kept.take() {
                     open.shared = *shared;
                 }
-                if std::mem::take(&mut entry.told) {
+                if std::mem::take(&mut entry.shows_failure) {
                     open.shared.show_view("failure");
                     open.shared.begin_history();
                 }
@@ -265,7 +265,7 @@ impl Files {
         }
     }
 
-    /// Replaces the entry of a file by the programs in it.
+    /// Replaces a file's entry with the programs in it.
     fn list(&mut self, index: usize, collection: Arc<Collection>) {
         let file = self.entries.remove(index);
         let id = self.next_group;
@@ -281,7 +281,7 @@ impl Files {
             used: 0,
             kept: None,
             messages: Vec::new(),
-            told: false,
+            shows_failure: false,
         });
         let rows: Vec<FileEntry> = rows.collect();
         if let Some(current) = &mut self.current
@@ -332,8 +332,8 @@ impl Files {
         }
     }
 
-    /// Joins the messages of a text to the program that they name: one that is open, or one of a list, which is then
-    /// decoded. Returns whether there is one.
+    /// Joins the messages of a text to the program that they name: an open one, or a group member, which is then
+    /// decoded. Returns whether there is such a program.
     fn join(&mut self, index: usize, text: &Document, work: &Work) -> bool {
         let named = text.profile.failures.iter().find_map(|failure| failure.text("module"));
         let Some(module) = named.filter(|_| text.profile.programs.iter().all(|program| program.is_listing)) else {
@@ -347,7 +347,7 @@ impl Files {
             }
             _ => false,
         };
-        // Of several programs with the same name, the first is the worst.
+        // Several programs may have the same name; the first is the worst.
         let waits = |entry: &FileEntry| {
             !matches!(entry.state, FileState::Open(_)) && entry.is_listed_as(module) && !entry.has_message()
         };
@@ -355,7 +355,7 @@ impl Files {
         let Some(mut target) = open.or_else(|| self.entries.iter().position(waits)) else { return false };
         let entry = &mut self.entries[target];
         if entry.group.is_some() {
-            // They must survive decoding it again.
+            // Kept, so that they are joined again when the program is decoded again.
             entry.messages.push(Arc::new(text.profile.clone()));
         }
         if let FileState::Open(open) = &mut entry.state {
@@ -366,9 +366,9 @@ impl Files {
             open.locals = Locals::default();
             open.shared.show_view("failure");
         } else {
-            // If it is being decoded, decoding starts again with them.
+            // A program that is being decoded is decoded anew, with the messages.
             entry.fold();
-            entry.told = true;
+            entry.shows_failure = true;
         }
         self.entries.remove(index);
         if let Some(current) = &mut self.current
@@ -383,15 +383,15 @@ impl Files {
         true
     }
 
-    /// The list that holds nothing but an entry: a folder or an archive with one program, which has its name.
+    /// The group whose only member is this entry: a folder or an archive with one program, which is shown by its name.
     #[must_use]
     pub fn own_list(&self, entry: &FileEntry) -> Option<&Group> {
         let group = self.groups.iter().find(|group| Some(group.id) == entry.group)?;
         (group.collection.entries.len() == 1).then_some(group)
     }
 
-    /// Puts what is over its limit by most first, then what needs most; the programs of a list stay together. Nothing
-    /// moves while something is being read.
+    /// Sorts entries by bytes over the limit, then by bytes needed; members of a group stay together. Nothing moves
+    /// while something is being read.
     fn arrange(&mut self) {
         if !self.is_unordered || self.is_loading() {
             return;
@@ -406,13 +406,13 @@ impl Files {
             }
         }
         units.sort_by_cached_key(|unit| {
-            std::cmp::Reverse(unit.iter().filter_map(FileEntry::standing).max().unwrap_or_default())
+            std::cmp::Reverse(unit.iter().filter_map(FileEntry::excess_and_need).max().unwrap_or_default())
         });
         self.entries = units.into_iter().flatten().collect();
         self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
     }
 
-    /// Reads a file or a list again, in place of what was read.
+    /// Reads a file or a group again, replacing what was read.
     pub fn reload(&mut self, index: usize, work: &Work) {
         let Some(entry) = self.entries.get(index) else { return };
         let Some(path) = entry.target.origin().map(Path::to_owned) else { return };
@@ -423,7 +423,7 @@ impl Files {
         self.open(Target::Path(path), work);
     }
 
-    /// Closes what is shown: a file, or the whole list that a program belongs to.
+    /// Closes the current file, or the whole group that the current program belongs to.
     pub fn close_current(&mut self) {
         let Some(index) = self.current else { return };
         match self.entries.get(index).and_then(|entry| entry.group) {
@@ -497,7 +497,7 @@ impl Files {
         self.show_something(first);
     }
 
-    /// Makes the nearest open entry current if the current one is gone.
+    /// Makes the nearest open entry current if the current one was closed.
     fn show_something(&mut self, near: usize) {
         if self.current().is_some() {
             return;
@@ -507,7 +507,7 @@ impl Files {
         self.current = before.or_else(|| self.entries.iter().position(is_open));
     }
 
-    /// Entries that are decoded now.
+    /// Indices of the entries that are decoded.
     #[must_use]
     pub fn decoded(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry.state, FileState::Open(_))).count()
@@ -524,14 +524,14 @@ impl FileEntry {
         }
     }
 
-    /// Whether a name means this program of a list: its own, or with the folder in the list before it.
+    /// Whether a name refers to this entry: its name, alone or after its folder in the group.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.listed().is_some_and(|entry| entry.full_name() == name)
     }
 
-    /// (bytes over the limit, bytes needed), where they are known.
-    fn standing(&self) -> Option<(Bytes, Bytes)> {
+    /// (bytes over the limit, bytes needed), if known.
+    fn excess_and_need(&self) -> Option<(Bytes, Bytes)> {
         let over = |need: Bytes, limit: Option<Bytes>| limit.map_or(Bytes::ZERO, |limit| need.saturating_sub(limit));
         if let FileState::Open(open) = &self.state {
             let (program, color) = open.document.main();
@@ -548,12 +548,12 @@ impl FileEntry {
         Some((over(need, limit), need))
     }
 
-    /// Whether it is a program of a list with this name.
+    /// Whether it is a group member of this module name.
     fn is_listed_as(&self, module: &str) -> bool {
         self.group.is_some() && self.name == module
     }
 
-    /// Whether a message was joined to it or lies beside it.
+    /// Whether a message was joined to it, or is among its companion files.
     fn has_message(&self) -> bool {
         let is_text = |member: &Member| {
             let name = member.file_name();

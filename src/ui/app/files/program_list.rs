@@ -1,5 +1,5 @@
-//! List on the left: files, and the programs of folders, archives and traces with the worst first. Only rows that are
-//! seen are laid out.
+//! The list on the left: files, and the programs of folders, archives and traces, worst first. Only visible rows are
+//! laid out.
 
 use std::path::PathBuf;
 
@@ -100,7 +100,7 @@ impl App {
         if let Some(path) = asked.reveal
             && let Err(error) = reveal::reveal(&path)
         {
-            self.say(&format!("No file manager started: {error}"));
+            self.say(&format!("Could not start a file manager: {error}"));
         }
         if let Some(id) = asked.close_group {
             self.files.close_group(id);
@@ -237,7 +237,7 @@ impl App {
         }
     }
 
-    /// A cross that closes a row, seen where the pointer is; returns whether it was pressed.
+    /// The close button of a row, visible while the pointer is over the row; returns whether it was clicked.
     fn close_button(&self, ui: &Ui, theme: &Theme, at: Rect, entry: &FileEntry, is_near: bool) -> bool {
         let response = ui.interact(at, ui.scope_id().with(("close", at.top() as i64)), Sense::click());
         response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Close {}", self.name_of(entry))));
@@ -249,7 +249,7 @@ impl App {
         response.clicked()
     }
 
-    /// What can be done with a file of the session.
+    /// The context menu of a file.
     fn row_menu(
         &self,
         response: &egui::Response,
@@ -280,7 +280,7 @@ impl App {
         });
     }
 
-    /// Name and number of programs of a folder, an archive or a trace; how far it is.
+    /// Header of a folder, an archive or a trace: its name, number of programs and sorting progress.
     fn group_head(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, row: usize, asked: &mut Asked) {
         let ListStyle { theme, rail } = style;
         let group = &self.files.groups[row];

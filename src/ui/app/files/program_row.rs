@@ -1,4 +1,4 @@
-//! One row of the list on the left: verdict, name, device, need against the limit; or how far its reading is.
+//! One row of the list on the left: verdict, name, device, memory needed of the limit; or progress while it is read.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -12,7 +12,7 @@ use crate::ui::widget::controls::{Mark, paint_cut, paint_gauge, paint_mark};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size};
 
-/// Number of other files that are named.
+/// Maximum number of other files listed by name.
 const NAMED: usize = 3;
 
 /// How the list is drawn.
@@ -56,13 +56,13 @@ impl App {
             }
             if !listed.others.is_empty() {
                 let others: Vec<&str> = listed.others.iter().map(String::as_str).collect();
-                lines.push(format!("also in it: {}", some_of(&others)));
+                lines.push(format!("also contains: {}", some_of(&others)));
             }
         }
         lines.join("\n")
     }
 
-    /// Draws one file; returns whether it is to be closed.
+    /// Draws one file; returns whether its close button was clicked.
     pub(in crate::ui::app) fn row(&self, ui: &mut Ui, style: ListStyle<'_>, rect: Rect, index: usize) -> bool {
         let ListStyle { theme, rail } = style;
         let entry = &self.files.entries[index];
@@ -73,7 +73,7 @@ impl App {
                 if self.is_veiled(open) {
                     facts.second.clear();
                 }
-                // In a list the name is said already; its place tells it from others of the name.
+                // A group header already shows the name; the location tells apart programs of the same name.
                 if entry.listed().is_some() && facts.second == entry.name && self.files.own_list(entry).is_none() {
                     facts.second = self.listed_facts(entry).second;
                 }
@@ -109,7 +109,7 @@ impl App {
         false
     }
 
-    /// The verdict on a file of the session, and what it needs in words.
+    /// The verdict on a file, and the memory it needs in words.
     pub(in crate::ui::app) fn standing_of(&self, entry: &FileEntry) -> (Mark, String) {
         let facts = match &entry.state {
             FileState::Open(open) => open_facts(open),
@@ -148,7 +148,7 @@ impl App {
         facts
     }
 
-    /// A file that is loading, with a button to cancel; returns whether it was clicked.
+    /// A file that is loading, with a Cancel button; returns whether that was clicked.
     fn loading_row(
         &self,
         ui: &Ui,
@@ -236,7 +236,7 @@ fn open_facts(open: &OpenFile) -> Facts {
     let given = history.filter(|allocator| allocator.peak_stats.free > 0).and_then(|allocator| allocator.capacity);
     let cut = profile.sources.iter().find_map(|source| source.cut_at);
     let second = match cut {
-        Some(end) => format!("cut at byte {}", thousands(end)),
+        Some(end) => format!("truncated at byte {}", thousands(end)),
         None if more > 1 => format!("{more} programs"),
         None => name,
     };

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 /// Opens the file manager at a file or folder.
 ///
 /// # Errors
-/// When there is no file manager to start.
+/// If no file manager could be started.
 pub fn reveal(path: &Path) -> io::Result<()> {
     let path = std::path::absolute(path)?;
     let mut command = if cfg!(target_os = "macos") {
@@ -19,7 +19,7 @@ pub fn reveal(path: &Path) -> io::Result<()> {
         command.arg("/select,").arg(&path);
         command
     } else {
-        // No desktop-independent way selects the file, so its folder is shown.
+        // There is no desktop-independent way to select a file, so its folder is opened.
         let folder = if path.is_dir() { path.as_path() } else { path.parent().unwrap_or(&path) };
         let mut command = Command::new("xdg-open");
         command.arg(folder);

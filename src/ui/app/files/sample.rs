@@ -1,5 +1,4 @@
-//! The sample that comes with the program: a genuine dump of a training step that does not fit, to look at before one
-//! has a file of one's own.
+//! The bundled sample: a real dump of a training step that does not fit, to explore without a file of your own.
 
 use crate::model::{Bytes, Capacity, MemorySpace};
 use crate::open::Target;
@@ -9,13 +8,13 @@ use crate::ui::app::files::FileEntry;
 /// Display name.
 const NAME: &str = "sample: a training step.hlo.pb.gz";
 
-/// `sample_profiles/README.md` says where it is from.
+/// See `sample_profiles/README.md` for its origin.
 const BYTES: &[u8] = include_bytes!(concat!(
     "../../../../sample_profiles/v5e_gpt_m_oom/",
     "module_0000.jit_train_step.cl_1003875606.after_optimizations.hlo.pb.gz"
 ));
 
-/// The capacity in the compiler's message, which is beside the dump in `sample_profiles`.
+/// The capacity given in the compiler's message, which lies next to the dump in `sample_profiles`.
 const CAPACITY: Bytes = Bytes(16_911_433_728);
 
 impl App {
@@ -34,7 +33,7 @@ pub(in crate::ui::app) fn is_sample(entry: &FileEntry) -> bool {
     matches!(&entry.target, Target::Bytes(name, _) if name == NAME)
 }
 
-/// The capacity of the device, which the dump does not contain.
+/// The device's capacity, which is not in the dump.
 pub(in crate::ui::app) fn capacity() -> Capacity {
     let evidence = "15.75G, from the compiler's out-of-memory message about this program".to_owned();
     Capacity { color: MemorySpace::HBM, bytes: CAPACITY, evidence }

@@ -1,4 +1,4 @@
-//! Writing a text file: made and written in a thread of its own, as a million rows take a while.
+//! Writes text files on a thread of their own: a million rows take a while.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -28,7 +28,7 @@ impl Writing {
         Self { result }
     }
 
-    /// The result in words, once it is known.
+    /// The result in words, once writing has finished.
     #[must_use]
     pub fn poll(&self) -> Option<String> {
         match self.result.try_recv() {

@@ -1,10 +1,10 @@
-//! A place in a file to begin at.
+//! The view, program, selection and step to open a file at.
 
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::model::Bytes;
 use crate::ui::session::Pin;
 
-/// A place to start at, as given on the command line.
+/// Where to start in a file, as given on the command line.
 #[derive(Debug, Clone, Default)]
 pub struct DeepLink {
     /// Id of a view.

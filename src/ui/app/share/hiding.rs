@@ -1,5 +1,5 @@
-//! Names hidden on request: every open profile is replaced by itself under aliases. Until that is done, nothing
-//! of it is shown.
+//! Hides names on request: every open profile is replaced by a copy with aliases. Until that is done, nothing of it is
+//! shown.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::ui::session::{Changes, Document, Locals};
 use crate::ui::work::{Derived, Job};
 
 impl OpenFile {
-    /// The document with its real names, even while they are hidden.
+    /// The document with its real names, even while names are hidden.
     #[must_use]
     pub fn original(&self) -> &Arc<Document> {
         self.named.as_ref().unwrap_or(&self.document)
@@ -29,12 +29,12 @@ impl OpenFile {
 }
 
 impl App {
-    /// Whether names are to be hidden but the file still shows them.
+    /// Whether names are to be hidden but the aliases are not ready yet.
     pub(in crate::ui::app) fn is_veiled(&self, open: &OpenFile) -> bool {
         self.options.names_hidden && open.named.is_none()
     }
 
-    /// The same for the current file.
+    /// [`Self::is_veiled`] for the current file.
     pub(in crate::ui::app) fn veiled(&self) -> bool {
         self.files.current().is_some_and(|open| self.is_veiled(open))
     }
@@ -58,7 +58,7 @@ impl App {
         self.say(words);
     }
 
-    /// Hides or shows the names of every open file, as the options say.
+    /// Hides or shows the names of every open file, according to the options.
     pub(in crate::ui::app) fn hide_names(&mut self) {
         let work = self.work();
         for entry in &mut self.files.entries {

@@ -1,4 +1,4 @@
-//! Goes to the place in a file that the command line names, and writes the command line for the place that is shown.
+//! Deep links: follows the one given on the command line, and writes the command line for what is shown.
 
 use crate::model::{BufferId, Capacity, MemorySpace};
 use crate::ui::app::files::FileEntry;
@@ -10,7 +10,7 @@ impl App {
     /// Checks that the current file has everything the link names.
     ///
     /// # Errors
-    /// A sentence that says what is missing and what there is instead.
+    /// A sentence with what is missing and what is available instead.
     pub fn check_link(&self, link: &DeepLink) -> Result<(), String> {
         let Some(open) = self.files.current() else { return Err("nothing to show".to_owned()) };
         let document = open.original();
@@ -43,7 +43,7 @@ impl App {
         Ok(())
     }
 
-    /// Goes to the place given on the command line.
+    /// Follows the link given on the command line.
     pub(in crate::ui::app) fn begin(&mut self) {
         let Some(link) = self.link.take() else { return };
         let Some(open) = self.files.current_mut() else { return };
@@ -97,8 +97,8 @@ impl App {
         open.shared.begin_history();
     }
 
-    /// The command line that shows what is shown now. While names are hidden it has aliases in place of the file and the
-    /// program, as the screen has.
+    /// The command line that opens the current view. While names are hidden, it has aliases for the file and the
+    /// program, like the screen.
     pub(in crate::ui::app) fn link(&self) -> Option<String> {
         let open = self.files.current()?;
         let shared = &open.shared;
@@ -146,7 +146,7 @@ impl App {
             add("--filter", shared.filter.trim());
         }
         for pin in shared.pins.iter().filter(|pin| pin.program == shared.program) {
-            // What a person wrote may name what is hidden.
+            // A note written by the user may contain hidden names.
             let note = if self.options.names_hidden { String::new() } else { pin.note.clone() };
             add("--pin", &Pin { note, ..pin.clone() }.to_string());
         }

@@ -1,4 +1,4 @@
-//! Showing it to others: a link to a place in a file, pictures, presenter mode, hidden names.
+//! Sharing with others: deep links, pictures, presenter mode, hidden names.
 
 pub(super) mod deep_link;
 mod hiding;

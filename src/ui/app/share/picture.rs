@@ -1,5 +1,5 @@
-//! Draws to an image on the CPU: no display, no graphics driver, exactly what the window would show. The whole window
-//! for `screenshot`; the view alone, with a title, for the clipboard.
+//! Renders the window to an image on the CPU, without a display or graphics driver, as it would look on screen: the
+//! whole window for `screenshot`, the view alone with a title for the clipboard.
 
 use egui::{Align2, CentralPanel, ColorImage, Frame, Panel, Pos2, RawInput, Rect, Ui, Vec2, ViewportId, ViewportInfo};
 
@@ -14,7 +14,7 @@ use crate::ui::widget::theme::{Look, Theme, size, space};
 use crate::ui::widget::{raster, style};
 use crate::ui::work::Work;
 
-/// Frames until the layout is stable: text is measured in one and drawn in the next.
+/// Frames until the layout is stable: text is measured in one frame and drawn in the next.
 const FRAMES: usize = 4;
 
 /// Minimum number of pixels per point in a picture of a view.
@@ -132,7 +132,7 @@ impl App {
             parts.push(format!("step {}", crate::model::thousands(step.into())));
         }
         if !shared.filter.trim().is_empty() {
-            parts.push(format!("lit: {}", shared.filter.trim()));
+            parts.push(format!("highlighted: {}", shared.filter.trim()));
         }
         Some((title, parts.join("   \u{b7}   ")))
     }

@@ -1,5 +1,5 @@
-//! Presenter mode: what helps those who look at a shared screen. Larger type and thicker lines come with the zoom and
-//! the look; here are the ring around the pointer and the keys that were pressed.
+//! Presenter mode, for viewers of a shared screen: draws a ring around the pointer and shows the pressed keys. Larger
+//! type and thicker lines come from the zoom and the style.
 
 use egui::{
     Align2, Event, Key, LayerId, Modifiers, Order, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,

@@ -1,4 +1,4 @@
-//! The keys that were pressed last, in words, for those who look at a shared screen.
+//! The most recently pressed keys in words, for viewers of a shared screen.
 
 use egui::{Key, Modifiers};
 

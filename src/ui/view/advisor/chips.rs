@@ -1,4 +1,4 @@
-//! Whether the program would fit other chips, as it is.
+//! Whether the unchanged program would fit on other chips.
 
 use egui::{Align2, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -35,7 +35,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     ui.add_space(10.0);
     ui.label(text("On other chips", size::BODY, Weight::SemiBold, theme.text));
     let words = format!(
-        "The {} it needs here, against what each device offers. Tiles, padding and schedule are those of the chip it was compiled for: an estimate everywhere else.",
+        "The {} needed here against the memory of each device. Tiling, padding and schedule are those of the chip it was compiled for, so the other lines are estimates.",
         context.short(needs)
     );
     ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());

@@ -1,4 +1,4 @@
-//! Advisor: what to change, gravest first, each with its evidence, what it saves and how to do it.
+//! Advisor: findings, most severe first, each with evidence, savings and what to change.
 
 mod chips;
 
@@ -21,17 +21,17 @@ use crate::ui::work::SpaceData;
 struct State {
     open: HashSet<usize>,
     began: bool,
-    /// One to scroll to.
+    /// Finding to scroll to.
     reveal: Option<usize>,
 }
 
-/// Buffers of the evidence that are named.
+/// Maximum number of buffers listed as evidence.
 const EVIDENCE: usize = 6;
 
 /// The view.
 pub const VIEW: View = View { applies, ..View::new("advisor", "Advisor", show_page).with_digit(9) };
 
-/// The same in the side panel.
+/// The findings in the side panel.
 pub const PANEL: View = View { applies, ..View::new("advisor", "Advisor", show) };
 
 /// Whether advice is possible for this document.
@@ -41,7 +41,7 @@ fn applies(document: &Document) -> bool {
         || document.profile.failures.iter().any(|failure| failure.is_error)
 }
 
-/// Draws the findings over the whole view.
+/// Draws the findings as a full page.
 fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
     keys::scrolled_by_keys(
         egui::ScrollArea::vertical().id_salt("advisor page").auto_shrink([false, false]),
@@ -202,7 +202,7 @@ fn show_me(context: &mut ViewContext<'_>, finding: &Finding) {
     }
 }
 
-/// Selects a buffer and shows its life in the timeline, with some room on both sides.
+/// Selects a buffer and shows its live range in the timeline, with a margin on both sides.
 fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: MemorySpace) {
     let program = context.shared.program;
     if context.document.space(program, color).is_some() {
@@ -244,14 +244,14 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
     evidence(ui, context, finding);
     if let Some(after) = finding.peak_after_bytes() {
         let fits = match finding.fits_after() {
-            Some(true) => "; fits then",
+            Some(true) => "; fits",
             Some(false) => "; does not fit with this alone",
-            None if finding.may_fit_after() => "; may fit then, the compiler decides",
+            None if finding.may_fit_after() => "; may fit, depending on the compiler",
             None => "",
         };
         let allocated =
             finding.allocated_after_bytes().map(|b| format!(", {} allocated", units.short(b))).unwrap_or_default();
-        line(ui, &format!("The peak is then {}{allocated}{fits}.", units.short(after)), theme.text);
+        line(ui, &format!("Peak after the change: {}{allocated}{fits}.", units.short(after)), theme.text);
     }
     for advice in &finding.advice {
         ui.horizontal_top(|ui| {
@@ -278,7 +278,7 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
     }
 }
 
-/// The largest buffers a finding rests on, each a link to its place in time.
+/// The largest buffers a finding is based on, each a link to the timeline.
 fn evidence(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };

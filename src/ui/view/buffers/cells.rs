@@ -1,4 +1,4 @@
-//! Heads and cells of the table.
+//! Column headers and cells of the buffer table.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::ui::widget::table as widget;
 use crate::ui::widget::table::Cell;
 use crate::ui::widget::theme::Slot;
 
-/// The head of a column: its title, with unit, direction and rank of its sorting.
+/// The header of a column: title and unit, and for a sort column its direction and rank.
 pub fn head(column: Column, unit: &str, keys: &[Key]) -> widget::Column {
     let mut title = match column {
         Column::Size | Column::Useful | Column::Padding => format!("{}, {unit}", column.title()),
@@ -46,7 +46,7 @@ pub fn head(column: Column, unit: &str, keys: &[Key]) -> widget::Column {
     head
 }
 
-/// What the rows of a group have in common, in words.
+/// The value that the rows of a group share, in words.
 pub fn group_name(group: &GroupRow) -> &str {
     if group.name.is_empty() { "none" } else { &group.name }
 }
@@ -166,7 +166,7 @@ fn share_of(padding: i64, size: u64) -> String {
     percent(padding.max(0) as u64, size)
 }
 
-/// A size in the column's unit; what is there is never written as nothing.
+/// A size in the column's unit; a size above zero is never shown as `0.0`.
 fn in_unit(bytes: Bytes, unit: u64) -> String {
     let text = UnitSystem::in_unit(bytes, unit);
     if text == "0.0" && bytes > Bytes::ZERO { "under 0.1".to_owned() } else { text }

@@ -1,4 +1,4 @@
-//! The field for the filter, with what the last word may be completed to.
+//! The filter field with completions for the last word.
 
 use egui::{Key, Modifiers, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -8,16 +8,16 @@ use crate::ui::widget::controls;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size, space};
 
-/// Completions that are offered.
+/// Maximum number of completions.
 const MOST: usize = 9;
 const ROW: f32 = 24.0;
 
-/// State of the field.
+/// State of the filter field.
 #[derive(Default)]
 pub struct State {
-    /// Whether the field is to have the focus.
+    /// Whether the field takes the focus.
     pub focus: bool,
-    /// The completion that is chosen.
+    /// Index of the chosen completion.
     chosen: usize,
     /// Text at which the completions were closed with Esc.
     closed: Option<String>,
@@ -28,7 +28,7 @@ pub struct State {
 }
 
 impl State {
-    /// What is wrong with a filter; read only when it is another than last time, as it may hold a regular expression.
+    /// The error in a filter, if any. Checked only when the text changes, as it may contain a regular expression.
     pub fn error(&mut self, words: &str) -> Option<&str> {
         if self.checked.0 != words {
             self.checked = (words.to_owned(), Filter::parse(words).err().map(|error| error.what));
@@ -86,7 +86,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&BufferTab
         let begin = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
         text.truncate(begin);
         text.push_str(word);
-        // A finished word is followed by the next; a key waits for its value.
+        // A completed word is followed by a space; a key waits for its value.
         if !word.ends_with([':', '>', '<', '=', '@']) {
             text.push(' ');
         }
@@ -114,7 +114,7 @@ fn offers(context: &ViewContext<'_>, table: Option<&BufferTable>, state: &mut St
     state.offered.as_ref().map(|(_, offers)| offers.clone()).unwrap_or_default()
 }
 
-/// Puts the cursor behind the last letter.
+/// Moves the cursor to the end.
 fn to_end(ui: &Ui, id: egui::Id, letters: usize) {
     if let Some(mut edit) = egui::TextEdit::load_state(ui.ctx(), id) {
         let end = egui::text::CCursor::new(letters);

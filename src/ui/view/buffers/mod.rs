@@ -1,5 +1,5 @@
-//! Buffers: every buffer of the memory space in a table; those at the peak, at the chosen step, or all; filtered, sorted
-//! by several columns, grouped with subtotals, copied and saved.
+//! Buffers: a table of the memory space's buffers, at the peak, at the chosen step, or all; filtered, sorted by several
+//! columns, grouped with subtotals, copied and saved.
 
 mod cells;
 mod field;
@@ -39,7 +39,7 @@ const FIRST: [Column; 9] = [
 /// State of this view of one document.
 struct State {
     table: TableState,
-    /// Columns in their order.
+    /// Visible columns in order.
     columns: Vec<Column>,
     order: Order,
     arranged: Option<(rows::Wanted, Job<Arc<rows::Arranged>>)>,
@@ -48,9 +48,9 @@ struct State {
     last_selected: Option<BufferId>,
     /// Line of the selected buffer.
     selected_line: Option<usize>,
-    /// Texts of cells, kept so that they are made once.
+    /// Cached cell texts.
     cells: HashMap<(u32, Column), String>,
-    /// Whether the columns of last time were taken over.
+    /// Whether the saved columns were restored.
     recalled: bool,
 }
 
@@ -79,13 +79,13 @@ pub const VIEW: View = View {
     ..View::new("buffers", "Buffers", show).with_digit(7)
 };
 
-/// Asks for the filter field, in this view.
+/// Moves the focus to the filter field.
 fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
     shared.show_view(VIEW.id);
     locals.get::<State>().field.focus = true;
 }
 
-/// The columns of last time, and those for next time.
+/// Restores the saved columns, and saves changed ones.
 fn keep_columns(context: &mut ViewContext<'_>, state: &mut State) {
     const KEY: &str = "buffers.columns";
     if !std::mem::replace(&mut state.recalled, true)
@@ -106,7 +106,6 @@ fn keep_columns(context: &mut ViewContext<'_>, state: &mut State) {
     }
 }
 
-/// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(scene) = context.scene() else {
         empty::without_memory(ui, context);
@@ -231,7 +230,7 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
     }
 }
 
-/// A click on a head sorts by it, a second one turns the order round; with Shift the others stay and count before it.
+/// Sorts by a column; a second click on its header reverses the order. `add` keeps the other sort columns before it.
 fn sort_by(keys: &mut Vec<Key>, column: Column, add: bool) {
     let down = column.is_number()
         && !matches!(column, Column::From | Column::To | Column::Life | Column::Offset | Column::Allocation);
@@ -249,7 +248,7 @@ fn sort_by(keys: &mut Vec<Key>, column: Column, add: bool) {
     }
 }
 
-/// No row is left: which term took the most away.
+/// Shown when no row is left: offers to remove the filter term that excludes the most.
 fn nothing(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
@@ -275,7 +274,7 @@ fn nothing(
         if let Some((term, left)) = counts.into_iter().min_by_key(|(_, left)| *left) {
             let words = format!("\u{201c}{term}\u{201d} alone matches {}", thousands(left as u64));
             ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
-            if controls::link_sized(ui, &format!("Drop \u{201c}{term}\u{201d}"), size::BODY, theme).clicked() {
+            if controls::link_sized(ui, &format!("Remove \u{201c}{term}\u{201d}"), size::BODY, theme).clicked() {
                 context.shared.set_filter(context.shared.filter.replacen(&term, "", 1).trim().to_owned());
             }
         }
@@ -288,7 +287,7 @@ fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, r
     let Shown { rows, size: sum, padding, .. } = state.shown.shown;
     let padding = Bytes(u64::try_from(padding).unwrap_or(0));
     let mut words = format!(
-        "{} buffers, {} together, {} of it padding ({})",
+        "{} buffers, {} in total, {} padding ({})",
         thousands(rows as u64),
         context.short(Bytes(sum)),
         context.short(padding),
@@ -298,10 +297,10 @@ fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, r
         let occupied = scene.space.occupancy.as_ref().map(|o| o.reserved.at(context.step()));
         if let Some(occupied) = occupied {
             let taken = context.short(Bytes(occupied));
-            let _ = write!(words, "; {taken} reserved at this step, where buffers that share memory count once");
+            let _ = write!(words, "; {taken} reserved at this step, counting shared memory once");
         }
     } else if context.shared.rows == RowScope::All {
-        words += "; they are not all live at the same time";
+        words += "; not all live at the same time";
     }
     let response = ui.interact(rect, ui.scope_id().with("sums"), egui::Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &words));

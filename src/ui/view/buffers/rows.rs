@@ -1,4 +1,4 @@
-//! Which lines are shown, in which order: worked out on a worker whenever what they depend on changes.
+//! The lines of the table and their order, computed on a worker whenever their inputs change.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Wanted {
     order: Order,
 }
 
-/// Lines with the table they are of.
+/// Lines and the table they refer to.
 #[derive(Default)]
 pub struct Arranged {
     /// The table.
@@ -31,14 +31,14 @@ pub struct Arranged {
     pub shown: Shown,
     /// Rows before the filter.
     pub of: usize,
-    /// Largest size in them.
+    /// Largest size in the lines.
     pub largest: u64,
 }
 
 pub fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, table: Option<&Arc<BufferTable>>, state: &mut State) {
     let Some(table) = table else { return };
     let scope = context.shared.rows;
-    // While a term is being typed the last filter holds; one that is wrong lists nothing, and the field says why.
+    // While a term is being typed, the previous filter applies; an invalid one lists nothing, and the field says why.
     let typed = context.shared.filter.trim();
     let filter = match state.field.error(&context.shared.filter) {
         Some(_) if is_unfinished(typed) => {
@@ -61,7 +61,7 @@ pub fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, table: Option<&Ar
             let scene = document.scene(own.of.0, own.of.1);
             Arc::new(scene.map(|scene| work(table, &own, scene, peak)).unwrap_or_default())
         });
-        // Only other rows begin at the top; opening a group leaves everything where it is.
+        // Scroll to the top only for different rows; expanding a group keeps the position.
         let same = state.arranged.as_ref().is_some_and(|(of, _)| {
             of.of == wanted.of && of.filter == wanted.filter && of.order.keys == wanted.order.keys && of.scope == scope
         });

@@ -1,4 +1,4 @@
-//! Switches over the table: which rows, the filter, grouping, columns, copy and save.
+//! The toolbar of the table: rows, filter, grouping, columns, copy and save.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::ui::widget::controls::{self, segmented};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
-/// Rows that are copied at most; a file takes all.
+/// Maximum number of rows copied to the clipboard; files have no limit.
 const MOST_COPIED: usize = 100_000;
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&Arc<BufferTable>>, state: &mut State) {
@@ -58,7 +58,7 @@ fn group_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {
         ui.set_min_width(180.0);
         let choices = std::iter::once(None).chain(Column::ALL.into_iter().filter(|c| c.can_group()).map(Some));
         for choice in choices {
-            let title = choice.map_or("Not grouped", Column::title);
+            let title = choice.map_or("No grouping", Column::title);
             if ui.selectable_label(state.order.group == choice, title).clicked() {
                 state.order.group = choice;
                 state.order.open.clear();

@@ -1,4 +1,4 @@
-//! What the cards of a buffer and of a step are made of: titles, facts, the large size.
+//! Building blocks of the buffer and step cards: titles, facts, the large size.
 
 use egui::{Align, Layout, Ui};
 
@@ -9,10 +9,10 @@ use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
-/// Rows of each list.
+/// Maximum number of rows in each list.
 pub const ROWS: usize = 8;
 
-/// A large size with its exact bytes, which lead on, and one more remark.
+/// A large size with a remark and its exact bytes, both links where they lead somewhere.
 pub fn readout(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,

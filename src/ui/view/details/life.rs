@@ -1,4 +1,4 @@
-//! The life of a buffer: its steps, its address, who makes and who reads it.
+//! A buffer's live range, address, defining instruction and readers.
 
 use egui::{Align, Layout, Pos2, Rect, Sense, Ui, Vec2};
 
@@ -13,12 +13,12 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
 
-/// Readers that are listed before the last.
+/// Number of readers listed before the last one.
 const READERS: usize = 3;
-/// The same where all are asked for.
+/// Number of readers listed when the list is expanded.
 const MOST_READERS: usize = 60;
 
-/// Live range, address, defining instruction and readers.
+/// Draws live range, address, defining instruction and readers.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: Option<&SpaceData>, buffer: BufferId) {
     let theme = context.theme;
     let Scene { program, analysis, space, .. } = scene;
@@ -77,7 +77,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         Some(LifetimeFrom::LiveRange) => "program order",
         Some(LifetimeFrom::HeapTrace) => "the heap trace",
         Some(LifetimeFrom::WholeProgram) => "live throughout",
-        None if program.is_listing => "a message, which does not say",
+        None if program.is_listing => "not given in the message",
         None => "inside a called computation",
     };
     fact(ui, theme, "Known from", from);
@@ -92,7 +92,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     }
     if let Some(instruction) = program.buffers.instruction_of(buffer) {
         let point = analysis.live.as_ref().and_then(|live| live.point_of(instruction.0));
-        place_link(ui, context, "Made by", &program.text.instruction_name(instruction), point);
+        place_link(ui, context, "Defined by", &program.text.instruction_name(instruction), point);
     }
     let Some(related) = context.related_to_buffer(buffer) else { return };
     let readers = &related.uses.readers;
@@ -120,12 +120,12 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     }
 }
 
-/// The buffer whose readers are all listed.
+/// Id of the stored buffer whose list of readers is expanded.
 fn unfolded() -> egui::Id {
     egui::Id::unique("all readers are listed")
 }
 
-/// An instruction; a click goes to its step.
+/// A row with an instruction and a link to its step.
 fn place_link(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, name: &str, point: Option<u32>) {
     let theme = context.theme;
     ui.horizontal(|ui| {

@@ -1,4 +1,4 @@
-//! Details: everything about the selected buffer in one readable card, or about the step when nothing is selected.
+//! Details: everything about the selected buffer, or about the step if nothing is selected.
 
 mod card;
 mod life;
@@ -45,7 +45,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     }
 }
 
-/// The card of the view that is shown; where there is no program, that of the first view that has one.
+/// The card of the current view; for a file without programs, that of the first view that has a card.
 fn own_card(context: &ViewContext<'_>) -> Option<fn(&mut Ui, &mut ViewContext<'_>)> {
     let document = context.document;
     let shown = context.views.shown(context.shared.view, document).and_then(|view| view.card);
@@ -75,7 +75,7 @@ fn buffer_card(
         cut_label(ui, &name, Weight::SemiBold.at(size::LEAD), theme.text, width);
     });
     ui.horizontal(|ui| {
-        // The class is what it is for, which is a guess; the category is what the compiler says.
+        // The class, what the buffer is for, is a guess; the category is the compiler's.
         if class.name() != kind.name() {
             class_legend::words(ui, theme, scene, buffer);
         }

@@ -1,4 +1,4 @@
-//! Where a buffer comes from: the framework's operation by its scopes, and the stack of source lines.
+//! Where a buffer comes from: framework op and scopes, source stack, HLO text and operands.
 
 use egui::{Align, Layout, Ui};
 
@@ -12,14 +12,14 @@ use crate::ui::widget::controls::{cut_label, link};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
-/// Frames of a stack that are shown.
+/// Maximum number of stack frames shown.
 const FRAMES: usize = 12;
-/// Characters of an instruction's text that are shown.
+/// Maximum number of characters shown of an instruction's text.
 const HLO: usize = 480;
-/// Operands that are listed.
+/// Maximum number of operands listed.
 const OPERANDS: usize = 8;
 
-/// A title with a link that copies what stands below it.
+/// A title with a link that copies the text below it.
 fn title_with_copy(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, copy: &str) {
     let theme = context.theme;
     ui.horizontal(|ui| {
@@ -32,7 +32,7 @@ fn title_with_copy(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, copy
     });
 }
 
-/// The operation; each of its scopes leads to the buffers in it.
+/// The framework op; each of its scopes links to the buffers in it.
 pub fn op(ui: &mut Ui, context: &mut ViewContext<'_>, op: &str) {
     let theme = context.theme;
     if op.is_empty() {
@@ -58,7 +58,7 @@ pub fn op(ui: &mut Ui, context: &mut ViewContext<'_>, op: &str) {
     ui.add_space(6.0);
 }
 
-/// The stack, innermost first; each line leads to the buffers that come from it.
+/// The source stack, innermost frame first; the innermost line links to the buffers that come from it.
 pub fn source(ui: &mut Ui, context: &mut ViewContext<'_>, metadata: &Metadata) {
     let theme = context.theme;
     let mut stack: Vec<&SourceLine> = metadata.stack.iter().collect();
@@ -76,7 +76,7 @@ pub fn source(ui: &mut Ui, context: &mut ViewContext<'_>, metadata: &Metadata) {
             let file = frame.file.rsplit(['/', '\\']).next().unwrap_or(&frame.file);
             let place = format!("{file}:{}", frame.line);
             let width = ui.available_width();
-            // The table knows the innermost line of each buffer: only that one can be looked for.
+            // Buffers are indexed by their innermost line only, so only that one can be searched for.
             if metadata.source.as_ref().is_some_and(|own| own.file == frame.file && own.line == frame.line) {
                 links::number(ui, context, "Source", &place, width * 0.6, To::words("source", &place));
             } else {
@@ -94,7 +94,7 @@ pub fn source(ui: &mut Ui, context: &mut ViewContext<'_>, metadata: &Metadata) {
     }
 }
 
-/// The instruction as HLO text, and its operands; each leads to its buffer.
+/// The instruction as HLO text, and its operands, each with a link to its buffer.
 pub fn hlo(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, buffer: BufferId) {
     let theme = context.theme;
     let Some(related) = context.related_to_buffer(buffer).filter(|related| !related.hlo.is_empty()) else { return };

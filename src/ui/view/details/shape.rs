@@ -1,4 +1,4 @@
-//! Shape, layout and padding of a buffer: each dimension with what it costs, and the same in words.
+//! Shape, layout and padding of a buffer, in words and for each dimension.
 
 use egui::{Align, Layout, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -12,7 +12,7 @@ use crate::ui::widget::controls::{self, cut_label};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
-/// Shape, layout and padding.
+/// Draws shape, layout and padding.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, buffer: BufferId) {
     let theme = context.theme;
     title(ui, theme, "Shape and padding");
@@ -57,7 +57,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, buffer
         let waste = size_bytes - useful;
         let grown =
             if useful.0 == 0 { String::new() } else { format!(", {}", factor(size_bytes.0 as f64 / useful.0 as f64)) };
-        let words = format!("{} of it is padding ({}{grown})", context.short(waste), percent(waste.0, size_bytes.0));
+        let words = format!("{} is padding ({}{grown})", context.short(waste), percent(waste.0, size_bytes.0));
         ui.label(text(words, size::SMALL, Weight::Medium, theme.warn));
         links::fact(ui, context, "Padding", &waste.exact(), To::View("padding"));
         fact(ui, theme, "Useful", &useful.exact());
@@ -65,7 +65,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, buffer
     ui.add(egui::Label::new(text(in_words(node), size::SMALL, Weight::Regular, theme.text2)).wrap());
 }
 
-/// Which dimension varies fastest, and the tile.
+/// Dimension order and tile in words.
 fn layout_words(node: &ShapeNode) -> String {
     let tile = node.first_tile();
     if tile.is_empty() {
@@ -79,7 +79,7 @@ fn dimension_table(ui: &mut Ui, context: &mut ViewContext<'_>, node: &ShapeNode)
     let theme = context.theme;
     let width = ui.available_width();
     let columns = [0.0, 0.36, 0.64, 1.0];
-    // A line leads to the drawing of what it wastes.
+    // Each line links to the Padding view.
     let line = |ui: &mut Ui, cells: [String; 4], colors: [egui::Color32; 4], mono: bool| {
         let sense = if mono { Sense::click() } else { Sense::hover() };
         let (rect, response) = ui.allocate_exact_size(Vec2::new(width, 18.0), sense);

@@ -1,4 +1,4 @@
-//! What shares its memory with a buffer, and a row of such a list.
+//! Buffers that share memory with a buffer, and a row of such a list.
 
 use egui::{Align, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -13,7 +13,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
 
-/// Other buffers in the same memory.
+/// Lists the buffers that share memory with this one.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: Option<&SpaceData>, buffer: BufferId) {
     let theme = context.theme;
     let Some(related) = context.related_to_buffer(buffer) else { return };
@@ -24,13 +24,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     });
     let to = allocation.map(|allocation| To::Filter(format!("allocation={allocation}")));
     ui.horizontal(|ui| {
-        title(ui, theme, "Shares its memory with");
+        title(ui, theme, "Shares memory with");
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let room = ui.available_width();
             match &to {
                 Some(to) if !sharing.is_empty() => {
                     let words = format!("{} buffers", thousands(sharing.len() as u64));
-                    links::number(ui, context, "Shares its memory with", &words, room, to.clone());
+                    links::number(ui, context, "Shares memory with", &words, room, to.clone());
                 }
                 _ => {
                     let words =

@@ -1,4 +1,4 @@
-//! The chosen step: how much is live, the holes in it, the largest of it.
+//! The card of the chosen step: live bytes, holes, the largest buffers.
 
 use egui::{Align, Layout, Ui};
 
@@ -17,7 +17,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
 
-/// The chosen step: what runs, what is live, the largest of it.
+/// Draws the chosen step: its instruction, live bytes and largest buffers.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: Option<&SpaceData>) {
     let theme = context.theme;
     let step = context.step();
@@ -46,7 +46,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     }
     let live = scene.space.occupancy.as_ref().map_or(scene.space.peak(), |o| Bytes(o.reserved.at(step)));
     let remark = if is_listing {
-        "together".to_owned()
+        "in total".to_owned()
     } else if at_peak {
         "the highest".to_owned()
     } else {
@@ -70,7 +70,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     if at_peak {
         let padding = context.short(scene.space.padding_at_peak);
         links::fact(ui, context, "Padding", &padding, To::View("padding"));
-        // What a message counts beyond its list may be anything.
+        // What a message counts beyond its list is not necessarily fragmentation.
         let rest = if is_listing { "Not listed" } else { "Fragmentation" };
         let lost = context.short(scene.space.fragmentation());
         links::fact(ui, context, rest, &lost, To::View(if is_listing { "failure" } else { "heatmap" }));

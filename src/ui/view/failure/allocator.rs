@@ -1,4 +1,4 @@
-//! A BFC allocator as a picture: its map of hundred cells or its chunks by address, and its bins.
+//! Pictures of a BFC allocator: its 100-cell memory map or its chunks by address, and its bins.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -18,7 +18,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure, raster: &
     let theme = context.theme;
     if let Some(map) = failure.text("map") {
         ui.horizontal(|ui| {
-            section(ui, theme, "The pool by address", "each cell is a hundredth of it");
+            section(ui, theme, "The pool by address", "each cell is 1\u{2009}% of the pool");
             legend(ui, USED, "in use", theme);
             ui.label(text(
                 "hatched: lost to rounding within a chunk; empty: free",
@@ -55,7 +55,7 @@ enum Fill {
     Free,
 }
 
-/// A strip of which each column of pixels is asked for its fill: shares of the width, 0 to 1.
+/// A strip whose fill is queried per pixel column, from and to given as shares of the width, 0 to 1.
 fn strip(
     ui: &mut Ui,
     theme: &Theme,
@@ -110,7 +110,7 @@ fn chunks(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure, raster: &mu
     ui.add_space(12.0);
 }
 
-/// Chunks by size: how many, and how many of them in use.
+/// The bins: number of chunks by size, and how many of them are in use.
 fn bins(ui: &mut Ui, theme: &Theme, failure: &Failure) {
     let filled: Vec<_> = failure.bins.iter().filter(|bin| bin.chunks > 0).collect();
     if filled.is_empty() {

@@ -1,4 +1,4 @@
-//! Used against capacity as one bar, by part; under it every size of the message.
+//! Memory used against capacity as one bar, by part, and below it every size in the message.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
@@ -14,7 +14,7 @@ use crate::ui::widget::theme::{Slot, size};
 
 const HEIGHT: f32 = 40.0;
 
-/// The colour of a part; what is free has none.
+/// The colour of a part; `None` for free memory.
 fn slot(part: &str) -> Option<Slot> {
     Some(match part {
         "arguments" => Slot::Weight,
@@ -49,12 +49,12 @@ pub fn show(
         }
     });
     let sum: Bytes = explained.parts.iter().map(|part| part.bytes).sum();
-    // A request stands behind what is in use and free.
+    // A request comes after the parts in use and free.
     let asks = failure.get("used").is_none() && !failure.kind.is_total();
     let requested = explained.needed.filter(|_| asks);
     let capacity = explained.capacity;
     let limit_at = explained.limit_at;
-    // The request begins where the free memory does.
+    // The request starts where free memory starts.
     let free = explained.parts.iter().take_while(|part| !part.is_free()).map(|part| part.bytes).sum::<Bytes>();
     let end_of_request = requested.map_or(0, |r| r.0.saturating_add(free.0));
     let whole = sum.0.max(limit_at.map_or(0, |c| c.0)).max(end_of_request).max(1) as f64;
@@ -116,7 +116,7 @@ struct Limit {
     row: Rect,
 }
 
-/// The capacity as a line, drawn last, and what is beyond it.
+/// The capacity line and the hatching beyond it, drawn last.
 fn limit(
     ui: &mut Ui,
     context: &ViewContext<'_>,
@@ -144,7 +144,7 @@ fn limit(
             },
         );
     }
-    let beside = if limit.place > limit.capacity { " beyond what is set aside" } else { "" };
+    let beside = if limit.place > limit.capacity { " on top of reserved memory" } else { "" };
     let font = Weight::SemiBold.at(size::SMALL);
     let lay = |words: String| ui.painter().layout_no_wrap(words, font.clone(), theme.danger);
     let label = lay(format!("capacity {}{beside}", context.options.units.capacity(limit.capacity)));
@@ -209,7 +209,7 @@ fn capital(words: &str) -> String {
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }
 
-/// Every size of the message, in the words of its keys.
+/// Every size in the message, titled by its key.
 pub fn sizes(ui: &mut Ui, context: &ViewContext<'_>, failure: &Failure) {
     let theme = context.theme;
     let sizes: Vec<(String, Bytes, bool)> = failure

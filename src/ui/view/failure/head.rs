@@ -1,4 +1,4 @@
-//! The answer: what ran out and by how much, in words, with the place of the message and the code of its page.
+//! The headline of a failure: what ran out and by how much, where the message is, and its error code.
 
 use std::fmt::Write as _;
 

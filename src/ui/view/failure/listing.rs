@@ -1,4 +1,4 @@
-//! What the message lists: equal rows as one with their number, and what is counted but not listed.
+//! The allocations listed in the message: identical rows merged with a count, and bytes counted but not listed.
 
 use egui::{Sense, Ui, Vec2};
 
@@ -13,7 +13,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, size, space};
 
-/// Rows that are shown at once; the table scrolls.
+/// Maximum number of visible rows; the table scrolls.
 const ROWS: usize = 14;
 
 pub fn show(
@@ -122,7 +122,7 @@ pub fn show(
     });
     if let Some(nodes) = failure.count("remaining_nodes") {
         let rest = failure.bytes("remaining").map(|bytes| context.short(bytes)).unwrap_or_default();
-        let words = format!("{} more operations hold {rest} together", thousands(u64::try_from(nodes).unwrap_or(0)));
+        let words = format!("{} more operations hold {rest} in total", thousands(u64::try_from(nodes).unwrap_or(0)));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
     if explained.not_listed.is_some() && failure.get("remaining").is_none() {

@@ -1,4 +1,4 @@
-//! Failure: an out-of-memory message explained, what it lists, what to change and what to do next.
+//! Failure: an out-of-memory message explained, its listed allocations, what to change and what to do next.
 
 mod allocator;
 mod bar;
@@ -23,7 +23,7 @@ use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Theme, size, space};
 
-/// Messages up to this number each have a button.
+/// Up to this many messages have a button each.
 const BUTTONS: usize = 12;
 
 #[derive(Default)]
@@ -38,16 +38,15 @@ struct State {
 /// The view.
 pub const VIEW: View = View { applies, ..View::new("failure", "Failure", show).with_digit(2) };
 
-/// Whether there is a message, or a text that was searched for one.
+/// Whether there is a message, or a text that was searched for messages.
 fn applies(document: &Document) -> bool {
     let profile = &document.profile;
-    // A text in which nothing was found is an answer too; whatever else was read has views of its own.
+    // A text without messages gets this view, too; everything else has views of its own.
     let is_text = profile.programs.is_empty() && profile.tiles.is_none() && profile.facts.is_empty();
     let has_other = profile.live.is_some() || !profile.runtime.is_empty() || !profile.modules.is_empty();
     !profile.failures.is_empty() || (is_text && !has_other)
 }
 
-/// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
@@ -94,7 +93,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Which of several messages.
+/// Buttons to choose one of several messages.
 fn choose(ui: &mut Ui, failures: &[Failure], chosen: &mut usize, theme: &Theme) {
     ui.horizontal(|ui| {
         if failures.len() <= BUTTONS {
@@ -120,7 +119,7 @@ fn choose(ui: &mut Ui, failures: &[Failure], chosen: &mut usize, theme: &Theme) 
     });
 }
 
-/// A text without a message is an answer too.
+/// Says that the text contains no out-of-memory message.
 fn nothing(ui: &mut Ui, context: &ViewContext<'_>) {
     let theme = context.theme;
     egui::Frame::new().inner_margin(24).show(ui, |ui| {

@@ -1,11 +1,11 @@
-//! The title of a section.
+//! Section titles of the failure view.
 
 use egui::Ui;
 
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
-/// The title of a section, with a remark beside it.
+/// Draws a section title with a remark beside it.
 pub fn section(ui: &mut Ui, theme: &Theme, title: &str, remark: &str) {
     ui.horizontal(|ui| {
         ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));

@@ -1,4 +1,4 @@
-//! What to do next with what to copy, what to change, and the message as printed.
+//! The text sections of a failure: what to do next, what to change, the message as printed.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::ui::widget::controls::{button, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
 
-/// A box with words to copy.
+/// A box with text to copy.
 fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str) {
     let theme = context.theme;
     Frame::new().fill(theme.inset).corner_radius(space::RADIUS).inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
@@ -36,7 +36,7 @@ fn copyable(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str) {
     });
 }
 
-/// The steps that tell more.
+/// The next steps that would reveal more.
 pub fn learn(ui: &mut Ui, context: &mut ViewContext<'_>, steps: &[NextStep]) {
     let theme = context.theme;
     if steps.is_empty() {
@@ -58,14 +58,14 @@ pub fn learn(ui: &mut Ui, context: &mut ViewContext<'_>, steps: &[NextStep]) {
     ui.add_space(12.0);
 }
 
-/// A file or folder that a text names: as it stands, or beside the text.
+/// An existing file or folder that a text names, relative to the working directory or to the text.
 fn existing(context: &ViewContext<'_>, path: &str) -> Option<PathBuf> {
     let path = PathBuf::from(path);
     let beside = context.document.path.as_deref().and_then(std::path::Path::parent).map(|folder| folder.join(&path));
     [Some(path), beside].into_iter().flatten().find(|path| path.is_file() || path.is_dir())
 }
 
-/// The remedies, with whether results change, the gain and the sign to look for.
+/// The remedies, each with whether results change, its gain and the sign that it applies.
 pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, remedies: &[Remedy]) {
     if remedies.is_empty() {
         return;
@@ -94,7 +94,7 @@ pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, remedies: &[Remedy]
     ui.add_space(12.0);
 }
 
-/// The sentence as it stands in the text.
+/// The message as it is printed in the text.
 pub fn printed(ui: &mut Ui, context: &mut ViewContext<'_>, failure: &Failure) {
     let theme = context.theme;
     rule(ui, theme);

@@ -1,14 +1,14 @@
-//! The cells of the heat map by keyboard: the arrows go from cell to cell, Enter pins the step and selects the buffer.
+//! Keyboard navigation of the heat map: arrows move between cells, Enter chooses the step and selects the buffer.
 
 use egui::{Response, Ui};
 
 use crate::analysis::heat::HeatGrid;
 use crate::ui::widget::keys;
 
-/// A place in the map: program point and address. The cell that it lies in changes with the zoom.
+/// A position in the map: program point and address. The cell that contains it depends on the zoom.
 pub type At = (u32, u64);
 
-/// The cell that the arrows are at.
+/// The cell under the keyboard cursor.
 pub struct Keyed {
     pub column: usize,
     pub row: usize,
@@ -16,7 +16,7 @@ pub struct Keyed {
     pub enter: bool,
 }
 
-/// Takes the keys of this frame; `first` is where the arrows begin.
+/// Handles the keys of this frame; `first` is the initial position of the cursor.
 pub fn take(ui: &Ui, at: &mut Option<At>, grid: &HeatGrid, response: &Response, first: At) -> Option<Keyed> {
     let pressed = keys::field(ui, response);
     if !pressed.has_focus || grid.columns() == 0 || grid.rows == 0 {
@@ -24,7 +24,7 @@ pub fn take(ui: &Ui, at: &mut Option<At>, grid: &HeatGrid, response: &Response, 
     }
     let (point, address) = at.unwrap_or(first);
     let (last_column, last_row) = (grid.columns() - 1, grid.rows - 1);
-    // Out of what is visible: the arrows begin anew in the middle.
+    // If the cursor is not visible, it restarts in the middle.
     let (mut column, mut row) = grid.place_of(point, address).unwrap_or((last_column / 2, last_row / 2));
     let moved = |from: usize, by: f32, last: usize| from.saturating_add_signed(by as isize).min(last);
     column = moved(column, pressed.by.x, last_column);

@@ -1,4 +1,4 @@
-//! The colour scale below the panels.
+//! The heat map's colour scale, below its panels.
 
 use egui::{Rect, Ui};
 
@@ -8,27 +8,27 @@ use crate::model::{Bytes, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::heat_legend::HeatLegend;
 
-/// Share of the scale below the capacity, where something is over it.
+/// Share of the scale below the capacity, if something exceeds it.
 const BELOW: f32 = 0.86;
 
-/// What all panels have in common.
+/// Totals over all panels.
 pub struct Totals {
-    /// Filled cells by their place on the scale.
+    /// Histogram of filled cells over the scale.
     pub bars: [u32; BARS],
-    /// Filled cells over a capacity.
+    /// Number of filled cells over a capacity.
     pub over: u32,
-    /// The capacity, where one is known.
+    /// The capacity, if known and there is one panel.
     pub capacity: Option<u64>,
-    /// Panels with cells.
+    /// Number of panels with cells.
     pub panels: usize,
-    /// Steps of the program.
+    /// Number of steps in the program.
     pub points: u32,
-    /// Size of a cell, of the last panel.
+    /// Size of a cell of the last panel: steps and bytes.
     pub cell: (u32, u64),
 }
 
 impl Totals {
-    /// Nothing yet.
+    /// Totals over no panels.
     pub const fn new() -> Self {
         Self { bars: [0; BARS], over: 0, capacity: None, panels: 0, points: 1, cell: (1, 1) }
     }

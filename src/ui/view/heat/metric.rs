@@ -1,24 +1,24 @@
-//! What the cells are coloured by.
+//! The metrics that colour the heat map's cells.
 
 use crate::analysis::heat::{HeatCell, HeatGrid};
 
-/// A value for each cell.
+/// The metric shown by colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Metric {
-    /// The share of the cell that something lies in.
+    /// Share of the cell that is allocated.
     #[default]
     Occupancy,
-    /// The share of padding in it.
+    /// Share of padding in the cell.
     Padding,
-    /// Steps since it was placed.
+    /// Steps since allocation.
     Age,
 }
 
 impl Metric {
-    /// All of them.
+    /// All metrics.
     pub const ALL: [Self; 3] = [Self::Occupancy, Self::Padding, Self::Age];
 
-    /// Its name.
+    /// Display name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Occupancy => "Occupancy",
@@ -27,17 +27,17 @@ impl Metric {
         }
     }
 
-    /// What the bars over the scale count.
+    /// Caption of the histogram over the scale.
     pub const fn counted(self) -> &'static str {
         match self {
             Self::Occupancy => "cells by share filled",
             Self::Padding => "cells by share of padding",
-            Self::Age => "cells by steps since placed",
+            Self::Age => "cells by steps since allocation",
         }
     }
 
-    /// Where on the theme's scale the colours begin: nothing at all must look different from no padding, or from what
-    /// has just come.
+    /// Where on the theme's scale the colours begin: an empty cell must look different from one without padding, or one
+    /// that was just allocated.
     pub const fn floor(self) -> f32 {
         match self {
             Self::Occupancy => 0.0,
@@ -45,12 +45,12 @@ impl Metric {
         }
     }
 
-    /// Whether what is over the capacity has a colour of its own; it would hide the value of the others.
+    /// Whether cells over the capacity have a colour of their own, which would hide the value of other metrics.
     pub const fn shows_over(self) -> bool {
         matches!(self, Self::Occupancy)
     }
 
-    /// Place on the colour scale, 0 to 1; `points` is how many steps there are.
+    /// Position on the colour scale, 0 to 1; `points` is the number of steps.
     pub fn share(self, grid: &HeatGrid, cell: &HeatCell, points: u32) -> f32 {
         match self {
             Self::Occupancy => (cell.occupied as f64 / grid.row_bytes.max(1) as f64) as f32,
@@ -60,8 +60,7 @@ impl Metric {
     }
 }
 
-/// Ages are shown on a logarithmic scale: what lives for ten steps and for a hundred differ as much as a hundred and a
-/// thousand.
+/// Ages on a logarithmic scale, 0 to 1: ten and a hundred steps are as far apart as a hundred and a thousand.
 pub fn age_share(age: f64, points: u32) -> f32 {
     (age.max(0.0).ln_1p() / f64::from(points.max(2)).ln_1p()) as f32
 }

@@ -1,5 +1,5 @@
-//! Heat map: every memory space of a program as addresses over time, coloured by how full a cell is, how much of it is
-//! padding, or how long it has been there; the spaces side by side, or one of them alone.
+//! Heat map: addresses over time for every memory space of a program, side by side or one alone; cells are coloured by
+//! occupancy, padding or age.
 
 mod by_keys;
 mod legend;
@@ -35,15 +35,15 @@ pub const VIEW: View = View {
 const KEYS: &[KeyHelp] = &[
     ("wheel, W S, drag, A D", "Heat map: zoom at the pointer, move"),
     ("Alt wheel", "Heat map: zoom the addresses"),
-    ("click", "Heat map: pin the step, select the buffer"),
-    ("double click", "Heat map: one memory space alone, then all of it"),
+    ("click", "Heat map: choose the step, select the buffer"),
+    ("double click", "Heat map: show one memory space alone; reset its zoom"),
     ("Shift \u{2190} \u{2192}", "Timeline, heat map: previous step, next step"),
 ];
 
-/// Memory spaces side by side at most: those with the most bytes.
+/// Maximum number of memory spaces side by side: those with the most bytes.
 const PANELS: usize = 9;
 
-/// Room for the name of a space.
+/// Height of a space's title, in points.
 const TITLE: f32 = 20.0;
 
 /// State of this view of one program.
@@ -51,7 +51,7 @@ const TITLE: f32 = 20.0;
 struct State {
     of: (usize, usize),
     metric: Metric,
-    /// The space that fills the room; none for all of them.
+    /// The space that fills the view; `None` for all.
     zoom: Option<MemorySpace>,
     panels: HashMap<MemorySpace, panel::State>,
 }
@@ -69,7 +69,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// The spaces that have panels: colour and name, by colour.
+/// The spaces with panels: colour and name, sorted by colour.
 fn spaces(context: &ViewContext<'_>) -> Vec<(MemorySpace, String)> {
     let Some((_, analysis)) = context.document.program(context.shared.program) else { return Vec::new() };
     let mut spaces: Vec<_> = analysis.spaces.iter().filter(|space| space.xprof.allocated.0 > 0).collect();
@@ -102,7 +102,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         ui.painter().text(room.center(), Align2::CENTER_CENTER, words, Weight::Regular.at(size::BODY), theme.text2);
         return;
     }
-    // Wide panels: time needs the room more than addresses do.
+    // Wide panels: time needs more room than addresses.
     let places = heat_map::panels(room, shown.len(), TITLE, |panel| (panel.x / 1.9).min(panel.y));
     let keys = shown.iter().find(|space| space.0 == context.shared.color).or(shown.first()).map(|space| space.0);
     let mut totals = Totals::new();
@@ -110,7 +110,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     for ((color, name), rect) in shown.iter().map(|space| (space.0, &space.1)).zip(places) {
         let (program, document) = (context.shared.program, context.document);
         let Some(data) = context.derived.space(context.work, document, program, color) else {
-            let words = format!("{name}: laid out \u{2026}");
+            let words = format!("{name}: laying out\u{2026}");
             ui.painter().text(
                 rect.center(),
                 Align2::CENTER_CENTER,
@@ -154,7 +154,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     legend::show(ui, context, state.metric, &totals, rect);
 }
 
-/// Returns whether all of everything is asked for.
+/// Draws the toolbar; returns whether the button to show everything was clicked.
 fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, spaces: usize) -> bool {
     let theme = context.theme;
     let mut all = false;
@@ -184,7 +184,7 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, spaces: 
     all
 }
 
-/// How much of what is allocated the fragmentation of the chosen space comes to.
+/// A sentence on the fragmentation of the chosen space at the peak.
 fn answer(context: &ViewContext<'_>) -> Option<String> {
     let space = context.scene()?.space;
     let (allocated, peak) = (space.xprof.allocated.0, space.peak().0);
@@ -193,7 +193,7 @@ fn answer(context: &ViewContext<'_>) -> Option<String> {
     }
     let lost = context.short(Bytes(allocated - peak));
     Some(format!(
-        "{}: {lost} of {} allocated are free even at the peak, {}",
+        "{}: {lost} of {} allocated is free even at the peak, {}",
         space.name,
         context.short(Bytes(allocated)),
         percent(allocated - peak, allocated)

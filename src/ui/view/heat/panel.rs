@@ -1,4 +1,4 @@
-//! One memory space: its cells, addresses, steps, the chosen step, and what the pointer does.
+//! The heat map panel of one memory space: cells, axes, chosen step, and pointer input.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::ui::widget::theme::{Theme, size};
 use crate::ui::widget::{heat_map, keys};
 use crate::ui::work::{DeferredPicture, Highlight, Job, Sheet, SpaceData};
 
-/// More buffers than this are drawn on a worker.
+/// Maximum number of buffers drawn within the frame; more are drawn on a worker.
 const AT_ONCE: usize = 3000;
 
 /// State of a memory space's panel.
@@ -26,36 +26,36 @@ const AT_ONCE: usize = 3000;
 pub struct State {
     /// Visible addresses; `None` for all.
     pub addresses: Option<Span>,
-    /// The place that the arrows are at.
+    /// Position of the keyboard cursor.
     at: Option<by_keys::At>,
     picture: DeferredPicture<Arc<Shown>>,
     at_step: Option<(u32, Job<AtStep>)>,
 }
 
-/// What is said of a step.
+/// Figures of a step for the title.
 struct AtStep {
     used: u64,
     hole: u64,
     holes: usize,
 }
 
-/// A memory space and its place.
+/// A memory space and where its panel is drawn.
 pub struct Panel<'a> {
     pub color: MemorySpace,
     pub name: &'a str,
     pub data: &'a Arc<SpaceData>,
     pub metric: Metric,
-    /// Without the title.
+    /// Rectangle below the title.
     pub rect: Rect,
-    /// Whether it fills the room.
+    /// Whether it is the only panel.
     pub is_only: bool,
-    /// Whether the keys go here.
+    /// Whether this panel handles the keys.
     pub has_keys: bool,
-    /// Whether all of the program and its addresses were asked for.
+    /// Whether the whole program and all addresses are to be shown.
     pub wants_all: bool,
 }
 
-/// What is visible of steps and addresses, and how far each reaches.
+/// Visible and whole range of steps and addresses.
 struct Axes {
     x: Span,
     steps: Reach,
@@ -63,20 +63,20 @@ struct Axes {
     addresses: Reach,
 }
 
-/// What became of a panel.
+/// Result of drawing a panel.
 #[derive(Default)]
 pub struct PanelResult {
-    /// What it shows, once it is drawn.
+    /// Contents, once drawn.
     pub shown: Option<Arc<Shown>>,
-    /// Show this space alone, or all of them again.
+    /// Whether to toggle between this space alone and all.
     pub zoom: bool,
     /// The buffer under the pointer.
     pub under: Option<BufferId>,
-    /// The buffer that the keyboard is at, and the place of its cell.
+    /// The buffer under the keyboard cursor, and the rectangle of its cell.
     pub aimed: Option<(Option<BufferId>, Rect)>,
 }
 
-/// Bytes of the space: those chosen in the window, else the document's.
+/// Capacity of the space in bytes: the one chosen in the window, else the document's.
 pub fn capacity(context: &ViewContext<'_>, color: MemorySpace) -> Option<u64> {
     let chosen = context.shared.capacity.get(&color).map(|capacity| capacity.bytes.0);
     let space = || context.document.program(context.shared.program)?.1.space(color);
@@ -120,7 +120,7 @@ impl Panel<'_> {
             window,
             capacity,
             metric: self.metric,
-            // What is looked for is looked for in the chosen space.
+            // Matches are known for the chosen space only.
             lit: (context.is_finding() && context.shared.color == self.color)
                 .then(|| Highlight { hits: context.hits.clone(), hidden: context.shared.hidden.clone() }),
         };
@@ -163,7 +163,7 @@ impl Panel<'_> {
         outcome
     }
 
-    /// The name, and what is in use at the chosen step. Returns whether the name was clicked.
+    /// Draws the name and the bytes in use at the chosen step; returns whether the name was clicked.
     fn title(&self, ui: &Ui, context: &ViewContext<'_>, state: &mut State) -> bool {
         let theme = context.theme;
         let step = context.step().min(self.data.map.points.saturating_sub(1));
@@ -179,7 +179,7 @@ impl Panel<'_> {
             });
             state.at_step = Some((step, job));
         }
-        let does = if self.is_only { "Show all spaces beside" } else { "Zoom into" };
+        let does = if self.is_only { "Zoom out from" } else { "Zoom into" };
         let response = heat_map::panel_title(ui, theme, self.rect, self.name, does);
         if let Some(at_step) = state.at_step.as_mut().and_then(|(_, job)| job.poll()) {
             let units = context.options.units;
@@ -201,7 +201,7 @@ impl Panel<'_> {
         response.clicked()
     }
 
-    /// Wheel, drag and keys, as in the timeline.
+    /// Handles wheel, drag and keys as in the timeline.
     fn take_input(
         &self,
         ui: &Ui,
@@ -236,7 +236,7 @@ impl Panel<'_> {
         }
     }
 
-    /// The selected buffer, where it is in this space.
+    /// The selected buffer, if it is in this space.
     fn selected(&self, context: &ViewContext<'_>) -> Option<MapBox> {
         let is_here = context.shared.color == self.color;
         context.shared.selected.filter(|_| is_here).and_then(|buffer| self.data.box_of(buffer)).copied()
@@ -260,7 +260,7 @@ impl Panel<'_> {
         format!("Heat map of {}, {}: {used} at {unit} {}{cells}", self.name, self.metric.name(), thousands(step.into()))
     }
 
-    /// The cell that the keyboard is at, in words, with its largest buffer and its place.
+    /// The cell under the keyboard cursor: in words, its largest buffer and its rectangle.
     fn keyed(
         &self,
         ui: &Ui,
@@ -323,7 +323,7 @@ impl Panel<'_> {
         let stands = grid.points[column];
         let largest = self.data.map.largest_in(stands, low, high).copied();
         if response.clicked_by(egui::PointerButton::Primary) {
-            // Another space than the chosen one becomes the one that every view shows.
+            // The clicked space becomes the chosen one in every view.
             context.shared.choose(context.shared.program, self.color);
             context.shared.choose_step(stands);
             context.shared.select(largest.map(|item| item.buffer));
@@ -361,7 +361,7 @@ impl Panel<'_> {
             ui.label(text(words, size::BODY, Weight::Medium, theme.text));
             if cell.occupied > 0 {
                 let padding = percent((f64::from(cell.padding) * 1e6) as u64, 1_000_000);
-                let words = format!("{padding} of it padding, placed {} steps ago", thousands(cell.age.round() as u64));
+                let words = format!("{padding} padding, allocated {} steps ago", thousands(cell.age.round() as u64));
                 ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
             }
             if let (Some(item), Some((program, _))) = (largest, context.document.program(context.shared.program)) {
@@ -380,7 +380,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    /// The place of a cell: points from and to, addresses from and to.
+    /// The rectangle of a cell from its first and last points and addresses.
     fn frame(&self, points: (u32, u32), addresses: (u64, u64)) -> Rect {
         self.window.rect_of((f64::from(points.0), f64::from(points.1)), (addresses.0 as f64, addresses.1 as f64))
     }
@@ -389,7 +389,7 @@ impl View<'_> {
         self.frame((item.start, item.end.saturating_add(1)), (item.address, item.address.saturating_add(item.size)))
     }
 
-    /// The chosen step, and the one under the pointer in whichever panel.
+    /// Marks the chosen step and the hovered one, in every panel.
     fn steps(&self, ui: &Ui, context: &ViewContext<'_>) {
         let step = context.step();
         let middle = |step: u32| f64::from(step) + 0.5;

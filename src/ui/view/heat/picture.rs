@@ -1,4 +1,4 @@
-//! The cells of one memory space as a picture, drawn on a worker.
+//! Draws the heat map cells of one memory space on a worker.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Theme, heat, mix};
 use crate::ui::work::{Highlight, SpaceData};
 
-/// A cell is at least so wide and high, in points.
+/// Minimum width and height of a cell, in points.
 const CELL: f32 = 4.0;
 
-/// Bars over the colour scale.
+/// Number of histogram bars over the colour scale.
 pub const BARS: usize = 48;
 
-/// Steps of the colour scale that are told apart.
+/// Number of distinct colours on the scale.
 const COLORS: usize = 256;
 
-/// What the picture shows.
+/// Contents of the picture.
 pub struct Shown {
     /// The cells.
     pub grid: HeatGrid,
-    /// Filled cells by their place on the colour scale.
+    /// Histogram of filled cells over the colour scale.
     pub bars: [u32; BARS],
-    /// Cells over the capacity that hold something.
+    /// Number of filled cells over the capacity.
     pub over: u32,
 }
 
@@ -43,7 +43,7 @@ pub struct Picture {
     pub window: Window,
     pub capacity: Option<u64>,
     pub metric: Metric,
-    /// What is to stay lit, where something is looked for or hidden.
+    /// Buffers to highlight, if there is a search or something is hidden.
     pub lit: Option<Highlight>,
 }
 
@@ -80,7 +80,7 @@ impl Picture {
             .map(|i| heat(theme, (i as f32 / COLORS as f32).mul_add(1.0 - self.metric.floor(), self.metric.floor())))
             .collect();
         let color = |share: f32| colors[((share.clamp(0.0, 1.0) * COLORS as f32) as usize).min(COLORS)];
-        // Allocated, but empty: pale, and not the ground beyond what is allocated.
+        // Allocated but empty: pale, unlike the background beyond the allocated memory.
         let empty = if self.metric == Metric::Occupancy { color(0.0) } else { mix(theme.panel, theme.line2, 0.12) };
         let (width, height) = (raster.width() as f64, raster.height() as f64);
         let px = |point: f64| (window.x.share(point) * width).round() as i64;

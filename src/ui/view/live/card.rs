@@ -1,4 +1,4 @@
-//! Details of what is alive: the stack of the chosen entry, or of the frame under the pointer.
+//! The Details card of live arrays: the stack of the chosen entry, or of the frame under the pointer.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use crate::ui::widget::controls::{cut_label, link, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
-/// Frames that are shown.
+/// Maximum number of frames shown.
 const FRAMES: usize = 60;
 
 /// Draws the card in Details.
@@ -74,7 +74,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.add_space(6.0);
     }
     ui.label(text(
-        "A snapshot: the file names no shapes, types or times. An array on several devices counts on each.",
+        "A snapshot: the file has no shapes, types or times. An array on several devices counts once per device.",
         size::SMALL,
         Weight::Regular,
         theme.text3,

@@ -1,4 +1,4 @@
-//! Live arrays: what was alive when the file was written, as an icicle of the Python stacks that made it, with a table.
+//! Live arrays: memory live when the file was written, as an icicle of the allocating Python stacks, with a table.
 
 mod card;
 mod rows;
@@ -26,16 +26,16 @@ pub const VIEW: View = View {
 };
 
 const KEYS: &[KeyHelp] = &[
-    ("click, Backspace", "Live arrays: into a frame, out by one frame"),
+    ("click, Backspace", "Live arrays: zoom into a frame, out by one frame"),
     ("Ctrl F", "Live arrays: search functions and files"),
 ];
 
 /// State of this view of one document.
 #[derive(Default)]
 struct State {
-    /// What the first row of the icicle divides by; `None` for stacks alone.
+    /// Grouping of the icicle's first row; `None` for stacks alone.
     by: Option<GroupBy>,
-    /// Frames of libraries are shown too.
+    /// Whether library frames are shown.
     libraries: bool,
     of: Option<(usize, Option<GroupBy>, bool)>,
     tree: StackTree,
@@ -74,18 +74,17 @@ impl IcicleTree for Colored<'_> {
     }
 }
 
-/// Whether there is something alive with stacks; an allocator's dump has a view of its own.
+/// Whether there are live entries with stacks; an allocator dump has a view of its own.
 fn applies(document: &Document) -> bool {
     document.profile.live.as_ref().is_some_and(|live| live.heap.is_none() && !live.entries.is_empty())
 }
 
-/// Asks for the search field.
+/// Moves the focus to the search field.
 fn focus_search(shared: &mut Shared, locals: &mut Locals) {
     shared.show_view(VIEW.id);
     locals.get::<State>().focus = true;
 }
 
-/// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let document = context.document.clone();
@@ -111,7 +110,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         context.locals.put(state);
         return;
     }
-    // A shallow tree leaves its room to the table.
+    // A shallow tree leaves more room for the table.
     let height = icicle_height(&mut state, wide).clamp(4.0 * ROW, (room * 0.55).floor());
     let plot = line(trail.bottom() + 6.0, height);
     icicle(ui, context, &mut state, plot);
@@ -125,7 +124,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// The tree, made anew where what it depends on has changed.
+/// Rebuilds the tree if its inputs changed.
 fn update(set: &LiveSet, document: usize, state: &mut State) {
     let of = (document, state.by, state.libraries);
     if state.of != Some(of) {
@@ -145,7 +144,7 @@ fn update(set: &LiveSet, document: usize, state: &mut State) {
     }
 }
 
-/// A colour for each group, or for each file where there is no grouping: the eight largest, then "other".
+/// A colour for each group, or for each file if there is no grouping: the eight largest, then "other".
 fn colors(state: &mut State) {
     let nodes = &state.tree.nodes;
     state.slots = vec![Slot::Temporary; nodes.len()];
@@ -170,7 +169,7 @@ fn colors(state: &mut State) {
         own.entry(file(node)).or_insert((is_library(file(node)), 0)).1 += at.bytes.0;
     }
     let mut files: Vec<(&str, (bool, u64))> = own.into_iter().collect();
-    // Own code first: libraries are grey unless there is room.
+    // The user's code first: libraries are grey unless colours are left.
     files.sort_by_key(|&(name, (library, bytes))| (library, std::cmp::Reverse(bytes), name));
     let slots: std::collections::HashMap<&str, Slot> =
         files.iter().enumerate().map(|(rank, (name, _))| (*name, colors::slot_of_group(rank, ""))).collect();
@@ -259,7 +258,7 @@ fn answer(ui: &mut Ui, context: &ViewContext<'_>, set: &LiveSet) {
     }
 }
 
-/// Where one is, and what the colours mean.
+/// The current path in the tree, and the legend.
 fn way(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State) {
     let theme = context.theme;
     ui.horizontal(|ui| {
@@ -306,7 +305,7 @@ fn icicle(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, plot: R
         let at = &state.tree.nodes[node];
         let thing = Thing::named(at.name.clone()).copies("Copy place", at.place.clone());
         let thing = thing.copies("Copy bytes", at.bytes.0.to_string()).does("Search for this");
-        if state.icicle.root == 0 { thing } else { thing.does("Go out") }
+        if state.icicle.root == 0 { thing } else { thing.does("Zoom out") }
     };
     let under = out.hovered.filter(|_| out.rest == 0).map(thing);
     let focused = out.focused.map(|(node, place)| (thing(node), place));

@@ -1,4 +1,4 @@
-//! The table below the icicle: groups of what is alive below the chosen frame, or every single entry.
+//! The table below the icicle: groups of the live entries below the chosen frame, or every single entry.
 
 use egui::Ui;
 
@@ -10,18 +10,18 @@ use crate::ui::part::menu::{self, Thing};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::Slot;
 
-/// What the table remembers.
+/// State of the table.
 #[derive(Default)]
 pub struct State {
     table: TableState,
     of: Option<(u64, usize)>,
     entries: Vec<u32>,
     groups: Vec<Group>,
-    /// The entry whose stack Details shows.
+    /// The entry whose stack is shown in Details.
     pub chosen: Option<u32>,
 }
 
-/// The last two parts of a path: enough to tell files apart.
+/// The last two components of a path: enough to tell files apart.
 pub fn short_path(path: &str) -> String {
     let parts: Vec<&str> = path.rsplitn(3, '/').collect();
     match parts.as_slice() {
@@ -30,7 +30,7 @@ pub fn short_path(path: &str) -> String {
     }
 }
 
-/// One decimal; what is there is never "0.0".
+/// A size with one decimal; a size above zero is never shown as `0.0`.
 fn in_unit(bytes: Bytes, unit: u64) -> String {
     match UnitSystem::in_unit(bytes, unit) {
         words if words == "0.0" && bytes > Bytes::ZERO => "under 0.1".to_owned(),

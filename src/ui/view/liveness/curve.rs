@@ -1,4 +1,4 @@
-//! The curve of live bytes over the steps: zoom, hover, chosen and compared steps.
+//! The curve of live bytes over steps, with zoom, hover, and the chosen and compared steps.
 
 use egui::{Rect, Stroke, Ui};
 
@@ -8,7 +8,7 @@ use crate::model::{Bytes, TileMemory, thousands};
 use crate::ui::chart::{Areas, Chart, Cursor, Fit, Line, Peak, Reach, Tone, Window, XAxis, step_of, steps_between};
 use crate::ui::part::ViewContext;
 
-/// Draws the curve and takes what the pointer does to it.
+/// Draws the curve and handles pointer input.
 pub fn show(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
@@ -42,7 +42,7 @@ pub fn show(
     let lowest =
         |from: f64, to: f64| range(from, to).map(|(bytes, _)| *bytes).min().unwrap_or(0).saturating_add(always);
     let most = highest(0.0, f64::from(count)).map_or(0, |highest| highest.0);
-    // A capacity far above would press the curve flat: then a flag says where it is.
+    // A capacity far above would flatten the curve: a flag marks it instead.
     let in_reach = capacity.filter(|&capacity| capacity <= most.saturating_mul(3));
     let y = Fit::of(ui.ctx()).bytes(most, || highest(x.lo, x.hi).map_or(0, |highest| highest.0), in_reach);
     let window = Window { rect: plot, x, y };
@@ -94,7 +94,7 @@ pub fn show(
     state.bytes = bytes;
 }
 
-/// A mark below each step that the filter leaves, at most one a pixel.
+/// A mark below each step that matches the filter, at most one per pixel.
 fn marks(ui: &Ui, context: &ViewContext<'_>, window: &Window, rows: &[u32]) {
     let middles = rows.iter().map(|&step| f64::from(step) + 0.5).filter(|at| window.shows(*at));
     let mut places: Vec<i32> = middles.map(|at| window.x_of(at) as i32).collect();

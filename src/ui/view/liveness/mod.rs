@@ -1,4 +1,4 @@
-//! Liveness: bytes over the steps of a program, always-live beneath the rest, the capacity; steps and program tree.
+//! Liveness: live bytes over the steps of an IPU program, always-live bytes at the bottom; steps and program tree.
 
 mod curve;
 mod tables;
@@ -41,7 +41,7 @@ const REST: Slot = Slot::Activation;
 struct State {
     of: usize,
     bytes: Vec<u64>,
-    /// Steps in the order of the table.
+    /// Steps in table order.
     rows: Vec<u32>,
     rows_of: Option<(String, (usize, bool))>,
     sort: (usize, bool),
@@ -49,7 +49,7 @@ struct State {
     /// The visible steps; `None` for all.
     range: Option<Span>,
     without_always: bool,
-    /// The filter wants the cursor.
+    /// Whether the filter field takes the focus.
     focus: bool,
     curve: CachedRaster,
     steps: TableState,
@@ -58,13 +58,12 @@ struct State {
     folded: std::collections::BTreeSet<u32>,
 }
 
-/// Puts the cursor into the filter of steps.
+/// Moves the focus to the filter field.
 fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
     shared.show_view(VIEW.id);
     locals.get::<State>().focus = true;
 }
 
-/// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
@@ -83,7 +82,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Steps that the filter leaves, sorted.
+/// Steps that match the filter, sorted.
 fn rows(memory: &TileMemory, state: &State) -> Vec<u32> {
     let filter = state.filter.to_lowercase();
     let mut rows: Vec<u32> = (0..state.bytes.len() as u32)
@@ -150,9 +149,9 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
         ui.label(text(words, size::LEAD, Weight::Medium, theme.text));
     });
     let note = match (memory.liveness.names_are_guessed, tiles.always_live.is_some()) {
-        (true, _) => "Names of steps are a guess: matched with the programs by their order. One replica's steps.",
+        (true, _) => "Step names are a guess: steps are matched to programs by order. Steps of one replica.",
         (false, true) => "Bytes over all tiles of one replica.",
-        (false, false) => "What is always live is not known, so the curve begins at 0.",
+        (false, false) => "Always-live bytes are not known, so the curve starts at 0.",
     };
     ui.label(text(note, size::SMALL, Weight::Regular, theme.text3));
     ui.horizontal(|ui| {
@@ -180,7 +179,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
     });
 }
 
-/// Chooses a step, or with shift one to compare with.
+/// Chooses a step, or with Shift the one to compare with.
 fn choose(ui: &Ui, context: &mut ViewContext<'_>, step: u32) {
     if ui.input(|input| input.modifiers.shift) {
         context.shared.compare_step(step);

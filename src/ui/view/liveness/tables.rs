@@ -1,4 +1,4 @@
-//! Below the curve: the steps as a table, and the tree of the programs with the bytes of each node.
+//! The tables below the curve: steps, and the program tree with the bytes of each node.
 
 use egui::{Role, Ui, WidgetInfo};
 
@@ -11,7 +11,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table};
 use crate::ui::widget::theme::size;
 
-/// The steps as a table, with their filter.
+/// The table of steps, with its filter.
 pub fn steps(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, state: &mut State) {
     let theme = context.theme;
     let chosen = context.shared.step.or(tiles.peak.map(|peak| peak.step)).unwrap_or(0);
@@ -91,7 +91,7 @@ pub fn steps(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, ti
     state.rows = rows;
 }
 
-/// The programs as a tree, with the most bytes at one step below each.
+/// The program tree, with the most bytes live at one step below each node.
 pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state: &mut State) {
     let theme = context.theme;
     let liveness = &memory.liveness;
@@ -161,7 +161,7 @@ pub fn tree(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
         let node = shown[row];
         if liveness.nodes[node as usize].below > 0 {
             if response.passed {
-                // The arrows go on to what is below.
+                // The arrow keys move on to the rows below.
             } else if !state.folded.remove(&node) {
                 state.folded.insert(node);
             }

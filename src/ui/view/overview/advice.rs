@@ -1,4 +1,4 @@
-//! What the advisor says, in short: the plan beside the verdict, and the first findings as cards.
+//! The advisor in short: the plan beside the verdict, and the first findings as cards.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ pub const PLAN: f32 = 76.0;
 /// Height of a finding's card.
 const CARD: f32 = 122.0;
 
-/// Findings that have cards; the rest are lines.
+/// Maximum number of findings shown as cards; the rest are lines.
 const CARDS: usize = 3;
 
-/// Findings that have lines.
+/// Maximum number of findings shown as lines.
 const LINES: usize = 4;
 
-/// Room between cards.
+/// Space between cards, in points.
 const GAP: f32 = 12.0;
 
 /// The plan of the chosen program.
@@ -32,12 +32,12 @@ pub fn plan_of(advice: Option<&Advice>, program: usize) -> Option<&Plan> {
     advice?.plans.iter().find(|plan| plan.program == program)
 }
 
-/// Whether the plan is enough only at its best.
+/// Whether the plan fits only in the best case.
 fn may_fit(plan: &Plan, capacity: Option<Bytes>) -> bool {
     !plan.fits && capacity.is_some_and(|capacity| plan.at_best <= capacity)
 }
 
-/// What is on the plan's card: headline, changes, what becomes of the results.
+/// Texts of the plan's card: headline, changes, effect on results.
 fn plan_words(plan: &Plan, units: crate::model::UnitSystem, capacity: Option<Bytes>) -> (String, String, &'static str) {
     let changes: Vec<String> = plan.edits.iter().map(Edit::in_words).collect();
     let count = match changes.len() {
@@ -50,7 +50,7 @@ fn plan_words(plan: &Plan, units: crate::model::UnitSystem, capacity: Option<Byt
         let spare = capacity.map(|c| format!(", {} to spare", units.short(c.saturating_sub(plan.allocated))));
         format!("{count}{}", spare.unwrap_or_default())
     } else if may_fit(plan, capacity) {
-        format!("May fit: {} over, or {} in all", units.short(plan.over), units.short(plan.at_best))
+        format!("May fit: {} over, or {} in total at best", units.short(plan.over), units.short(plan.at_best))
     } else {
         format!("Nothing found is enough: still {} over", units.short(plan.over))
     };
@@ -105,7 +105,7 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, plan: &Plan) {
     });
 }
 
-/// Draws the first findings, so many cards in a row; while the advisor still looks, their room.
+/// Draws the first findings, `columns` cards in a row; leaves room for them while the advisor is still working.
 pub fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<Advice>>, columns: usize) {
     let theme = context.theme;
     let program = context.shared.program;
@@ -158,7 +158,7 @@ fn open(context: &mut ViewContext<'_>, i: usize) {
     context.go("advisor");
 }
 
-/// What a finding saves, in words; nothing where that is not known.
+/// What a finding saves, in words; empty if unknown.
 fn amount(context: &ViewContext<'_>, finding: &Finding) -> String {
     let saves = finding.saves_bytes().filter(|bytes| bytes.0 > 0);
     saves.map(|bytes| context.options.units.signed(-i128::from(bytes.0))).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! What stands at the peak as one bar against the limit: categories above, folded contributors by class below.
+//! Live memory at the peak as one bar against the limit: categories above, folded contributors by class below.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
@@ -28,7 +28,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
     let Some(scene) = context.scene() else { return };
     let space = scene.space;
     ui.horizontal(|ui| {
-        ui.label(text("What stands at the peak", size::BODY, Weight::SemiBold, theme.text));
+        ui.label(text("Live at the peak", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
         if let Some(data) = data {
             class_legend::legends(ui, theme, &|class| {
@@ -148,7 +148,7 @@ fn lower_row(
     }
 }
 
-/// Categories in the order in which the memory map stacks them: what lives throughout first.
+/// Categories in the stacking order of the memory map: always-live ones first.
 fn stacked(space: &SpaceAnalysis) -> Vec<(Category, Bytes, usize)> {
     let mut rows = space.by_category.clone();
     rows.sort_by_key(|row| row.0);
@@ -160,7 +160,7 @@ fn last_parts(scope: &str, parts: usize) -> String {
     all[all.len().saturating_sub(parts)..].join("/")
 }
 
-/// Room in which a name that does not fit is worth its beginning.
+/// Minimum width at which a name that does not fit is cut rather than left out.
 const LEAST_CUT: f32 = 60.0;
 
 /// How a part of the bar looks.
@@ -202,7 +202,7 @@ fn segment(
         for (i, line) in lines.iter().enumerate() {
             let at = Pos2::new(rect.left() + 7.0, top + step * i as f32);
             let weight = if i == 0 { Weight::SemiBold } else { Weight::Medium };
-            // A number that is cut says something else: it stands whole or not at all, the name before it.
+            // A cut number would be wrong: it is shown whole or not at all; the name takes precedence.
             let room = rect.width() - 12.0;
             let fits = |words: &str| {
                 let laid = ui.painter().layout_no_wrap(words.to_owned(), weight.at(size::SMALL), slot.text());

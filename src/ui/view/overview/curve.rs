@@ -1,4 +1,4 @@
-//! How memory goes over the program, small; a click goes to that step on the timeline.
+//! A small curve of live memory over the program; a click opens the timeline at that step.
 
 use egui::{Pos2, Rect, Sense, Stroke, Ui, Vec2};
 

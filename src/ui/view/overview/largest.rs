@@ -1,4 +1,4 @@
-//! The largest contributors at the peak, equal things of all layers folded into one row.
+//! The largest contributors at the peak; equal buffers of all layers are folded into one row.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::ui::work::SpaceData;
 #[derive(Default)]
 pub struct State {
     table: TableState,
-    /// Which rows have something that is found, and what that depends on.
+    /// Which rows contain a match, and the key of that result.
     lit: (Option<(usize, FindKey)>, Vec<bool>),
     /// Rows that are open, by what they are called.
     open: HashSet<String>,
@@ -38,10 +38,10 @@ fn lines(items: &[Contributor], rows: usize, open: &HashSet<String>) -> Vec<(usi
     lines
 }
 
-/// Rows that are shown without asking.
+/// Minimum number of rows shown.
 const ROWS: usize = 12;
 
-/// What a tall window leaves for the rows: this share of its height, less what stands above them.
+/// In a tall window, the table ends at this share of its height; `ABOVE` is the height of what is above the table.
 const SHARE: f32 = 0.8;
 const ABOVE: f32 = 430.0;
 

@@ -1,4 +1,4 @@
-//! Overview: does it fit, what would make it fit, what stands at the peak, how memory goes over the program, the largest
+//! Overview: whether it fits, what would make it fit, what is live at the peak, memory over the program, the largest
 //! contributors.
 
 mod advice;
@@ -31,7 +31,7 @@ fn applies(document: &Document) -> bool {
     document.has_times() || document.profile.tiles.is_some() || !document.profile.facts.is_empty()
 }
 
-/// Notes that are shown; the rest is counted.
+/// Maximum number of notes shown; the rest are counted.
 const SHOWN_NOTES: usize = 8;
 
 #[derive(Default)]
@@ -89,18 +89,18 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Room for a column of findings beside the rest.
+/// Minimum width for a separate column of findings.
 const WIDE: f32 = 1180.0;
 
 /// Width of that column, and of the plan beside the verdict.
 const COLUMN: f32 = 400.0;
 
-/// The verdict, and beside or below it the plan where it does not fit.
+/// The verdict, and the plan beside or below it if the program does not fit.
 fn verdict_and_plan(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&Arc<Advice>>) {
     let plan = advice::plan_of(advice.map(AsRef::as_ref), context.shared.program)
         .filter(|_| context.shared.color == MemorySpace::HBM);
     let full = ui.available_width();
-    // While the advisor looks, the room for its plan is kept.
+    // Leave room for the plan while the advisor is working.
     let is_awaited = advice.is_none() && matches!(context.verdict(), Verdict::Over { .. });
     let Some(width) = (full >= 860.0 && (plan.is_some() || is_awaited)).then(|| COLUMN.min(full * 0.4)) else {
         verdict::show(ui, context);
@@ -125,11 +125,11 @@ fn verdict_and_plan(ui: &mut Ui, context: &mut ViewContext<'_>, advice: Option<&
     }
 }
 
-/// What does not fit together, or could not be read.
+/// Notes: inconsistencies and what could not be read.
 fn notes(ui: &mut Ui, context: &ViewContext<'_>) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
-    // What does not fit together before what is only worth knowing.
+    // Inconsistencies come before mere remarks.
     let document = context.document;
     let level = |note: &&Note| std::cmp::Reverse(note.level);
     let mut read: Vec<&Note> = document.profile.notes.iter().collect();

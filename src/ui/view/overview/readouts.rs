@@ -1,4 +1,4 @@
-//! Readouts: peak, padding, fragmentation, arguments, outputs, temporaries, in one row with their relation.
+//! The row of readouts: peak, padding, fragmentation, arguments, outputs, temporaries.
 
 use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -49,7 +49,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         Readout {
             title: "Padding at the peak",
             bytes: space.padding_at_peak,
-            remark: format!("{} of it", percent(space.padding_at_peak.0, peak.0)),
+            remark: format!("{} of the peak", percent(space.padding_at_peak.0, peak.0)),
             caution: space.padding_at_peak.0 * 10 > peak.0,
         },
         Readout {
@@ -68,7 +68,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             title: "Outputs",
             bytes: outputs,
             remark: if donated > 0 {
-                "donated included".to_owned()
+                "including donated".to_owned()
             } else {
                 format!("{} of the peak", percent(outputs.0, peak.0))
             },
@@ -114,7 +114,7 @@ fn cell(ui: &Ui, context: &ViewContext<'_>, at: Pos2, width: f32, readout: &Read
     let mut room = width;
     let color = if readout.caution { theme.warn } else { theme.text2 };
     if readout.caution {
-        // A caution is a word and a sign, never a colour alone.
+        // A caution is marked by a sign as well as by colour.
         painter.text(remark_at, top_left, "!", Weight::SemiBold.at(size::SMALL), theme.warn);
         remark_at.x += 8.0;
         room -= 8.0;

@@ -1,4 +1,4 @@
-//! The overview of an IPU profile: the insights where there are bytes by tile, else what the files say.
+//! The overview of an IPU profile: the insights if there are bytes by tile, else what the files contain.
 
 use egui::Ui;
 

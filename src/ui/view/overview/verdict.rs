@@ -1,4 +1,4 @@
-//! The answer: does it fit, by how much, on which device, and how that is known.
+//! The verdict: whether it fits, by how much, on which device, and the evidence for that.
 
 use egui::Ui;
 
@@ -30,7 +30,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
             theme.text,
             "Needs",
             format!("{needs} {name}"),
-            format!("How much {name} there is{on} is not known: choose it under Memory."),
+            format!("The {name} capacity{on} is not known: choose it under Memory."),
         ),
     };
     let evidence = capacity.map(|capacity| format!("Capacity: {}", capacity.evidence)).or_else(|| {

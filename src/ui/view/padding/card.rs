@@ -1,4 +1,4 @@
-//! One shape: what it takes, why it wastes, its tiles, and what else it could look like.
+//! The card of one shape: its size, waste and tiles, and alternative shapes.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
@@ -19,8 +19,8 @@ pub fn forms(data: &SpaceData, group: &ShapeGroup) -> Vec<Form> {
     alternatives::forms(group, &data.map, &data.by_class.curves.total)
 }
 
-/// The form to draw beside the present one: of those that hold the same data the first that saves nearly as much as
-/// any. A layout comes before a reshape.
+/// The alternative to draw beside the current form: the first one with the same data that saves nearly as much as the
+/// best. Layouts come before reshapes.
 fn best_of<'a>(group: &ShapeGroup, forms: &'a [Form]) -> Option<&'a Form> {
     let saved = |form: &Form| group.each.saturating_sub(form.what.each).0;
     let same = || forms.iter().filter(|form| form.what.is_same_data);
@@ -28,7 +28,7 @@ fn best_of<'a>(group: &ShapeGroup, forms: &'a [Form]) -> Option<&'a Form> {
     same().find(|form| saved(form) >= most / 20 * 19)
 }
 
-/// Height and width from which the best other form is drawn beside the present one.
+/// Minimum height and width for drawing the best alternative beside the current form.
 const DRAWN: f32 = 230.0;
 const WIDE: f32 = 760.0;
 
@@ -164,7 +164,7 @@ fn other_forms(
         painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
         return;
     }
-    // Where there is little room, what a form means is said by its tooltip.
+    // In a narrow card, the description of a form is in its tooltip.
     let tall = if rect.height() < 140.0 { 22.0 } else { 38.0 };
     for (i, Form { what: form, peak: after }) in forms.iter().take(((rect.height() - 24.0) / tall) as usize).enumerate()
     {

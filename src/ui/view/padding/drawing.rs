@@ -1,4 +1,4 @@
-//! The two fastest varying dimensions as hardware tiles: what holds data, and what is padding.
+//! Drawing of the two minor-most dimensions as hardware tiles: data and padding.
 
 use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 
@@ -7,10 +7,10 @@ use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::theme::{Slot, Theme, size};
 
-/// Tiles drawn along a dimension; more of them are left out in the middle.
+/// Maximum number of tiles drawn along a dimension; those in the middle are left out.
 const MAX_TILES: u64 = 3;
 
-/// Draws the tiles of a shape; what holds data has the colour of its category.
+/// Draws the tiles of a shape; data has the colour of its category.
 pub fn show(
     ui: &Ui,
     theme: &Theme,

@@ -1,4 +1,4 @@
-//! Padding: how much of the peak holds no data, which shapes waste it, why, and what they could look like.
+//! Padding: how much of the peak is padding, which shapes waste it and why, and alternatives.
 
 mod card;
 mod drawing;
@@ -22,32 +22,32 @@ use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::size;
 use crate::ui::work::Job;
 
-/// Room for the scatter beside the table.
+/// Minimum width for the scatter plot beside the table.
 const BESIDE: f32 = 860.0;
 
-/// Which buffers are looked at.
+/// Which buffers are analysed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Which {
-    /// What is live at the step, or at the peak.
+    /// Buffers live at the step, or at the peak.
     #[default]
     Step,
-    /// All of the memory space, whenever they live.
+    /// All buffers of the memory space.
     Program,
 }
 
 /// Program, space, step, and which buffers.
 type Of = (usize, MemorySpace, Option<u32>, Which);
 
-/// What was found about them.
+/// Shape groups and totals of the analysed buffers.
 #[derive(Default)]
 struct Found {
     groups: Vec<ShapeGroup>,
-    /// Buffers with something wasted, and shapes.
+    /// Number of buffers with padding, and of their shapes.
     wasting: (usize, usize),
     buffers: usize,
     bytes: Bytes,
     waste: Bytes,
-    /// The most padding at one time, and when.
+    /// The most padding at one time, and its step.
     most: (Bytes, u32),
 }
 
@@ -78,9 +78,9 @@ struct State {
     forms: Option<((Of, usize), Vec<Form>)>,
     table: TableState,
     bar: CachedRaster,
-    /// The tiles of the shape as it is, and of the best other form.
+    /// The tiles of the current form and of the best alternative.
     tiles: [CachedRaster; 2],
-    /// Which groups have something that is found, and what that depends on.
+    /// Which groups contain a match, and the key of that result.
     lit: (Option<(Of, FindKey)>, Vec<bool>),
 }
 
@@ -92,7 +92,6 @@ pub const VIEW: View = View {
     ..View::new("padding", "Padding", show).with_digit(6)
 };
 
-/// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(scene) = context.scene() else { return empty::without_memory(ui, context) };
     let mut state = context.locals.take::<State>();
@@ -121,7 +120,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Asks for the shapes of what is looked at, and takes them once they are there.
+/// Starts the analysis of the shown buffers, and takes its result once it is there.
 fn update(context: &mut ViewContext<'_>, state: &mut State) {
     let (program, color) = (context.shared.program, context.shared.color);
     let of: Of = (program, color, context.shared.step.filter(|_| state.which == Which::Step), state.which);
@@ -174,7 +173,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
     let found = Arc::clone(&state.found);
     let (waste, whole) = match state.which {
         Which::Step if at_peak => (scene.space.padding_at_peak, scene.space.peak()),
-        // What shares memory counts once in what is reserved.
+        // Buffers that share memory count once in the reserved bytes.
         Which::Step => {
             let reserved = scene.space.occupancy.as_ref().map(|o| Bytes(o.reserved.at(context.step())));
             (found.waste, reserved.unwrap_or(found.bytes))
@@ -234,7 +233,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
     response.on_hover_text(words);
 }
 
-/// The shapes as a table, and where there is room as marks beside it.
+/// The shapes as a table and, if there is room, a scatter plot beside it.
 fn shapes(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, found: &Found, rect: Rect) {
     let wide = (rect.width() >= BESIDE).then(|| (rect.width() * 0.34).min(380.0));
     let split = rect.right() - wide.map_or(0.0, |width| width + 24.0);

@@ -1,4 +1,4 @@
-//! The shapes as a table: those whose padding costs most at the peak first.
+//! The table of shapes, those with the most padding at the peak first.
 
 use egui::Ui;
 
@@ -10,7 +10,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, size};
 
-/// A column.
+/// A column of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Shape,
@@ -27,13 +27,13 @@ impl What {
         [Self::Shape, Self::Layout, Self::Count, Self::Size, Self::Padding, Self::Saves, Self::Expansion];
 }
 
-/// What is listed.
+/// Contents of the table.
 pub struct Listed<'a> {
-    /// Shapes, one a row.
+    /// Shapes, one per row.
     pub groups: &'a [ShapeGroup],
     /// The chosen row.
     pub chosen: usize,
-    /// Rows that match what is looked for.
+    /// Which rows match the search.
     pub lit: &'a [bool],
 }
 
@@ -52,7 +52,7 @@ pub fn show(
     }
     let largest = groups.iter().map(|group| group.bytes().0).max().unwrap_or(0);
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
-    // What has no room is in the card.
+    // Columns without room are left out; the card shows them.
     let has = |column: &What| match column {
         What::Layout => ui.available_width() >= 860.0,
         What::Expansion => ui.available_width() >= 660.0,

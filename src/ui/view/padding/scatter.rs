@@ -1,5 +1,5 @@
-//! Size against waste, a mark for each shape group, both logarithmic: what wastes much stands at the upper right, what
-//! wastes all of itself on the diagonal.
+//! Scatter plot of size against waste on logarithmic axes, with a mark for each shape group: the most wasteful are at
+//! the upper right, those that are all padding on the diagonal.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
@@ -11,19 +11,19 @@ use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Slot, Theme, size};
 
-/// Marks that are named for those who do not see them; the rest wastes less.
+/// Number of marks described for screen readers, most wasteful first.
 const NAMED: usize = 40;
 
-/// How near the pointer must be to a mark, in points.
+/// Maximum distance of the pointer from a mark, in points.
 const NEAR: f32 = 9.0;
 
-/// Marks that are drawn at most: the most wasteful.
+/// Maximum number of marks drawn, most wasteful first.
 const MOST: usize = 4000;
 
-/// Room at the left edge for what wastes nothing, in points.
+/// Width of the strip at the left for shapes without padding, in points.
 const NOTHING: f32 = 14.0;
 
-/// The visible part of the two axes: exponents of two of the waste, and of the size.
+/// The visible range of both axes: base-2 logarithms of waste and size.
 fn window_of(plot: Rect, groups: &[ShapeGroup]) -> Window {
     let sizes = || groups.iter().map(|group| log(group.bytes()));
     let wastes = || groups.iter().filter(|g| g.waste() > Bytes::ZERO).map(|group| log(group.waste()));
@@ -41,7 +41,7 @@ fn log(bytes: Bytes) -> f64 {
     (bytes.0.max(1) as f64).log2()
 }
 
-/// Where a group stands; what wastes nothing at the left edge.
+/// Position of a group; at the left edge if it wastes nothing.
 fn place_of(window: &Window, group: &ShapeGroup) -> Pos2 {
     let wastes = group.waste() > Bytes::ZERO;
     let x = if wastes { window.x_of(log(group.waste())) } else { window.rect.left() + 4.0 };
@@ -64,7 +64,7 @@ pub fn show(
     let middle = outer.top() + 13.0;
     painter.text(Pos2::new(outer.left(), middle), Align2::LEFT_CENTER, "Size against waste", bold, theme.text);
     let right = Pos2::new(outer.right(), middle);
-    painter.text(right, Align2::RIGHT_CENTER, "a dot is a shape", small.clone(), theme.text3);
+    painter.text(right, Align2::RIGHT_CENTER, "each dot is a shape", small.clone(), theme.text3);
     let plot = Rect::from_min_max(outer.min + Vec2::new(chart::LEFT, 34.0), outer.max - Vec2::new(4.0, chart::BELOW));
     if plot.width() < 60.0 || plot.height() < 40.0 || groups.is_empty() {
         return None;
@@ -91,7 +91,7 @@ pub fn show(
             .first()
             .map_or(Slot::Temporary, |b| colors::slot_of_class(scene.analysis.class_now(scene.program, *b)))
     };
-    // The most wasteful are drawn last, over the rest.
+    // The most wasteful are drawn last, on top.
     for group in groups[..shown].iter().rev() {
         let at = place_of(&window, group);
         if group.waste().0 == 0 {
@@ -129,7 +129,7 @@ pub fn show(
         if response.has_focus() {
             painter.circle_stroke(place.center(), 9.0, Stroke::new(2.0, theme.accent));
         }
-        // Marks that lie over one another: the nearest one counts, unless a key was pressed on this one.
+        // Of overlapping marks the nearest one counts, unless a key was pressed on this one.
         if response.clicked() {
             clicked = if response.has_focus() || near.is_none() { Some(i) } else { near };
         }
@@ -166,7 +166,7 @@ fn tooltip(ui: &mut Ui, theme: &Theme, units: crate::model::UnitSystem, group: &
     ui.label(text(line, size::SMALL, Weight::Regular, color));
 }
 
-/// Where all of it, and where a tenth of it is waste: waste = share of size.
+/// Guide lines where waste is all, and a tenth, of the size.
 fn shares(ui: &Ui, theme: &Theme, window: &Window) {
     let painter = ui.painter().with_clip_rect(window.rect);
     let labels = [(1.0f64, "all waste", 0.62, Vec2::new(8.0, 9.0)), (0.1, "10 %", 0.5, Vec2::new(-6.0, -8.0))];

@@ -1,4 +1,4 @@
-//! When programs ran: a lane for each device, on the time axis of the curve.
+//! Program runs: a lane for each device on the time axis of the curve.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::ui::work::Sheet;
 
 /// Height of a lane.
 const LANE: f32 = 18.0;
-/// Lanes that are shown; further devices are counted.
+/// Maximum number of lanes; further devices are only counted.
 const MAX_LANES: usize = 4;
 
 /// One run.
@@ -33,13 +33,13 @@ struct Run {
 #[derive(Default)]
 pub struct Lanes {
     names: Vec<String>,
-    /// How often each ran, on all devices.
+    /// Number of runs of each program, on all devices.
     times: Vec<u64>,
     /// From the first start to the last end.
     span: Option<(i64, i64)>,
     count: u64,
     slots: Vec<Slot>,
-    /// Device, its runs by start.
+    /// Devices with their runs, by start.
     devices: Vec<(String, Vec<Run>)>,
     hidden: usize,
 }
@@ -75,7 +75,7 @@ impl Lanes {
             runs.sort_by_key(|run| (run.start, run.end));
         }
         all.hidden = all.devices.len().saturating_sub(MAX_LANES);
-        // The programs that ran longest have colours of their own.
+        // The programs with the longest total run time have colours of their own.
         let mut order: Vec<usize> = (0..time.len()).collect();
         order.sort_by_key(|&name| std::cmp::Reverse(time[name]));
         all.slots = vec![Slot::Temporary; time.len()];
@@ -85,12 +85,12 @@ impl Lanes {
         all
     }
 
-    /// Height of all lanes that are shown.
+    /// Height of all visible lanes.
     pub fn height(&self) -> f32 {
         self.devices.len().min(MAX_LANES) as f32 * LANE
     }
 
-    /// Draws the lanes over a stretch of time.
+    /// Draws the lanes over a time range.
     fn paint(&self, raster: &mut Raster, x: Span) {
         let width = raster.width() as i64;
         let scale = raster.scale();
@@ -104,7 +104,7 @@ impl Lanes {
                     before = None;
                     continue;
                 };
-                // Runs that touch are parted by a pixel where there is room for one.
+                // Adjacent runs are separated by a pixel if there is room.
                 let is_wide = (run.end - run.start) as f64 > x.len() / width as f64 * 4.0;
                 let parted = is_wide && before.is_some_and(|start| start != run.start);
                 before = Some(run.start);
@@ -121,7 +121,7 @@ impl Lanes {
     }
 }
 
-/// The run that is on at a time, or the longest within a stretch of it.
+/// The run at a time, or the longest run within a time range.
 fn run_at(runs: &[Run], from: i64, to: i64) -> Option<Run> {
     let end = runs.partition_point(|run| run.start < to);
     let last = runs[..end].last()?;
@@ -181,7 +181,7 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>, state: &mut State, lanes: &A
     });
 }
 
-/// Names where there is room: runs this wide are few.
+/// Names of the runs that are wide enough.
 fn captions(ui: &Ui, lanes: &Lanes, runs: &[Run], layout: &FrameLayout, top: f32) {
     let rect = layout.runs;
     let (lo, hi) = (layout.x.lo as i64, layout.x.hi as i64);

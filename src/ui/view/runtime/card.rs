@@ -1,4 +1,4 @@
-//! Details of an allocator: its numbers at the peak, those of the chosen range, and the lowest use of each step.
+//! The Details card of an allocator: figures at the peak and of the chosen range, and the lowest use of each step.
 
 use egui::Ui;
 
@@ -10,7 +10,7 @@ use crate::ui::widget::controls::{cut_label, rule};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::size;
 
-/// Steps whose lowest use is listed.
+/// Maximum number of steps listed with their lowest use.
 const FLOORS: usize = 24;
 
 /// Draws the card in Details.
@@ -34,13 +34,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         if let Some(share) = analysis.fragmentation_at_peak() {
             fact(ui, theme, "Fragmentation", &format!("{:.2}\u{2009}%", share * 100.0));
         }
-        let name = if analysis.clock == Clock::Order { "Place" } else { "Time" };
+        let name = if analysis.clock == Clock::Order { "Position" } else { "Time" };
         fact(ui, theme, name, &moment(analysis.clock, analysis.peak_time_ps as f64, 1e3));
         if analysis.peak_step >= 0 {
             fact(ui, theme, "Step", &thousands(analysis.peak_step.unsigned_abs()));
         }
         if let Some(bytes) = analysis.lifetime_peak {
-            fact(ui, theme, "Peak before and since", &bytes.exact());
+            fact(ui, theme, "Lifetime peak", &bytes.exact());
         }
         fact(ui, theme, "Events", &thousands(analysis.events as u64));
         if let (Some((from, to)), Some(worked)) = (state.range, state.job.as_mut().and_then(|job| job.poll())) {
@@ -52,7 +52,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             fact(ui, theme, "To", &moment(analysis.clock, to as f64, step));
             fact(ui, theme, "Highest use", &exact(range.highest));
             fact(ui, theme, "Lowest use", &exact(range.lowest));
-            fact(ui, theme, "On average", &exact(range.mean));
+            fact(ui, theme, "Average use", &exact(range.mean));
             fact(ui, theme, "Allocations", &format!("{}, {}", thousands(range.allocations), exact(range.allocated)));
             fact(ui, theme, "Freed", &format!("{}, {}", thousands(range.deallocations), exact(range.freed)));
         }

@@ -1,12 +1,12 @@
-//! Wheel, drag and keys: what is visible of the time, and the range whose numbers are shown.
+//! Wheel, drag and key input: visible time range, and the chosen range.
 
 use egui::{PointerButton, Ui};
 
 use super::state::{FrameLayout, State};
 
-/// Shortest time that fills the width, in picoseconds.
+/// Smallest visible time range, in picoseconds.
 pub const LEAST: f64 = 1000.0;
-/// Fewest events that fill the width, where there are no times.
+/// Smallest visible number of events, for histories without times.
 pub const LEAST_EVENTS: f64 = 4.0;
 
 pub fn take(ui: &Ui, state: &mut State, layout: &mut FrameLayout) {

@@ -1,4 +1,4 @@
-//! Runtime: what an allocator did over time, when programs ran meanwhile, and what was in use at the peak.
+//! Runtime: an allocator's history over time, the program runs, and the allocations in use at the peak.
 
 mod band;
 mod card;
@@ -32,26 +32,25 @@ pub const VIEW: View =
     View { applies, card: Some(card::show), clear, keys: KEYS, ..View::new("runtime", "Runtime", show).with_digit(3) };
 
 const KEYS: &[KeyHelp] = &[
-    ("drag", "Runtime: choose a range for its numbers"),
+    ("drag", "Runtime: choose a range for statistics"),
     ("wheel, W S", "Runtime: zoom at the pointer"),
     ("Shift drag, A D", "Runtime: move"),
     ("0, Esc", "Runtime: show everything; clear the range"),
 ];
 
-/// Allocators up to this number each have a button.
+/// Up to this many allocators have a button each.
 const BUTTONS: usize = 4;
 
-/// Whether there is a history or runs of programs.
+/// Whether there is an allocator history, or program runs.
 fn applies(document: &Document) -> bool {
     !document.profile.runtime.is_empty() || !document.profile.executions.is_empty()
 }
 
-/// Forgets the chosen range; returns whether there was one.
+/// Clears the chosen range; returns whether there was one.
 fn clear(locals: &mut Locals) -> bool {
     locals.get::<State>().range.take().is_some()
 }
 
-/// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut state = context.locals.take::<State>();
     draw(ui, context, &mut state);
@@ -138,7 +137,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     }
 }
 
-/// The allocator to begin with: the one whose peak is highest.
+/// The allocator shown first: the one with the highest peak.
 fn most_used(document: &Document) -> usize {
     let all = document.analysis.runtime.iter().enumerate();
     all.max_by_key(|(row, allocator)| (allocator.peak, std::cmp::Reverse(*row))).map_or(0, |(row, _)| row)
@@ -149,7 +148,7 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
     let of = (Arc::as_ptr(context.document) as usize, allocator);
     if state.of != Some(of) {
         let document = Arc::clone(context.document);
-        // A short history is there in the first frame.
+        // A short history is computed within the first frame.
         let events = document.profile.runtime.get(allocator).map_or(0, |trace| trace.events.len());
         let work = Work { synchronous: context.work.synchronous || events < AT_ONCE, ..context.work.clone() };
         state.job = Some(Job::start(&work, "allocator history", move || {
@@ -162,7 +161,7 @@ fn worked(context: &ViewContext<'_>, state: &mut State, allocator: usize) -> Opt
         }));
         state.of = Some(of);
         (state.x, state.range, state.table) = (None, None, TableState::default());
-        // The pictures of another allocator are not shown in this one's place.
+        // Pictures of the previous allocator must not be shown for this one.
         (state.curve, state.fragmentation) = (DeferredPicture::default(), DeferredPicture::default());
     }
     state.job.as_mut()?.poll().cloned()
@@ -221,13 +220,13 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
         }
         if let Some(lit) = free {
             let response = controls::toggle_button(ui, "Free memory", "", controls::On(lit), theme);
-            if response.on_hover_text("Show free memory: the axis then reaches up to the capacity").clicked() {
+            if response.on_hover_text("Show free memory; the axis then extends to the capacity").clicked() {
                 state.free = Some(!lit);
             }
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             all = controls::button(ui, "All", "0", theme).clicked();
-            if state.range.is_some() && controls::button(ui, "No range", "Esc", theme).clicked() {
+            if state.range.is_some() && controls::button(ui, "Clear range", "Esc", theme).clicked() {
                 state.range = None;
             }
         });
@@ -235,7 +234,7 @@ fn toolbar(ui: &mut Ui, document: &Document, theme: &Theme, state: &mut State, f
     all
 }
 
-/// The headline: peak, capacity and time; and what stands out.
+/// The headline: peak, capacity and time, and notable figures.
 fn answer(
     ui: &mut Ui,
     context: &ViewContext<'_>,
@@ -267,7 +266,7 @@ fn answer(
         parts[0] = format!("drawn from the {} points that XProf kept", thousands(analysis.events as u64));
     }
     if let Some(share) = analysis.fragmentation_at_peak().filter(|_| has_free) {
-        parts.push(format!("fragmentation {:.1}\u{2009}% of what was free", share * 100.0));
+        parts.push(format!("fragmentation {:.1}\u{2009}% of free memory", share * 100.0));
     }
     if let Some(worked) = worked {
         let peak = analysis.peak.0;
@@ -284,7 +283,7 @@ fn answer(
         }
     }
     if let Some(lifetime) = analysis.lifetime_peak.filter(|&bytes| bytes > analysis.peak) {
-        parts.push(format!("{} before the trace began", context.short(lifetime)));
+        parts.push(format!("lifetime peak {}, before the trace began", context.short(lifetime)));
     }
     cut_label(ui, &format!("{}.", parts.join("; ")), Weight::Regular.at(size::BODY), theme.text2, width);
     if let Some(bytes) = analysis.rising_floor() {
@@ -315,7 +314,7 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, worked: Option<&Worked>, free
     });
 }
 
-/// The chosen range and the time under the pointer, through all bands.
+/// Marks the chosen range and the time under the pointer across all bands.
 fn marks(ui: &Ui, theme: &Theme, state: &State, layout: &FrameLayout) {
     let (axis, all) = (layout.window(), [layout.all()]);
     if let Some((from, to)) = state.range {

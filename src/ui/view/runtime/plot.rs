@@ -1,4 +1,4 @@
-//! Heap, stack and free memory over time, the peak and the capacity; fragmentation in a band of its own.
+//! The chart of heap, stack and free memory over time with peak and capacity, and the band of fragmentation.
 
 use std::sync::Arc;
 
@@ -16,10 +16,10 @@ use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{Theme, mix, size};
 use crate::ui::work::Sheet;
 
-/// Parts of a whole that a share is counted in, to draw it.
+/// Resolution of a share that is drawn as an integer.
 const PARTS: f64 = 1e6;
 
-/// Draws the curve. An allocator's history with what was worked out of it.
+/// Draws an allocator's history.
 pub fn show(
     ui: &mut Ui,
     context: &ViewContext<'_>,
@@ -72,7 +72,7 @@ pub fn show(
     }
 }
 
-/// The moment of the next or last event.
+/// The time of the next or previous event.
 fn next_event(curve: &RuntimeCurve, at: f64, forward: bool) -> Option<f64> {
     let at = at.round() as i64;
     let row = if forward {
@@ -83,15 +83,15 @@ fn next_event(curve: &RuntimeCurve, at: f64, forward: bool) -> Option<f64> {
     curve.times.get(row).map(|&time| time as f64)
 }
 
-/// What was in use since an event, and what it did.
+/// The hover readout: memory in use since an event, and what the event did.
 fn readout(context: &ViewContext<'_>, trace: &AllocatorTrace, event: &AllocatorEvent) -> Vec<Line> {
     let short = |bytes: i64| context.options.units.short(Bytes::from_wire(bytes));
     let since = format!("since {}", moment(trace.clock, event.time_ps as f64, 1e3));
     let mut lines = vec![Line::new(since, short(event.stats.in_use())).toned(Tone::Title)];
     let did = match event.activity {
-        AllocatorActivity::Allocation => "took",
+        AllocatorActivity::Allocation => "allocated",
         AllocatorActivity::Deallocation => "freed",
-        AllocatorActivity::Other => "noted",
+        AllocatorActivity::Other => "other",
     };
     lines.push(Line::new(did, short(event.allocated)));
     let op = trace.strings.get(event.op);
@@ -114,7 +114,7 @@ fn readout(context: &ViewContext<'_>, trace: &AllocatorTrace, event: &AllocatorE
     lines
 }
 
-/// The curve, as a worker draws it.
+/// Everything the curve depends on, for the worker that draws it.
 struct Drawing {
     document: Arc<Document>,
     allocator: usize,
@@ -189,7 +189,7 @@ pub fn fragmentation(
         .picture(picture.map(|(picture, ())| picture))
         .show(ui);
     let small = Weight::Regular.at(size::SMALL);
-    let name = ui.painter().layout_no_wrap("Fragmentation of what is free".to_owned(), small, theme.text2);
+    let name = ui.painter().layout_no_wrap("Fragmentation of free memory".to_owned(), small, theme.text2);
     let place = Rect::from_min_size(rect.min + egui::Vec2::new(6.0, 2.0), name.size());
     ui.painter().rect_filled(place.expand2(egui::Vec2::new(3.0, 0.0)), 2.0, theme.panel.gamma_multiply(0.85));
     ui.painter().galley(place.min, name, theme.text2);

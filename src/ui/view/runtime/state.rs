@@ -1,4 +1,4 @@
-//! What the view remembers of a document, where things are in a frame, and the times on its axis.
+//! State of the runtime view for a document, its layout in a frame, and conversions of times.
 
 use std::sync::Arc;
 
@@ -13,16 +13,16 @@ use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::Slot;
 use crate::ui::work::{DeferredPicture, Job};
 
-/// Free memory is drawn at first where the peak is at least this part of the capacity.
+/// Free memory is drawn by default if the peak is at least one `SEEN`-th of the capacity.
 const SEEN: u64 = 6;
 
 /// Histories of fewer events are computed and drawn within the frame.
 pub const AT_ONCE: usize = 20_000;
 
-/// Colour of what is in use in the heap.
+/// Colour of heap memory in use.
 pub const HEAP: Slot = Slot::Activation;
 
-/// Colour of what is in use on the stack.
+/// Colour of stack memory in use.
 pub const STACK: Slot = Slot::Thread;
 
 /// Results for one allocator.
@@ -38,14 +38,13 @@ pub struct State {
     pub allocator: Option<usize>,
     pub of: Option<(usize, usize)>,
     pub job: Option<Job<Arc<Worked>>>,
-    /// Whether free memory is drawn above the memory in use;
-    /// `None` shows it if the memory in use remains visible.
+    /// Whether free memory is drawn above the memory in use; `None` draws it if the memory in use remains visible.
     pub free: Option<bool>,
-    /// Visible time in picoseconds; `None` for all.
+    /// Visible time range in picoseconds; `None` for all.
     pub x: Option<Span>,
     /// Chosen range in picoseconds.
     pub range: Option<(i64, i64)>,
-    /// Where a drag that chooses a range began.
+    /// Start of the drag that chooses a range.
     pub from: Option<f64>,
     /// Time under the pointer.
     pub cursor: Option<i64>,
@@ -53,7 +52,7 @@ pub struct State {
     pub fragmentation: DeferredPicture<()>,
     pub runs: DeferredPicture<()>,
     pub lanes: Option<Job<Arc<Lanes>>>,
-    /// The document that the lanes are of.
+    /// The document that the lanes belong to.
     pub lanes_of: Option<usize>,
     pub table: TableState,
 }
@@ -88,7 +87,7 @@ impl FrameLayout {
     }
 }
 
-/// The axis of a history.
+/// The x axis of a history.
 pub const fn axis_of(clock: Clock) -> XAxis<'static> {
     match clock {
         Clock::Picoseconds => XAxis::Milliseconds,
@@ -96,7 +95,7 @@ pub const fn axis_of(clock: Clock) -> XAxis<'static> {
     }
 }
 
-/// A moment of a history in words: a time, or the number of an event where there are no times.
+/// A position in a history in words: a time, or an event number if there are no times.
 pub fn moment(clock: Clock, at: f64, step_ps: f64) -> String {
     match clock {
         Clock::Picoseconds => format!("{} ms", milliseconds(at, step_ps)),
@@ -104,13 +103,13 @@ pub fn moment(clock: Clock, at: f64, step_ps: f64) -> String {
     }
 }
 
-/// The times that a column of pixels shows.
+/// The times covered by a pixel column.
 pub fn times_of(x: Span, column: i64, width: i64) -> (i64, i64) {
     let at = |column: i64| x.at(column as f64 / width as f64);
     times_between(at(column), at(column + 1))
 }
 
-/// The times, in picoseconds, between two places of the axis: `from..to`, never empty.
+/// The times, in picoseconds, between two positions on the axis: `from..to`, never empty.
 pub fn times_between(from: f64, to: f64) -> (i64, i64) {
     let from = from.floor() as i64;
     (from, (to.ceil() as i64).max(from.saturating_add(1)))

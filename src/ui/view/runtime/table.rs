@@ -1,4 +1,4 @@
-//! What was in use at the peak: one row for equal allocations.
+//! The table of allocations in use at the peak, one row for equal ones.
 
 use egui::Ui;
 
@@ -35,7 +35,7 @@ pub fn show(
         .unit_for(Bytes(rows.first().map_or(analysis.peak.0, |row| Bytes::from_wire(row.total()).0) / 64));
     let columns = [
         Column::text("In use at the peak", 180.0, 1.0).fixed(),
-        Column::text("Taken", 120.0, 0.0).fixed(),
+        Column::text("Allocated", 120.0, 0.0).fixed(),
         Column::text("Shape", 130.0, 0.5).fixed(),
         Column::text("Region", 110.0, 0.0).fixed(),
         Column::number("Count", 60.0).fixed(),
@@ -98,7 +98,7 @@ pub fn show(
     });
 }
 
-/// One decimal; what is there is never "0.0".
+/// A size with one decimal; a size above zero is never shown as `0.0`.
 fn in_unit(bytes: Bytes, unit: u64) -> String {
     match UnitSystem::in_unit(bytes, unit) {
         words if words == "0.0" && bytes > Bytes::ZERO => "under 0.1".to_owned(),

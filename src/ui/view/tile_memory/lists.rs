@@ -1,4 +1,4 @@
-//! The lists below the memory report: vertex types, exchanges, compute sets, variables; with the chosen tiles.
+//! The lists below the memory report for the chosen tiles: vertex types, exchanges, compute sets, variables.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::size;
 
-/// Chosen tiles with a column in the lists.
+/// Maximum number of chosen tiles with a column in the lists.
 const TILE_COLUMNS: usize = 3;
 
 pub fn show(
@@ -97,7 +97,7 @@ pub fn show(
     }
 }
 
-/// A row, with its bytes on each chosen tile where it is among the largest there.
+/// A row with its bytes on each chosen tile; `None` where it is not among the tile's largest.
 #[derive(Default)]
 struct Listed {
     row: u32,
@@ -112,7 +112,7 @@ fn rows_of(reports: &[MemoryReport], of: impl Fn(&MemoryReport) -> &Vec<Named>) 
     let bytes = |row: u32| on.iter().map(move |tile| tile.get(&row).copied());
     let mut rows: Vec<Listed> =
         of(all).iter().map(|named| Listed { row: named.row, on_tiles: bytes(named.row).collect() }).collect();
-    // The order of all tiles stays among those that the chosen tiles do not have.
+    // Rows absent from the chosen tiles keep the order of all tiles.
     rows.sort_by_key(|row| std::cmp::Reverse(row.on_tiles.iter().flatten().sum::<u64>()));
     rows
 }
@@ -145,7 +145,7 @@ fn table(
         }
         columns.push(Column::number("All tiles, B", 110.0).fixed());
         columns.push(Column::number("Fullest tile", 90.0).fixed());
-        columns.push(Column::number("there, B", 90.0).fixed());
+        columns.push(Column::number("Its bytes", 90.0).fixed());
     }
     let fixed = columns.len();
     let room = ((ui.available_width() - 220.0 - 110.0 * (fixed as f32 - 1.0)) / 110.0).max(0.0) as usize;
@@ -164,7 +164,7 @@ fn table(
                 return Cell::mono(if row.name.is_empty() { "unnamed" } else { &row.name });
             }
             if column <= tiles {
-                // Not among the tile's largest: not known, which is no zero.
+                // Not among the tile's largest: unknown, not zero.
                 return rows[at]
                     .on_tiles
                     .get(column - 1)

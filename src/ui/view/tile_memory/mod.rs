@@ -1,4 +1,4 @@
-//! Memory report: a column for all tiles, the mean tile and each chosen tile; below it what lies there by vertex type,
+//! The memory report: a column for all tiles, the mean tile and each chosen tile, and below it lists by vertex type,
 //! exchange, compute set or variable.
 
 mod lists;
@@ -18,13 +18,13 @@ use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, size, space};
 use crate::ui::work::{Job, TileVariables};
 
-/// Chosen tiles with a column of their own.
+/// Maximum number of chosen tiles with a column of their own.
 const MAX_COLUMNS: usize = 6;
 
-/// Rows of the lists below.
+/// Maximum number of rows in the lists below.
 const LIST: usize = 2000;
 
-/// What the list below shows.
+/// The list that is shown below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Part {
     #[default]
@@ -39,18 +39,18 @@ struct State {
     of: (usize, Vec<u32>),
     reports: Vec<MemoryReport>,
     part: Part,
-    /// Variables of a tile of a `profile.pop`, read when they are looked at.
+    /// Variables of a tile of a `profile.pop`, read on demand.
     stored: Option<(u32, Job<TileVariables>)>,
     above: TableState,
     below: TableState,
-    /// The row of the list below that was clicked among the addresses.
+    /// The row of the list below whose variable was clicked in the address map.
     lit: Option<usize>,
-    /// Tiles as they are being written, and what is wrong with them.
+    /// Text of the tile field, and its error.
     wanted: String,
     wrong: Option<String>,
 }
 
-/// A row: words, indent, colour, weight, and its bytes in each report.
+/// A row: text, indent, colour, weight, and its bytes in each report.
 struct Line {
     words: String,
     indent: usize,
@@ -173,7 +173,7 @@ fn draw(
     }
 }
 
-/// Where tiles are chosen by name.
+/// The field to choose tiles by number.
 fn choose(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: &TileAnalysis, state: &mut State) {
     let theme = context.theme;
     ui.label(text("Tiles", size::SMALL, Weight::Regular, theme.text2));
@@ -195,7 +195,7 @@ fn choose(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles
     }
     let (words, color) = match (&state.wrong, context.shared.tiles.len()) {
         (Some(words), _) => (words.clone(), theme.danger),
-        (None, 0) => ("the fullest tile beside all of them".to_owned(), theme.text2),
+        (None, 0) => ("showing the fullest tile".to_owned(), theme.text2),
         (None, 1) => ("1 tile chosen".to_owned(), theme.text2),
         (None, count) => (format!("{} tiles chosen", thousands(count as u64)), theme.text2),
     };
@@ -248,7 +248,7 @@ fn lines(memory: &TileMemory, tiles: &TileAnalysis, reports: &[MemoryReport], ch
         add(&colors::words(name), 1, slot, false, &|report| report.categories.get(at).map(|category| category.bytes));
     }
     if memory.overlap_known {
-        add("Overlapped: shares addresses over time, never added up", 0, None, true, &|report| {
+        add("Overlapped: shares addresses over time, not summed", 0, None, true, &|report| {
             sum(report, &|category| category.overlapped)
         });
         for &at in &order {

@@ -1,4 +1,4 @@
-//! The variables of the chosen tiles: a strip of addresses for each tile, and their table.
+//! The variables of the chosen tiles: an address map for each tile, and a table.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, WidgetInfo};
 
@@ -11,14 +11,14 @@ use crate::ui::widget::table::{Cell, Column, Table, TableState};
 use crate::ui::widget::theme::size;
 use crate::ui::work::read_tile_variables;
 
-/// Tiles with a strip of their own.
+/// Maximum number of tiles with an address strip.
 const STRIPS: usize = 4;
 
-/// Height of a strip.
+/// Height of a strip, in points.
 const STRIP: f32 = 26.0;
 
-/// Begins to read the variables of the first chosen tile where the profile is a `profile.pop`: it may have many
-/// millions of them, so those of a tile are read when it is looked at.
+/// Starts reading the variables of the first chosen tile if the profile is a `profile.pop`. There may be many millions
+/// of them, so they are read one tile at a time.
 pub fn read_variables(context: &ViewContext<'_>, memory: &TileMemory, state: &mut State, chosen: &[u32]) {
     let Some(&tile) = chosen.first().filter(|_| memory.variables.is_empty()) else { return };
     if state.part != Part::Variables && state.stored.is_some() {
@@ -30,7 +30,7 @@ pub fn read_variables(context: &ViewContext<'_>, memory: &TileMemory, state: &mu
     }
 }
 
-/// The variables of a tile, as they were read.
+/// The table of a tile's variables read from a `profile.pop`.
 pub fn stored(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let theme = context.theme;
     let Some((tile, job)) = &mut state.stored else { return };
@@ -74,8 +74,8 @@ pub fn stored(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     });
 }
 
-/// The addresses of the chosen tiles as strips: variables where they lie, the interleaved region and the end of the
-/// tile marked. Returns the height used, and the row of the table that was clicked.
+/// Address strips of the chosen tiles: variables at their addresses, with marks for the interleaved region and the end
+/// of the tile. Returns the height used, and the row of the variable that was clicked.
 pub fn address_maps(
     ui: &Ui,
     context: &ViewContext<'_>,
@@ -126,7 +126,7 @@ pub fn address_maps(
             let (from, to) = (at(own.offset[row]), at(own.offset[row].saturating_add(own.bytes[row])));
             let slot = colors::tile_slot(own.strings.get(own.category[row]));
             let part = Rect::from_min_max(Pos2::new(from, strip.top()), Pos2::new(to.max(from + 1.0), strip.bottom()));
-            // A hairline parts neighbours of one colour where there is room for it.
+            // A hairline separates neighbours of the same colour if there is room.
             let drawn = if part.width() > 3.0 { part.with_max_x(part.right() - 1.0) } else { part };
             painter.rect_filled(drawn, 0.0, slot.color());
             if response.hover_pos().is_some_and(|at| part.contains(at)) {
@@ -163,11 +163,11 @@ pub fn address_maps(
     (needed, clicked)
 }
 
-/// What is special about a variable.
+/// The flags of a variable, in words.
 fn flags(flags: u8) -> String {
     let mut words = Vec::new();
     if flags & TileVariables::ALLOCATED == 0 {
-        words.push("found no place");
+        words.push("does not fit");
     }
     if flags & TileVariables::ALWAYS_LIVE != 0 {
         words.push("always live");
@@ -222,7 +222,7 @@ pub fn variables(
     menu::of_rows(ui, context, ui.max_rect(), &response, |row| thing(memory, rows[row]));
 }
 
-/// What the menu of a variable is about.
+/// The subject of a variable's context menu.
 fn thing(memory: &TileMemory, row: u32) -> Thing {
     let (own, row) = (&memory.variables, row as usize);
     let thing = Thing::named(own.strings.get(own.name[row])).copies("Copy bytes", own.bytes[row].to_string());

@@ -1,4 +1,4 @@
-//! Bytes over the tiles, divided by category, region or liveness, with the limit.
+//! The chart of bytes by tile, stacked by category, region or liveness, with the limit.
 
 use egui::{Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
@@ -12,17 +12,17 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::Hatch;
 use crate::ui::widget::theme::{Slot, size};
 
-/// By what the areas are divided.
+/// How the bytes are broken down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Breakdown {
-    /// Groups of categories.
+    /// By groups of categories.
     #[default]
     Category,
-    /// Memory regions.
+    /// By memory region.
     Region,
-    /// Always live, and the rest.
+    /// Always live and not always live.
     Liveness,
-    /// Not at all.
+    /// No breakdown.
     None,
 }
 
@@ -33,10 +33,10 @@ pub struct Group {
     bytes: Vec<u64>,
 }
 
-/// Tiles that are over and get a line of their own.
+/// Maximum number of tiles over the limit that are marked by a line each.
 const STEMS: usize = 500;
 
-/// The areas of a division.
+/// The areas of a breakdown.
 pub fn groups(memory: &TileMemory, breakdown: Breakdown) -> Vec<Group> {
     let count = memory.tile_count();
     let total = memory.total.as_deref().or(memory.including_gaps.as_deref());
@@ -54,7 +54,7 @@ pub fn groups(memory: &TileMemory, breakdown: Breakdown) -> Vec<Group> {
                     *sum = sum.saturating_add(more);
                 }
             }
-            // What shares addresses is in the total once, but in no category's own bytes.
+            // Variables that share addresses count once in the total, but in no category's own bytes.
             if let (Some(total), Some(other), true) = (&memory.total, list.last_mut(), memory.overlap_known) {
                 for ((bytes, &total), &sum) in other.bytes.iter_mut().zip(total).zip(&sums) {
                     *bytes = bytes.saturating_add(total.saturating_sub(sum));
@@ -88,7 +88,7 @@ pub fn groups(memory: &TileMemory, breakdown: Breakdown) -> Vec<Group> {
     list
 }
 
-/// The divisions a profile has.
+/// The breakdowns available for a profile.
 fn breakdowns(memory: &TileMemory) -> Vec<(Breakdown, &'static str)> {
     let mut list = Vec::new();
     if !memory.categories.is_empty() {
@@ -165,7 +165,7 @@ fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state:
     let highest = |from: f64, to: f64| highest_step(from, to, bytes);
     let group = |group: usize, tile: u32| groups[group].bytes.get(tile as usize).copied().unwrap_or(0);
     let colors: Vec<_> = groups.iter().map(|group| group.slot.color()).collect();
-    // Between what is used and what is counted lie gaps.
+    // Gaps are the difference between the total and the bytes used.
     let gaps = memory.including_gaps.is_some().then_some(Hatch { period: 7.0, width: 1.2, color: theme.text3 });
     let areas = Areas { gaps, limit, ..Areas::new(&highest, &group, &colors) };
     let key = (state.of, state.breakdown, limit, state.zoom, groups.len());
@@ -187,7 +187,7 @@ fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state:
         }
     }
     let pixel = window.x.len() / f64::from(plot.width());
-    // Of the tiles below the pointer's pixel, the fullest: it is the one that is drawn.
+    // Of the tiles under the pointer's pixel, the fullest, as drawn.
     let under = shown.at.and_then(|at| highest_step(at, at + if shown.is_by_keys { 0.0 } else { pixel }, bytes));
     if let Some((whole, tile)) = under {
         context.shared.hover_tile(tile);
@@ -208,7 +208,7 @@ fn curve(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state:
     state.groups = groups;
 }
 
-/// Chooses a tile; with Shift another one.
+/// Chooses a tile; adds one with Shift.
 fn choose(ui: &Ui, context: &mut ViewContext<'_>, tile: u32) {
     let adds = ui.input(|input| input.modifiers.shift);
     let mut tiles = if adds { context.shared.tiles.clone() } else { Vec::new() };

@@ -1,4 +1,4 @@
-//! The colour scale with the limit, and above it how many tiles have how much.
+//! The colour scale of the tile map with the limit, and a histogram of tiles above it.
 
 use egui::{Rect, Ui};
 

@@ -1,4 +1,4 @@
-//! The heat map: all IPUs side by side, each tile a cell; drawn as one texture.
+//! The heat map of tiles: all IPUs side by side, each tile a cell, drawn as one texture.
 
 use egui::{Key, Painter, PointerButton, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
@@ -13,16 +13,16 @@ use crate::ui::widget::raster::{Raster, RasterArea};
 use crate::ui::widget::theme::{Theme, heat, mix, size};
 use crate::ui::widget::{heat_map, keys};
 
-/// More chosen tiles than this are shown by dimming the others, not by an outline each.
+/// Up to this many chosen tiles are outlined; if there are more, the others are dimmed instead.
 const OUTLINES: usize = 400;
 
-/// Where the cells are. Lengths in points.
+/// Positions of the cells. Lengths are in points.
 struct Layout {
     plan: FloorPlan,
-    /// IPU, and the room of its cells.
+    /// IPU, and the rectangle of its cells.
     panels: Vec<(usize, Rect)>,
     cell: Vec2,
-    /// Additional room after each group of four columns of a physical plan.
+    /// Extra space after each group of four columns of a physical floor plan.
     group_gap: f32,
     cell_to_tile: Vec<Option<u32>>,
     per_ipu: usize,
@@ -41,7 +41,7 @@ impl Layout {
             FloorPlan::new(memory, shown.first().copied().unwrap_or(0))
         };
         let title = if shown.len() > 1 { 16.0 } else { 0.0 };
-        // As many panels in a row as give the largest cells.
+        // Choose the number of panels per row that gives the largest cells.
         let places = heat_map::panels(room, shown.len(), title, |panel| {
             (panel.x / plan.columns as f32).min(panel.y / plan.rows as f32 * 1.6)
         });
@@ -61,7 +61,7 @@ impl Layout {
         Self { plan, panels, cell, group_gap, cell_to_tile, per_ipu }
     }
 
-    /// Place of a tile's cell.
+    /// Rectangle of a tile's cell.
     fn rect(&self, tile: usize) -> Option<Rect> {
         let (ipu, inside) = (tile / self.per_ipu.max(1), tile % self.per_ipu.max(1));
         let (_, panel) = self.panels.iter().find(|panel| panel.0 == ipu)?;
@@ -71,7 +71,7 @@ impl Layout {
         Some(Rect::from_min_size(panel.min + Vec2::new(x, row as f32 * self.cell.y), self.cell))
     }
 
-    /// The tile at a place.
+    /// The tile at a position.
     fn tile_at(&self, at: Pos2) -> Option<usize> {
         let &(ipu, panel) = self.panels.iter().find(|(_, panel)| panel.contains(at))?;
         let inside = at - panel.min;
@@ -91,7 +91,7 @@ impl Layout {
     }
 }
 
-/// The end of the colour scale: the limit for whole tiles, else the largest value.
+/// End of the colour scale: the limit for whole tiles, else the largest value.
 pub fn scale_end(state: &State) -> u64 {
     let most = state.values.iter().max().copied().unwrap_or(0).max(1);
     if state.metric.is_whole() { state.limit.unwrap_or(most) } else { most }
@@ -173,7 +173,7 @@ fn titles(ui: &Ui, context: &mut ViewContext<'_>, layout: &Layout, room: Rect) {
     }
 }
 
-/// The arrows go from tile to tile, Enter chooses one; with Shift it is added. Returns the tile and its place.
+/// Keyboard input: arrows move between tiles, Enter chooses one, Shift Enter adds it. Returns the tile and its cell.
 fn by_keys(
     ui: &Ui,
     context: &mut ViewContext<'_>,
@@ -196,7 +196,7 @@ fn by_keys(
     } else if pressed.by == Vec2::ZERO {
         from
     } else {
-        // The cells of a map lie in rows and columns: the next one is a cell's size away, over any gap.
+        // Cells lie in rows and columns: the next one is a cell's size away, across any gap.
         let start = tiles.get(from).and_then(|&tile| layout.rect(tile))?.center();
         let step = pressed.by * layout.cell;
         let ahead = (1..=3).map(|far| start + step * far as f32).find_map(|at| layout.tile_at(at));
@@ -217,7 +217,7 @@ fn by_keys(
     Some((tile, layout.rect(tile)?))
 }
 
-/// Chooses a tile alone, or adds it; added once more it goes.
+/// Chooses a tile alone, or toggles it in the chosen tiles.
 fn choose(context: &mut ViewContext<'_>, tile: u32, adds: bool) {
     let mut chosen = context.shared.tiles.clone();
     match chosen.iter().position(|&other| other == tile).filter(|_| adds) {
@@ -240,7 +240,7 @@ fn paint(raster: &mut Raster, room: Rect, layout: &Layout, state: &State, theme:
     let tiny = layout.cell.x * scale < 1.5 || layout.cell.y * scale < 1.5;
     let mut order: Vec<usize> = layout.tiles().collect();
     if tiny {
-        // Where many tiles share a pixel, the fullest is drawn last.
+        // If many tiles share a pixel, the fullest is drawn last.
         order.sort_by_key(|&tile| state.values.get(tile).copied().unwrap_or(0));
     }
     let mut over = Vec::new();
@@ -272,7 +272,7 @@ fn sorted(tiles: &[u32]) -> Vec<u32> {
     tiles
 }
 
-/// Click, shift-click, drag, double click.
+/// Pointer input: click, shift-click, drag, double click.
 fn take_input(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, layout: &Layout, response: &egui::Response) {
     let theme = context.theme;
     let adds = ui.input(|input| input.modifiers.shift || input.modifiers.command);

@@ -1,37 +1,37 @@
-//! What the heat map colours tiles by.
+//! The metrics by which the heat map colours tiles.
 
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::TileMemory;
 use crate::ui::part::colors;
 
-/// A value for each tile.
+/// The metric shown by colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Metric {
-    /// What must fit: including gaps, where known.
+    /// The bytes that must fit: including gaps, if known.
     #[default]
     MustFit,
-    /// Without gaps.
+    /// The total without gaps.
     Total,
-    /// What is free below the limit.
+    /// Free bytes below the limit.
     Headroom,
     /// Gaps.
     Gaps,
-    /// The part of the gaps that is no fragmentation.
+    /// The part of the gaps that is not fragmentation.
     GapsBelow,
-    /// Live throughout.
+    /// Always-live bytes.
     AlwaysLive,
-    /// The tile's own maximum of the rest.
+    /// The tile's own maximum of bytes not always live.
     NotAlwaysLive,
-    /// A region.
+    /// A memory region, by index.
     Region(usize),
-    /// A category, what overlaps nothing.
+    /// A category without overlapped variables, by index.
     Category(usize),
-    /// A category, what shares addresses.
+    /// The overlapped variables of a category, by index.
     Overlapped(usize),
 }
 
 impl Metric {
-    /// Those that a profile has.
+    /// The metrics available for a profile.
     pub fn all(memory: &TileMemory) -> Vec<Self> {
         let mut list = vec![Self::MustFit];
         let mut add = |known: bool, metric: Self| {
@@ -58,7 +58,7 @@ impl Metric {
         list
     }
 
-    /// In words.
+    /// Display name.
     pub fn name(self, memory: &TileMemory) -> String {
         let region = |at: usize| memory.regions.get(at).map_or_else(String::new, |r| colors::words(&r.name));
         let category = |at: usize| memory.categories.get(at).map_or_else(String::new, |c| colors::words(&c.name));
@@ -77,12 +77,12 @@ impl Metric {
         }
     }
 
-    /// Whether the whole of a tile is meant, so that the limit is the end of the scale.
+    /// Whether it covers a whole tile, so that the limit is the end of the scale.
     pub const fn is_whole(self) -> bool {
         matches!(self, Self::MustFit | Self::Total)
     }
 
-    /// Values by tile.
+    /// Value of each tile, in bytes.
     pub fn values(self, memory: &TileMemory, tiles: &TileAnalysis) -> Vec<u64> {
         let count = memory.tile_count();
         let column = |column: Option<&[u64]>| column.map_or_else(|| vec![0; count], <[u64]>::to_vec);

@@ -1,5 +1,5 @@
-//! Tiles: every tile of every IPU as a heat map, in software order or on the floor plan, with the limit in it; and
-//! the same bytes as a profile over the tiles.
+//! Tiles: a heat map of the tiles of all IPUs, in software order or on the floor plan, with the limit; and a chart of
+//! bytes by tile.
 
 mod by_tile;
 mod legend;
@@ -36,7 +36,7 @@ const KEYS: &[KeyHelp] = &[
     ("Enter, Shift Enter", "Tiles: choose the tile that the arrows are at, add it"),
 ];
 
-/// IPUs in the list to choose from.
+/// Maximum number of IPUs in the menu.
 const MAX_IPUS: u32 = 256;
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
@@ -85,7 +85,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: 
     by_tile::show(ui, context, memory, state, profile_rect);
 }
 
-/// The answer: how many tiles are over, and the worst.
+/// The headline: how many tiles are over, and the worst one.
 pub fn headline(ui: &Ui, context: &ViewContext<'_>, rect: Rect, memory: &TileMemory, tiles: &TileAnalysis) {
     let theme = context.theme;
     let units = context.options.units;
@@ -126,7 +126,7 @@ pub fn headline(ui: &Ui, context: &ViewContext<'_>, rect: Rect, memory: &TileMem
     controls::paint_cut(ui.painter(), (at, egui::Align2::LEFT_CENTER), &words, font, theme.text2, rect.width() - 22.0);
 }
 
-/// What all tiles use together, and whether that says anything.
+/// A sentence on the sum over all tiles, and whether spreading them evenly would fit.
 fn together(memory: &TileMemory, tiles: &TileAnalysis, units: UnitSystem) -> String {
     let ipus = memory.target.ipus;
     let device = format!("{ipus} IPU{}", if ipus == 1 { "" } else { "s" });

@@ -1,4 +1,4 @@
-//! What the view remembers of a file.
+//! State of the tiles view for a document.
 
 use egui::Pos2;
 
@@ -14,7 +14,7 @@ pub struct State {
     pub metric: Metric,
     pub software_order: bool,
     pub over_only: bool,
-    /// The IPU that fills the room; none for all of them.
+    /// The IPU that fills the view; `None` for all.
     pub zoom: Option<usize>,
     /// How much the map is magnified.
     pub magnifier: Magnifier,
@@ -22,15 +22,15 @@ pub struct State {
     /// Values of the metric by tile.
     pub values: Vec<u64>,
     pub values_of: Option<Metric>,
-    /// Bytes by group and tile for the profile.
+    /// Bytes by group and tile, for the chart.
     pub groups: Vec<Group>,
     pub groups_of: Option<Breakdown>,
     pub drag_from: Option<Pos2>,
-    /// The tile that the arrows are at.
+    /// The tile under the keyboard cursor.
     pub at: Option<usize>,
     pub map: CachedRaster,
     pub curve: CachedRaster,
     pub limit: Option<u64>,
-    /// Where the controls end.
+    /// Right edge of the controls.
     pub tools_right: f32,
 }

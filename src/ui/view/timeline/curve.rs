@@ -1,4 +1,4 @@
-//! Live bytes over the program, stacked by group, with the limit, the peak and the size without padding.
+//! The chart of live bytes over the program, stacked by group, with limit, peak and a line without padding.
 
 use egui::{Color32, Rect, Stroke, Ui};
 
@@ -77,7 +77,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
     }
 }
 
-/// What is live at a step: all of it, the instruction, the group under the pointer (or the largest), what is over.
+/// The hover readout: live bytes at a step, instruction, group under the pointer (or the largest), excess.
 fn readout(context: &ViewContext<'_>, groups: &Groups, data: &SpaceData, step: u32, pointer: Option<f64>) -> Vec<Line> {
     let curves = &groups.stacked().curves;
     let total = curves.total.at(step);
@@ -102,17 +102,17 @@ fn readout(context: &ViewContext<'_>, groups: &Groups, data: &SpaceData, step: u
     if let Some(limit) = limit.filter(|&limit| total > limit) {
         lines.push(Line::new("over capacity", context.short(Bytes(total - limit))).toned(Tone::Over));
     } else if padding > 0 {
-        lines.push(Line::new("of it padding", context.short(Bytes(padding))));
+        lines.push(Line::new("padding", context.short(Bytes(padding))));
     }
     lines
 }
 
-/// Whether padding is enough to be seen as a line of its own.
+/// Whether there is enough padding for the line without it to be distinguishable.
 pub fn shows_line(space: &SpaceAnalysis) -> bool {
     space.padding_at_peak.0.saturating_mul(100) >= space.peak().0.max(1)
 }
 
-/// The life of the hovered or selected buffer, under the curve.
+/// The live range of the hovered or selected buffer, under the curve.
 fn life(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, layout: &FrameLayout) {
     let theme = context.theme;
     let Some(item) = context.shared.hovered.or(context.shared.selected).and_then(|b| data.box_of(b)) else { return };

@@ -1,4 +1,4 @@
-//! Stacked curves and colours of the chosen grouping, to share with workers.
+//! Stacked curves and colours of the chosen grouping, shared with workers.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// By class, or by another grouping where its curves are there.
+    /// Groups by class, or by another grouping if its curves have been computed.
     pub fn new(data: &Arc<SpaceData>, stacked: Option<Arc<StackedCurves>>, grouping: Grouping) -> Self {
         let slots = match &stacked {
             Some(_) if grouping == Grouping::Category => Category::ALL.iter().map(|c| colors::slot(*c)).collect(),

@@ -1,4 +1,4 @@
-//! Wheel, drag and keys: what is visible of the timeline.
+//! Wheel, drag and key input of the timeline.
 
 use egui::{Key, PointerButton, Ui};
 
@@ -56,7 +56,7 @@ fn pointer(
         )
     });
     let Some(position) = position else { return };
-    // The axis measures, with Shift everything does.
+    // A drag on the axis, or anywhere with Shift, measures a range instead.
     let down = down && !state.measure.is_dragging();
     let in_rows = layout.lifetimes.contains(position);
     let in_map = layout.map.contains(position);
@@ -66,7 +66,7 @@ fn pointer(
         addresses.alt_wheel(ui, layout.map, &mut y);
     }
     let reach = Reach::steps(data.map.points);
-    // Over the rows the wheel scrolls them; with Ctrl it zooms.
+    // Over the lifetime rows, the wheel scrolls; with Ctrl it zooms.
     if !in_rows || ui.input(|i| i.modifiers.command) {
         reach.wheel(ui, layout.curve, x);
     }
@@ -103,7 +103,7 @@ fn keys(
         focus(context, state, data, layout, x);
     }
     context.step_by(chart::steps(ui), data.map.points);
-    // The brackets are the ends of what is measured.
+    // The bracket keys set the ends of the measured range.
     let (from, to) = ui.input(|i| (i.key_pressed(Key::OpenBracket), i.key_pressed(Key::CloseBracket)));
     if from || to {
         let step = context.step();
@@ -122,7 +122,7 @@ fn focus(context: &ViewContext<'_>, state: &mut State, data: &SpaceData, layout:
     state.addresses = Some(map::fit_addresses(item, map::addresses(context, data).whole));
 }
 
-/// The buffer that is placed next after (or last before) the selected one, or the step.
+/// Selects the buffer allocated next after (or last before) the selected one, or the step.
 fn step_to_allocation(context: &mut ViewContext<'_>, data: &SpaceData, direction: i32) {
     let now = context
         .shared

@@ -1,4 +1,4 @@
-//! The rows of the lifetime chart: the buffers of a step, of the peak or of all the program, in an order, folded or not.
+//! The rows of the lifetime chart: buffers of a step, of the peak or of the whole program, sorted, optionally folded.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ impl Sort {
 pub struct Group {
     pub name: String,
     pub slot: Slot,
-    /// The largest of them.
+    /// The largest buffer.
     pub largest: BufferId,
     pub count: usize,
     /// Sum of their sizes in bytes.
@@ -46,10 +46,10 @@ pub struct Group {
     pub highest: u64,
 }
 
-/// What is listed, in order.
+/// The listed rows in order.
 #[derive(Default)]
 pub struct Rows {
-    /// Rows of the map's boxes, or of `groups` where there are some.
+    /// Indices into the map's boxes, or into `groups` if there are any.
     pub lines: Vec<u32>,
     pub groups: Vec<Group>,
 }
@@ -64,12 +64,12 @@ struct Key {
     fold: bool,
 }
 
-/// What the lifetimes of one document are listed by, and the list.
+/// Options and rows of the lifetime chart of a document.
 #[derive(Default)]
 pub struct Lifetimes {
     pub sort: Sort,
     pub fold: bool,
-    /// First visible row with its fraction.
+    /// First visible row, with fraction.
     pub top: f64,
     rows: Option<(Key, Job<Arc<Rows>>)>,
     pub shown: Arc<Rows>,
@@ -79,12 +79,12 @@ pub struct Lifetimes {
 }
 
 impl Lifetimes {
-    /// Whether the rows are still being listed.
+    /// Whether the rows are still being computed.
     pub fn is_listing(&self) -> bool {
         self.rows.as_ref().is_some_and(|(_, job)| job.is_running())
     }
 
-    /// The rows and their order, made anew on a worker where what they depend on has changed.
+    /// Recomputes the rows on a worker if their inputs changed.
     pub fn update(&mut self, context: &ViewContext<'_>, scene: Scene<'_>, data: &Arc<SpaceData>, groups: &Groups) {
         let scope = context.shared.rows;
         let key = Key {
@@ -142,7 +142,7 @@ fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_pe
     }
     let item = |row: u32| &boxes[row as usize];
     match key.sort {
-        // The boxes come by size.
+        // The boxes are sorted by size.
         Sort::Size => lines.par_sort_unstable(),
         Sort::Start => lines.par_sort_unstable_by_key(|&row| (item(row).start, row)),
         Sort::Length => {
@@ -158,7 +158,7 @@ fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_pe
     Rows { lines, groups: Vec::new() }
 }
 
-/// Folds buffers; their sizes over time are added up.
+/// Folds buffers into one row; their sizes over time are summed.
 fn group(data: &SpaceData, groups: &Groups, name: String, buffers: &[BufferId]) -> Option<Group> {
     let largest = *buffers.first()?;
     let items: Vec<_> = buffers.iter().filter_map(|&buffer| data.box_of(buffer)).collect();

@@ -1,4 +1,4 @@
-//! The lifetime chart: a row for each buffer, or for equal ones of all layers together, over the time axis.
+//! The lifetime chart: a row for each buffer, or for equal buffers of all layers, over the time axis.
 
 use std::sync::Arc;
 
@@ -139,7 +139,7 @@ impl Picture {
                     let color = self.groups.slot_of(item.buffer).color();
                     let is_lit = self.lit.as_ref().is_none_or(|lit| lit.has(item.buffer));
                     let color = if is_lit { color } else { mix(color, self.theme.panel, NO_MATCH) };
-                    // Memory that is set aside before it is written, and after it was read last: a line at the foot.
+                    // Memory reserved before it is first written and after it is last read: a line at the bottom.
                     if let Some(spans) = Spans::of(&self.data.map, item.buffer) {
                         let foot = (raster.scale() * 2.0).round() as i64;
                         let (first, last) = (px(f64::from(spans.reserved.0)), px(f64::from(spans.reserved.1) + 1.0));
@@ -152,7 +152,7 @@ impl Picture {
     }
 }
 
-/// A folded row: how much of it is there, over time.
+/// Draws a folded row: its live bytes over time.
 fn paint_group(raster: &mut Raster, theme: &Theme, group: &Group, x: Span, (top, bottom): (i64, i64)) {
     let width = raster.width() as i64;
     let ground = mix(theme.panel, group.slot.color(), 0.18);
@@ -173,14 +173,14 @@ fn paint_group(raster: &mut Raster, theme: &Theme, group: &Group, x: Span, (top,
 
 /// Where a row is drawn.
 struct Place {
-    /// Its number in the list.
+    /// Index in the list.
     row: usize,
     line: Rect,
-    /// What of the line can be seen.
+    /// Visible part of the row.
     sensed: Rect,
 }
 
-/// Name, size and what can be done with a row.
+/// Draws the name and size of a row and handles its input.
 fn one(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
@@ -229,7 +229,7 @@ fn one(
     response.widget_info(|| WidgetInfo::selected(Role::Row, true, selected, &spoken));
     let outside = right < line.left() || left > line.right() || right <= left;
     if outside {
-        // Not in what is visible of the axis: an arrow says on which side.
+        // Outside the visible range: an arrow points to it.
         let before = layout.x_of(f64::from(start)) < line.left();
         let (at, align, words) = if before {
             (Pos2::new(line.left() + 6.0, y), Align2::LEFT_CENTER, format!("\u{2190} {name}"))
@@ -242,7 +242,7 @@ fn one(
         let color = if group.is_some() { theme.text } else { slot.text() };
         let font = Weight::Medium.at(size::SMALL);
         if group.is_some() {
-            // Over an area that is part full, part empty, words need a ground of their own.
+            // Over a partly filled area, the text needs a background of its own.
             let wide = painter.layout_no_wrap(name.clone(), font.clone(), color).size().x.min(right - left - 10.0);
             let ground = Rect::from_min_size(at - Vec2::new(3.0, 7.5), Vec2::new(wide + 6.0, 15.0));
             painter.rect_filled(ground, 2.0, theme.canvas.gamma_multiply(0.82));
@@ -288,7 +288,7 @@ fn one(
         if let Some(group) = group {
             ui.label(text(&group.name, size::BODY, Weight::SemiBold, theme.text));
             let words = format!(
-                "{} buffers, {} together, at most {} at a time",
+                "{} buffers, {} in total, at most {} at a time",
                 thousands(group.count as u64),
                 context.short(Bytes(group.bytes)),
                 context.short(Bytes(group.highest))
@@ -300,7 +300,7 @@ fn one(
     });
 }
 
-/// The arrows choose the row above or below, Enter shows it in full.
+/// Keyboard input: arrows choose the row above or below, Enter focuses its buffer.
 fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, data: &SpaceData, rect: Rect, visible: f64) {
     let rows = Arc::clone(&state.shown);
     let count = rows.lines.len();
@@ -341,7 +341,7 @@ fn by_keys(ui: &Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, data: 
     }
 }
 
-/// Wheel and selection move the rows.
+/// Scrolls the rows by wheel, and to the selection.
 fn scroll(ui: &Ui, context: &ViewContext<'_>, state: &mut Lifetimes, data: &SpaceData, rect: Rect, visible: f64) {
     if ui.rect_contains_pointer(rect) {
         let (wheel, zooms) = ui.input(|i| (i.smooth_scroll_delta().y, i.modifiers.command));

@@ -1,4 +1,4 @@
-//! The memory map: every buffer as a box, x is program order, y is address.
+//! The memory map: every buffer as a box; x is program order, y is the address.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use crate::ui::widget::raster::{Hatch, Raster};
 use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
 use crate::ui::work::{Highlight, Sheet, SpaceData};
 
-/// Least height and width of a box that carries its name.
+/// Minimum width and height of a box with a label, in points.
 const LABEL: Vec2 = Vec2::new(90.0, 19.0);
 
-/// Boxes that carry their name at most.
+/// Maximum number of labelled boxes.
 const MAX_NAMES: usize = 600;
 
-/// The axis of addresses.
+/// The range of addresses.
 pub fn addresses(context: &ViewContext<'_>, data: &SpaceData) -> Reach {
     Reach::addresses(data.map.height, context.capacity().map(|c| c.bytes.0))
 }
@@ -67,7 +67,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
         window.rect_of((f64::from(item.start), f64::from(item.end) + 1.0), (item.address as f64, end))
     };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
-    // No label under the limit's line.
+    // No label under the limit line.
     let line = limit.map(|limit| window.y_of(limit as f64));
     let is_crossed = |row: u32| {
         let middle = data.map.boxes.get(row as usize).map(|item| box_rect(item).intersect(rect).center().y);
@@ -121,8 +121,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
     response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, scene, &item));
 }
 
-/// Related the selected buffer: the others that share its memory are outlined, its definition and its readers are marked
-/// on its lower edge.
+/// Marks what is related to the selected buffer: buffers that share its memory are outlined, its definition and readers
+/// are marked on its lower edge.
 fn neighbourhood(
     painter: &egui::Painter,
     context: &mut ViewContext<'_>,
@@ -157,7 +157,7 @@ fn neighbourhood(
     }
 }
 
-/// The largest free stretch of the heap at the chosen step.
+/// Marks the largest hole in the heap at the chosen step.
 fn hole(painter: &egui::Painter, context: &mut ViewContext<'_>, window: &Window) {
     let theme = context.theme;
     let step = context.step();
@@ -184,7 +184,7 @@ fn hole(painter: &egui::Painter, context: &mut ViewContext<'_>, window: &Window)
     painter.galley(place.min, galley, theme.text);
 }
 
-/// What is under the pointer, with a pixel's slack in both directions for what is thinner than a pixel.
+/// The box under the pointer, with a tolerance of one pixel for boxes thinner than that.
 fn hit(data: &SpaceData, point: u32, address: f64, slack: f64, points_per_pixel: f64) -> Option<MapBox> {
     let address = address.max(0.0);
     if let Some(item) = data.map.hit(point, address as u64) {
@@ -207,13 +207,13 @@ fn hit(data: &SpaceData, point: u32, address: f64, slack: f64, points_per_pixel:
         .copied()
 }
 
-/// The part of the time axis that shows a box with some air.
+/// The part of the time axis that shows a box with a margin.
 pub fn fit_time(item: &MapBox, whole: Span) -> (f64, f64) {
     let span = Span::around(f64::from(item.start), f64::from(item.end) + 1.0, 0.25, whole, 8.0);
     (span.lo, span.hi)
 }
 
-/// The addresses that show a box with some air.
+/// The addresses that show a box with a margin.
 pub fn fit_addresses(item: &MapBox, whole: Span) -> Span {
     Span::around(item.address as f64, (item.address + item.size) as f64, 1.0, whole, whole.len() * 1e-6)
 }
@@ -232,7 +232,7 @@ struct Picture {
 }
 
 impl Picture {
-    /// Draws the boxes; returns the rows of those that have room for their name, the largest first.
+    /// Draws the boxes; returns the rows of those with room for a label, largest first.
     fn paint(&self, raster: &mut Raster) -> Vec<u32> {
         let Self { data, groups, theme, .. } = self;
         let (x, y) = (self.window.x, self.window.y);
@@ -243,7 +243,7 @@ impl Picture {
         let thick = raster.scale().round().max(1.0) as i64;
         let least = LABEL * raster.scale();
         let mut named = Vec::new();
-        // Memory taken for the whole program stands out from free space even while nothing is in it.
+        // Memory reserved for the whole program is distinct from free space even while it holds no buffer.
         for region in data.map.regions.iter().filter(|region| region.always_live) {
             let ground = mix(theme.panel, theme.line2, 0.35);
             raster.fill(0, py((region.base + region.size) as f64), width as i64, py(region.base as f64), ground);
@@ -261,7 +261,7 @@ impl Picture {
             let is_lit = self.lit.as_ref().is_none_or(|lit| lit.has(item.buffer));
             let color = groups.slot_of(item.buffer).color();
             let color = if is_lit { color } else { mix(color, theme.panel, NO_MATCH) };
-            // Boxes that touch are parted by a pixel of the ground, where there is room for it.
+            // Adjacent boxes are separated by a pixel of background if there is room.
             let gap_y = if y1 - y0 > 3 * thick { thick } else { 0 };
             let gap_x = if x1 - x0 > 3 * thick { thick } else { 0 };
             if gap_x + gap_y > 0 {
@@ -298,7 +298,7 @@ fn labels(
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
     let bounds = layout.map;
-    // Of buffers that share memory at one time the one drawn last is seen: only it is named there.
+    // Of buffers that share memory at the same time, only the one drawn last is visible and labelled.
     let shown: Vec<Rect> = named
         .iter()
         .map(|&row| data.map.boxes.get(row as usize).map_or(Rect::NOTHING, |item| box_rect(item).intersect(bounds)))
@@ -342,7 +342,7 @@ fn axis(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, window: &Window) {
     }
 }
 
-/// What a buffer is, beside the pointer.
+/// Tooltip of a buffer.
 pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &MapBox) {
     let theme = context.theme;
     let program = scene.program;
@@ -359,13 +359,12 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     ui.label(text(line, size::SMALL, Weight::Medium, theme.text));
     let waste = bytes.saturating_sub(unpadded(program, &scene.analysis.traces, item.buffer));
     if waste > Bytes::ZERO {
-        let words = format!("{} of it padding", context.short(waste));
+        let words = format!("{} padding", context.short(waste));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.warn));
     }
-    // The box has the colour of its class; what the compiler calls it stands behind.
+    // The class, which gives the box its colour, and then the compiler's category.
     let class = scene.analysis.class_now(program, item.buffer).name();
-    let kind =
-        if class == kind.name() { class.to_owned() } else { format!("{class}, {} to the compiler", kind.name()) };
+    let kind = if class == kind.name() { class.to_owned() } else { format!("{class} (compiler: {})", kind.name()) };
     let unit = scene.map().axis.unit();
     let steps = format!("{kind}, {unit}s {} to {}", thousands(item.start.into()), thousands(item.end.into()));
     ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));

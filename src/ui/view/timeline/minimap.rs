@@ -1,4 +1,4 @@
-//! The whole program small, with the visible range: drag it, or click to go there.
+//! The minimap: the whole program with the visible range, which is dragged or moved by a click.
 
 use std::sync::Arc;
 

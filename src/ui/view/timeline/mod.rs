@@ -1,4 +1,4 @@
-//! Timeline: live bytes, the memory map and the lifetimes of buffers over one axis of program order.
+//! Timeline: live bytes, the memory map and buffer lifetimes over a common axis of program order.
 
 mod curve;
 mod groups;
@@ -48,7 +48,7 @@ const KEYS: &[KeyHelp] = &[
     ("0", "Timeline: show the whole program, up to capacity"),
     ("Shift 0", "Timeline: fit the bytes to what is visible"),
     (". ,", "Next and previous allocation"),
-    ("click above", "Pin a step for every view"),
+    ("click the curve", "Choose a step for every view"),
     ("drag on the axis", "Measure a range of steps, in Details"),
     ("Shift drag", "Measure a range of steps"),
     ("[ ]", "Measure from the chosen step, or up to it"),
@@ -129,7 +129,7 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         .collect();
     XAxis::Steps(data.map.axis.unit()).draw_beside(ui, theme, &layout.window(), axis_top, &taken);
     if state.bands.has_map() {
-        let how = "height is size, place is address: arguments, constants and results below, the heap above them";
+        let how = "height is size, position is address: heap above; arguments, constants and results below";
         let at = Pos2::new(full.left() + 16.0, map_rect.top() - 11.0);
         chart::legend::title(ui, theme, at, right, ("Memory map", how));
         map::show(ui, context, state, drawn);
@@ -160,7 +160,7 @@ const UNDER_CURVE: f32 = 8.0;
 /// Room for the title of a band.
 const TITLE: f32 = 22.0;
 
-/// Memory map and lifetimes share what room there is under the axis.
+/// Divides the space under the axis between memory map and lifetimes.
 fn divide(below: Rect, bands: Bands) -> (Rect, Rect) {
     let (top, bottom) = (below.top() + TITLE, below.bottom());
     let nothing = Rect::from_min_max(Pos2::new(below.left(), bottom), Pos2::new(below.right(), bottom));
@@ -245,7 +245,7 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, groups: &Groups) {
     });
 }
 
-/// The chosen step and the one under the pointer, through all bands, with a flag among the numbers.
+/// Marks the chosen and the hovered step across all bands, with a flag on the axis.
 fn cursor(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, layout: &FrameLayout) {
     let theme = context.theme;
     let axis = layout.window();

@@ -1,4 +1,4 @@
-//! Pins on the timeline: a numbered disc and a thin line at a pinned step, a disc on a pinned buffer.
+//! Pins on the timeline: a numbered disc with a thin line at a pinned step, a disc on a pinned buffer.
 
 use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -10,7 +10,7 @@ use crate::ui::session::pins::PinnedRows;
 use crate::ui::widget::controls::paint_pin;
 use crate::ui::work::SpaceData;
 
-/// Draws them; `addresses` is what the memory map shows.
+/// Draws the pins; `addresses` is the visible range of the memory map.
 pub fn show(ui: &Ui, context: &mut ViewContext<'_>, data: &SpaceData, layout: &FrameLayout, addresses: Span) {
     let theme = context.theme;
     if context.shared.pins.is_empty() {

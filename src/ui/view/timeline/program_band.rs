@@ -1,5 +1,5 @@
-//! The program as bands over the time axis: its passes and their layers, and below them the computations that run
-//! inside it, loop bodies above all.
+//! The program as bands over the time axis: passes, layers, and below them the computations called inside it, mostly
+//! loop bodies.
 
 use egui::{Align2, Pos2, Rangef, Rect, Ui};
 
@@ -13,9 +13,9 @@ use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
 
-/// Bands that are shown at most.
+/// Maximum number of bands of called computations.
 const MAX_ROWS: usize = 2;
-/// A computation shorter than the program divided by this is not shown.
+/// Computations shorter than this fraction of the program (1 / `LEAST`) are not shown.
 const LEAST: u32 = 25;
 /// Room in which a name is worth its beginning.
 const LEAST_WORDS: f32 = 24.0;
@@ -75,10 +75,10 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, bands: &[Band], layout: &FrameLa
             if right - left < 1.0 {
                 continue;
             }
-            // Neighbours are parted by a point.
+            // Neighbours are one point apart.
             let rect = Rect::from_min_max(Pos2::new(left, top + 1.0), Pos2::new(right - 1.0, top + ROW - 1.0));
             ui.painter().rect_filled(rect, 0.0, theme.inset);
-            // Of a layer in a narrow place the number is enough.
+            // In a narrow band, the number of a layer is enough.
             let number = name.rsplit(['_', '.', '-']).next().filter(|number| number.parse::<u32>().is_ok());
             let name = number.filter(|_| rect.width() < 54.0).unwrap_or(name);
             if rect.width() > if name.len() <= 2 { 20.0 } else { 30.0 } {

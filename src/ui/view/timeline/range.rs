@@ -1,5 +1,5 @@
-//! A measured range of steps: dragged on the axis, or anywhere with Shift. What is allocated, freed and grows in it is
-//! said in Details, beside the curve and not over it.
+//! Measuring a range of steps, dragged on the axis or anywhere with Shift: what is allocated and freed in it, and what
+//! grows, is shown in Details.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -14,7 +14,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 use crate::ui::work::SpaceData;
 
-/// Groups that are listed.
+/// Maximum number of groups listed.
 const GREW: usize = 4;
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn { data, groups, layout }: Drawn<'_>) {
@@ -63,7 +63,7 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
         state.measure.from = Some(point_at(origin.x));
     }
     if !down && state.measure.from.take().is_some() && context.shared.measured.is_some() {
-        // The figures stand there.
+        // The figures are shown there.
         context.actions.push(Action::Panel("details"));
     }
     if let (Some(from), Some(at)) = (state.measure.from, at) {
@@ -105,7 +105,7 @@ fn figures(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &
         &format!("{} after", context.short(stats.after)),
     );
     ui.horizontal(|ui| {
-        ui.label(text("Peak inside", size::SMALL, Weight::Regular, theme.text2));
+        ui.label(text("Peak in range", size::SMALL, Weight::Regular, theme.text2));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if link(ui, &format!("step {}", thousands(stats.peak_point.into())), theme).clicked() {
                 context.shared.choose_step(stats.peak_point);
@@ -151,7 +151,7 @@ fn words(context: &ViewContext<'_>, groups: &Groups, stats: &RangeStats) -> Stri
         format!("allocated {} in {} buffers", stats.allocated.exact(), stats.allocations),
         format!("freed {} in {} buffers", stats.freed.exact(), stats.frees),
         format!("reserved before {}, after {}", stats.before.exact(), stats.after.exact()),
-        format!("peak inside {} at step {}", stats.peak.exact(), stats.peak_point),
+        format!("peak in range {} at step {}", stats.peak.exact(), stats.peak_point),
     ];
     lines.extend(stats.grew.iter().map(|&(group, bytes)| {
         let name = groups.stacked().names.get(group).map_or("", String::as_str);

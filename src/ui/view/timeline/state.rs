@@ -1,4 +1,4 @@
-//! State of the view, and its layout in a frame.
+//! State of the timeline, and its layout in a frame.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::ui::chart::{Span, Window};
 use crate::ui::part::BufferNames;
 use crate::ui::work::{DeferredPicture, SpaceData};
 
-/// Maximum number of boxes that are drawn within the frame; more are drawn on a worker.
+/// Maximum number of boxes drawn within the frame; more are drawn on a worker.
 pub const AT_ONCE: usize = 3000;
 
-/// From the top of the lifetimes to the first row: room for the title and its switches.
+/// Height of the title and its controls above the first lifetime row, in points.
 const UNDER_TITLE: f32 = 14.0;
 
-/// Which bands stand under the curve.
+/// Which bands are shown under the curve.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bands {
     #[default]
@@ -42,7 +42,7 @@ impl Bands {
 
 /// A band of the program under the curve.
 pub struct Band {
-    /// What stands at its left: `Program`.
+    /// Title at its left, such as `Program`.
     pub title: &'static str,
     /// Name, first step and one past the last of each part.
     pub spans: Vec<(String, u32, u32)>,
@@ -62,20 +62,20 @@ pub struct State {
     pub lifetimes: Lifetimes,
     pub measure: Measuring,
     pub labels: BufferNames,
-    /// Bands of the program, made once for a program.
+    /// Bands of the program, computed once.
     pub program_bands: Option<Arc<[Band]>>,
-    /// Program and memory space the rest belongs to.
+    /// Program and memory space that the rest belongs to.
     pub of: Option<(usize, MemorySpace)>,
     pub dragging_map: bool,
 }
 
-/// What the figures of a range depend on: first and last step, grouping, number of groups.
+/// Inputs of a range's figures: first and last step, grouping, number of groups.
 pub type RangeKey = ((u32, u32), Grouping, usize);
 
 /// A range that is being measured.
 #[derive(Default)]
 pub struct Measuring {
-    /// Where a drag began.
+    /// Step at which the drag began.
     pub from: Option<u32>,
     /// The figures, and the groups they name.
     pub stats: Option<(RangeKey, RangeStats, Groups)>,
@@ -92,20 +92,20 @@ impl Measuring {
 #[derive(Clone, Copy)]
 pub struct FrameLayout {
     pub curve: Rect,
-    /// The memory map; of no height where it is not shown.
+    /// The memory map; of zero height if hidden.
     pub map: Rect,
-    /// The lifetimes; of no height where they are not shown.
+    /// The lifetimes; of zero height if hidden.
     pub lifetimes: Rect,
-    /// Numbers of the steps.
+    /// The axis with the step numbers.
     pub axis: Rect,
-    /// Visible points of time.
+    /// Visible range of steps.
     pub x: Span,
-    /// All points.
+    /// Whole range of steps.
     pub whole: Span,
 }
 
 impl FrameLayout {
-    /// The curve with the calls under it, the map, the rows of lifetimes: what lines through time cross.
+    /// The bands that vertical lines cross: the curve with the program bands under it, the map, the lifetime rows.
     pub fn bands(&self) -> [Rect; 3] {
         let curve = Rect::from_min_max(self.curve.min, Pos2::new(self.curve.right(), self.axis.top()));
         [curve, self.map, self.lifetime_rows()]
@@ -127,7 +127,7 @@ impl FrameLayout {
     }
 }
 
-/// What the bands of a frame are drawn from.
+/// What all bands of a frame are drawn from.
 #[derive(Clone, Copy)]
 pub struct Drawn<'a> {
     pub data: &'a Arc<SpaceData>,
@@ -135,7 +135,7 @@ pub struct Drawn<'a> {
     pub layout: &'a FrameLayout,
 }
 
-/// What a button asked for.
+/// The request of a clicked button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
     All,

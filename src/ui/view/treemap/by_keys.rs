@@ -1,4 +1,4 @@
-//! The treemap by keyboard: the arrows go from part to part of what fills the view, Enter goes in, Backspace out.
+//! Keyboard navigation of the treemap: arrows move between parts, Enter zooms in, Backspace zooms out.
 
 use egui::{Rect, Response, Ui};
 
@@ -8,13 +8,13 @@ use crate::analysis::tree::Tree;
 use crate::model::BufferId;
 use crate::ui::widget::keys;
 
-/// What the arrows are at: a node, or a buffer that lies in it.
+/// Position of the keyboard cursor: a node, or a buffer in it.
 pub type At = (usize, Option<BufferId>);
 
-/// What the keyboard asks for.
+/// What the keys of a frame ask for.
 #[derive(Default)]
 pub struct Keyed {
-    /// The part that the arrows are at.
+    /// The part under the keyboard cursor.
     pub cell: Option<Cell>,
     /// Enter was pressed on it.
     pub enter: bool,
@@ -22,7 +22,7 @@ pub struct Keyed {
     pub back: bool,
 }
 
-/// Takes the keys of this frame.
+/// Handles the keys of this frame.
 pub fn take(ui: &Ui, state: &mut State, response: &Response, placed: &[Cell], selected: Option<BufferId>) -> Keyed {
     let pressed = keys::field(ui, response);
     let free = keys::are_free(ui.ctx()) && !pressed.has_focus;
@@ -54,7 +54,7 @@ pub fn take(ui: &Ui, state: &mut State, response: &Response, placed: &[Cell], se
     Keyed { cell, enter: pressed.enter, back }
 }
 
-/// The node to go out to: nodes that hold nothing but one other are passed over.
+/// The node to zoom out to: nodes with a single child and no buffers are skipped.
 pub fn outside(tree: &Tree, node: usize) -> usize {
     let mut at = tree.nodes.get(node).map_or(0, |node| node.parent);
     while at != 0 && tree.nodes[at].children.len() == 1 && tree.nodes[at].buffers.is_empty() {

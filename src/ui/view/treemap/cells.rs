@@ -1,4 +1,4 @@
-//! Places the nodes of a tree in a rectangle: enclosing ones as frames with a head, the innermost as filled cells.
+//! Lays out a tree in a rectangle: inner nodes as frames with a title, leaves as filled cells.
 
 use egui::{Rect, Vec2};
 
@@ -13,23 +13,23 @@ use crate::ui::widget::treemap::squarify;
 pub struct Cell {
     /// Node of the tree.
     pub node: usize,
-    /// The first of the nodes that enclose it and nothing else; the node itself where there is none.
+    /// The outermost of the nodes that contain nothing else; the node itself if there is none.
     pub from: usize,
-    /// The buffer, where the cell is one.
+    /// The buffer, if the cell is a single buffer.
     pub buffer: Option<BufferId>,
-    /// Where it is.
+    /// Its rectangle.
     pub rect: Rect,
-    /// What most of it is for.
+    /// The class of most of its bytes.
     pub class: Class,
-    /// Filled, not a frame.
+    /// Whether it is a filled cell and not a frame.
     pub leaf: bool,
-    /// How many frames it lies in.
+    /// Number of enclosing frames.
     pub depth: u32,
     /// Equal buffers of folded layers that it stands for; 1 for anything else.
     pub equal: usize,
     /// Bytes.
     pub bytes: Bytes,
-    /// Share of padding.
+    /// Share of padding in its bytes.
     pub padding_share: f64,
 }
 
@@ -43,7 +43,7 @@ pub fn name_of(tree: &Tree, node: usize) -> String {
     }
 }
 
-/// Names of the nodes that a cell stands for, the outermost first.
+/// Names of the nodes that a cell represents, outermost first.
 pub fn title_of(tree: &Tree, names: &[String], cell: &Cell) -> String {
     let trail = tree.trail(cell.node);
     let first = trail.iter().position(|node| *node == cell.from).unwrap_or(trail.len().saturating_sub(1));
@@ -53,14 +53,14 @@ pub fn title_of(tree: &Tree, names: &[String], cell: &Cell) -> String {
 
 /// Height of a frame's head.
 const HEAD: f32 = 17.0;
-/// Frames smaller than this are filled instead of divided.
+/// Nodes smaller than this are filled cells instead of frames.
 const LEAST: Vec2 = Vec2::new(60.0, 44.0);
-/// Cells smaller than this (points squared) are not placed.
+/// Cells smaller than this (square points) are left out.
 const LEAST_AREA: f32 = 2.0;
-/// Parts of a node that are placed at most: more have less than a pixel each.
+/// Maximum number of parts of a node: any more would have less than a pixel each.
 const MOST_PARTS: usize = 20_000;
 
-/// What is placed, and where.
+/// Inputs of the layout.
 pub struct Place<'a> {
     /// The tree.
     pub tree: &'a Tree,
@@ -83,7 +83,7 @@ impl Place<'_> {
 
     fn divide(&self, at: usize, rect: Rect, depth: u32, cells: &mut Vec<Cell>) {
         let node = &self.tree.nodes[at];
-        // Parts: the nodes below, and buffers that end here.
+        // The parts are child nodes, and buffers directly in this node.
         let mut parts: Vec<(u64, Option<usize>, Option<BufferId>)> =
             node.children.iter().map(|&child| (self.tree.nodes[child].bytes.0, Some(child), None)).collect();
         parts.extend(node.buffers.iter().map(|&b| (self.tree.bytes_of(self.program, b).0, None, Some(b))));
@@ -114,13 +114,13 @@ impl Place<'_> {
                 cells.push(Cell { padding_share: buffer.map_or(0.0, |b| self.padding_of(b)), ..whole });
                 continue;
             };
-            // Nodes that hold nothing but one other share a frame with it.
+            // Nodes with a single child and no buffers share a frame with it.
             let mut inmost = child;
             while let ([only], []) = (&self.tree.nodes[inmost].children[..], &self.tree.nodes[inmost].buffers[..]) {
                 inmost = *only;
             }
             let below = &self.tree.nodes[inmost];
-            // A node with a single buffer, or too small to be divided, is a cell.
+            // A node with a single buffer, or too small to divide, is a cell.
             let single = below.children.is_empty() && below.buffers.len() == 1;
             let small = place.width() < LEAST.x || place.height() < LEAST.y;
             let equal = self.equal(inmost);
@@ -151,7 +151,7 @@ impl Place<'_> {
     }
 }
 
-/// A part of a whole, 0 to 1.
+/// `part / whole`, 0 to 1.
 pub fn share(part: Bytes, whole: Bytes) -> f64 {
     if whole.0 == 0 { 0.0 } else { part.0 as f64 / whole.0 as f64 }
 }

@@ -1,4 +1,4 @@
-//! The tree of what lives as an icicle shows it.
+//! Adapter from the tree of live buffers to the icicle widget.
 
 use crate::analysis::tree::Tree;
 use crate::ui::widget::icicle::IcicleTree;
@@ -7,14 +7,14 @@ use crate::ui::widget::theme::Slot;
 use super::cells::share;
 use crate::ui::part::colors;
 
-/// A tree, each node in the colour of what most of it is for.
+/// A tree with each node in the colour of the class of most of its bytes.
 pub struct Forest<'a> {
     tree: &'a Tree,
     names: &'a [String],
 }
 
 impl<'a> Forest<'a> {
-    /// A tree whose names, with counts of what is folded, are worked out.
+    /// A tree with the display names of its nodes, which include fold counts.
     pub const fn new(tree: &'a Tree, names: &'a [String]) -> Self {
         Self { tree, names }
     }

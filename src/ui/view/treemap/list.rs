@@ -1,4 +1,4 @@
-//! The buffers below what fills the map, as a table under it.
+//! The table of the buffers in the current node, under the treemap.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use crate::ui::widget::table::{Cell, CellSpan, Column, Table, TableState};
 use crate::ui::widget::theme::{Slot, size};
 use crate::ui::work::Job;
 
-/// Height from which a view has room for the table, and the most it takes.
+/// Minimum height of a view with room for the table, and maximum height of the table.
 const ROOM: f32 = 470.0;
 const MOST: f32 = 260.0;
 
-/// The version of a tree and a node of it.
+/// The version of a tree, and a node of it.
 type Of = (u64, usize);
 
-/// What the table shows.
+/// State of the table.
 #[derive(Default)]
 pub struct List {
     building: Option<(Of, Job<Arc<Vec<BufferId>>>)>,
@@ -34,7 +34,7 @@ pub struct List {
     selected: Option<usize>,
 }
 
-/// What is left for the map, and the place of the table where there is room for it.
+/// Divides the view into the map and, if there is room, the table.
 pub fn divide(plot: Rect) -> (Rect, Option<Rect>) {
     if plot.height() < ROOM {
         return (plot, None);
@@ -56,7 +56,7 @@ fn below(tree: &Tree, program: &Program, node: usize) -> Vec<BufferId> {
     found
 }
 
-/// Starts listing the buffers below a node, and takes the list once it is there.
+/// Starts listing the buffers below a node on a worker, and takes the list once it is done.
 fn update(context: &mut ViewContext<'_>, tree: &Arc<Tree>, of: Of, state: &mut List) {
     if state.of != Some(of) && state.building.as_ref().is_none_or(|(building, _)| *building != of) {
         let (document, program, tree) = (Arc::clone(context.document), context.shared.program, Arc::clone(tree));

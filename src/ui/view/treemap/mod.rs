@@ -1,4 +1,4 @@
-//! Treemap and icicle of what lives at the step: area is bytes, the hatched part of each cell is padding, layers are
+//! Treemap and icicle of the live buffers at the step: area is bytes, the hatched part of a cell is padding, layers are
 //! folded.
 
 mod by_keys;
@@ -27,20 +27,20 @@ use crate::ui::work::Job;
 use cells::{Cell, Place};
 use forest::Forest;
 
-/// What a tree is of: program, space, step, division, whether names are folded.
+/// Inputs of a tree: program, space, step, kind of tree, whether layers are folded.
 type Of = (usize, MemorySpace, Option<u32>, TreeKind, bool);
 
 /// How the tree is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Form {
-    /// Cells in cells.
+    /// Nested cells.
     #[default]
     Treemap,
-    /// Rows of boxes, each below what encloses it.
+    /// Rows of boxes, each below its parent.
     Icicle,
 }
 
-/// Parts of what fills the view that are named for those who do not see them; the rest is smaller.
+/// Maximum number of parts described for screen readers, largest first.
 const SPOKEN: usize = 60;
 /// Room for the tools after the first choice.
 const OTHER_TOOLS: f32 = 430.0;
@@ -58,23 +58,23 @@ struct State {
     tree: Arc<Tree>,
     /// Bytes in the tree by class.
     classes: [u64; Class::ALL.len()],
-    /// Names with the count of what is folded, by node.
+    /// Display names with fold counts, by node.
     names: Vec<String>,
     /// The node that fills the view.
     root: usize,
-    /// The part of it that the arrows are at.
+    /// Position of the keyboard cursor.
     at: Option<by_keys::At>,
-    /// What is placed, and for which tree, node and rectangle.
+    /// Laid-out cells, and the tree, node and rectangle they belong to.
     placed: Vec<Cell>,
     placed_for: Option<(u64, usize, [u32; 4])>,
     raster: CachedRaster,
     icicle: IcicleState,
-    /// Counts changes of the tree, for the pictures' keys.
+    /// Counts changes of the tree, as a key for cached pictures.
     version: u64,
-    /// Whether something that is found is below a node, by node, and what that depends on.
+    /// By node, whether it contains a match, and the key of that result.
     lit: (Option<(u64, FindKey)>, Vec<bool>),
     list: list::List,
-    /// Counts changes of what is lit.
+    /// Counts changes of the highlighted nodes.
     lights: u64,
 }
 
@@ -110,7 +110,6 @@ pub const VIEW: View = View {
     ..View::new("treemap", "Treemap", show).with_digit(4)
 };
 
-/// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return empty::without_memory(ui, context) };
@@ -143,7 +142,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     context.locals.put(state);
 }
 
-/// Starts building the tree of what is live, and takes it once it is built.
+/// Starts building the tree of live buffers on a worker, and takes it once it is built.
 fn update(context: &mut ViewContext<'_>, state: &mut State) {
     let (program, kind, fold) = (context.shared.program, context.shared.tree.kind, state.fold);
     let of: Of = (program, context.shared.color, context.shared.step, kind, fold);
@@ -178,13 +177,13 @@ fn update(context: &mut ViewContext<'_>, state: &mut State) {
     state.root = state.tree.find(&context.shared.tree.path);
 }
 
-/// Goes to a node: back and forward find it again by its names.
+/// Zooms to a node. The history stores it by name, so back and forward find it again.
 fn go(context: &mut ViewContext<'_>, state: &mut State, node: usize) {
     context.shared.go_in_tree(state.tree.path(node));
     state.root = node;
 }
 
-/// Which nodes have something below them that is found.
+/// Updates which nodes contain a match.
 fn light(context: &ViewContext<'_>, state: &mut State) {
     let key = Some((state.version, context.find_key()));
     if state.lit.0 == key {
@@ -192,7 +191,7 @@ fn light(context: &ViewContext<'_>, state: &mut State) {
     }
     let nodes = &state.tree.nodes;
     let mut lit: Vec<bool> = nodes.iter().map(|node| node.buffers.iter().any(|&b| context.matches(b))).collect();
-    // A node stands behind its parent.
+    // A node comes after its parent.
     for at in (1..nodes.len()).rev() {
         if lit[at] {
             lit[nodes[at].parent] = true;
@@ -202,7 +201,7 @@ fn light(context: &ViewContext<'_>, state: &mut State) {
     state.lights += 1;
 }
 
-/// Whether a cell is or has something that is found.
+/// Whether a cell is or contains a match.
 fn is_lit(context: &ViewContext<'_>, state: &State, cell: &Cell) -> bool {
     !context.is_finding()
         || cell
@@ -240,10 +239,10 @@ fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     });
 }
 
-/// Parts of the trail that are named at its end; what is between is left out.
+/// Number of names at the end of the trail; those before are left out.
 const TRAIL: usize = 4;
 
-/// Where one is in the tree; each part leads back there.
+/// The path to the current node; each part is a link.
 fn trail(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let theme = context.theme;
     let mut to = None;
@@ -302,7 +301,7 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut 
     let answer = shown.show(ui, &mut state.icicle, plot);
     state.lit.1 = found;
     let target = answer.hovered.filter(|_| answer.rest == 0).and_then(|node| tree.largest(scene.program, node));
-    let out: &[&str] = if state.root == 0 { &[] } else { &["Go out"] };
+    let out: &[&str] = if state.root == 0 { &[] } else { &["Zoom out"] };
     let (node, place) = answer.focused.map_or((None, plot), |(node, place)| (Some(node), place));
     menu::aim(context, node.and_then(|node| tree.largest(scene.program, node)), place);
     if menu::show_with(ui, context, plot, target, out).is_some() {
@@ -320,7 +319,7 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut 
     }
     if answer.went {
         let node = state.icicle.root;
-        // Nothing is below a leaf: it is selected instead.
+        // A leaf cannot be zoomed into: it is selected instead.
         if tree.nodes.get(node).is_some_and(|node| node.children.is_empty()) {
             state.icicle.go(state.root);
             context.shared.select(tree.largest(scene.program, node));
@@ -331,7 +330,7 @@ fn icicle(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut 
     }
 }
 
-/// A whole node as a cell, for what is said of it.
+/// A node as a cell, for its tooltip and description.
 fn cell_of(tree: &Tree, node: usize, rect: Rect) -> Cell {
     let own = &tree.nodes[node];
     let buffer = if own.children.is_empty() && own.buffers.len() == 1 { own.buffers.first().copied() } else { None };
@@ -421,7 +420,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
     let under = response.hover_pos().and_then(|at| placed.iter().rev().find(|cell| cell.rect.contains(at)).copied());
     state.placed = placed;
     let target = under.as_ref().and_then(|cell| cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
-    let out: &[&str] = if state.root == 0 { &[] } else { &["Go out"] };
+    let out: &[&str] = if state.root == 0 { &[] } else { &["Zoom out"] };
     let aimed = keyed.cell.and_then(|cell| cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
     menu::aim(context, aimed, keyed.cell.map_or(plot, |cell| cell.rect));
     if menu::show_with(ui, context, plot, target, out).is_some() || (keyed.back && state.root != 0) {
@@ -448,7 +447,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
     response.on_hover_ui_at_pointer(|ui| tooltip(ui, context, scene, state, &cell, whole));
 }
 
-/// Goes into a part, or selects the buffer that it is.
+/// Zooms into a part, or selects it if it is a buffer.
 fn enter(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, cell: &Cell) {
     if cell.buffer.is_some() || state.tree.nodes[cell.node].children.is_empty() && state.root == cell.node {
         context.shared.select(cell.buffer.or_else(|| state.tree.largest(scene.program, cell.node)));
@@ -459,7 +458,7 @@ fn enter(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, cel
     }
 }
 
-/// What a part is called by those who do not see it: name, bytes, share, how many buffers.
+/// Description of a part for screen readers: name, bytes, share, number of buffers.
 fn words_of(context: &ViewContext<'_>, scene: Scene<'_>, state: &State, cell: &Cell, whole: Bytes) -> String {
     let count = match cell.buffer {
         Some(_) => "a buffer".to_owned(),
@@ -517,7 +516,7 @@ fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &Sta
     let names: Vec<&str> =
         state.tree.trail(cell.node).into_iter().skip(1).map(|n| state.tree.nodes[n].name.as_str()).collect();
     let whole_name = if names.is_empty() { "everything".to_owned() } else { names.join("/") };
-    // What stands on it comes first, whole; then where it is in the tree.
+    // First the label of the cell in full, then its path in the tree.
     let title = name_of(scene, state, cell);
     if title != whole_name {
         ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
@@ -539,16 +538,16 @@ fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &Sta
     }
     if cell.padding_share > 0.0 {
         let wasted = Bytes((cell.bytes.0 as f64 * cell.padding_share) as u64);
-        let words = format!("{} of it padding", context.short(wasted));
+        let words = format!("{} padding", context.short(wasted));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.warn));
     }
     if let Some((shape, node)) = cell.buffer.and_then(|buffer| scene.program.buffer_shape(buffer)) {
         ui.label(text(shape.text_of(node), size::SMALL, Weight::Mono, theme.text2));
     }
     let hint = match (state.form, cell.buffer.is_some()) {
-        (Form::Treemap, true) => "click selects, double click shows it in time, right click opens a menu",
+        (Form::Treemap, true) => "click selects, double click opens it in Timeline, right click opens a menu",
         (Form::Icicle, true) => "click selects, right click opens a menu",
-        _ => "click goes in, right click opens a menu",
+        _ => "click zooms in, right click opens a menu",
     };
     ui.label(text(hint, size::SMALL, Weight::Regular, theme.text3));
 }

@@ -1,4 +1,4 @@
-//! Who stands at the peak with the changes.
+//! The largest groups of buffers at the peak, with the changes applied.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -9,7 +9,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 use crate::ui::work::WhatIfResult;
 
-/// Rows that are listed.
+/// Maximum number of rows.
 const ROWS: usize = 6;
 
 /// Draws the list; a click selects the largest buffer of a row.

@@ -1,4 +1,4 @@
-//! The changes: those the advisor found, and those written by hand, each with a switch and what it does alone.
+//! The list of changes: the advisor's and the user's own, each with a switch and its effect when applied alone.
 
 use egui::{Frame, Margin, Rect, Sense, Ui, Vec2};
 
@@ -15,7 +15,7 @@ use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
 use crate::ui::work::WhatIfResult;
 
-/// What is being written.
+/// Text fields of the list.
 #[derive(Default)]
 pub struct State {
     words: String,
@@ -269,7 +269,7 @@ fn buttons(
     sets::show(ui, context, &mut state.name);
 }
 
-/// Switches changes off that are on, and on that are off.
+/// Switches changes on or off.
 fn flip(changes: &mut Changes, edits: &[Edit], on: bool) {
     if on { changes.switch_off(edits) } else { changes.switch_on(edits) }
 }

@@ -1,4 +1,4 @@
-//! Live bytes over the steps of the program: with the changes filled by class, without them as a dashed line.
+//! The chart of live bytes with the changes, stacked by class, and without them, as a dashed line.
 
 use egui::{Rect, Stroke, Ui, Vec2};
 
@@ -101,7 +101,7 @@ fn heading(ui: &mut Ui, theme: &Theme, result: &WhatIfResult, rect: Rect) {
         legend::entry(&mut child, theme, Sign::Dashes, "before");
         child.add_space(6.0);
     }
-    // What is too small to be seen needs no colour explained.
+    // Classes too small to be seen are left out of the legend.
     let seen = |most: u64| most.saturating_mul(200) > result.after.peak.0;
     let highest = |class: Class| result.blocks.highest.get(class.place()).copied().filter(|&most| seen(most));
     class_legend::legends(&mut child, theme, &|class| highest(class).unwrap_or(0));

@@ -1,4 +1,4 @@
-//! What if: changes to switch on and off, the memory with them over the memory without, and how it packs.
+//! What if: changes to switch on and off, live memory with and without them, and the repacked memory map.
 
 mod at_peak;
 mod changes;
@@ -22,13 +22,13 @@ use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Theme, size, space};
 use crate::ui::work::WhatIfResult;
 
-/// Width of the list of changes.
+/// Width of the list of changes, in points.
 const LIST: f32 = 384.0;
 
-/// Below this width the list takes less.
+/// Below this width of the view, the list is narrower.
 const NARROW: f32 = 900.0;
 
-/// Room for the numbers beside the headline.
+/// Width of the readouts beside the headline, in points.
 const READOUTS: f32 = 250.0;
 
 #[derive(Default)]
@@ -42,13 +42,12 @@ struct State {
 /// The view.
 pub const VIEW: View = View { applies, ..View::new("whatif", "What if", show).with_digit(8) };
 
-/// Changes are tried out on the HBM of a program with a heap trace.
+/// Whether there is a program with a heap trace; changes apply to its HBM.
 fn applies(document: &Document) -> bool {
     let programs = &document.analysis.programs;
     programs.iter().any(|program| program.space(MemorySpace::HBM).is_some_and(|space| space.xprof.trace.is_some()))
 }
 
-/// Draws the view.
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
     if context.scene().is_none() {
@@ -121,7 +120,11 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
     }
     let differs = result.packing_difference();
     if differs != 0 {
-        let _ = write!(sentence, " Our packing of the unchanged program differs by {}.", units.signed(differs));
+        let _ = write!(
+            sentence,
+            " Our packing of the unchanged program differs from the compiler's by {}.",
+            units.signed(differs)
+        );
     }
     ui.horizontal(|ui| {
         let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 58.0), Sense::hover());
@@ -162,7 +165,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
             units.short(after.peak_range.1),
             capitalised(band)
         );
-        // A new order of events may pack better than the old one does.
+        // The fallback packer may do better than the online one.
         if after.allocated.0 as f64 <= after.expected().0 as f64 * 0.99 {
             let _ = write!(
                 range,
@@ -183,7 +186,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
     }
 }
 
-/// With a capital at the beginning.
+/// Capitalises the first letter.
 fn capitalised(words: &str) -> String {
     let mut chars = words.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
@@ -198,7 +201,7 @@ fn readout(ui: &mut Ui, theme: &Theme, label: &str, value: &str, below: &str) {
     });
 }
 
-/// Room for the picture between its axes.
+/// The plot rectangle between the axes.
 fn plot_in(rect: Rect, limit: Option<u64>) -> Rect {
     let right = if limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
     Rect::from_min_max(rect.min + Vec2::new(chart::LEFT, 26.0), rect.max - Vec2::new(right, chart::BELOW))

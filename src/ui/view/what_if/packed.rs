@@ -1,5 +1,5 @@
-//! The memory map with the changes: what lives throughout at the bottom, above it the heap as the compiler would pack
-//! it.
+//! The memory map with the changes applied: always-live buffers at the bottom, above them the heap as the compiler
+//! would pack it.
 
 use egui::{Pos2, Rect, Ui, Vec2};
 
@@ -25,7 +25,7 @@ struct Piece {
     rect: Rect,
 }
 
-/// Where everything lies.
+/// Positions of the blocks.
 struct FrameLayout {
     window: Window,
     base: u64,
@@ -44,7 +44,7 @@ impl FrameLayout {
     /// The block under the pointer.
     fn at(&self, result: &WhatIfResult, pos: Pos2) -> Option<Piece> {
         let time = self.window.x_at(pos.x);
-        // A block of a pixel is wider than its time.
+        // A block is at least a pixel wide, even if its live range is shorter.
         let slack = (self.window.x.len() / f64::from(self.window.rect.width().max(1.0))).ceil();
         let (from, to) = ((time - slack).max(0.0) as u32, (time + slack).max(0.0) as u32);
         let near = result.blocks.spans.near(from, to, 1).filter_map(|block| self.piece(result, block as usize));
@@ -77,8 +77,8 @@ pub fn show(
     child.label(text("Repacked", size::BODY, Weight::SemiBold, theme.text));
     child.add_space(16.0);
     let how = match result.after.packer {
-        Packer::Online => "in program order, as below 83 % of the memory",
-        Packer::Fallback => "by size, as above 83 % of the memory",
+        Packer::Online => "in program order, as the compiler does below 83 % of capacity",
+        Packer::Fallback => "by size, as the compiler does above 83 % of capacity",
     };
     let live = result.after.peak.saturating_sub(result.after.base);
     let lost = Bytes(result.after.placement.heap).saturating_sub(live);
@@ -220,7 +220,7 @@ fn draw(raster: &mut Raster, theme: &Theme, result: &WhatIfResult, window: &Wind
         let (first, last) = result.axis.points_of(block);
         let (left, right) = (column(first), column(last + 1));
         let (top, right) = (top.min(bottom - 1), right.max(left + 1));
-        // Boxes that touch are parted by a line of the ground, unless they are too small for it.
+        // Adjacent boxes are separated by a line of background if there is room.
         let trim = if bottom - top >= 4 * gap { gap } else { 0 };
         let color = slot_of_class(result.class_of(family as usize)).color();
         raster.fill(left, top + trim, right, bottom, color);

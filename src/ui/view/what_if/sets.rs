@@ -1,4 +1,4 @@
-//! Named sets of changes: saved from what is on, taken again, put into the report, written to a file and read from one.
+//! Named sets of changes: saved from the changes that are on, applied again, listed in the report, exported, imported.
 
 use egui::{Margin, Ui, Vec2};
 
@@ -8,7 +8,7 @@ use crate::ui::widget::controls::{button, cut_label, link, link_sized};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{size, space};
 
-/// Draws the sets; `name` is what is being written.
+/// Draws the sets; `name` is the text in the name field.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
     let theme = context.theme;
     ui.add_space(16.0);
@@ -16,12 +16,12 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
         ui.label(text("Sets of changes", size::SMALL, Weight::Medium, theme.text2));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             ui.spacing_mut().item_spacing.x = 12.0;
-            if link(ui, "Read file", theme).on_hover_text("Load sets from a text file").clicked() {
+            if link(ui, "Import\u{2026}", theme).on_hover_text("Import sets from a text file").clicked() {
                 context.actions.push(Action::ReadSets);
             }
             let saved = &context.shared.changes.saved;
             let why = "Save all sets to a text file, for highwater report FILE --sets THIS";
-            if !saved.is_empty() && link(ui, "Write file", theme).on_hover_text(why).clicked() {
+            if !saved.is_empty() && link(ui, "Export\u{2026}", theme).on_hover_text(why).clicked() {
                 let name = format!("{}.changes.txt", context.document.profile.name);
                 let text = EditSet::write(saved);
                 context.actions.push(Action::Save(TextFile::new(name, move || text.clone())));
@@ -69,7 +69,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
     }
 }
 
-/// The field for a name, with its button.
+/// The name field with its Save button.
 fn field(ui: &mut Ui, context: &mut ViewContext<'_>, name: &mut String) {
     let theme = context.theme;
     ui.horizontal(|ui| {
