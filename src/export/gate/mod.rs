@@ -26,7 +26,7 @@ pub enum GateFormat {
 #[must_use]
 pub fn write(gate: &Gate, format: GateFormat) -> String {
     match format {
-        GateFormat::Text => gate.checks.iter().map(|check| format!("{}\n", check.line())).collect(),
+        GateFormat::Text => gate.checks.iter().fold(String::new(), |text, check| text + &check.line() + "\n"),
         GateFormat::Json => pretty(gate),
         GateFormat::Junit => junit::write(gate),
         GateFormat::Sarif => pretty(&sarif::log(gate)),

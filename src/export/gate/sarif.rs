@@ -1,6 +1,8 @@
 //! SARIF 2.1.0 (<https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>): a result for each limit that is not
 //! kept, at the file of the dump.
 
+use std::fmt::Write as _;
+
 use serde_json::{Value, json};
 
 use super::limits::{Gate, Outcome};
@@ -48,7 +50,7 @@ fn uri(path: &str) -> String {
         if byte.is_ascii_alphanumeric() || b"/-._~".contains(&byte) {
             out.push(char::from(byte));
         } else {
-            out.push_str(&format!("%{byte:02X}"));
+            let _ = write!(out, "%{byte:02X}");
         }
     }
     out
