@@ -1,6 +1,8 @@
 //! What the changes of a finding come to. It is made in one way only, by working the changes out, so that a finding and
 //! the what-if of its changes cannot disagree.
 
+use std::sync::Arc;
+
 use super::case::Case;
 use crate::analysis::what_if::{Edit, Outcome, TryVerdict};
 use crate::model::Bytes;
@@ -19,7 +21,7 @@ pub struct Effect {
 
 impl Effect {
     /// Works out what changes come to.
-    pub(super) fn of(case: &Case<'_>, edits: Vec<Edit>) -> (Self, Outcome) {
+    pub(super) fn of(case: &Case<'_>, edits: Vec<Edit>) -> (Self, Arc<Outcome>) {
         let outcome = case.try_out(&edits);
         let effect = Self {
             saves: Bytes(case.saved(&outcome)),

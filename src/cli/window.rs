@@ -84,6 +84,7 @@ pub fn open(args: WindowArgs) -> ExitCode {
         sets: args.link.sets,
         instructions: Vec::new(),
         width: None,
+        stats: false,
     };
     report::print(&targets, &args)
 }
