@@ -75,22 +75,22 @@ impl State<'_> {
                 1 => "1 argument has".to_owned(),
                 many => format!("{many} arguments have"),
             };
-            self.warn(format!("{arguments} no dimension that {parts} divides, and stay whole"));
+            self.warn(format!("{arguments} no dimension divisible by {parts}, and stay replicated"));
         }
         if results_follow {
-            self.warn("results of the same shape are taken to be divided in the same way".to_owned());
+            self.warn("results of the same shape are assumed to be sharded in the same way".to_owned());
         }
         if is_weight {
             self.least_factor = self.least_factor.min(1.0 / parts as f64);
             if self.memory.data.iter().any(|d| d.parts == parts) {
                 self.warn(format!(
-                    "the batch is divided by {parts} too; if that is the same mesh axis, activations may come to hold the batch of all devices and the peak can triple. Constrain them with jax.lax.with_sharding_constraint"
+                    "the batch is sharded {parts} ways too; if over the same mesh axis, activations may end up holding the global batch and the peak can triple. Constrain them with jax.lax.with_sharding_constraint"
                 ));
             }
         }
     }
 
-    /// Whether an argument is state that is kept for each sample, not the sample itself.
+    /// Whether an argument is per-sample state rather than the sample itself.
     fn is_state(&self, row: usize) -> bool {
         match &self.base(row).role {
             Role::Argument { path, .. } => self.memory.is_data(row) && holds_state(path),
@@ -104,8 +104,8 @@ impl State<'_> {
         (shape != NO_ROW).then_some(shape)
     }
 
-    /// The dimension to divide: one that makes the argument like a result that nothing pairs with; else the one that
-    /// leaves least padding. With it the result that follows.
+    /// The dimension to shard, and the result to shard with it: preferably one that makes the argument match an
+    /// unpaired result; else the one that leaves least padding.
     fn dimension_to_divide(
         &mut self,
         row: usize,
@@ -150,7 +150,7 @@ impl State<'_> {
         self.memory.results.iter().filter_map(|&row| array(row)).collect()
     }
 
-    /// Divides a dimension of a base row.
+    /// Shards a dimension of a base row.
     fn divide(&mut self, row: usize, dimension: usize, known: &mut Divisions) {
         let Some(first) = self.memory.item_of(row) else { return };
         let own = self.memory.items[first..].iter().take_while(|item| item.owner == Owner::Base(row as u32)).count();

@@ -1,4 +1,4 @@
-//! Changes that keep less and compute more: checkpointed layers and scans, losses in parts, attention in blocks.
+//! Edits that trade compute for memory: checkpointed layers and scans, chunked losses, block-wise attention.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ impl State<'_> {
             return;
         }
         if pattern == SCAN {
-            self.warn("no scan saves more for its backward pass than what each layer begins with".to_owned());
+            self.warn("no scan saves more for its backward pass than the input of each layer".to_owned());
             return;
         }
         self.remat_layers(pattern, most);
@@ -45,7 +45,7 @@ impl State<'_> {
     pub(super) fn remat_layers(&mut self, pattern: &str, most: Option<u32>) {
         let memory = self.memory;
         let Some(turn) = &memory.kept.turn else {
-            self.warn("nothing says when a backward pass begins: nothing is changed".to_owned());
+            self.warn("it is not known when a backward pass begins: nothing is changed".to_owned());
             return;
         };
         let parts = memory.segments.segments(self.program, memory.named(), turn, pattern);
@@ -66,7 +66,7 @@ impl State<'_> {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
         if cut == 0 {
-            self.warn(format!("nothing of a layer called {pattern} is kept from the forward for the backward pass"));
+            self.warn(format!("no layer called {pattern} keeps anything from the forward for the backward pass"));
         }
     }
 
@@ -74,8 +74,8 @@ impl State<'_> {
         Kept::is_checkpointed(self.memory.family_name(row as usize))
     }
 
-    /// Cuts a family of a segment in two: its life in the forward pass, and from when the backward pass computes it
-    /// again. What other segments read is their input and stays.
+    /// Splits the live range of a segment's family in two: in the forward pass, and from when the backward pass
+    /// recomputes it. What other segments read is their input and is kept.
     fn compute_again(&mut self, turn: &Turn, parts: &Segments, row: u32, (segment, backward): (u32, u32)) -> bool {
         let (first, last) = self.spans[row as usize];
         if self.is_checkpointed(row) || first >= turn.at || last <= backward {
@@ -83,7 +83,7 @@ impl State<'_> {
         }
         let rows = turn.reads_of(row);
         let reads = &turn.reads()[rows.clone()];
-        // A layer's result is read once the next layer runs; what reads earlier only has another name.
+        // A layer's result is read once the next layer runs; an earlier reader is part of the layer under another name.
         let layer = turn.layer_of.get(row as usize).copied().flatten();
         let end = layer.map_or(0, |layer| turn.window(layer).1);
         let readers = parts.of_read.get(rows).unwrap_or_default();
@@ -95,10 +95,10 @@ impl State<'_> {
         true
     }
 
-    /// What a segment reads of others is its input: it has to be there when the segment is computed again.
+    /// Keeps the inputs of a segment (what it reads from others) live until the segment is recomputed.
     fn keep_inputs(&mut self, turn: &Turn, parts: &Segments, segments: &[Segment]) {
         for (read, &segment) in turn.reads().iter().zip(&parts.of_read) {
-            // What is read before the layer runs is no input of it, but cast or copied for it.
+            // What is read before the layer runs is not an input, but is cast or copied for it.
             if read.layer.is_some_and(|layer| read.time < turn.window(layer).0) {
                 continue;
             }
@@ -115,7 +115,7 @@ impl State<'_> {
         }
     }
 
-    /// Of what a scan saves only the beginning of each layer stays; one layer at a time is computed again.
+    /// Keeps only the input of each layer of what a scan saves; layers are recomputed one at a time.
     fn remat_scans(&mut self) {
         let memory = self.memory;
         let backward =
@@ -135,13 +135,13 @@ impl State<'_> {
         let backward = backward.filter(|at| (first..last).contains(at)).unwrap_or(last);
         self.added.push((again, backward, last, row));
         if !has_input {
-            // What each layer begins with has to be kept then: as large as the smallest that is kept now.
+            // The input of each layer then has to be kept; taken to be as large as the smallest stack kept now.
             let least = memory.kept.stacks.iter().map(|stack| memory.families.list[stack.family as usize].size).min();
             self.added.push((least.unwrap_or(0), first, last, row));
         }
     }
 
-    /// Computes logits, or what a pattern names, in parts.
+    /// Computes logits, or the operations that a pattern matches, in parts.
     pub(super) fn chunk(&mut self, scope: &str, parts: i64) {
         self.kinds.parts = true;
         let memory = self.memory;
@@ -168,7 +168,7 @@ impl State<'_> {
             self.warn("there are no attention scores longer than a block".to_owned());
             return;
         }
-        // Scores of a layer are computed again in its backward pass, block by block; none is kept.
+        // Scores are recomputed block by block in a layer's backward pass; none are kept.
         for &row in &rows {
             let is_forward = memory.kept.passes.get(row as usize) == Some(&Pass::Forward);
             if memory.kept.is_stack(row as usize) || (is_forward && memory.is_kept(row as usize)) {
@@ -178,7 +178,7 @@ impl State<'_> {
         self.shrink(&rows, BLOCK, sequence);
     }
 
-    /// Makes families, listed ascending, smaller by a factor, through their first large dimension.
+    /// Shrinks families (ascending) by a factor along their first large dimension.
     fn shrink(&mut self, rows: &[u32], times: i64, of: i64) {
         let is_meant = |owner| matches!(owner, super::Owner::Family(row) if is_among(rows, row as usize));
         let items = self.items_of(is_meant);
@@ -190,8 +190,8 @@ impl State<'_> {
         });
     }
 
-    /// Most bytes of temporaries live at once if the compiler recomputed nothing: what it computes again (`.remat` in
-    /// names) is kept from the first time on.
+    /// Peak bytes of temporaries if the compiler rematerialised nothing: what it recomputes (`.remat` in names) is kept
+    /// from the first time on.
     pub(super) fn live_without_recomputation(&self, sizes: &Sizes) -> u64 {
         let known = self.memory.recomputed.get_or_init(|| recomputed(self.program, self.memory));
         let mut first_of: Vec<Option<usize>> = vec![None; known.len()];

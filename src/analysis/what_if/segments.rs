@@ -16,7 +16,7 @@ use crate::model::{InstructionId, Program};
 /// The pattern for every layer.
 pub const EVERY: &str = "*";
 
-/// What is checkpointed as one: a layer, or a scope that a pattern names.
+/// A unit of checkpointing: a layer, or a scope matched by a pattern.
 #[derive(Debug, Clone, Default)]
 pub struct Segment {
     /// Families of its forward pass.
@@ -41,7 +41,7 @@ pub struct Named<'a> {
 pub struct Segments {
     /// The segments.
     pub list: Vec<Segment>,
-    /// Row of the segment by family; `None` for what is of no segment, or not of the forward pass.
+    /// Row of the segment by family; `None` if it is in no segment or not in the forward pass.
     pub of_family: Vec<Option<u32>>,
     /// Row of the segment that reads, by row of [`Turn::reads`].
     pub of_read: Vec<Option<u32>>,
@@ -68,7 +68,7 @@ impl<'a> Names<'a> {
         let scopes;
         let name = match layer {
             Some(layer) => self.turn.layers[layer].name.as_str(),
-            // What is no layer is no part of every layer.
+            // The pattern for every layer does not include what is outside the layers.
             None if self.pattern == EVERY => return None,
             None => {
                 scopes = self.scopes(&operation())?;

@@ -1,5 +1,4 @@
-//! The memory of a program with changes applied one after the other: sizes, lifetimes, and what takes over whose
-//! memory.
+//! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
 use super::batch;
 use super::edit::{Arguments, Edit};
@@ -9,28 +8,28 @@ use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
 use crate::model::{BufferId, ElementType, Program, ShapeNode};
 
-/// Kinds of change, each with its own band of error.
+/// Kinds of change that were applied, each with its own expected error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Kinds {
     /// An argument was donated.
     pub donation: bool,
-    /// A dimension.
+    /// A dimension was changed.
     pub dimension: bool,
-    /// Element type of arguments or of everything.
+    /// The element type of arguments or of everything was changed.
     pub dtype: bool,
-    /// Element type of temporaries.
+    /// The element type of temporaries was changed.
     pub compute: bool,
     /// The batch was scaled.
     pub batch: bool,
-    /// Arguments divided that hold most of the memory.
+    /// Arguments were sharded.
     pub sharding: bool,
-    /// Temporaries were divided over devices.
+    /// Temporaries were sharded over devices.
     pub constrain: bool,
     /// A scope was recomputed in the backward pass.
     pub remat: bool,
-    /// Something computed in parts.
+    /// Something was computed in parts.
     pub parts: bool,
-    /// By hand: exact as said.
+    /// A buffer was dropped or freed by hand, which is exact.
     pub by_hand: bool,
 }
 
@@ -43,13 +42,13 @@ pub struct State<'a> {
     pub(super) shapes: Changed<'a>,
     /// Row of the present shape, by item.
     pub(super) shape_of: Vec<u32>,
-    /// Base allocations that are not there any more.
+    /// Whether each base allocation has been removed.
     pub(super) gone: Vec<bool>,
-    /// Sizes of families dropped by hand.
+    /// Whether each family was dropped.
     pub(super) dropped: Vec<bool>,
     /// First and last time by family.
     pub(super) spans: Vec<(u32, u32)>,
-    /// Second parts of families that are computed twice.
+    /// Second live ranges of families that are computed twice.
     pub(super) again: Vec<(u32, u32, u32)>,
     /// Blocks that the unchanged program does not have: bytes, first and last time, and the family they come from.
     pub(super) added: Vec<(u64, u32, u32, u32)>,
@@ -57,11 +56,11 @@ pub struct State<'a> {
     pub(super) donated: Vec<u32>,
     /// Pairs of argument and result that share memory by these changes.
     pub pairs: Vec<(u32, u32)>,
-    /// What to know.
+    /// Caveats, one sentence each.
     pub warnings: Vec<String>,
-    /// Which kinds of change there are.
+    /// Kinds of change applied so far.
     pub kinds: Kinds,
-    /// By how much temporaries might be smaller than said: their smallest factor.
+    /// Smallest factor by which temporaries might still shrink.
     pub least_factor: f64,
     in_place: bool,
     /// Sizes of dimensions that are merged with their neighbours.
@@ -71,7 +70,7 @@ pub struct State<'a> {
 /// Sizes and blocks after the changes.
 #[derive(Debug, Clone, Default)]
 pub struct Sizes {
-    /// Bytes by row of the base; 0 where its memory is another's now.
+    /// Bytes by row of the base; 0 if it now shares another row's memory.
     pub base: Vec<u64>,
     /// Blocks to pack.
     pub blocks: Vec<Block>,
@@ -102,7 +101,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Takes families away.
+    /// Removes families.
     pub fn drop_families(&mut self, families: &[usize]) {
         for &family in families {
             if let Some(dropped) = self.dropped.get_mut(family) {
@@ -177,7 +176,7 @@ impl<'a> State<'a> {
         (0..items.len()).filter(move |&i| accept(items[i].owner))
     }
 
-    /// Rows of the arguments meant; warns where there is none.
+    /// Rows of the arguments named; warns if there are none.
     pub(super) fn arguments(&mut self, arguments: &Arguments) -> Vec<usize> {
         let rows: Vec<usize> = self.memory.arguments(|path| arguments.include(path)).collect();
         if rows.is_empty() {
@@ -208,7 +207,7 @@ impl<'a> State<'a> {
         }
         let items = self.items_of(|owner| matches!(owner, Owner::Base(row) if is_meant[row as usize]));
         self.change(items, |node| {
-            // Floats may be kept as whole numbers with scales; the other way round nothing is meant.
+            // Floats may be quantised to integers, but integers are never converted to floats.
             let meant = resize::is_float(node.element_type) || !resize::is_float(ty);
             resize::set_type(node, if meant { ty } else { node.element_type });
             meant
@@ -238,7 +237,7 @@ impl<'a> State<'a> {
         let twice = arguments.iter().filter(|n| n.dimensions.iter().filter(|&&d| d == from).count() > 1).count();
         if twice > 0 {
             self.warn(format!(
-                "{twice} arguments have {from} in more than one dimension; all of them are changed, which may be more than you mean"
+                "{twice} arguments have more than one dimension of {from}; all of them are changed, which may be more than you intend"
             ));
         }
     }
@@ -259,7 +258,7 @@ impl<'a> State<'a> {
         self.kinds.constrain = true;
         let memory = self.memory;
         let Some(whole) = batch::GlobalBatch::new(self.program, &memory.base, &memory.data) else {
-            self.warn("no argument's batch is divided over devices: nothing is changed".to_owned());
+            self.warn("no argument's batch is sharded over devices: nothing is changed".to_owned());
             return;
         };
         let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
@@ -302,7 +301,7 @@ impl<'a> State<'a> {
         self.kinds.by_hand = true;
         let Some(buffer) = self.find(number) else { return };
         let Some(family) = self.memory.families.of(buffer) else {
-            self.warn(format!("buffer {number} has no heap events; it cannot be given back earlier"));
+            self.warn(format!("buffer {number} has no heap events; it cannot be freed earlier"));
             return;
         };
         let event = if self.memory.points.is_empty() {
@@ -353,7 +352,7 @@ impl<'a> State<'a> {
         memory.base.iter().zip(largest).map(resized).collect()
     }
 
-    /// Finishes: pairs what is donated, lets results take over memory, and says what is left to pack.
+    /// Finishes: pairs donated arguments, lets results reuse memory, and returns what is left to pack.
     pub fn finish(&mut self) -> Sizes {
         let items = self.item_sizes();
         let mut base = self.base_sizes(&items);
