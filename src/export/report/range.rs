@@ -107,7 +107,7 @@ impl RangeReport {
         line("freed", self.freed_bytes, &buffers(self.frees));
         line("reserved before", self.live_before_bytes, "");
         line("reserved after", self.live_after_bytes, "");
-        line("peak inside", self.peak_bytes, &format!("at step {}", step(self.peak_step)));
+        line("peak in range", self.peak_bytes, &format!("at step {}", step(self.peak_step)));
         for grew in &self.grew {
             for group in &grew.groups {
                 line("grew", group.bytes, &format!("{} {}", grew.by, group.name));
@@ -126,7 +126,7 @@ impl RangeReport {
         row("freed", self.freed_bytes, &buffers(self.frees));
         row("reserved before", self.live_before_bytes, "");
         row("reserved after", self.live_after_bytes, "");
-        row("peak inside", self.peak_bytes, &format!("step {}", self.peak_step));
+        row("peak in range", self.peak_bytes, &format!("step {}", self.peak_step));
         for grew in &self.grew {
             for group in &grew.groups {
                 row("grew", group.bytes, &format!("{} {}", grew.by, code(&group.name)));
