@@ -221,7 +221,7 @@ pub fn explain(failure: &Failure) -> Explanation {
 
 /// What the message counts, but not against its capacity.
 fn beside(failure: &Failure) -> Bytes {
-    if !matches!(failure.kind, FailureKind::TpuHbmListing | FailureKind::TpuHbmUsage) {
+    if failure.kind != FailureKind::TpuHbmListing {
         return Bytes::ZERO;
     }
     let reserved = failure.bytes("reserved").unwrap_or_default();
@@ -425,7 +425,7 @@ fn parts(failure: &Failure) -> Vec<Part> {
     };
     let size = |key: &str| failure.bytes(key);
     match failure.kind {
-        FailureKind::TpuHbmListing | FailureKind::TpuHbmUsage => {
+        FailureKind::TpuHbmListing => {
             add("reserved", size("reserved"));
             add("arguments", size("arguments"));
             let temporaries = size("temporaries");

@@ -21,6 +21,7 @@ mod roles;
 mod scan;
 mod shape;
 mod size;
+mod statements;
 mod tensorflow;
 mod torch;
 mod tpu_compile;
@@ -213,7 +214,7 @@ fn read_streams(texts: &[Text], is_as_written: bool) -> Vec<Failure> {
     let found = texts.iter().flat_map(|text| read_text(text, is_as_written));
     let mut failures: Vec<Failure> = found.map(|found| found.failure).collect();
     failures.sort_by_key(|failure| failure.offset);
-    failures
+    merge::across(failures)
 }
 
 /// How much messages say.
@@ -351,7 +352,7 @@ fn capacity_key(failure: &Failure) -> Option<(MemorySpace, &'static str)> {
         Some(_) => return None,
     };
     match failure.kind {
-        FailureKind::TpuHbmListing | FailureKind::TpuHbmUsage => {
+        FailureKind::TpuHbmListing => {
             // The limit of a program beside its arguments is what they leave.
             let beside = failure.bytes("program").is_some_and(|program| Some(program) == failure.bytes("used"))
                 && failure.bytes("arguments").is_some_and(|arguments| arguments.0 > 0);
