@@ -12,6 +12,7 @@ use egui::{Event, Modifiers, MouseWheelSource, MouseWheelUnit, Pos2, RawInput, R
 use highwater::open::Target;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::{Options, ThemeChoice};
+use highwater::ui::view::VIEWS;
 
 const SIZE: Vec2 = Vec2::new(1600.0, 1000.0);
 const FRAMES: usize = 400;
@@ -63,6 +64,7 @@ fn frame(ctx: &egui::Context, app: &mut App, time: f64, events: Vec<Event>) -> (
 }
 
 fn measure(ctx: &egui::Context, app: &mut App, view: &str) {
+    assert!(VIEWS.by_id(view).is_some(), "no view '{view}'");
     app.link = Some(DeepLink { view: Some(view.to_owned()), ..DeepLink::default() });
     app.follow_link();
     let begin = Instant::now();

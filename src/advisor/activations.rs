@@ -1,4 +1,4 @@
-//! Rule `activations`: what the forward pass computes and keeps for the backward pass.
+//! Rule `activations`: values of the forward pass that are kept for the backward pass.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,17 @@ use crate::model::{Bytes, percent};
 /// Name of the rule.
 pub const NAME: &str = "activations";
 
-/// Share of what is allocated from which activations are a cause.
+/// Least share of allocated bytes at which activations count as a cause.
 const SHARE: f64 = 0.30;
 
-/// Share of what is allocated that activations without a rule of their own have at least.
+/// Least share of allocated bytes that activations not covered by another rule must have.
 const OWN_SHARE: f64 = 0.10;
 
 /// Looks for temporaries of the forward pass at the peak.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
     let is_stack = |t: &&AtPeak| kept.is_stack(t.family);
-    // Logits and attention scores are activations as well, with rules of their own.
+    // Logits and attention scores are activations too, but have rules of their own.
     let held: Vec<&AtPeak> = case
         .peak
         .iter()
@@ -51,7 +51,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
-/// What the backward pass computes again, and keeps: a checkpoint around too much saves nothing.
+/// Reports values that the backward pass recomputes and holds all at once: a checkpoint around too much saves nothing.
 fn recomputed(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
     let is_own = |t: &&AtPeak| {
@@ -67,17 +67,17 @@ fn recomputed(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.finding(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
-        "Activations computed again in the backward pass take {} of the peak: {}",
+        "Activations recomputed in the backward pass take {} of the peak: {}",
         percent(bytes, case.memory.peak.max(1)),
         Bytes(bytes).short()
     );
     finding.why = format!(
-        "{} made by a checkpoint's second forward pass, the largest {}. A checkpoint around the whole model computes all of it again before the backward pass begins, so as much stands in memory as without it.",
+        "{} made by a checkpoint's second forward pass, the largest {}. A checkpoint around the whole model recomputes all of it before the backward pass begins, so it saves no memory.",
         counted(held.len(), "temporary at the peak is", "temporaries at the peak are"),
         case.describe_first(&held)
     );
     finding.advice.push(
-        "checkpoint each block by itself instead: only one block's activations are computed again at a time".to_owned(),
+        "checkpoint each block separately instead: only one block's activations are recomputed at a time".to_owned(),
     );
     finding.advice.push(Library::of(case).remat(Some("*")));
     finding.changes_results = ChangesResults::No;
@@ -85,12 +85,12 @@ fn recomputed(case: &Case<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
-/// Whether a name is of the forward pass of a differentiated function.
+/// Whether an operation name belongs to the forward pass of a differentiated function.
 fn is_activation(name: &str) -> bool {
     jvp_scope(name).is_some_and(|pass| !pass.is_backward)
 }
 
-/// What scans over layers save; returns whether there is something left to recompute.
+/// Describes what scans over layers save; returns whether anything is left to recompute.
 fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) -> bool {
     let kept = &case.memory.kept;
     let layers = kept.stacks.iter().map(|stack| stack.layers).max().unwrap_or(0);
@@ -110,13 +110,13 @@ fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) -> bool {
         percent(bytes, case.memory.peak.max(1))
     );
     finding.why = format!(
-        "Of each layer the forward pass keeps a slice of {}: {}{}.",
+        "For each layer the forward pass keeps a slice of {}: {}{}.",
         if stacks.len() == 1 { "one stack".to_owned() } else { format!("{} stacks", stacks.len()) },
         listed.join("; "),
         if more > 0 { format!("; and {more} more") } else { String::new() }
     );
     if kept.stacks.iter().all(|stack| stack.is_input) {
-        finding.advice.push("what each layer begins with is all that is saved: the body is checkpointed already. Keep it on the host (`jax.checkpoint_policies.save_and_offload_only_these_names`), divide it over more devices along the sequence, or checkpoint groups of layers instead of each".to_owned());
+        finding.advice.push("only the input of each layer is saved: the body is checkpointed already. Offload the inputs to the host (`jax.checkpoint_policies.save_and_offload_only_these_names`), shard them along the sequence, or checkpoint groups of layers instead of each layer".to_owned());
         return false;
     }
     case.fill(finding, vec![Edit::Remat(SCAN.to_owned(), None)]);
@@ -124,7 +124,7 @@ fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) -> bool {
     true
 }
 
-/// What unrolled layers keep; returns whether there is something left to recompute.
+/// Describes what unrolled layers keep; returns whether anything is left to recompute.
 fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) -> bool {
     let scopes = by_scope(case, held);
     let listed: Vec<String> = scopes
@@ -141,7 +141,7 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
         Bytes(bytes).short()
     );
     finding.why = format!(
-        "{} temporaries at the peak are made by the forward pass (`jvp(…)`) and still there for the backward pass, the largest {}. By scope: {}{}.",
+        "{} temporaries at the peak are made by the forward pass (`jvp(…)`) and kept for the backward pass, the largest {}. By scope: {}{}.",
         held.len(),
         case.describe_first(held),
         listed.join(", "),
@@ -150,12 +150,12 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
     let pattern = pattern(case, held);
     let checkpointed = held.iter().filter(|t| Kept::is_checkpointed(case.name(t.family))).map(|t| t.size).total();
     if checkpointed.saturating_mul(2) > bytes {
-        finding.advice.push("the layers are checkpointed already, as the names of their operations tell; what is left is what they begin with and what lies between them".to_owned());
+        finding.advice.push("the layers are checkpointed already, as their operation names show; what is left is their inputs and what lies between them".to_owned());
         return false;
     }
     let Some(pattern) = pattern else {
         in_parts(case, finding);
-        finding.advice.push("`jax.checkpoint` around each layer, not around the whole model, which saves nothing: the layers have no names of their own here (a `jax.named_scope` for each would show what it saves)".to_owned());
+        finding.advice.push("`jax.checkpoint` around each layer, not around the whole model, which saves nothing; the layers have no names of their own here (a `jax.named_scope` around each would show what checkpointing it saves)".to_owned());
         return true;
     };
     let edits = vec![Edit::Remat(pattern.clone(), None)];
@@ -170,10 +170,10 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
     true
 }
 
-/// Parts of the batch that are tried where checkpoints do not help.
+/// Numbers of micro-batches tried where checkpoints do not help.
 const PARTS: [u32; 4] = [2, 4, 8, 16];
 
-/// The change for activations that no checkpoint takes away: the step on parts of the batch.
+/// Suggests micro-batches for activations that no checkpoint removes.
 fn in_parts(case: &Case<'_>, finding: &mut Finding) {
     let Some(batch) = case.memory.data.first().map(DataArgument::batch) else { return };
     let edits = |parts: u32| vec![Edit::Micro(parts)];
@@ -200,7 +200,7 @@ fn by_scope(case: &Case<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
     scopes
 }
 
-/// A pattern for the layers that hold most: `layer_*`; `None` where no layers repeat.
+/// Pattern of the layers that hold most, such as `layer_*`; `None` if no layers repeat.
 fn pattern(case: &Case<'_>, held: &[&AtPeak]) -> Option<String> {
     let mut patterns: BTreeMap<&str, u64> = BTreeMap::new();
     for t in held {
@@ -215,17 +215,16 @@ fn pattern(case: &Case<'_>, held: &[&AtPeak]) -> Option<String> {
 fn advise(case: &Case<'_>, finding: &mut Finding, is_open: bool) {
     if is_open {
         finding.advice.push(
-            "keep the cheap half: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes all but matrix products".to_owned(),
+            "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes everything but matrix products".to_owned(),
         );
     }
     if !case.memory.data.is_empty() {
         finding.advice.push(
-            "micro-batches: run the step on parts of the batch and add up the gradients; results stay the same"
-                .to_owned(),
+            "micro-batches: run the step on parts of the batch and sum the gradients; results stay the same".to_owned(),
         );
     }
     finding.advice.push(
-        "when close to fitting: `--xla_tpu_rematerialization_algo=PEAK_PRIORITY`, then `--xla_tpu_rematerialization_max_block_size_limit`, `--xla_tpu_rematerialization_block_effort_factor` and `--xla_tpu_pre_fusion_remat=true` (slower compiles, the last may change rounding)".to_owned(),
+        "if it almost fits: `--xla_tpu_rematerialization_algo=PEAK_PRIORITY`, then `--xla_tpu_rematerialization_max_block_size_limit`, `--xla_tpu_rematerialization_block_effort_factor` and `--xla_tpu_pre_fusion_remat=true` (slower compilation; the last may change rounding)".to_owned(),
     );
 }
 

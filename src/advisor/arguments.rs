@@ -1,4 +1,4 @@
-//! Rule `arguments`: arguments and results that alone leave no room.
+//! Rule `arguments`: arguments that alone nearly fill the memory.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "arguments";
 
-/// Share of the available memory above which arguments leave no room.
+/// Share of the available memory above which arguments leave no room for anything else.
 const SHARE: f64 = 0.90;
 
-/// How to divide what takes most of the arguments.
+/// How to shard the class that takes most of the arguments' bytes.
 fn division(case: &Case<'_>) -> &'static str {
     let classes = case.analysis.classes(case.program);
     let mut sums: HashMap<Class, u64> = HashMap::new();
@@ -26,16 +26,16 @@ fn division(case: &Case<'_>) -> &'static str {
     }
     match sums.into_iter().max_by_key(|row| (row.1, std::cmp::Reverse(row.0))).map(|row| row.0) {
         Some(Class::Optimizer) => {
-            "most of it is optimizer state: divide that and its update alone (ZeRO), the computation stays as it is; or weights with it (FSDP)"
+            "most of it is optimizer state: shard it and its update alone (ZeRO), which leaves the computation as it is, or the weights too (FSDP)"
         }
         Some(Class::Cache) => {
-            "most of it is a cache: divide it along its heads with the attention that reads it (tensor parallelism), or along its samples"
+            "most of it is a cache: shard it along its heads together with the attention that reads it (tensor parallelism), or along the batch"
         }
         Some(Class::Input) if case.memory.data.iter().any(|d| case.memory.base[d.base as usize].size > 0) => {
-            "most of it is data, or state that is handed from call to call: divide it along its samples (data parallelism)"
+            "most of it is data, or state passed from call to call: shard it along the batch (data parallelism)"
         }
         _ => {
-            "most of it is weights: divide each over all devices and gather them layer by layer (FSDP), or divide the products themselves (tensor parallelism; experts over devices for a mixture of experts)"
+            "most of it is weights: shard each across all devices and gather layer by layer (FSDP), or shard the matrix products themselves (tensor parallelism; expert parallelism for a mixture of experts)"
         }
     }
 }
@@ -53,25 +53,25 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!("Arguments alone take {}", case.of_capacity(bytes));
     finding.why = format!(
-        "{} of arguments leave {} for results and temporaries; a change to the computation alone can hardly help. The largest is {}.",
+        "{} of arguments leave {} for results and temporaries, so changing only the computation can hardly help. The largest is {}.",
         Bytes(bytes).short(),
         Bytes(capacity.saturating_sub(bytes)).short(),
         rows.first().map(|row| case.describe(case.memory.base[row.1].buffer)).unwrap_or_default()
     );
     divide(case, &mut finding, bytes);
     finding.advice.push(division(case).to_owned());
-    finding.advice.push("keep them in fewer bits".to_owned());
-    finding.advice.push("keep on the host what is used once in a step (`memory_kind=\"pinned_host\"`)".to_owned());
+    finding.advice.push("store them in a narrower type".to_owned());
+    finding.advice.push("keep what is used only once per step on the host (`memory_kind=\"pinned_host\"`)".to_owned());
     finding.changes_results = ChangesResults::Maybe;
     finding.buffers = rows.iter().map(|row| case.memory.base[row.1].buffer).collect();
     findings.push(finding);
 }
 
-/// Parts that arguments are divided into over more devices.
+/// Numbers of shards that are tried.
 const PARTS: [u32; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
 
-/// Over how many devices the arguments would have to be divided: the fewest with which the program fits, else those
-/// that leave half of the memory for the computation.
+/// Finds the fewest devices across which the arguments have to be sharded for the program to fit, or else for half of
+/// the memory to be left for the computation.
 fn divide(case: &Case<'_>, finding: &mut Finding, bytes: u64) {
     let meant: Vec<&str> = case.arguments().filter(|a| !case.is_data(a.0)).map(|a| a.1).collect();
     let others: Vec<&str> = case.arguments().filter(|a| case.is_data(a.0)).map(|a| a.1).collect();
@@ -80,10 +80,10 @@ fn divide(case: &Case<'_>, finding: &mut Finding, bytes: u64) {
     let devices = u64::from(case.program.devices());
     let whole: u64 = replicated::rows(case).into_iter().map(|row| case.memory.base[row].size).total();
     if whole.saturating_mul(2) > bytes {
-        // They are not divided at all yet: the devices that are there come first.
+        // Mostly replicated: use the devices already there first.
         case.fill(finding, edit(case.program.devices()));
         finding.advice.push(format!(
-            "divided over the {devices} devices that each hold them whole they take {} on each",
+            "every device holds a full copy: sharded across the {devices} devices they take {} on each",
             Bytes(bytes / devices.max(1)).short()
         ));
         return;
@@ -94,7 +94,7 @@ fn divide(case: &Case<'_>, finding: &mut Finding, bytes: u64) {
     let Some(parts) = PARTS.into_iter().find(fits).or_else(|| PARTS.into_iter().find(enough)) else { return };
     case.fill(finding, edit(parts));
     finding.advice.push(format!(
-        "over {} devices instead of {devices} they take {} on each",
+        "sharded across {} devices instead of {devices} they take {} on each",
         devices.saturating_mul(u64::from(parts)),
         Bytes(bytes / u64::from(parts)).short()
     ));

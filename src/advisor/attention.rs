@@ -1,4 +1,4 @@
-//! Rule `attention_scores`: attention whose scores for all pairs of positions stand in memory.
+//! Rule `attention_scores`: attention that materialises its scores for all pairs of positions.
 
 use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
@@ -9,7 +9,7 @@ use crate::model::{Bytes, percent};
 /// Name of the rule.
 pub const NAME: &str = "attention_scores";
 
-/// Looks for buffers at the peak with two dimensions of positions.
+/// Looks for buffers at the peak with two sequence dimensions.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let Some(sequence) = case.memory.kept.sequence else { return };
     let held = case.held(&case.memory.kept.scores);
@@ -24,19 +24,21 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
-        "Attention scores take {} ({} of the peak): block by block {} less",
+        "Attention scores take {} ({} of the peak): {} less if computed block by block",
         Bytes(bytes).short(),
         percent(bytes, case.memory.peak.max(1)),
         Bytes(saved).short()
     );
     finding.why = format!(
-        "At the peak {} a number for each pair of {sequence} positions; the largest is {}. They grow with the square of the sequence; attention computed block by block never has them whole.",
+        "At the peak {} one score for each pair of {sequence} positions; the largest is {}. Scores grow with the square of the sequence length; block-wise attention never materialises them in full.",
         counted(held.len(), "temporary holds", "temporaries hold"),
         case.describe_first(&held)
     );
     finding.advice.push(Library::of(case).blockwise_attention().to_owned());
-    finding.advice.push("or `jax.checkpoint` around the attention alone: scores of one layer at a time".to_owned());
-    // Same numbers up to the order of sums.
+    finding
+        .advice
+        .push("or `jax.checkpoint` around the attention alone: only one layer's scores are live at a time".to_owned());
+    // Same results up to the order of summation.
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);

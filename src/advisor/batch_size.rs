@@ -1,4 +1,4 @@
-//! Rule `batch`: what scales with the batch, and the largest batch that fits.
+//! Rule `batch`: buffers that scale with the batch, and the largest batch that fits.
 
 use super::case::Case;
 use super::finding::{ChangesResults, Finding, Severity};
@@ -8,18 +8,18 @@ use crate::model::{Bytes, percent};
 /// Name of the rule.
 pub const NAME: &str = "batch";
 
-/// How many times the present batch is looked for at most.
+/// Largest multiple of the present batch that is tried.
 pub const MOST_TIMES: i64 = 64;
 
-/// The largest batch on each device that fits, and the one there is now; `None` where no argument holds a batch or
-/// nobody says how much memory there is.
+/// Largest batch per device that fits, and the present one; `None` if no argument holds a batch or the capacity is
+/// unknown.
 #[must_use]
 pub fn largest(case: &Case<'_>) -> Option<(i64, i64)> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
     case.largest_batch.get_or_init(|| search(case, now, |verdict| verdict == TryVerdict::Fits)).map(|size| (size, now))
 }
 
-/// The largest batch on each device that may fit when the compiler recomputes what it can.
+/// Largest batch per device that may fit if the compiler recomputes all it can.
 #[must_use]
 pub fn largest_maybe(case: &Case<'_>) -> Option<i64> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
@@ -35,7 +35,7 @@ fn search(case: &Case<'_>, now: i64, accept: fn(TryVerdict) -> bool) -> Option<i
         let edits = [Edit::Batch(size as f64 / now as f64)];
         accept(case.memory.evaluate(case.program, &edits, Depth::Estimate).verdict)
     };
-    // What fits grows with what is allowed: the first size that does not fit is bracketed, then halved.
+    // Memory grows with the batch: double until it does not fit, then bisect.
     let (mut low, mut high) =
         if case.before.fits == Some(true) { (now, now.saturating_mul(MOST_TIMES)) } else { (0, now) };
     if low == now {
@@ -56,7 +56,7 @@ fn search(case: &Case<'_>, now: i64, accept: fn(TryVerdict) -> bool) -> Option<i
     Some(low)
 }
 
-/// Says what half the batch would save, and which batch fits.
+/// Reports what half the batch would save, and the largest batch that fits.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let Some(first) = case.memory.data.first() else { return };
     let now = first.batch();
@@ -70,28 +70,28 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     let largest = largest(case);
     let fitting = match largest {
-        Some((size, now)) if size < now && size > 0 => format!("; {size} on each device is the largest that fits"),
+        Some((size, now)) if size < now && size > 0 => format!("; {size} per device is the largest that fits"),
         Some((0, _)) => "; not even a batch of 1 fits".to_owned(),
         _ => String::new(),
     };
     finding.title =
-        format!("Half the batch ({now} to {} on each device): {} less{fitting}", (now + 1) / 2, Bytes(saved).short());
+        format!("Half the batch ({now} to {} per device): {} less{fitting}", (now + 1) / 2, Bytes(saved).short());
     finding.why = format!(
         "{} of the peak scales with the batch of {now}.{}",
         percent(saved.saturating_mul(2).min(case.memory.peak), case.memory.peak.max(1)),
-        if first.by_name { " Which arguments hold the batch is a guess from their names." } else { "" }
+        if first.by_name { " The arguments that hold the batch are guessed from their names." } else { "" }
     );
     finding.is_guess = first.by_name;
     if saved.saturating_mul(5) < case.memory.temporaries() && case.is_share(case.memory.temporaries(), 0.5) {
         finding.warnings.push(
-            "less is saved than the share of the batch: the batch may stand in the dimension that is filled up to 128, below which nothing more is gained".to_owned(),
+            "the saving is less than proportional: the batch may be the minor dimension, which is padded to a multiple of 128".to_owned(),
         );
     }
     finding.advice.push(
-        "micro-batches keep the results: split the batch, add up the gradients, update once (`jax.lax.scan` over the parts, or `optax.MultiSteps`)".to_owned(),
+        "micro-batches keep results the same: split the batch, sum the gradients, update once (`jax.lax.scan` over the parts, or `optax.MultiSteps`)".to_owned(),
     );
-    finding.advice.push("a smaller batch changes training; the learning rate usually has to follow".to_owned());
-    // In equal parts, as micro-batches are: the fewest that fit.
+    finding.advice.push("a smaller batch changes training; the learning rate usually has to be adjusted".to_owned());
+    // Equal parts, as for micro-batches: the fewest that fit.
     let parts = [2i64, 4, 8, 16, 32, 64].into_iter().filter(|parts| now % parts == 0);
     if let Some((size, now)) = largest
         && size < now
@@ -101,7 +101,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         finding.warnings.clear();
         let saved = case.fill(&mut finding, vec![Edit::Batch(1.0 / parts as f64)]);
         finding.title = format!(
-            "1/{parts} of the batch ({now} to {} on each device): {} less{fitting}",
+            "1/{parts} of the batch ({now} to {} per device): {} less{fitting}",
             now / parts,
             Bytes(saved).short()
         );

@@ -1,5 +1,5 @@
-//! What rules about one program look at: its memory ready for changes, what stands at the peak, and helpers that fill
-//! a finding with recomputed numbers.
+//! Input of the rules about one program: its memory model, the buffers live at the peak, and helpers that fill in a
+//! finding's predicted savings.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -12,13 +12,13 @@ use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis};
 use crate::model::{BufferId, Bytes, Device, Program, ShapeNode, percent, thousands};
 
-/// The page most rules rest on.
+/// Reference of most rules.
 pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/xla/errors/error_1000";
 
-/// Share of what is allocated below which a saving is not worth a finding.
+/// Share of allocated bytes below which a saving is not worth a finding.
 pub const WORTH: f64 = 0.05;
 
-/// A program's HBM, ready for rules.
+/// A program's HBM, as the rules see it.
 pub struct Case<'a> {
     /// Row of the program in its profile.
     pub row: usize,
@@ -30,13 +30,13 @@ pub struct Case<'a> {
     pub space: &'a SpaceAnalysis,
     /// The device.
     pub device: &'a Device,
-    /// The space, ready for changes.
+    /// The what-if model of the space.
     pub memory: Arc<Memory>,
-    /// The unchanged program.
+    /// What-if outcome of the unchanged program.
     pub before: Arc<Outcome>,
     /// Temporaries at the peak, largest first.
     pub peak: Vec<AtPeak>,
-    /// The largest batch that fits, once somebody asked.
+    /// The largest batch that fits, computed on first use.
     pub(super) largest_batch: OnceLock<Option<i64>>,
 }
 
@@ -52,7 +52,7 @@ pub struct AtPeak {
 }
 
 impl<'a> Case<'a> {
-    /// Prepares the HBM of a program, against another capacity than the device's where one is given.
+    /// Prepares the HBM of a program, with `capacity` in place of the device's if given.
     #[must_use]
     pub fn new(row: usize, scene: Scene<'a>, capacity: Option<Bytes>) -> Self {
         let Scene { program, analysis, space, device, .. } = scene;
@@ -77,31 +77,31 @@ impl<'a> Case<'a> {
         self.memory.allocated
     }
 
-    /// What is at the peak of some families, listed ascending; the largest first.
+    /// Temporaries at the peak that belong to `families` (ascending), largest first.
     #[must_use]
     pub fn held(&self, families: &[u32]) -> Vec<&AtPeak> {
         self.peak.iter().filter(|held| is_among(families, held.family)).collect()
     }
 
-    /// Whether so many bytes are worth a finding.
+    /// Whether `bytes` are worth a finding.
     #[must_use]
     pub fn is_worth(&self, bytes: u64) -> bool {
         self.is_share(bytes, WORTH)
     }
 
-    /// Whether so many bytes are at least this share of what is allocated.
+    /// Whether `bytes` are at least this share (0 to 1) of allocated bytes.
     #[must_use]
     pub fn is_share(&self, bytes: u64, share: f64) -> bool {
         bytes > 0 && bytes as f64 >= self.allocated() as f64 * share
     }
 
-    /// Whether so many bytes are at least this share of the available memory.
+    /// Whether `bytes` are at least this share (0 to 1) of the available memory.
     #[must_use]
     pub fn is_share_of_capacity(&self, bytes: u64, share: f64) -> bool {
         self.memory.capacity.is_some_and(|capacity| bytes as f64 >= capacity as f64 * share)
     }
 
-    /// Bytes against the available memory, in words: `63.5 % of the available memory`.
+    /// Bytes relative to the available memory, in words: `63.5 % of the available memory`.
     #[must_use]
     pub fn of_capacity(&self, bytes: u64) -> String {
         let capacity = self.memory.capacity.unwrap_or(0).max(1);
@@ -112,7 +112,7 @@ impl<'a> Case<'a> {
         format!("{} of the available memory", percent(bytes, capacity))
     }
 
-    /// Nothing is critical in a program that fits, and nothing urgent in one that fits with room.
+    /// Severity by how tight the program is: never critical if it fits, and only a hint if it fits with room to spare.
     #[must_use]
     pub fn severity(&self) -> Severity {
         match self.memory.pressure() {
@@ -122,8 +122,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// A finding of a rule about this program. It is not critical before a change is known that does something about
-    /// it ([`Self::fill`]).
+    /// A finding about this program. It is at most a warning until [`Self::fill`] attaches a change that helps.
     #[must_use]
     pub fn finding(&self, rule: &'static str) -> Finding {
         Finding {
@@ -135,13 +134,13 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// A finding that is a way to save rather than a cause: never critical.
+    /// A finding that is a way to save rather than a cause; never critical.
     #[must_use]
     pub fn remedy(&self, rule: &'static str) -> Finding {
         Finding { is_remedy: true, ..self.finding(rule) }
     }
 
-    /// Works out what changes come to.
+    /// Evaluates changes.
     #[must_use]
     pub fn try_out(&self, edits: &[Edit]) -> Outcome {
         self.memory.evaluate(self.program, edits, Depth::Verdict)
@@ -153,7 +152,7 @@ impl<'a> Case<'a> {
         self.before.peak.0.saturating_sub(outcome.peak.0)
     }
 
-    /// Fills a finding with what its changes come to; returns the bytes saved.
+    /// Attaches changes to a finding with their predicted effect; returns the bytes saved.
     pub fn fill(&self, finding: &mut Finding, edits: Vec<Edit>) -> u64 {
         let (effect, outcome) = Effect::of(self, edits);
         let saved = effect.saves().0;
@@ -169,7 +168,7 @@ impl<'a> Case<'a> {
     /// the program would fit is not promised.
     pub fn fill_at_most(&self, finding: &mut Finding, edits: Vec<Edit>) -> u64 {
         let saved = self.fill(finding, edits);
-        finding.at_most = Some("at most: what is gained if all of it goes".to_owned());
+        finding.at_most = Some("at most, if all of it goes".to_owned());
         saved
     }
 
@@ -182,7 +181,7 @@ impl<'a> Case<'a> {
         finding.at_most = Some(at_most.to_owned());
     }
 
-    /// Everything that stands at the peak: what shares are of.
+    /// Total bytes at the peak, which shares refer to.
     #[must_use]
     pub fn at_peak(&self) -> u64 {
         self.memory.always_live().saturating_add(self.peak.iter().map(|t| t.size).total()).max(1)
@@ -193,7 +192,7 @@ impl<'a> Case<'a> {
         finding.at_stake_bytes = Some(Bytes(bytes));
     }
 
-    /// Framework's name of a temporary.
+    /// Framework op name of a temporary.
     #[must_use]
     pub fn name(&self, family: usize) -> &str {
         self.memory.family_name(family)
@@ -215,13 +214,13 @@ impl<'a> Case<'a> {
         if op.is_empty() { format!("{shape} `{name}`") } else { format!("{shape} `{op}`") }
     }
 
-    /// The first of what is held, the largest, in words; empty where nothing is.
+    /// Describes the first (largest) temporary; empty if there is none.
     #[must_use]
     pub fn describe_first(&self, held: &[&AtPeak]) -> String {
         held.first().map(|t| self.describe(t.buffer)).unwrap_or_default()
     }
 
-    /// The shortest names that cover some arguments, and none of the others that a test accepts.
+    /// The shortest names that cover the given arguments but none of the others that `is_other` accepts.
     #[must_use]
     pub fn names_of(&self, rows: &[usize], is_other: impl Fn(usize) -> bool) -> Vec<String> {
         let rows: HashSet<usize> = rows.iter().copied().collect();
@@ -232,7 +231,7 @@ impl<'a> Case<'a> {
         short_names(&meant, &paths(&|row| !rows.contains(&row) && is_other(row)))
     }
 
-    /// Arguments with a path and number: (row of the base, path, number, whether donated).
+    /// Arguments that have a path and a number: (row of the base, path, number, whether donated).
     pub fn arguments(&self) -> impl Iterator<Item = (usize, &str, i64, bool)> + '_ {
         self.memory.base.iter().enumerate().filter_map(|(i, base)| match &base.role {
             Role::Argument { number, path, is_donated } => Some((i, path.as_str(), *number, *is_donated)),
@@ -246,14 +245,14 @@ impl<'a> Case<'a> {
         self.memory.is_data(row)
     }
 
-    /// Numbers in the file of the largest of some buffers, as changes name them.
+    /// File numbers of the largest of some buffers, as edits refer to them.
     #[must_use]
     pub fn drop_all(&self, buffers: &[BufferId]) -> Vec<Edit> {
         buffers.iter().map(|b| Edit::Drop(self.program.buffers.number[b.index()])).collect()
     }
 }
 
-/// Sums of sizes that a hostile file cannot wrap round.
+/// Saturating sums: sizes come from files that may be malicious.
 pub trait Total: Iterator<Item = u64> + Sized {
     /// The sum, at most `u64::MAX`.
     fn total(self) -> u64 {
@@ -263,7 +262,7 @@ pub trait Total: Iterator<Item = u64> + Sized {
 
 impl<I: Iterator<Item = u64>> Total for I {}
 
-/// The shortest names that cover paths: their first words (`params`, `opt_state`), and the paths themselves where
+/// The shortest names that cover paths: their first components (`params`, `opt_state`), or the paths themselves where
 /// others with the same first word are not meant.
 #[must_use]
 pub fn short_names<'a>(meant: &[&'a str], others: &[&'a str]) -> Vec<String> {
@@ -292,7 +291,7 @@ pub fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
-/// A list in words, cut after some.
+/// The first `most` names in backquotes, and how many more there are.
 #[must_use]
 pub fn listed(names: &[String], most: usize) -> String {
     let shown = names.iter().take(most).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");

@@ -1,4 +1,4 @@
-//! Rule `debug_callback`: callbacks left in the program, which keep what they print in memory.
+//! Rule `debug_callback`: callbacks left in the program, which keep the values they print in memory.
 
 use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding, Severity};
@@ -7,7 +7,7 @@ use crate::model::{BufferId, Bytes, InstructionId, NO_ROW, Opcode};
 /// Name of the rule.
 pub const NAME: &str = "debug_callback";
 
-/// Words in the framework's name of an operation that talks to the host for debugging.
+/// Parts of framework op names that mark host callbacks.
 const WORDS: &[&str] = &["debug_callback", "debug_print", "io_callback", "pure_callback"];
 
 /// Looks for operations that JAX makes for `jax.debug.print` and other callbacks.
@@ -27,7 +27,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         }
     }
     let Some((_, name)) = calls.first() else { return };
-    // What they read is kept until it has been sent.
+    // Operands stay live until they have been sent.
     let mut kept: Vec<(u64, BufferId)> = Vec::new();
     for t in &case.peak {
         let Some(definer) = program.buffers.instruction_of(t.buffer) else { continue };
@@ -40,7 +40,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     let bytes: u64 = kept.iter().map(|k| k.0).total();
     let mut finding = case.finding(NAME);
-    // Without a large buffer it is worth knowing, but no cause.
+    // Without a large buffer it is worth knowing but not a cause.
     if !case.is_worth(bytes) {
         finding.severity = Severity::Hint;
     }
@@ -48,11 +48,11 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     case.at_stake_without(
         &mut finding,
         &families,
-        "only what is sent; what a callback keeps from being fused shows after compiling without it",
+        "only the data sent; what the callback keeps from being fused shows only after compiling without it",
     );
     finding.title = format!("The program calls back to the host: `{name}`");
     finding.why = format!(
-        "{} operations of it send data to the host ({} stand at the peak). A callback makes the compiler keep whole what it would have fused away, and moves data where nothing else would.",
+        "{} of its operations send data to the host ({} live at the peak). A callback forces the compiler to materialise values that it would otherwise have fused away.",
         calls.len(),
         Bytes(bytes).short()
     );

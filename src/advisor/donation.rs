@@ -9,16 +9,16 @@ use crate::model::{Bytes, Program};
 /// Name of the rule.
 pub const NAME: &str = "donation";
 
-/// Share of what is allocated from which donation is worth a word: it costs nothing and changes no result.
+/// Least share of allocated bytes at which donation is reported; low, as donation is free and changes no results.
 const SHARE: f64 = 0.02;
 
-/// The smallest arguments that hold less than this part of what is donated are left out of its names.
+/// The smallest arguments that together hold less than this fraction of the donated bytes are not named.
 const SMALL_PART: u64 = 1000;
 
-/// Share of what is allocated below which a possible copy of donated arguments is not worth a word.
+/// Share of allocated bytes below which a possible copy of donated arguments is not reported.
 const LATE_SHARE: f64 = 0.01;
 
-/// Looks for arguments to donate, and for donated ones that found no partner.
+/// Looks for arguments to donate, and for donated arguments that no result could use.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     unused(case, findings);
     let outcome = case.try_out(&[Edit::Donate(Arguments::all())]);
@@ -26,7 +26,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if outcome.pairs.is_empty() || !case.is_share(saved, SHARE) {
         return;
     }
-    // Small arguments that happen to have the shape of a result are neither named nor in the way of a shorter name.
+    // Ignore small arguments that happen to have the shape of a result: they would only make the names longer.
     let rows: Vec<usize> = outcome.pairs.iter().map(|pair| pair.0 as usize).collect();
     let least = least_that_counts(rows.iter().map(|&row| case.memory.base[row].size).collect());
     let counts = |row: usize| case.memory.base[row].size >= least;
@@ -34,19 +34,19 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let named: Vec<usize> = rows.iter().copied().filter(|&row| counts(row)).collect();
     let names = case.names_of(&named, |row| is_kept(row) && counts(row));
     let edit = if names.is_empty() { Arguments::all() } else { Arguments(names.clone()) };
-    // A program of thousands of arguments gets them as one tuple, without names.
+    // A program with thousands of arguments receives them as one tuple, without names.
     let said = if names.is_empty() { "the arguments".to_owned() } else { listed(&names, 4) };
     let mut finding = case.finding(NAME);
     let saved = case.fill(&mut finding, vec![Edit::Donate(edit)]);
     finding.title = format!("Donate {said}: {} less at the peak", Bytes(saved).short());
     finding.why = format!(
-        "{} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. Donated, the result is written where the argument was.",
+        "{} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. If it is donated, the result is written in its place.",
         counted(named.len(), "argument has", "arguments have")
     );
     let places = if names.is_empty() { String::new() } else { format!(" ({})", numbers(case, &rows)) };
     finding.advice.push(format!("{}{places}", Library::of(case).donate(&said)));
     finding.advice.push(
-        "the caller must not use the donated arrays again: keep the results instead (`state = step(state, …)`)"
+        "the caller must not use the donated arrays afterwards: keep the results instead (`state = step(state, …)`)"
             .to_owned(),
     );
     finding.warnings.extend(copies(case, &outcome.pairs));
@@ -62,10 +62,10 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
-/// Ranges of argument numbers that are written out; the paths name the rest.
+/// Most ranges of argument numbers that are listed.
 const RANGES: usize = 6;
 
-/// The least size of an argument that counts: all that are smaller hold less than a part of [`SMALL_PART`] together.
+/// Smallest size of an argument worth naming: all smaller ones together hold less than 1/[`SMALL_PART`] of the bytes.
 fn least_that_counts(mut sizes: Vec<u64>) -> u64 {
     sizes.sort_unstable();
     let small = sizes.iter().copied().total() / SMALL_PART;
@@ -77,7 +77,7 @@ fn least_that_counts(mut sizes: Vec<u64>) -> u64 {
     sizes.into_iter().find(counts).unwrap_or(0)
 }
 
-/// Numbers of the flat arguments, as ranges: the first few, and how many arguments more.
+/// Numbers of the flattened arguments as ranges: the first few, and how many more arguments there are.
 fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
     let number = |&row: &usize| match case.memory.base[row].role {
         Role::Argument { number, .. } => Some(number),
@@ -102,7 +102,7 @@ fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
     format!("flattened arguments {}{more}", text.join(", "))
 }
 
-/// Arguments that are read after the result that would take their place is written.
+/// Warns of arguments that are still read after the result that would reuse their memory is written.
 fn copies(case: &Case<'_>, pairs: &[(u32, u32)]) -> Option<String> {
     let live = case.analysis.live.as_ref()?;
     let mut late: Vec<(u64, String)> = pairs
@@ -125,14 +125,14 @@ fn copies(case: &Case<'_>, pairs: &[(u32, u32)]) -> Option<String> {
     late.sort_by_key(|row| std::cmp::Reverse(row.0));
     let names: Vec<String> = late.into_iter().map(|row| row.1).collect();
     Some(format!(
-        "{} ({}) {} read after the result is written, in the present order: the compiler writes the result later then, or copies what it reads",
+        "{} ({}) {} still read after the result is written in the present schedule: the compiler will either write the result later or copy the argument",
         listed(&names, 3),
         Bytes(bytes).short(),
         if names.len() == 1 { "is" } else { "are" }
     ))
 }
 
-/// Donated arguments that found no result to pair with.
+/// Reports donated arguments that could not be paired with a result.
 fn unused(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut rows: Vec<(u64, usize)> =
         case.memory.donors.iter().map(|&row| (case.memory.base[row as usize].size, row as usize)).collect();
@@ -149,16 +149,16 @@ fn unused(case: &Case<'_>, findings: &mut Vec<Finding>) {
             _ => None,
         })
         .collect();
-    finding.title = format!("{} were donated for nothing: {}", Bytes(total).short(), listed(&names, 3));
+    finding.title = format!("{} of donations go unused: {}", Bytes(total).short(), listed(&names, 3));
     finding.why = format!(
-        "They are donated, but no result has the shape and type that each device holds, so nothing takes over their memory.{}",
+        "They are donated, but no result has the same shape and type on each device, so nothing reuses their memory.{}",
         near_miss(case.program, case, rows[0].1).map(|text| format!(" {text}")).unwrap_or_default()
     );
     finding.advice.push(
         "give the result the argument's sharding and type: `out_shardings` of `jax.jit`, or `with_sharding_constraint` on the result".to_owned(),
     );
     finding.buffers = rows.iter().map(|&(_, row)| case.memory.base[row].buffer).collect();
-    // With the sharding that a result already has, the pair is there.
+    // Sharded like the result, the argument can be paired with it.
     if let Some(parts) = parts_missing(case, rows[0].1) {
         let saved = case.fill(
             &mut finding,
@@ -170,12 +170,12 @@ fn unused(case: &Case<'_>, findings: &mut Vec<Finding>) {
                 parts,
             )],
         );
-        finding.title = format!("{}; divided as the result is, {} less", finding.title, Bytes(saved).short());
+        finding.title = format!("{}; {} less if sharded like the result", finding.title, Bytes(saved).short());
     }
     findings.push(finding);
 }
 
-/// Into how many parts an argument would have to be divided to be like a result.
+/// Into how many parts an argument would have to be sharded to match a result.
 fn parts_missing(case: &Case<'_>, row: usize) -> Option<u32> {
     let node = case.node(case.memory.base[row].buffer)?;
     case.memory.base.iter().filter(|base| matches!(base.role, Role::Result(_))).find_map(|base| {
@@ -196,7 +196,7 @@ fn parts_missing(case: &Case<'_>, row: usize) -> Option<u32> {
     })
 }
 
-/// The result that is most like a donated argument, in words.
+/// Describes the result most similar to a donated argument.
 fn near_miss(program: &Program, case: &Case<'_>, row: usize) -> Option<String> {
     let own = case.node(case.memory.base[row].buffer)?;
     let results = || case.memory.base.iter().filter(|base| matches!(base.role, Role::Result(_)));
@@ -206,7 +206,7 @@ fn near_miss(program: &Program, case: &Case<'_>, row: usize) -> Option<String> {
     };
     let argument = text(case.memory.base[row].buffer)?;
     if let Some(result) = by(&|node| node.dimensions == own.dimensions && node.element_type != own.element_type) {
-        return Some(format!("The argument is {argument}, the result {result}: another type."));
+        return Some(format!("The argument is {argument}, the result {result}: the types differ."));
     }
     parts_missing(case, row)?;
     let result = by(&|node| {
@@ -215,6 +215,6 @@ fn near_miss(program: &Program, case: &Case<'_>, row: usize) -> Option<String> {
             && node.dimensions.iter().zip(&own.dimensions).filter(|(a, b)| a != b).count() == 1
     })?;
     Some(format!(
-        "Each device holds {argument} of the argument but {result} of the result: they are divided differently."
+        "Each device holds {argument} of the argument but {result} of the result: they are sharded differently."
     ))
 }

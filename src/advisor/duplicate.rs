@@ -1,4 +1,4 @@
-//! Rule `duplicate`: many equal temporaries at once, and temporaries that are twins of parameters.
+//! Rule `duplicate`: many equal temporaries at once, and temporaries with the shape of a parameter.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "duplicate";
 
-/// Share of what is allocated from which copies are worth a word.
+/// Least share of allocated bytes at which copies are reported.
 const SHARE: f64 = 0.10;
 
-/// So many equal buffers are a series.
+/// Equal buffers that make a series, at least.
 const SERIES: usize = 4;
 
-/// Looks for series of equal temporaries and for twins of parameters.
+/// Looks for series of equal temporaries and for temporaries shaped like parameters.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     twins(case, findings);
     series(case, findings);
 }
 
-/// A name without its numbers: equal for the same operation in every layer.
+/// An op name without its numbers: the same for one operation in every layer.
 fn without_numbers(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     for c in name.chars() {
@@ -40,13 +40,13 @@ fn without_numbers(name: &str) -> String {
 fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut groups: BTreeMap<(String, String), Vec<&AtPeak>> = BTreeMap::new();
     let kept = &case.memory.kept;
-    // What the forward pass keeps for the backward pass has a rule of its own.
+    // Activations kept for the backward pass have a rule of their own.
     let is_told =
         |t: &AtPeak| kept.has_own_remedy(t.family) || kept.is_stack(t.family) || case.memory.is_kept(t.family);
     for t in case.peak.iter().filter(|t| !is_told(t)) {
         let name = case.name(t.family);
         let Some((shape, node)) = case.program.buffer_shape(t.buffer) else { continue };
-        // One name for many buffers is no series of layers; a number must tell them apart.
+        // Many buffers of one name are not a series of layers; their numbers must differ.
         if name.chars().any(|c| c.is_ascii_digit()) {
             groups.entry((shape.short_text_of(node), without_numbers(name))).or_default().push(t);
         }
@@ -62,7 +62,7 @@ fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
     case.stake(&mut finding, bytes);
     finding.title = format!("{} equal buffers at once, one for each layer: {}", rows.len(), Bytes(bytes).short());
     finding.why = format!(
-        "{shape} `{name}` (numbers left out) is live {} times at the peak. Every layer keeps its own.",
+        "{shape} `{name}` (numbers left out) is live {} times at the peak: each layer keeps its own.",
         rows.len()
     );
     finding.advice.push(
@@ -78,7 +78,7 @@ fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
-/// Outlines of weights as all devices together hold them.
+/// Outlines of the weights' global shapes (over all devices).
 fn whole_weights(case: &Case<'_>) -> Vec<Vec<i64>> {
     case.arguments()
         .filter(|argument| !case.is_data(argument.0))
@@ -93,7 +93,7 @@ fn whole_weights(case: &Case<'_>) -> Vec<Vec<i64>> {
 }
 
 fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
-    // Gradients and casts of weights are there where something is trained; a cache has twins for other reasons.
+    // Only training has gradients and casts of weights; temporaries shaped like a cache have other causes.
     if !case.memory.kept.passes.contains(&Pass::Backward) {
         return;
     }
@@ -104,7 +104,7 @@ fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .peak
         .iter()
         .filter(|t| classes.of(t.buffer) == Class::Gradient)
-        // Those of a scan have a rule of their own.
+        // Gradients of a scan have a rule of their own.
         .filter(|t| !case.memory.kept.gradients.contains(&(t.family as u32)))
         .filter(|t| {
             case.node(t.buffer).is_some_and(|n| n.dimensions.len() > 1 && weights.contains(&outline(&n.dimensions)))
@@ -116,13 +116,13 @@ fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.remedy(NAME);
     case.stake(&mut finding, bytes);
-    finding.title = format!("Gradients of weights stand at the peak: {}", Bytes(bytes).short());
+    finding.title = format!("Gradients of weights at the peak: {}", Bytes(bytes).short());
     finding.why = format!(
         "{} of the backward pass with the shape of a weight; the largest is {}.",
         counted(rows.len(), "temporary at the peak is", "temporaries at the peak are"),
         case.describe_first(&rows)
     );
-    finding.advice.push("update each parameter as soon as its gradient is there, instead of keeping all gradients (a fused optimizer step, or gradients reduced in the backward pass)".to_owned());
+    finding.advice.push("update each parameter as soon as its gradient is available, instead of keeping all gradients (a fused optimizer step, or gradients reduced in the backward pass)".to_owned());
     finding.advice.push("when gradients are accumulated, keep one accumulator and donate it".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|t| t.buffer).collect();

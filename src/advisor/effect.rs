@@ -1,11 +1,11 @@
-//! What the changes of a finding come to. It is made in one way only, by working the changes out, so that a finding and
-//! the what-if of its changes cannot disagree.
+//! Predicted effect of a finding's changes. Only the what-if evaluation makes one, so a finding and the what-if of its
+//! changes cannot disagree.
 
 use super::case::Case;
 use crate::analysis::what_if::{Edit, Outcome, TryVerdict};
 use crate::model::Bytes;
 
-/// Changes, and what they come to.
+/// Changes and their predicted effect.
 #[derive(Debug, Clone)]
 pub struct Effect {
     edits: Vec<Edit>,
@@ -18,7 +18,7 @@ pub struct Effect {
 }
 
 impl Effect {
-    /// Works out what changes come to.
+    /// Evaluates changes.
     pub(super) fn of(case: &Case<'_>, edits: Vec<Edit>) -> (Self, Outcome) {
         let outcome = case.try_out(&edits);
         let effect = Self {
@@ -57,19 +57,19 @@ impl Effect {
         self.allocated
     }
 
-    /// Whether the program fits then, in words that leave open what the compiler decides.
+    /// Whether the program fits after the changes; may be undecided where it depends on the compiler.
     #[must_use]
     pub const fn verdict(&self) -> TryVerdict {
         self.verdict
     }
 
-    /// Whether the program fits then; `None` where the capacity is not known or the compiler decides.
+    /// Whether the program fits after the changes; `None` if the capacity is unknown or it depends on the compiler.
     #[must_use]
     pub const fn fits(&self) -> Option<bool> {
         self.fits
     }
 
-    /// How far such predictions were off on real pairs of programs.
+    /// Error of such predictions on real pairs of programs.
     #[must_use]
     pub fn band(&self) -> Option<&str> {
         self.band.as_deref()

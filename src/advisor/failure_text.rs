@@ -1,4 +1,4 @@
-//! Rules on out-of-memory messages: what the message itself says about the cause, where no dump tells more.
+//! Rules on out-of-memory messages: what the message alone shows about the cause.
 
 use super::finding::{ChangesResults, Finding, Severity};
 use super::remedies::remedies;
@@ -18,7 +18,7 @@ const ERROR_0100: &str = "E0100: runtime buffer allocation failure, https://open
 const ERROR_0101: &str = "E0101: runtime program allocation failure, https://openxla.org/xla/errors/error_0101";
 const ERROR_1001: &str = "E1001: scoped VMEM OOM, https://openxla.org/xla/errors/error_1001";
 
-/// The failures of some kinds, by row.
+/// Failures of the given kinds, with their rows.
 fn errors<'a>(subject: &Subject<'a>, kinds: &'static [FailureKind]) -> impl Iterator<Item = (usize, &'a Failure)> {
     let failures = subject.profile.failures.iter().enumerate();
     failures.filter(move |(_, failure)| failure.is_error && kinds.contains(&failure.kind))
@@ -31,25 +31,25 @@ fn critical(rule: &'static str, reference: &'static str, subject: &Subject<'_>, 
     Finding { severity: Severity::Critical, reference, failure: Some(row), advice, ..Finding::new(rule) }
 }
 
-/// E0100: is there too little, or is it in pieces?
+/// E0100: too little memory is free, or it is fragmented.
 fn runtime_allocation(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (row, failure) in errors(subject, &[FailureKind::TpuRuntimeAlloc]) {
         let (Some(wanted), Some(free)) = (failure.bytes("requested"), failure.bytes("free")) else { continue };
         let hole = failure.bytes("largest_free");
         if free >= wanted {
             let mut finding = critical("fragmentation", ERROR_0100, subject, row);
-            finding.title = format!("{} are free, but not in one piece of {}", free.short(), wanted.short());
+            finding.title = format!("{} are free, but not as one block of {}", free.short(), wanted.short());
             finding.why = match hole {
                 Some(hole) => format!(
-                    "The largest free piece is {}. Many small arrays that live long lie between the free pieces; the runtime has already tried to move them.",
+                    "The largest free block is {}. Many small, long-lived arrays lie between the free blocks; the runtime has already tried to move them.",
                     hole.short()
                 ),
-                None => "There is more free than is asked for, so it is in pieces. Many small arrays that live long lie between them.".to_owned(),
+                None => "More is free than was requested, so the free memory is fragmented: many small, long-lived arrays lie between the free blocks.".to_owned(),
             };
             findings.push(finding);
         } else {
             let mut finding = critical("hbm_shortage", ERROR_0100, subject, row);
-            finding.title = format!("{} are free, {} are asked for: there is too little", free.short(), wanted.short());
+            finding.title = format!("{} are free, {} were requested: not enough", free.short(), wanted.short());
             finding.why = "The runtime has already waited for arrays to be freed and has unloaded programs to make room; what is left is held by arrays that are still referenced.".to_owned();
             finding.at_stake_bytes = Some(wanted.saturating_sub(free));
             findings.push(finding);
@@ -57,13 +57,13 @@ fn runtime_allocation(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// E0101: the program itself found no room.
+/// E0101: the program itself does not fit.
 fn program_load(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for (row, failure) in errors(subject, &[FailureKind::TpuRuntimeLoad, FailureKind::TpuRuntimeReserve]) {
         let Some(wanted) = failure.bytes("requested") else { continue };
         let name = failure.text("program").map(|name| format!(" `{name}`")).unwrap_or_default();
         let mut finding = critical("program_size", ERROR_0101, subject, row);
-        finding.title = format!("The program{name} itself needs {} and finds no room", wanted.short());
+        finding.title = format!("The program{name} itself needs {} and does not fit", wanted.short());
         let part = |key: &str, words: &str| failure.bytes(key).map(|bytes| format!("{} {words}", bytes.short()));
         let parts: Vec<String> =
             [part("free", "free"), part("reserved_now", "reserved already"), part("reservable", "could be reserved")]
@@ -71,7 +71,7 @@ fn program_load(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
                 .flatten()
                 .collect();
         finding.why = format!(
-            "A loaded program keeps memory for its code, constants and temporaries beside the arrays{}. Arrays drive programs out, so one that loaded once can fail later.",
+            "A loaded program needs memory for its code, constants and temporaries in addition to the arrays{}. Arrays can evict programs, so one that loaded once can fail later.",
             if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
         );
         finding.at_stake_bytes = failure.bytes("free").map(|free| wanted.saturating_sub(free));
@@ -87,15 +87,15 @@ fn cores(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let over = capacity.map(|c| (tensor + sparse).saturating_sub(c));
         let mut finding = critical("sparsecore_balance", super::case::ERROR_1000, subject, row);
         let of = capacity.map(|c| format!(" of {}", c.short())).unwrap_or_default();
-        finding.title = format!("SparseCore wants {}, TensorCore {}{of}", sparse.short(), tensor.short());
+        finding.title = format!("SparseCore needs {}, TensorCore {}{of}", sparse.short(), tensor.short());
         let mostly_sparse = sparse.0 / 2 >= tensor.0;
         let mostly_tensor = tensor.0 / 2 >= sparse.0;
         finding.why = if mostly_sparse {
-            "Embedding tables and their stacks on the SparseCore are the larger part by far.".to_owned()
+            "Embedding tables and their stacks on the SparseCore are by far the larger part.".to_owned()
         } else if mostly_tensor {
-            "The TensorCore's part is the larger by far: activations, parameters and optimizer state.".to_owned()
+            "The TensorCore's part is by far the larger: activations, parameters and optimizer state.".to_owned()
         } else {
-            "Neither part is excessive alone; the sum is more than there is.".to_owned()
+            "Neither part alone is excessive; together they exceed the memory.".to_owned()
         };
         finding.at_stake_bytes = over;
         finding.changes_results = ChangesResults::No;
@@ -111,12 +111,12 @@ fn scoped_vmem(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let (used, limit) = (failure.bytes("used"), failure.bytes("capacity"));
         finding.title = match (used, limit) {
             (Some(used), Some(limit)) => {
-                format!("A kernel wants {} of scratch, {} are allowed", used.short(), limit.short())
+                format!("A kernel needs {} of scratch, the limit is {}", used.short(), limit.short())
             }
-            _ => "A kernel wants more scratch than VMEM allows".to_owned(),
+            _ => "A kernel needs more scratch than VMEM allows".to_owned(),
         };
         finding.why = format!(
-            "Scratch of one kernel is limited apart from what VMEM holds otherwise{}.",
+            "Scratch of a single kernel has a limit of its own, below the size of VMEM{}.",
             failure.text("tag").map(|tag| format!("; it is for {tag}")).unwrap_or_default()
         );
         finding.at_stake_bytes = used.zip(limit).map(|(used, limit)| used.saturating_sub(limit));
@@ -124,7 +124,7 @@ fn scoped_vmem(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// E1000, scenarios 2 and 3: one giant, or the sum of many. Only where no dump shows more.
+/// E1000, scenarios 2 and 3: one huge allocation, or the sum of many. Only if no dump shows more.
 fn listing(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     if subject.profile.programs.iter().any(|program| program.has_buffer_assignment && !program.is_listing) {
         return;
@@ -144,7 +144,7 @@ fn listing(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             let mut finding = critical("oversized", super::case::ERROR_1000, subject, row);
             finding.title = format!("One allocation takes {}, more than half of {}", largest.short(), capacity.short());
             finding.why = format!(
-                "The largest is {}. One allocation above half of the memory is rarely a matter of capacity: mostly something is replicated, divided by the wrong mesh shape, or kept for debugging.",
+                "The largest is {}. One allocation above half of the memory is rarely a matter of capacity: usually something is replicated, sharded over the wrong mesh shape, or kept for debugging.",
                 name.map_or_else(|| "not named".to_owned(), |name| format!("`{name}`"))
             );
             finding.at_stake_bytes = Some(largest);
@@ -161,11 +161,11 @@ fn listing(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             findings.push(finding);
         }
         if padding.saturating_mul(10) > capacity.0 {
-            // The remedies stand with the finding before.
+            // The previous finding lists the remedies.
             let mut finding =
                 Finding { advice: Vec::new(), ..critical("padding", super::case::ERROR_1000, subject, row) };
             finding.title = format!("{} of the listed allocations are padding", Bytes(padding).short());
-            finding.why = "Small minor dimensions are filled up to the tile (128 lanes, 8 rows).".to_owned();
+            finding.why = "Small minor dimensions are padded to the tile (128 lanes, 8 rows).".to_owned();
             finding.at_stake_bytes = Some(Bytes(padding));
             finding.changes_results = ChangesResults::Maybe;
             findings.push(finding);

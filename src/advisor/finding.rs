@@ -1,4 +1,4 @@
-//! What a rule found: what to change, what it saves at the peak, and what that rests on.
+//! A rule's finding: what to change, what that saves at the peak, and the evidence.
 
 use std::fmt;
 
@@ -11,18 +11,17 @@ use crate::model::{BufferId, Bytes, MemorySpace};
 pub struct Finding {
     /// Name of the rule, as the report writes it: `donation`.
     pub rule: &'static str,
-    /// How grave it is.
+    /// How serious it is.
     pub severity: Severity,
     /// One line: what, and how much.
     pub title: String,
-    /// What it rests on, in a few sentences.
+    /// The evidence, in a few sentences.
     pub why: String,
     /// What to do, most useful first; code in backquotes.
     pub advice: Vec<String>,
-    /// Its changes and what they come to; `None` where no change can be named that does just this. Only
-    /// [`Effect`] makes it, from the what-if of its changes.
+    /// Its changes and their predicted effect; `None` if no edit does exactly this.
     pub effect: Option<Effect>,
-    /// Bytes at the peak that it is about: what findings are ranked by. Where it is not said, what is saved.
+    /// Bytes at the peak that it is about, used for ranking; if `None`, the bytes saved are.
     pub at_stake_bytes: Option<Bytes>,
     /// Whether the results of the program may change.
     pub changes_results: ChangesResults,
@@ -36,9 +35,9 @@ pub struct Finding {
     pub buffers: Vec<BufferId>,
     /// The evidence on an IPU: tiles.
     pub tiles: Vec<u32>,
-    /// The page it rests on: title or address.
+    /// Reference: title or URL of a page.
     pub reference: &'static str,
-    /// Where what it saves, or is about, is the most there is to gain: in which sense. `at most: …`
+    /// If its bytes are only an upper bound: in which sense (`at most: …`).
     pub at_most: Option<String>,
     /// What to know before trusting the prediction.
     pub warnings: Vec<String>,
@@ -48,7 +47,7 @@ pub struct Finding {
     pub is_remedy: bool,
 }
 
-/// How grave a [`Finding`] is. Nothing is critical in a program that uses less than 83 % of what there is.
+/// How serious a [`Finding`] is. Nothing is critical in a program that uses less than 83 % of the available memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Severity {
     /// A way to save.
@@ -56,7 +55,7 @@ pub enum Severity {
     Hint,
     /// The program is tight, or something is wrong with it.
     Warning,
-    /// A cause of its not fitting.
+    /// A cause of the program not fitting.
     Critical,
 }
 
@@ -85,7 +84,7 @@ pub enum ChangesResults {
 }
 
 impl ChangesResults {
-    /// In words, beside a remedy.
+    /// In words, as shown with a remedy.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -113,13 +112,13 @@ impl Finding {
         Self { rule, ..Self::default() }
     }
 
-    /// What findings are ranked by: bytes at the peak that it is about; where these are not said, what it saves.
+    /// Bytes used for ranking: those at stake, or else those saved.
     #[must_use]
     pub fn weight(&self) -> u64 {
         self.at_stake_bytes.or(self.saves_bytes()).map_or(0, |bytes| bytes.0)
     }
 
-    /// The changes to try; none where no change can be named.
+    /// The changes to try; empty if there are none.
     #[must_use]
     pub fn edits(&self) -> &[Edit] {
         self.effect.as_ref().map_or(&[], Effect::edits)
@@ -137,28 +136,27 @@ impl Finding {
         self.effect.as_ref().map(Effect::peak)
     }
 
-    /// Allocated bytes after its changes, from the compiler's own way of packing.
+    /// Allocated bytes after its changes, packed as the compiler does.
     #[must_use]
     pub fn allocated_after_bytes(&self) -> Option<Bytes> {
         self.effect.as_ref().map(Effect::allocated)
     }
 
-    /// Whether the program fits after its changes; `None` where the capacity is not known or the compiler decides.
-    /// What is gained at most is no promise that it fits.
+    /// Whether the program fits after its changes; `None` if the capacity is unknown or it depends on the compiler.
+    /// Never `Some(true)` for an upper bound ([`Self::at_most`]).
     #[must_use]
     pub fn fits_after(&self) -> Option<bool> {
         let fits = self.effect.as_ref().and_then(Effect::fits);
         fits.filter(|fits| !fits || self.at_most.is_none())
     }
 
-    /// Whether the program may fit after its changes, and the compiler decides.
+    /// Whether the program may fit after its changes, depending on the compiler.
     #[must_use]
     pub fn may_fit_after(&self) -> bool {
         self.effect.as_ref().is_some_and(|effect| effect.verdict() == TryVerdict::MayFit)
     }
 
-    /// How far the prediction was off on real pairs of programs: `within 3 % on 15 of 17 pairs`; or that it is the most
-    /// there is to gain.
+    /// Error of such predictions on real pairs of programs (`within 3 % on 15 of 17 pairs`), or [`Self::at_most`].
     #[must_use]
     pub fn band(&self) -> Option<&str> {
         self.at_most.as_deref().or_else(|| self.effect.as_ref().and_then(Effect::band))
@@ -175,9 +173,9 @@ impl fmt::Display for Finding {
         }
         if let (Some(saves), Some(after)) = (self.saves_bytes(), self.peak_after_bytes()) {
             let fits = match self.fits_after() {
-                Some(true) => ", fits then",
+                Some(true) => ", which fits",
                 Some(false) => ", still does not fit",
-                None if self.may_fit_after() => ", may fit then: the compiler decides",
+                None if self.may_fit_after() => ", which may fit, depending on the compiler",
                 None => "",
             };
             writeln!(f, "  saves {} at the peak, {} after{fits}", saves.short(), after.short())?;

@@ -1,4 +1,4 @@
-//! Rule `fragmentation`: memory lost between buffers that no order of packing avoids.
+//! Rule `fragmentation`: memory lost between buffers in whatever order they are packed.
 
 use super::case::Case;
 use super::finding::{ChangesResults, Finding};
@@ -8,13 +8,13 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "fragmentation";
 
-/// Share of the available memory from which it is a cause.
+/// Least share of the available memory at which it is a cause.
 const SHARE: f64 = 0.05;
 
-/// Looks at what the compiler's second packer leaves unused as well.
+/// Looks for memory that the compiler's fallback packer leaves unused too.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
-    // What the packing in program order wastes disappears by itself when memory gets tight; and no packer needs more
-    // than the heap there is.
+    // The compiler repacks by size when memory is tight, so waste of packing in program order alone does not count; and
+    // no packer needs more than the present heap.
     let blocks = case.memory.families.blocks();
     let live = most_live(&blocks).0;
     if !case.is_share_of_capacity(case.memory.heap.saturating_sub(live), SHARE) {
@@ -28,14 +28,14 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.finding(NAME);
     finding.title = format!("{} are lost between buffers however they are packed", Bytes(lost).short());
     finding.why = format!(
-        "At most {} of temporaries live at once, but the heap takes {}, and {} when packed by size.",
+        "At most {} of temporaries are live at once, but the heap takes {}, and {} when packed by size.",
         Bytes(live).short(),
         Bytes(case.memory.heap).short(),
         Bytes(packed.heap).short()
     );
     finding.at_stake_bytes = Some(Bytes(lost));
     finding.advice.push(
-        "make buffers of the same size where sizes differ a little, or shorten the lives of large ones".to_owned(),
+        "make buffers that differ slightly in size the same size, or shorten the live ranges of large ones".to_owned(),
     );
     finding
         .advice

@@ -1,4 +1,4 @@
-//! Rule `gathered`: weights of many layers that stand gathered from all devices, or copied, at the peak at once.
+//! Rule `gathered`: gathered or copied weights of many layers that are live at the peak together.
 
 use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
@@ -8,7 +8,7 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "gathered";
 
-/// Whether an operation puts a temporary together from all devices.
+/// Whether a temporary is the result of an all-gather.
 fn is_gather(case: &Case<'_>, t: &AtPeak) -> bool {
     let at = case.program.buffers.instruction_of(t.buffer);
     at.is_some_and(|at| case.program.opcode_name(at).starts_with("all-gather"))
@@ -40,19 +40,19 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut parts = Vec::new();
     if whole > 0 {
         let arrays = counted(gathered.len(), "array", "arrays");
-        parts.push(format!("{arrays} put together from all devices ({})", Bytes(whole).short()));
+        parts.push(format!("{arrays} gathered from all devices ({})", Bytes(whole).short()));
     }
     if casts > 0 {
         let arrays = counted(copied.len(), "cast or copy of a weight", "casts or copies of weights");
         parts.push(format!("{arrays} ({})", Bytes(casts).short()));
     }
-    finding.why = format!("At the peak stand {}; the largest is {}.", parts.join(" and "), case.describe_first(&held));
+    finding.why = format!("Live at the peak: {}; the largest is {}.", parts.join(" and "), case.describe_first(&held));
     if whole > 0 {
-        finding.advice.push("gather one layer at a time: the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
+        finding.advice.push("gather one layer at a time: put the layers in `jax.lax.scan`, or the gather inside `jax.checkpoint`, so that weights are gathered again in the backward pass instead of kept".to_owned());
     }
     if casts > 0 {
         finding.advice.push(
-            "cast weights where a layer uses them, inside what is checkpointed, not all of them before the first layer"
+            "cast weights where a layer uses them, inside the checkpointed function, not all of them before the first layer"
                 .to_owned(),
         );
     }

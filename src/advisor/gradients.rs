@@ -1,4 +1,4 @@
-//! Rule `gradients`: gradients of all layers of a scan that stand in f32 at once.
+//! Rule `gradients`: f32 gradients of all layers of a scan that are live at once.
 
 use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
@@ -17,14 +17,14 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.remedy(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));
-    finding.title = format!("Gradients of all layers stand in f32 at the peak: {}", Bytes(bytes).short());
+    finding.title = format!("f32 gradients of all layers at the peak: {}", Bytes(bytes).short());
     finding.why = format!(
-        "The scan of the backward pass writes {} of one slice for each layer, the largest {}; they wait for the update.",
+        "The scan of the backward pass writes {} with one slice for each layer, the largest {}; they are kept for the update.",
         counted(held.len(), "stack", "stacks"),
         case.describe_first(&held)
     );
-    finding.advice.push("cast the weights to bfloat16 outside of the differentiated function, so that their gradients are bfloat16 as well".to_owned());
-    finding.advice.push("divide gradients as the optimizer state is divided (`with_sharding_constraint` on them): they are reduced and scattered instead of summed whole".to_owned());
+    finding.advice.push("cast the weights to bfloat16 outside the differentiated function, so that their gradients are bfloat16 as well".to_owned());
+    finding.advice.push("shard gradients like the optimizer state (`with_sharding_constraint` on them): they are then reduce-scattered instead of all-reduced".to_owned());
     finding.changes_results = ChangesResults::Maybe;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);

@@ -1,4 +1,4 @@
-//! Rule `layout_copy`: whole arguments copied because their layout is not the one the program wants.
+//! Rule `layout_copy`: whole arguments copied because the program needs them in another layout.
 
 use super::case::{AtPeak, Case, Total};
 use super::finding::{ChangesResults, Finding};
@@ -8,7 +8,7 @@ use crate::model::{BufferId, Bytes, InstructionId, NO_ROW, Opcode};
 /// Name of the rule.
 pub const NAME: &str = "layout_copy";
 
-/// The argument a plain copy copies, through views.
+/// The argument that a plain copy reads, directly or through views.
 fn copied_argument(case: &Case<'_>, buffer: BufferId) -> Option<usize> {
     let program = case.program;
     let mut at = program.buffers.instruction_of(buffer)?;
@@ -45,8 +45,8 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     let mut finding = case.remedy(NAME);
     let families: Vec<usize> = found.iter().map(|f| f.0.family).collect();
-    case.at_stake_without(&mut finding, &families, "at most: what is gained if none of the copies is made");
-    finding.title = format!("{} of arguments are copied whole into another layout", Bytes(bytes).short());
+    case.at_stake_without(&mut finding, &families, "at most, if none of the copies is made");
+    finding.title = format!("{} of arguments are copied in full to another layout", Bytes(bytes).short());
     let text = |buffer| case.program.buffer_shape(buffer).map(|(shape, node)| shape.text_of(node)).unwrap_or_default();
     finding.why = found
         .first()
@@ -57,7 +57,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
                 _ => "",
             };
             format!(
-                "`{path}` comes as {} and is copied to {}{}.",
+                "`{path}` arrives as {} and is copied to {}{}.",
                 text(base.buffer),
                 text(t.buffer),
                 match found.len() {
@@ -68,12 +68,10 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
             )
         })
         .unwrap_or_default();
-    finding.advice.push("let the compiler choose the layout of these arguments: `jax.jit(f, in_shardings=Format(Layout.AUTO))`, and keep them in it between calls".to_owned());
-    finding
-        .advice
-        .push("or store the array transposed, so that its default layout is the one that is wanted".to_owned());
+    finding.advice.push("let the compiler choose the layout of these arguments: `jax.jit(f, in_shardings=Format(Layout.AUTO))`, and keep them in that layout between calls".to_owned());
+    finding.advice.push("or store the array transposed, so that its default layout is the one needed".to_owned());
     finding.changes_results = ChangesResults::No;
-    finding.reference = "vLLM issue 1882 of tpu-inference (whole-weight copies); JAX, layouts of arguments";
+    finding.reference = "tpu-inference issue 1882 of vLLM (whole-weight copies); JAX, layouts of arguments";
     finding.buffers = found.iter().flat_map(|&(t, row)| [t.buffer, case.memory.base[row].buffer]).collect();
     findings.push(finding);
 }

@@ -1,15 +1,15 @@
-//! The library that made a program, told from the paths of its sources and arguments, and how it calls the changes
-//! that the advisor names.
+//! The library that made a program, recognised by the paths of its sources and arguments, and its own terms for the
+//! changes that the advisor suggests.
 
 use std::collections::BTreeSet;
 
 use super::case::Case;
 use crate::model::InstructionId;
 
-/// Operations whose sources are looked at, at most.
+/// Most operations whose source files are checked.
 const MOST_LOOKED_AT: usize = 400;
 
-/// A library with words of its own.
+/// A library with an API of its own for these changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Library {
     /// MaxText.
@@ -28,12 +28,12 @@ pub enum Library {
     Linen,
     /// Flax with NNX modules.
     Nnx,
-    /// JAX itself, or one without words of its own.
+    /// JAX itself, or an unknown library.
     Jax,
 }
 
 impl Library {
-    /// Looks at the sources of some operations and at the paths of the arguments.
+    /// Recognises the library by the source files of some operations and the paths of the arguments.
     #[must_use]
     pub fn of(case: &Case<'_>) -> Self {
         let program = case.program;
@@ -52,7 +52,7 @@ impl Library {
 
     fn of_packages(packages: &BTreeSet<String>) -> Self {
         let has = |name: &str| packages.contains(name);
-        // A library that builds on another comes before it.
+        // A library built on another comes first.
         [
             (Self::MaxText, has("maxtext") || has("MaxText")),
             (Self::Tunix, has("tunix")),
@@ -68,7 +68,7 @@ impl Library {
         .map_or(Self::Jax, |row| row.0)
     }
 
-    /// How to compute layers again in the backward pass; `layers` is what they are called, or `None` for a scan.
+    /// How to recompute layers in the backward pass; `layers` is their name pattern, or `None` for a scan.
     #[must_use]
     pub fn remat(self, layers: Option<&str>) -> String {
         let own = match self {
@@ -90,9 +90,9 @@ impl Library {
             Self::Jax => "",
         };
         let general = match layers {
-            None => "`jax.checkpoint` on the scan's body (`jax.lax.scan(jax.checkpoint(body), …)`): only what each layer begins with is kept".to_owned(),
-            Some("*") => "`jax.checkpoint` around each block: its inputs are kept, the rest is computed again in the backward pass".to_owned(),
-            Some(layers) => format!("`jax.checkpoint` around each `{layers}`: its inputs are kept, the rest is computed again in the backward pass"),
+            None => "`jax.checkpoint` on the scan's body (`jax.lax.scan(jax.checkpoint(body), …)`): only the input of each layer is kept".to_owned(),
+            Some("*") => "`jax.checkpoint` around each block: its inputs are kept, the rest is recomputed in the backward pass".to_owned(),
+            Some(layers) => format!("`jax.checkpoint` around each `{layers}`: its inputs are kept, the rest is recomputed in the backward pass"),
         };
         if own.is_empty() { general } else { format!("{own}; in plain JAX {general}") }
     }
@@ -105,7 +105,7 @@ impl Library {
                 "Equinox: `eqx.filter_jit(donate=\"all\")` on the step, or `donate=\"all-except-first\"`".to_owned()
             }
             Self::Nnx | Self::Tunix => format!("`nnx.jit(step, donate_argnames=…)` with {names}"),
-            _ => format!("`jax.jit(step, donate_argnums=…)` with the places of {names} in the call"),
+            _ => format!("`jax.jit(step, donate_argnums=…)` with the positions of {names} in the call"),
         }
     }
 
@@ -136,10 +136,10 @@ impl Library {
     }
 }
 
-/// The package of a source file: the folder below `site-packages`, and with it the part of Flax that is used.
+/// The package of a source file: the folder below `site-packages`, and for Flax its subpackage.
 fn package_of(file: &str) -> Vec<String> {
     let Some((_, inside)) = file.rsplit_once("site-packages/").or_else(|| file.rsplit_once("dist-packages/")) else {
-        // A checkout: the folder's own name tells.
+        // A checkout: recognise it by the folder's name.
         return file
             .split('/')
             .filter(|part| matches!(*part, "maxtext" | "MaxText" | "tunix"))

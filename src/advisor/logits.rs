@@ -1,4 +1,4 @@
-//! Rule `logits`: the scores over a large vocabulary, and their gradient, whole for every position at once.
+//! Rule `logits`: logits over a large vocabulary, and their gradient, held for all positions at once.
 
 use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
@@ -9,10 +9,10 @@ use crate::model::{Bytes, thousands};
 /// Name of the rule.
 pub const NAME: &str = "logits";
 
-/// Share of what is allocated from which logits are named though dividing them alone hardly lowers the peak.
+/// Share of allocated bytes from which logits are reported even if chunking them alone hardly lowers the peak.
 const CAUSE: f64 = 0.30;
 
-/// Parts in which the loss is computed.
+/// Number of chunks in which the loss is computed.
 const PARTS: u32 = 8;
 
 /// Looks for buffers at the peak that have the vocabulary as a dimension.
@@ -30,13 +30,13 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
-        "Logits over {} words take {} of the peak: in {PARTS} parts {} less",
+        "Logits over {} tokens take {} of the peak: {} less in {PARTS} chunks",
         thousands(vocabulary.unsigned_abs()),
         Bytes(bytes).short(),
         Bytes(saved).short()
     );
     finding.why = format!(
-        "At the peak, {} the vocabulary as a dimension, for every position at once; the largest is {}. The loss needs one number for each position; logits and their gradient are only intermediate.",
+        "At the peak, {} the vocabulary as a dimension, for all positions at once; the largest is {}. The loss needs only one number per position; logits and their gradient are intermediate values.",
         counted(held.len(), "temporary has", "temporaries have"),
         case.describe_first(&held)
     );
@@ -45,7 +45,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .advice
         .push("keep the logits in bfloat16, and reduce in f32 (`logsumexp` of the upcast logits fuses)".to_owned());
     if case.program.devices() > 1 {
-        finding.advice.push("divide them by the vocabulary as well: `with_sharding_constraint` on the logits with the axis that the output embedding is divided by".to_owned());
+        finding.advice.push("shard them along the vocabulary too: `with_sharding_constraint` on the logits with the mesh axis that the output embedding is sharded over".to_owned());
     }
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();

@@ -1,4 +1,4 @@
-//! The advisor: what to change, what it saves at the peak, and what that rests on. One file for each rule.
+//! The advisor: what to change, what that saves at the peak, and the evidence. One file per rule.
 
 mod activations;
 mod arguments;
@@ -72,14 +72,14 @@ pub const PROGRAM_RULES: &[ProgramRule] = &[
     ProgramRule { name: batch_size::NAME, run: batch_size::run },
 ];
 
-/// What the advisor has to say.
+/// Everything the advisor found.
 #[derive(Debug, Default)]
 pub struct Advice {
-    /// What the rules found, most bytes saved first.
+    /// Findings, sorted by severity, then bytes.
     pub findings: Vec<Finding>,
-    /// A plan for each program that does not fit.
+    /// A plan for each program that does not fit, where there is one.
     pub plans: Vec<Plan>,
-    /// The largest batch of each program that has one.
+    /// The largest batch that fits, for each program with a batch.
     pub batches: Vec<BatchFit>,
 }
 
@@ -90,21 +90,21 @@ pub struct BatchFit {
     pub program: usize,
     /// The batch on each device.
     pub now: i64,
-    /// The largest on each device that fits, to within a 64th; 0 where not even one sample does.
+    /// The largest per device that fits, to within 1/64; 0 if not even one sample does.
     pub largest: i64,
-    /// The largest that may fit when the compiler recomputes what it can; at least [`Self::largest`].
+    /// The largest that may fit if the compiler recomputes all it can; at least [`Self::largest`].
     pub may_fit: i64,
-    /// Whether which arguments hold the batch is known from their names alone.
+    /// Whether the arguments that hold the batch are known from their names alone.
     pub is_guess: bool,
 }
 
-/// Runs every rule. Pure and without side effects, but not free: run it off the window's thread.
+/// Runs every rule. Pure but slow: keep it off the window's thread.
 #[must_use]
 pub fn advise(profile: &Profile, analysis: &ProfileAnalysis) -> Advice {
     advise_against(profile, analysis, None)
 }
 
-/// As [`advise`], against another capacity of HBM than the device's.
+/// As [`advise`], with another HBM capacity than the device's.
 #[must_use]
 pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: Option<Bytes>) -> Advice {
     use rayon::prelude::*;
@@ -143,12 +143,12 @@ fn batch_fit(case: &Case<'_>) -> Option<BatchFit> {
     Some(BatchFit { program: case.row, now, largest, may_fit, is_guess })
 }
 
-/// Sorts findings: the gravest first, causes before mere ways to save, then by bytes; of two within 10 % of each other,
-/// the one that cannot change results first.
+/// Sorts findings: most severe first, causes before remedies, then by bytes; of two within 10 % of each other, the one
+/// that is safer for results comes first.
 pub fn rank(findings: &mut [Finding]) {
     use std::cmp::Reverse;
     findings.sort_by_key(|finding| (Reverse(finding.severity), finding.is_remedy, Reverse(finding.weight())));
-    // "Within 10 %" is no order (it is not transitive), so safer findings move up past their neighbours one by one.
+    // "Within 10 %" is not transitive, hence not an order: safer findings move up past their neighbours one by one.
     for i in 1..findings.len() {
         let mut at = i;
         while at > 0 {

@@ -1,4 +1,4 @@
-//! Rule `offload`: optimizer state that could live in the host's memory, when memory is tight.
+//! Rule `offload`: optimizer state that could be kept in host memory when HBM is tight.
 
 use super::case::{Case, Total, listed};
 use super::finding::{ChangesResults, Finding, Severity};
@@ -8,7 +8,7 @@ use crate::model::{Bytes, DeviceKind};
 /// Name of the rule.
 pub const NAME: &str = "offload";
 
-/// Share of what is allocated from which it is worth the transfers.
+/// Least share of allocated bytes at which offloading is worth the transfers.
 const SHARE: f64 = 0.10;
 
 /// Looks for optimizer state in a program that is short of memory.
@@ -28,22 +28,22 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!("Keep {} on the host: at most {} less", listed(&names, 3), Bytes(bytes).short());
     finding.why = format!(
-        "{} arguments of an optimizer's state take {}, and are needed only when the parameters are updated.",
+        "{} arguments of optimizer state take {} and are needed only when the parameters are updated.",
         rows.len(),
         Bytes(bytes).short()
     );
     finding.is_guess = true;
-    finding.at_most = Some("at most: what is on its way to the device or back takes room".to_owned());
+    finding.at_most = Some("at most: data in transfer to or from the device still takes room".to_owned());
     finding.advice.push("place it with `NamedSharding(mesh, spec, memory_kind=\"pinned_host\")` and move it with `jax.device_put` around the update".to_owned());
     if let Some(topology) = case.device.topology {
         finding.advice.push(format!(
-            "the {} chips of a host need {} of its memory for it",
+            "the {} chips of a host need {} of host memory for it",
             topology.chips_per_host,
             Bytes(bytes.saturating_mul(topology.chips_per_host)).short()
         ));
     }
     finding.advice.push("for activations: `jax.checkpoint` with `save_and_offload_only_these_names`".to_owned());
-    finding.warnings.push("each step moves it over the host's bus twice; expect slower steps".to_owned());
+    finding.warnings.push("each step transfers it to the device and back; expect slower steps".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     findings.push(finding);

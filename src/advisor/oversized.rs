@@ -15,7 +15,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .into_iter()
         .filter_map(|row| case.node(case.memory.base[row].buffer).map(|node| node.dimensions.clone()))
         .collect();
-    // Stacks of a scan, logits and attention scores are large for a reason that another rule names.
+    // Stacks of a scan, logits and attention scores are covered by other rules.
     let kept = &case.memory.kept;
     let own = case.peak.iter().filter(|t| !kept.is_stack(t.family) && !kept.has_own_remedy(t.family));
     let mut large: Vec<(u64, BufferId)> = case
@@ -25,7 +25,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .map(|base| (base.size, base.buffer))
         .chain(own.map(|t| (t.size, t.buffer)))
         .filter(|&(size, buffer)| {
-            // What the sharding of arguments explains is not said twice.
+            // Replicated arguments are already reported by their own rule.
             let explained = case.node(buffer).is_some_and(|node| replicated.contains(&node.dimensions));
             size > capacity / 2 && !explained
         })
@@ -38,18 +38,18 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     finding.at_stake_bytes = Some(Bytes(size));
     let count = large.len();
     finding.why = format!(
-        "The largest is {}.{} One allocation above half of the memory is rarely a matter of capacity: mostly something is replicated, divided by the wrong mesh shape, expanded by a broadcast, or kept for debugging.",
+        "The largest is {}.{} One allocation above half of the memory is rarely a matter of capacity: usually something is replicated, sharded over the wrong mesh shape, expanded by a broadcast, or kept for debugging.",
         case.describe(buffer),
         if count > 1 { format!(" {count} buffers are that large.") } else { String::new() }
     );
     if case.program.devices() > 1 {
         finding.advice.push(
-            "check the mesh and that its sharding is the one you mean (`with_sharding_constraint` where it is made)"
+            "check that the mesh and its sharding are what you intended (`with_sharding_constraint` where it is made)"
                 .to_owned(),
         );
     } else {
         finding.advice.push(
-            "divide it over more devices, or compute it in blocks (`jax.lax.map` with `batch_size`, `jax.lax.scan`)"
+            "shard it across more devices, or compute it in blocks (`jax.lax.map` with `batch_size`, `jax.lax.scan`)"
                 .to_owned(),
         );
     }

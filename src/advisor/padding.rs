@@ -1,4 +1,4 @@
-//! Rule `padding`: memory that holds nothing because tiles round dimensions up.
+//! Rule `padding`: memory wasted because dimensions are rounded up to the tile.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::model::{BufferId, Bytes, percent};
 /// Name of the rule.
 pub const NAME: &str = "padding";
 
-/// Share of what is allocated from which padding is worth a word.
+/// Least share of allocated bytes at which padding is reported.
 const SHARE: f64 = 0.10;
 
-/// What a size of a dimension wastes.
+/// Padding caused by one dimension size.
 #[derive(Default)]
 struct Waste {
     bytes: u64,
@@ -52,7 +52,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let mut finding = case.finding(NAME);
     finding.at_stake_bytes = Some(Bytes(total));
     finding.title =
-        format!("{} of what stands at the peak is padding ({})", Bytes(total).short(), percent(total, case.at_peak()));
+        format!("{} of the bytes at the peak are padding ({})", Bytes(total).short(), percent(total, case.at_peak()));
     let mut worst: Vec<(u64, Waste)> = by_size.into_iter().collect();
     worst.sort_by_key(|row| std::cmp::Reverse(row.1.bytes));
     let largest = padded.first().map(|row| case.describe(row.1)).unwrap_or_default();
@@ -63,7 +63,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
             counted(waste.buffers.len(), "buffer", "buffers"),
             Bytes(waste.bytes).short()
         ),
-        None => format!("The worst buffer is {largest}; its layout says nothing of why."),
+        None => format!("The worst buffer is {largest}; its layout does not show why."),
     };
     if let Some((size, waste)) = worst.first() {
         change(case, &mut finding, *size, waste);
@@ -75,14 +75,14 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
-/// Whether a dimension is hardly above a multiple of its tile, so that it can be made smaller.
+/// Whether a dimension is only just above a multiple of its tile, so that it could be reduced.
 fn rounded_down(size: u64, tile: u64) -> Option<u64> {
     let down = size / tile * tile;
     (down > 0 && down * 10 >= size * 9).then_some(down)
 }
 
-/// The change that does something about the worst of the padding: a dimension hardly above a multiple made smaller, or
-/// one merged with its neighbour.
+/// The change that removes most padding: a dimension just above a multiple is reduced to it, or a small one is merged
+/// with its neighbour.
 fn change(case: &Case<'_>, finding: &mut Finding, size: u64, waste: &Waste) {
     let Ok(whole) = i64::try_from(size) else { return };
     if let Some(down) = rounded_down(size, waste.tile.max(1)).and_then(|down| i64::try_from(down).ok()) {
@@ -96,7 +96,7 @@ fn change(case: &Case<'_>, finding: &mut Finding, size: u64, waste: &Waste) {
     let edits = vec![Edit::Unpad(whole)];
     if case.is_worth(case.saved(&case.try_out(&edits))) {
         case.fill_at_most(finding, edits);
-        finding.at_most = Some("at most: arrays that have to keep their shape stay padded".to_owned());
+        finding.at_most = Some("at most: arrays that must keep their shape stay padded".to_owned());
     }
 }
 
@@ -107,7 +107,7 @@ fn advice(size: u64, waste: &Waste) -> String {
     }
     if size < tile {
         return format!(
-            "a dimension of {size} is filled up to {}: merge it with its neighbour (`reshape`), move a dimension of {tile} or more to the end, or keep its {size} parts as arrays of their own ({} of padding)",
+            "a dimension of {size} is padded to {}: merge it with its neighbour (`reshape`), move a dimension of {tile} or more to the end, or keep its {size} parts as arrays of their own ({} of padding)",
             size.next_multiple_of(tile),
             Bytes(waste.bytes).short()
         );

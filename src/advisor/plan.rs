@@ -1,4 +1,4 @@
-//! The plan: a short set of changes that makes a program fit, safest first, with what is left after each of them.
+//! The plan: a short list of changes that make a program fit, safest first, with the memory needed after each.
 
 use rayon::prelude::*;
 
@@ -9,60 +9,60 @@ use crate::analysis::names::pattern::matches;
 use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, SCAN, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
 
-/// A set of changes and what it comes to.
+/// A list of changes and their combined effect.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Program of the profile.
     pub program: usize,
-    /// Rules whose changes it takes, in order.
+    /// Rules that suggested its changes, in order.
     pub rules: Vec<&'static str>,
     /// The changes.
     pub edits: Vec<Edit>,
-    /// Peak and allocated bytes after them.
+    /// Peak after all changes.
     pub peak: Bytes,
-    /// Allocated bytes after them.
+    /// Allocated bytes after all changes.
     pub allocated: Bytes,
-    /// Whether the program fits then.
+    /// Whether the program fits after the changes.
     pub fits: bool,
-    /// Allocated bytes beyond what there is, where it does not.
+    /// Allocated bytes over capacity; 0 if it fits.
     pub over: Bytes,
-    /// The least that the program may need then, as far as such predictions reach.
+    /// Lower end of the predicted allocated bytes.
     pub at_best: Bytes,
-    /// Whether it fits only when the compiler repacks, and maybe rematerialises.
+    /// Whether it fits only if the compiler repacks and maybe rematerialises.
     pub is_tight: bool,
     /// Whether results may change.
     pub changes_results: ChangesResults,
-    /// One sentence that says so.
+    /// The conclusion in one sentence.
     pub summary: String,
-    /// The changes one after the other.
+    /// The changes one by one, with cumulative effect.
     pub steps: Vec<Step>,
 }
 
-/// A change of a plan, and what it comes to with those before it.
+/// A change of a plan, and the effect of all changes up to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// The change.
     pub edit: Edit,
-    /// The change in words, in those of the library that made the program where it has its own.
+    /// The change in words, with the API of the library that made the program where it has one.
     pub words: String,
-    /// Allocated bytes then.
+    /// Allocated bytes after it.
     pub allocated: Bytes,
-    /// Allocated bytes beyond what there is then.
+    /// Allocated bytes over capacity after it.
     pub over: Bytes,
-    /// Whether the program fits then.
+    /// Whether the program fits after it.
     pub verdict: TryVerdict,
 }
 
-/// Changes of which every set is looked at, at most; longer plans are put together one change at a time.
+/// Largest number of changes of which all combinations are tried; longer plans are built greedily.
 const MOST_TOGETHER: usize = 3;
 
-/// Candidates looked at, at most: the best of the findings.
+/// Most candidates tried: the best findings.
 const MOST_CANDIDATES: usize = 10;
 
-/// Parts of the batch that are tried when everything else is not enough.
+/// Numbers of micro-batches tried when everything else is not enough.
 const BATCH_PARTS: [u32; 5] = [2, 4, 8, 16, 32];
 
-/// Searches the findings for a plan; `None` for a program that fits, or that offers nothing to change.
+/// Builds a plan from the findings; `None` if the program fits or no finding has a change.
 #[must_use]
 pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
     if case.before.fits != Some(false) {
@@ -83,7 +83,7 @@ pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
             let mut sets: Vec<Vec<usize>> = Vec::new();
             subsets(allowed.len(), size, &mut |rows| sets.push(rows.to_vec()));
             let chosen = |rows: &[usize]| rows.iter().map(|&i| allowed[i]).collect::<Vec<&Finding>>();
-            // Estimates first; only the best is packed.
+            // Estimate all, pack only the best.
             let tried: Vec<Plan> = sets.par_iter().map(|rows| try_out(case, &chosen(rows), Depth::Estimate)).collect();
             let best = tried.iter().zip(&sets).reduce(|a, b| if b.0.is_better_than(a.0) { b } else { a });
             let Some((_, rows)) = best else { continue };
@@ -114,7 +114,7 @@ pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
     nearest.map(|nearest| nearest.with_steps(case))
 }
 
-/// Takes one change after the other, the one that helps most first, until the program fits or nothing helps.
+/// Greedily adds the change that helps most until the program fits or nothing helps.
 fn lengthen(case: &Case<'_>, allowed: &[&Finding]) -> Option<Plan> {
     let mut chosen: Vec<&Finding> = Vec::new();
     let mut waiting: Vec<&Finding> = allowed.to_vec();
@@ -142,7 +142,7 @@ fn lengthen(case: &Case<'_>, allowed: &[&Finding]) -> Option<Plan> {
     best.map(|_| try_out(case, &chosen, Depth::Verdict))
 }
 
-/// What else is there after every safe change: the batch in the fewest equal parts that fit.
+/// Last resort after all safe changes: split the batch into the fewest equal parts that fit.
 fn divide_batch(case: &Case<'_>, nearest: &Plan) -> Option<Plan> {
     let now = case.memory.data.first()?.batch();
     if nearest.edits.iter().any(|edit| matches!(edit, Edit::Batch(_) | Edit::Micro(_))) {
@@ -155,19 +155,26 @@ fn divide_batch(case: &Case<'_>, nearest: &Plan) -> Option<Plan> {
         let plan = evaluated(case, edits, rules, nearest.changes_results.max(changes), Depth::Verdict);
         plan.fits.then_some(plan)
     };
-    // Micro-batches compute the same; where their gradients take too much, the batch itself has to be smaller.
+    // Micro-batches keep results the same; if their gradients take too much, the batch itself has to shrink.
     let micro = || parts.iter().find_map(|&parts| with(Edit::Micro(parts), ChangesResults::No));
     micro().or_else(|| parts.iter().find_map(|&parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes)))
 }
 
 impl Plan {
+    /// [`Self::summary`] with the changes as the window calls them.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let called = |edit: &Edit| format!("\u{201c}{}\u{201d}", edit.in_words());
+        self.edits.iter().fold(self.summary.clone(), |words, edit| words.replace(&format!("`{edit}`"), &called(edit)))
+    }
+
     fn is_better_than(&self, other: &Self) -> bool {
         (self.fits, std::cmp::Reverse(self.changes_results), std::cmp::Reverse(self.allocated))
             > (other.fits, std::cmp::Reverse(other.changes_results), std::cmp::Reverse(other.allocated))
     }
 }
 
-/// Calls `each` with every set of `size` rows of `count`, in order.
+/// Calls `each` with every subset of `size` rows out of `count`, in lexicographic order.
 fn subsets(count: usize, size: usize, each: &mut dyn FnMut(&[usize])) {
     let mut rows: Vec<usize> = (0..size).collect();
     if size > count {
@@ -217,8 +224,8 @@ fn evaluated(
     }
 }
 
-/// Leaves out changes without which a plan fits as well, those that change results first and the later ones before the
-/// earlier; then checkpoints no more layers than it takes.
+/// Drops changes that the plan does not need in order to fit, from last to first, then checkpoints only as many layers
+/// as necessary.
 fn pruned(case: &Case<'_>, plan: Plan) -> Plan {
     let mut plan = plan;
     let mut at = plan.edits.len();
@@ -238,7 +245,7 @@ fn pruned(case: &Case<'_>, plan: Plan) -> Plan {
     fewest_layers(case, plan)
 }
 
-/// Share of the layers from which on it is simpler to checkpoint all of them.
+/// Share of the layers above which it is simpler to checkpoint all of them.
 const NEARLY_ALL: f64 = 0.75;
 
 /// Checkpoints only as many layers as it takes to fit.
@@ -252,7 +259,7 @@ fn fewest_layers(case: &Case<'_>, plan: Plan) -> Plan {
         edits[at] = Edit::Remat(scope.clone(), Some(layers));
         evaluated(case, edits, plan.rules.clone(), plan.changes_results, Depth::Verdict)
     };
-    // More layers never take more.
+    // Checkpointing more layers never needs more memory, so bisect.
     let (mut low, mut high) = (0, all);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
@@ -267,7 +274,7 @@ fn fewest_layers(case: &Case<'_>, plan: Plan) -> Plan {
 }
 
 impl Plan {
-    /// Works out what is left after each change.
+    /// Prunes the plan and computes the memory needed after each change.
     fn with_steps(self, case: &Case<'_>) -> Self {
         let mut pruned = pruned(case, self);
         pruned.work_out_steps(case);
@@ -293,14 +300,14 @@ impl Plan {
     }
 }
 
-/// A change in the words of the library that made the program.
+/// Describes a change with the API of the library that made the program.
 fn words(edit: &Edit, library: Library) -> String {
     match edit {
         Edit::Remat(scope, _) if scope == SCAN => library.remat(None),
         Edit::Remat(scope, None) => library.remat(Some(scope)),
         Edit::Remat(scope, Some(layers)) => format!("{} (the first {layers} are enough)", library.remat(Some(scope))),
         Edit::Micro(parts) => format!(
-            "{parts} micro-batches: the step on a part of the batch at a time (`jax.lax.scan` over the parts, or `optax.MultiSteps`), gradients added up"
+            "{parts} micro-batches: run the step on one part of the batch at a time (`jax.lax.scan` over the parts, or `optax.MultiSteps`) and sum the gradients"
         ),
         Edit::Chunk(scope, parts) if scope == LOGITS => library.chunked_loss(*parts),
         Edit::Blockwise(_) => library.blockwise_attention().to_owned(),
@@ -315,21 +322,21 @@ fn summary(edits: &[Edit], outcome: &Outcome, capacity: u64, fits: bool) -> Stri
     let limit = UnitSystem::Binary.capacity(Bytes(capacity));
     if !fits && outcome.verdict == TryVerdict::MayFit {
         return format!(
-            "Nothing found is surely enough: with {list} the program may fit, it needs between {} and {} of {limit}; the compiler can still recompute",
+            "Nothing found is certain to be enough: with {list} the program may fit; it needs between {} and {} of {limit}, depending on what the compiler recomputes",
             outcome.allocated_range.0.short(),
             outcome.allocated_range.1.short()
         );
     }
     if !fits {
         return format!(
-            "Nothing found is enough: with {list} the program still needs {} of {limit}, {} over",
+            "No combination found is enough: with {list} the program still needs {} of {limit}, {} over",
             outcome.expected().short(),
             Bytes(outcome.expected().0.saturating_sub(capacity)).short()
         );
     }
     let spare = Bytes(capacity.saturating_sub(outcome.expected().0)).short();
     if outcome.is_tight {
-        format!("With {list} it fits, the compiler will repack and may rematerialise ({spare} to spare of {limit})")
+        format!("With {list} it fits, but the compiler will repack and may rematerialise ({spare} to spare of {limit})")
     } else {
         format!("With {list} it fits with {spare} to spare of {limit}")
     }

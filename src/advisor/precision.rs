@@ -10,13 +10,13 @@ use crate::model::{Bytes, ElementType, percent};
 /// Name of the rule.
 pub const NAME: &str = "precision";
 
-/// Share of what is allocated from which wide floats are worth a word.
+/// Least share of allocated bytes at which wide floats are reported.
 const SHARE: f64 = 0.30;
 
 /// Looks at the wide floats at the peak.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let is_wide = |buffer| case.node(buffer).is_some_and(|node| node.element_type.is_wide_float());
-    // Only where products of weights are computed are 16 bits known to do: not for a physics solver.
+    // 16 bits are known to suffice for neural networks only (not for, say, a physics solver).
     let classes = case.analysis.classes(case.program);
     let weights = case.memory.base.iter().filter(|base| classes.of(base.buffer) == Class::Weight);
     let weights: u64 = weights.map(|base| base.size).total();
@@ -29,7 +29,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if !case.is_share(temporaries.saturating_add(kept), SHARE) {
         return;
     }
-    // With room to spare arguments in 32 bits are no matter, and what computes in 16 bits already has done it.
+    // With room to spare, 32-bit arguments do not matter; few 32-bit temporaries: it computes in 16 bits already.
     if case.severity() == Severity::Hint && !case.is_share(temporaries, SHARE) {
         return;
     }
@@ -45,21 +45,21 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let edit = if only_compute { Edit::Compute(bf16) } else { Edit::Dtype(Arguments::all(), bf16) };
     let saved = case.fill(&mut finding, vec![edit]);
     finding.title = format!(
-        "{} at the peak are 32-bit floats: {} less in bfloat16",
+        "{} of the peak is 32-bit floats: {} less in bfloat16",
         percent(temporaries.saturating_add(kept), case.at_peak()),
         Bytes(saved).short()
     );
     finding.why = format!(
-        "{} of temporaries and {} of arguments and results are f32. In bfloat16 everything would take {} less, temporaries alone at most {}.",
+        "{} of temporaries and {} of arguments and results are f32. Everything in bfloat16 would take {} less, temporaries alone at most {} less.",
         Bytes(temporaries).short(),
         Bytes(kept).short(),
         Bytes(all).short(),
         Bytes(some).short()
     );
     finding.advice.push("compute in bfloat16 and keep the parameters in f32: cast weights and inputs where they are used (`x.astype(jnp.bfloat16)`, `dtype=jnp.bfloat16` of the layers)".to_owned());
-    finding.advice.push("parameters or optimizer state in bfloat16 as well halves them too, at more risk".to_owned());
+    finding.advice.push("parameters or optimizer state in bfloat16 take half as much too, at more risk".to_owned());
     if only_compute {
-        finding.warnings.push("softmax, losses and norms that the program computes in f32 on purpose stay: the saving is between nothing and this".to_owned());
+        finding.warnings.push("softmax, losses and norms that the program deliberately computes in f32 stay f32: the saving is between nothing and this".to_owned());
     }
     finding.changes_results = ChangesResults::Yes;
     let mut evidence: Vec<_> = case

@@ -1,4 +1,4 @@
-//! Rule `replicated`: large arguments that every device holds whole.
+//! Rule `replicated`: large arguments of which every device holds a full copy.
 
 use super::case::{Case, Total, listed};
 use super::finding::{ChangesResults, Finding};
@@ -10,17 +10,17 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "replicated";
 
-/// Share of the available memory from which an argument is looked at.
+/// Share of the available memory from which an argument counts as large.
 const LARGE: f64 = 0.01;
 
-/// Whether every device holds an argument whole, as its sharding in the file says.
+/// Whether an argument is replicated, according to its sharding in the file.
 #[must_use]
 pub fn is_whole(case: &Case<'_>, number: i64) -> bool {
     let sharding = usize::try_from(number).ok().and_then(|n| case.program.parameter_shardings.get(n));
     sharding.is_none_or(|s| s.parts() <= 1)
 }
 
-/// Rows of the arguments that are large and whole on every device.
+/// Rows of the large replicated arguments, largest first.
 pub fn rows(case: &Case<'_>) -> Vec<usize> {
     let devices = case.program.devices();
     if devices <= 1 || case.program.parameter_shardings.is_empty() {
@@ -43,7 +43,7 @@ pub fn rows(case: &Case<'_>) -> Vec<usize> {
     rows
 }
 
-/// Looks for large arguments that every device holds whole.
+/// Looks for large replicated arguments.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let rows = rows(case);
     if rows.is_empty() {
@@ -81,14 +81,14 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     }
     finding.at_stake_bytes = Some(Bytes(stake));
     finding.title =
-        format!("{} of arguments are whole on each of {devices} devices: {}", Bytes(whole).short(), listed(&names, 3));
+        format!("{} of arguments are replicated on all {devices} devices: {}", Bytes(whole).short(), listed(&names, 3));
     finding.why = format!(
-        "{} {} not divided over the mesh. Divided by {devices} the arguments shrink exactly{}.",
+        "{} {} not sharded over the mesh. Sharded {devices} ways, the arguments shrink by exactly that factor{}.",
         listed(&names, 3),
         if rows.len() == 1 { "is" } else { "are" },
         if twin_bytes > 0 {
             format!(
-                "; {} of temporaries of the same shapes (gradients, products) may shrink with them or stay: up to {} more",
+                "; {} of temporaries of the same shapes (gradients, products) may shrink with them: up to {} more",
                 Bytes(twin_bytes).short(),
                 Bytes(twin_bytes - twin_bytes / u64::from(devices)).short()
             )
@@ -98,10 +98,10 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     );
     let largest = case.describe(case.memory.base[rows[0]].buffer);
     finding.advice.push(format!(
-        "divide them over the mesh: `NamedSharding(mesh, P(\"axis\"))` in `in_shardings` and for the initial value; the largest is {largest}"
+        "shard them over the mesh: `NamedSharding(mesh, P(\"axis\"))` in `in_shardings` and for the initial value; the largest is {largest}"
     ));
     finding.advice.push(
-        "when weights are divided over the axis of the batch, constrain the activations too (`jax.lax.with_sharding_constraint(x, P(\"axis\"))`), or they grow to the batch of all devices".to_owned(),
+        "if weights are sharded over the batch axis, constrain the activations too (`jax.lax.with_sharding_constraint(x, P(\"axis\"))`), or each device may hold activations of the global batch".to_owned(),
     );
     let classes = case.analysis.classes(case.program);
     let state: u64 = rows
@@ -111,7 +111,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         .total();
     if state > 0 {
         finding.advice.push(format!(
-            "{} of it is optimizer state: dividing that and the update alone (ZeRO) leaves the computation as it is",
+            "{} of it is optimizer state: sharding only that and its update (ZeRO) leaves the computation as it is",
             Bytes(state).short()
         ));
     }

@@ -10,13 +10,13 @@ pub const NAME: &str = "scoped_vmem";
 /// Share of VMEM above which a kernel is named.
 const SHARE: f64 = 0.75;
 
-/// Looks at the scratch that kernels say they use.
+/// Looks at the scratch that kernels declare.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let Some(capacity) = case.device.capacity(MemorySpace::VMEM).map(|c| c.bytes.0).filter(|&c| c > 0) else { return };
     let program = case.program;
     let mut largest: Option<(u64, InstructionId)> = None;
     for row in 0..program.instructions.len() {
-        // Kernels written by hand are custom calls; what the compiler makes itself it fits itself.
+        // Hand-written kernels are custom calls; the compiler sizes its own.
         if program.instructions.opcode[row] != Opcode::CUSTOM_CALL {
             continue;
         }
@@ -34,13 +34,13 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let name = program.text.instruction_name(instruction);
     finding.title = format!("Kernel `{name}` uses {} of VMEM ({})", Bytes(bytes).short(), percent(bytes, capacity));
     finding.why = format!(
-        "Its scratch leaves {} of {} for everything that runs beside it; a little more and it does not compile (E1001).",
+        "Its scratch leaves {} of {} for everything else; with a little more it will not compile (E1001).",
         Bytes(capacity.saturating_sub(bytes)).short(),
         Bytes(capacity).short()
     );
     finding.advice.push("smaller blocks (`BlockSpec`), fewer buffers in flight, or narrower accumulators".to_owned());
     finding.advice.push(
-        "`--xla_tpu_scoped_vmem_limit_kib` sets how much a kernel may take; what it takes is missing elsewhere"
+        "`--xla_tpu_scoped_vmem_limit_kib` sets how much a kernel may use, at the expense of everything else in VMEM"
             .to_owned(),
     );
     finding.changes_results = ChangesResults::No;

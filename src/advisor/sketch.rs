@@ -1,4 +1,4 @@
-//! Small programs made by hand, for tests of rules that no sample triggers.
+//! Small hand-made programs, for tests of rules that no sample triggers.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::model::{
     ProgramTextHandle, ScopedMemory, Shape, ShapeId, ShapeNode,
 };
 
-/// A program in the making: one computation, in the order of its schedule.
+/// Builder of a program: one computation in schedule order.
 #[derive(Debug, Default)]
 pub struct Sketch {
     program: Program,
@@ -98,23 +98,23 @@ impl Sketch {
         self.program.allocations.push(allocation);
     }
 
-    /// The buffer gets memory.
+    /// Adds the heap event that allocates a buffer.
     pub fn alloc(&mut self, buffer: u32) {
         self.events.push(HeapEvent { kind: EventKind::Alloc, buffer, canonical: NO_ROW });
     }
 
-    /// The buffer gives its memory back.
+    /// Adds the heap event that frees a buffer.
     pub fn free(&mut self, buffer: u32) {
         self.events.push(HeapEvent { kind: EventKind::Free, buffer, canonical: NO_ROW });
     }
 
-    /// Says how much scratch an instruction uses in VMEM.
+    /// Sets the VMEM scratch of an instruction, in bytes.
     pub fn scratch(&mut self, instruction: u32, bytes: u64) {
         let scoped = ScopedMemory { color: MemorySpace::VMEM, size: Bytes(bytes), used: true };
         self.words.scratch[instruction as usize].push(scoped);
     }
 
-    /// What one rule says of the program on a device with so much HBM (and 128 MiB of VMEM).
+    /// Findings of one rule on a device with `capacity` bytes of HBM (and 128 MiB of VMEM).
     pub fn findings(mut self, capacity: u64, rule: fn(&Case<'_>, &mut Vec<Finding>)) -> Vec<Finding> {
         let rows: Vec<u32> = (0..self.program.instructions.len() as u32).collect();
         self.program.traces = vec![HeapTrace { events: std::mem::take(&mut self.events), whole_module: true }];

@@ -12,13 +12,13 @@ use crate::model::{BufferId, Bytes, ElementType, InstructionId, Opcode, Program,
 /// Name of the rule.
 pub const NAME: &str = "state_in_place";
 
-/// Share of what is allocated from which state is the cause.
+/// Least share of allocated bytes at which state is the cause.
 const SHARE: f64 = 0.30;
 
-/// Share of what is allocated that temporaries may have at most.
+/// Largest share of allocated bytes that temporaries may take.
 const TEMPORARIES: f64 = 0.05;
 
-/// Whether an instruction writes a part of an array that stays.
+/// Whether an instruction updates part of an array in place.
 fn updates(program: &Program, instruction: InstructionId) -> bool {
     let is_update = |row: u32| {
         matches!(program.instructions.opcode.get(row as usize), Some(&(Opcode::DYNAMIC_UPDATE_SLICE | Opcode::SCATTER)))
@@ -68,17 +68,17 @@ fn state(case: &Case<'_>) -> Vec<usize> {
         .collect()
 }
 
-/// State of less than this part of its largest array is left out of the names.
+/// State smaller than this fraction (1/50) of its largest array is not named.
 const SMALL_PART: u64 = 50;
 
-/// Into how many parts an argument is divided over devices.
+/// Into how many parts an argument is sharded.
 fn parts(case: &Case<'_>, row: usize) -> i64 {
     let Role::Argument { number, .. } = &case.memory.base[row].role else { return 1 };
     let sharding = usize::try_from(*number).ok().and_then(|n| case.program.parameter_shardings.get(n));
     sharding.map_or(1, crate::model::Sharding::parts)
 }
 
-/// Bytes of temporaries at the peak that have the shape of a cache: copies of it.
+/// Bytes of temporaries at the peak with the shape of a cache, presumably copies of it.
 fn twins(case: &Case<'_>) -> u64 {
     let classes = case.analysis.classes(case.program);
     let is_cache = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Cache;
@@ -91,7 +91,7 @@ fn twins(case: &Case<'_>) -> u64 {
     case.peak.iter().filter(is_twin).map(|t| t.size).total()
 }
 
-/// Looks for state that makes up the program.
+/// Looks for state that takes most of the memory.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let twins = twins(case);
@@ -103,7 +103,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     rows.extend(caches.collect::<Vec<_>>());
     rows.sort_unstable();
     rows.dedup();
-    // Small counters beside the state itself are neither named nor in the way of a shorter name.
+    // Ignore small counters among the state: they would only make the names longer.
     let most = rows.iter().map(|&row| case.memory.base[row].size).max().unwrap_or(0);
     let counts = |row: usize| case.memory.base[row].size >= most / SMALL_PART;
     rows.retain(|&row| counts(row));
@@ -129,7 +129,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         listed(&names, 3)
     );
     finding.why = format!(
-        "Temporaries beside it take only {}; what scales is the state itself{}. Its bytes are the product of its dimensions: samples, positions, heads.",
+        "Other temporaries take only {}; what scales is the state itself{}. Its size is the product of its dimensions: batch, positions, heads.",
         Bytes(case.memory.temporaries().saturating_sub(twins)).short(),
         largest
             .map(|row| format!(", {} arrays like {}", rows.len(), case.describe(case.memory.base[row].buffer)))
@@ -138,9 +138,9 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let devices = case.program.devices();
     let parts = largest.map_or(1, |row| parts(case, row));
     if parts > 1 && i64::from(devices) > parts {
-        finding.advice.push(format!("it is divided by {parts} over {devices} devices; divided by all of them the bytes fall in proportion, exactly"));
+        finding.advice.push(format!("it is sharded {parts} ways over {devices} devices; sharded over all of them it shrinks exactly in proportion"));
     } else if devices > 1 && parts <= 1 {
-        finding.advice.push(format!("divide it over the {devices} devices along its heads (`P(None, None, \"model\")`) or its samples; the bytes fall by what it is divided by, exactly"));
+        finding.advice.push(format!("shard it over the {devices} devices along its heads (`P(None, None, \"model\")`) or the batch; it shrinks exactly in proportion"));
     }
     if case.is_worth(twins) {
         finding.advice.push(format!(
@@ -148,16 +148,15 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
             Bytes(twins).short()
         ));
     }
-    finding.advice.push("fewer samples at once, or a shorter context: bytes fall in proportion".to_owned());
+    finding.advice.push("a smaller batch, or a shorter context: it shrinks in proportion".to_owned());
     if is_wide {
         finding
             .advice
-            .push("keep it in 8 bits (`float8_e4m3fn`, `int8` with scales): this is the saving named here".to_owned());
+            .push("keep it in 8 bits (`float8_e4m3fn`, `int8` with scales): the saving above is for this".to_owned());
     }
-    finding.advice.push(
-        "fewer key and value heads (grouped queries), a sliding window, or pages that are allocated as they fill"
-            .to_owned(),
-    );
+    finding
+        .advice
+        .push("fewer key and value heads (grouped-query attention), a sliding window, or a paged cache".to_owned());
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();
     findings.push(finding);
 }

@@ -1,11 +1,11 @@
-//! What rules are, and what they look at.
+//! The types of rules and their input.
 
 use super::case::Case;
 use super::finding::Finding;
 use crate::analysis::ProfileAnalysis;
 use crate::model::Profile;
 
-/// What a rule about a whole profile looks at: a profile and its analysis.
+/// Input of a rule about a whole profile.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
     /// The profile.
@@ -14,11 +14,11 @@ pub struct Subject<'a> {
     pub analysis: &'a ProfileAnalysis,
 }
 
-/// A rule about a whole profile. It looks, and says what it found; without evidence it says nothing.
+/// A rule about a whole profile. Without evidence it adds no finding.
 pub struct Rule {
     /// Its name, as the report writes it.
     pub name: &'static str,
-    /// Looks at a profile.
+    /// Examines a profile and adds findings.
     pub run: fn(&Subject<'_>, &mut Vec<Finding>),
 }
 
@@ -26,6 +26,6 @@ pub struct Rule {
 pub struct ProgramRule {
     /// Its name, as the report writes it.
     pub name: &'static str,
-    /// Looks at a program.
+    /// Examines a program and adds findings.
     pub run: fn(&Case<'_>, &mut Vec<Finding>),
 }

@@ -1,4 +1,4 @@
-//! Rule `temporaries`: a peak of temporaries of which no other rule knows the cause.
+//! Rule `temporaries`: a peak of temporaries that no other rule explains.
 
 use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
@@ -7,10 +7,10 @@ use crate::model::{Bytes, percent};
 /// Name of the rule.
 pub const NAME: &str = "temporaries";
 
-/// Share of what is allocated from which temporaries are named.
+/// Least share of allocated bytes at which temporaries are reported.
 const SHARE: f64 = 0.50;
 
-/// Buffers that are named.
+/// Most buffers named.
 const MOST: usize = 3;
 
 /// Names the largest temporaries, where they are most of the peak and no other rule found a cause.
@@ -26,12 +26,12 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let largest: Vec<String> =
         case.peak.iter().take(MOST).map(|t| format!("{} {}", Bytes(t.size).short(), case.describe(t.buffer))).collect();
     finding.why = format!(
-        "{} at the peak; the largest: {}.",
-        counted(case.peak.len(), "temporary stands", "temporaries stand"),
+        "{} live at the peak; the largest: {}.",
+        counted(case.peak.len(), "temporary is", "temporaries are"),
         largest.join("; ")
     );
-    finding.advice.push("compute what makes the largest of them in parts (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
-    finding.advice.push("where they are kept for a backward pass, `jax.checkpoint` around what makes them".to_owned());
+    finding.advice.push("compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
+    finding.advice.push("if they are kept for a backward pass, `jax.checkpoint` around what computes them".to_owned());
     finding.changes_results = ChangesResults::No;
     finding.buffers = case.peak.iter().map(|t| t.buffer).collect();
     findings.push(finding);

@@ -1,4 +1,4 @@
-//! Rule `unsharded_activations`: temporaries that hold the batch of all devices on each of them.
+//! Rule `unsharded_activations`: temporaries that hold the global batch on every device.
 
 use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding};
@@ -9,7 +9,7 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "unsharded_activations";
 
-/// Looks for temporaries at the peak that hold the batch of all devices.
+/// Looks for temporaries at the peak that hold the global batch.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let Some(batch) = GlobalBatch::new(case.program, &case.memory.base, &case.memory.data) else { return };
     let held: Vec<_> =
@@ -28,25 +28,24 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let local = data.map_or(0, crate::analysis::what_if::batch::DataArgument::batch);
     finding.at_stake_bytes = Some(Bytes(bytes - bytes / u64::from(parts)));
     finding.title = format!(
-        "{} of temporaries hold the batch of all {parts} devices: divide them, {} less",
+        "{} of temporaries hold the global batch of all {parts} devices: {} less if sharded",
         Bytes(bytes).short(),
         Bytes(saved).short()
     );
     finding.why = format!(
-        "The data arguments hold a batch of {local} on each device, but {} temporaries at the peak hold {} (all {parts} devices), the largest {}. This happens when weights are divided over the axis of the batch and nothing says how activations are divided: the compiler then divides the wrong dimension and every device keeps the whole batch.",
+        "The data arguments hold a batch of {local} per device, but {} temporaries at the peak hold {} (all {parts} devices), the largest {}. This happens when weights are sharded over the batch axis and nothing constrains the activations: the compiler then shards the wrong dimension and every device keeps the whole batch.",
         held.len(),
         local.saturating_mul(batch.parts),
         case.describe_first(&held)
     );
     finding.advice.push(
-        "`x = jax.lax.with_sharding_constraint(x, P(\"data\"))` on the residual stream, with the axis of the batch: after the embedding and at the end of each layer".to_owned(),
+        "`x = jax.lax.with_sharding_constraint(x, P(\"data\"))` on the residual stream, with the batch axis: after the embedding and at the end of each layer".to_owned(),
     );
     finding
         .advice
         .push("check with `jax.debug.visualize_array_sharding` or the sharding in the type (`jax.typeof`)".to_owned());
     finding.warnings.push(
-        "weights are gathered layer by layer then: one layer's whole weights for each prefetch in flight come on top"
-            .to_owned(),
+        "weights are then gathered layer by layer: add one layer's full weights for each prefetch in flight".to_owned(),
     );
     if data.is_some_and(|d| !d.by_name) {
         finding.warnings.push("which arguments hold the batch is known from their sharding alone".to_owned());

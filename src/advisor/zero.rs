@@ -1,4 +1,4 @@
-//! Rule `zero`: optimizer state that every device keeps whole, and that can be divided by itself (ZeRO).
+//! Rule `zero`: replicated optimizer state that can be sharded without touching the computation (ZeRO).
 
 use super::case::{Case, Total, listed};
 use super::finding::{ChangesResults, Finding};
@@ -10,7 +10,7 @@ use crate::model::Bytes;
 /// Name of the rule.
 pub const NAME: &str = "zero";
 
-/// Looks for optimizer state among the arguments that are whole on every device.
+/// Looks for optimizer state among the replicated arguments.
 pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let devices = case.program.devices();
@@ -30,14 +30,14 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
     if !case.is_worth(saved) {
         return;
     }
-    finding.title = format!("Divide optimizer state over the {devices} devices (ZeRO): {} less", Bytes(saved).short());
+    finding.title = format!("Shard optimizer state over the {devices} devices (ZeRO): {} less", Bytes(saved).short());
     finding.why = format!(
-        "{} of optimizer state ({}) are whole on each device, and read only by the update. Divided, each device updates its part of the weights and all gather the result; the computation stays as it is.",
+        "{} of optimizer state ({}) are replicated on every device, but only the update reads them. Sharded, each device updates its part of the weights, which are then all-gathered; the computation stays as it is.",
         Bytes(bytes).short(),
         listed(&names, 3)
     );
     finding.advice.push(
-        "give the optimizer state a sharding of its own (`NamedSharding(mesh, P(\"data\"))` for its largest dimension) in `in_shardings` and `out_shardings`, and constrain the gradients to it before the update".to_owned(),
+        "give the optimizer state its own sharding (`NamedSharding(mesh, P(\"data\"))` for its largest dimension) in `in_shardings` and `out_shardings`, and constrain the gradients to it before the update".to_owned(),
     );
     finding.changes_results = ChangesResults::No;
     finding.buffers = rows.iter().map(|&row| case.memory.base[row].buffer).collect();

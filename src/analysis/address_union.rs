@@ -1,21 +1,21 @@
-//! The union of address ranges that come and go, each taken any number of times.
+//! The union of address ranges that are added and removed; a range may be added several times.
 
 use std::collections::BTreeMap;
 
-/// Half-open ranges of addresses, of which every byte counts once however often it is taken.
+/// Half-open address ranges; each byte counts once, however many ranges cover it.
 #[derive(Debug, Default)]
 pub struct AddressUnion {
-    /// Start to (end, how often taken); disjoint.
+    /// Disjoint segments: start to (end, number of ranges that cover it).
     segments: BTreeMap<u64, (u64, u32)>,
 }
 
 impl AddressUnion {
-    /// Takes a range; returns how many bytes became occupied, and names the stretches of them.
+    /// Adds a range; returns how many bytes became occupied and passes on the segments that did.
     pub fn add(&mut self, start: u64, end: u64, gained: &mut impl FnMut(u64, u64)) -> u64 {
         if start >= end {
             return 0;
         }
-        // Mostly nothing overlaps; one look tells.
+        // Fast path: usually nothing overlaps.
         let before = self.segments.range(..end).next_back();
         if before.is_none_or(|(_, &(before_end, _))| before_end <= start) {
             self.segments.insert(start, (end, 1));
@@ -46,7 +46,7 @@ impl AddressUnion {
         added
     }
 
-    /// Gives a range back that was taken before; returns how many bytes became free, and names the stretches of them.
+    /// Removes a range added before; returns how many bytes became free and passes on the segments that did.
     pub fn remove(&mut self, start: u64, end: u64, lost: &mut impl FnMut(u64, u64)) -> u64 {
         if start >= end {
             return 0;
@@ -70,7 +70,7 @@ impl AddressUnion {
         freed
     }
 
-    /// Makes sure that no segment runs across an address.
+    /// Splits the segment that spans an address, if any.
     fn split(&mut self, at: u64) {
         let Some((&start, &(end, count))) = self.segments.range(..at).next_back() else { return };
         if end > at {
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The same ranges, taken and given back in any order, against a byte-by-byte count.
+        /// Adds and removes ranges in any order and compares with a byte-by-byte count.
         #[test]
         fn counts_every_byte_once(
             ranges in proptest::collection::vec((0u64..64, 1u64..24), 1..12),

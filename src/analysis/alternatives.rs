@@ -1,5 +1,5 @@
-//! What else an array could look like: other layouts, merged dimensions, the nearest sizes that waste nothing. Exact by
-//! the tile formula (`ShapeUtil::ArraySize`).
+//! Alternative forms of an array with less padding: other layouts, merged dimensions, the nearest unpadded sizes. Sizes
+//! follow XLA's tile formula (`ShapeUtil::ArraySize`).
 
 use super::map::{MapBox, MemoryMap};
 use super::shape_groups::{ShapeGroup, peak_with};
@@ -7,18 +7,18 @@ use super::steps::Steps;
 use super::what_if::set_dimension;
 use crate::model::{Bytes, ShapeNode};
 
-/// Another form of an array.
+/// An alternative form of an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
     /// What to change, in words.
     pub words: String,
-    /// Bytes of one then.
+    /// Bytes of one array in this form.
     pub each: Bytes,
-    /// What it means: `same data`, `less data`, `room for more data`.
+    /// Consequence for the data: `same data`, `less data`, `room for more data`.
     pub effect: String,
     /// Whether it holds the same data.
     pub is_same_data: bool,
-    /// The array as it would be.
+    /// The array in this form.
     pub node: ShapeNode,
 }
 
@@ -28,8 +28,8 @@ impl Alternative {
     }
 }
 
-/// What else an array could look like: other layouts, merged minor dimensions, the nearest sizes that waste nothing.
-/// Exact by the tile formula; whether the compiler takes a layout is its own choice.
+/// Alternative forms of an array: other layouts, merged minor dimensions, the nearest unpadded sizes. Sizes are exact;
+/// whether the compiler uses a layout is its own choice.
 #[must_use]
 pub fn alternatives(node: &ShapeNode) -> Vec<Alternative> {
     let (Some(now), rank) = (node.padded_size(), node.dimensions.len()) else { return Vec::new() };
@@ -63,10 +63,10 @@ pub fn alternatives(node: &ShapeNode) -> Vec<Alternative> {
     found
 }
 
-/// Rows of a tile where the second-minor dimension fills them.
+/// Rows of a full tile.
 const ROWS: i64 = 8;
 
-/// Gives an array the tile that the compiler takes for its second-minor dimension: of fewer rows where that is small.
+/// Sets the tile that the compiler uses for the second-minor dimension, with fewer rows if that is small.
 fn retile(node: &mut ShapeNode) {
     let Some(second) = node.minor(1) else { return };
     let Some(&size) = node.dimensions.get(second) else { return };
@@ -78,8 +78,7 @@ fn retile(node: &mut ShapeNode) {
     set_dimension(node, second, size);
 }
 
-/// The order of dimensions that needs the least, with the same tile; of fewer rows where there are fewer, as the
-/// compiler takes it.
+/// The dimension order that takes the fewest bytes with the same tile, or with fewer rows as the compiler would choose.
 fn best_layout(node: &ShapeNode) -> Option<Alternative> {
     let rank = node.dimensions.len();
     if !(2..=8).contains(&rank) {
@@ -100,7 +99,7 @@ fn best_layout(node: &ShapeNode) -> Option<Alternative> {
     laid_out.min_by_key(|other| other.each)
 }
 
-/// The two fastest varying dimensions as one.
+/// Merges the two most minor dimensions.
 fn merged(node: &ShapeNode) -> Option<Alternative> {
     let (first, second) = (node.minor(0)?, node.minor(1)?);
     // Only neighbours can be merged by a reshape.
@@ -130,7 +129,7 @@ fn merged(node: &ShapeNode) -> Option<Alternative> {
     Alternative::new(words, "same data, a reshape", true, other)
 }
 
-/// All elements in rows as wide as the tile: what a reshape gets where no dimension fits.
+/// All elements in rows as wide as the tile: the best reshape if no dimension fits.
 fn in_lanes(node: &ShapeNode) -> Option<Alternative> {
     let lanes = node.first_tile().last().copied().filter(|&lanes| lanes > 1)?;
     let count = i64::try_from(node.element_count()).ok().filter(|&count| count > lanes)?;
@@ -147,7 +146,9 @@ fn in_lanes(node: &ShapeNode) -> Option<Alternative> {
     retile(&mut other);
     let effect = match rows.checked_mul(lanes)? - count {
         0 => "same data, a reshape".to_owned(),
-        fill => format!("same data, a reshape with {} to fill", crate::model::thousands(fill.unsigned_abs())),
+        fill => {
+            format!("same data, a reshape with {} elements of padding", crate::model::thousands(fill.unsigned_abs()))
+        }
     };
     Alternative::new(format!("in rows of {lanes}: [{}]", listed(&other.dimensions)), effect, true, other)
 }
@@ -157,16 +158,16 @@ fn listed(dimensions: &[i64]) -> String {
     words.join(",")
 }
 
-/// An alternative with the peak as it would be.
+/// An alternative with the resulting peak.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Form {
     /// The other form.
     pub what: Alternative,
-    /// The peak with all buffers of the shape in it, everything else staying where it is in time.
+    /// Peak in bytes with all buffers of the shape in this form and all live ranges unchanged.
     pub peak: Bytes,
 }
 
-/// What else a shape could look like, each with the peak as it would be.
+/// Alternative forms of a shape, each with the resulting peak.
 #[must_use]
 pub fn forms(group: &ShapeGroup, map: &MemoryMap, total: &Steps) -> Vec<Form> {
     let boxes: Vec<MapBox> = group.everywhere.iter().filter_map(|&buffer| map.box_of(buffer).copied()).collect();

@@ -1,4 +1,4 @@
-//! What stands at the peak, equal things folded: the buffers of all layers in one row with their count.
+//! The largest contributors to the peak: buffers that differ only by layer folded into one row with their count.
 
 use std::collections::HashMap;
 
@@ -10,24 +10,31 @@ use crate::model::{BufferId, Bytes, Category, Program};
 /// Buffers of one category and class with the same folded scope.
 #[derive(Debug, Clone)]
 pub struct Contributor {
-    /// Folded scope: `layer_*/attn/softmax`, `params[…]`; empty where the file names none.
+    /// Folded scope: `layer_*/attn/softmax`, `params[…]`; empty if the file names none.
     pub scope: String,
     /// Kind of instruction of the largest buffer.
     pub opcode: String,
     /// Their category.
     pub category: Category,
-    /// What they are for, a guess.
+    /// Their class (a guess).
     pub class: Class,
-    /// Their sizes together.
+    /// Total bytes.
     pub bytes: Bytes,
-    /// The part of it that is padding.
+    /// Total bytes of padding.
     pub padding: Bytes,
     /// The buffers, largest first.
     pub buffers: Vec<BufferId>,
     /// Shape of the largest.
     pub shape: String,
-    /// How many other shapes there are.
+    /// Number of other shapes.
     pub other_shapes: usize,
+}
+
+/// A label with the name at its end folded: `copy of state[…]`.
+fn folded_label(label: &str) -> String {
+    let (words, name) = label.rsplit_once(' ').map_or(("", label), |(words, name)| (words, name));
+    let space = if words.is_empty() { "" } else { " " };
+    format!("{words}{space}{}", scope::folded(name))
 }
 
 /// Folds a list of buffers, largest contributor first.
@@ -44,7 +51,7 @@ pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[Bu
         let category = category(program, buffer);
         let class = classes.of(buffer);
         let op_name = || instruction.map(|i| program.text.op_name(i)).unwrap_or_default();
-        let folded = label.map_or_else(|| scope::folded(&op_name()), |label| label.text);
+        let folded = label.map_or_else(|| scope::folded(&op_name()), |label| folded_label(&label.text));
         let key = if folded.is_empty() { format!("\u{1}{opcode}") } else { folded.clone() };
         let shape = program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default();
         let row = *row_of.entry((category, class, key)).or_insert_with(|| {
@@ -76,4 +83,16 @@ pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[Bu
     }
     rows.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.scope.cmp(&b.scope)));
     rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_equal_layers_fold() {
+        assert_eq!(folded_label("copy of state.cache['layer_10']['k']"), "copy of state[\u{2026}]");
+        assert_eq!(folded_label("layer_3/attn/sub"), "layer_*/attn/sub");
+        assert_eq!(folded_label("embed: dot_general"), "embed: dot_general");
+    }
 }

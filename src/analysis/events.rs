@@ -1,14 +1,14 @@
-//! Heap events on program order: which program point each event of a heap trace belongs to.
+//! Places heap events in program order: the program point of each event of a heap trace.
 
 use super::live_range::LiveRanges;
 use crate::model::{BufferId, EventKind, HeapTrace, NO_ROW, Program};
 
-/// Events of a trace on the axis of the program's points.
+/// Program points of a trace's events.
 #[derive(Debug, Clone, Default)]
 pub struct EventPoints {
     /// Point by event. An allocation happens at its point, a free after it.
     pub points: Vec<u32>,
-    /// How often the points run backwards; 0 in every trace of a whole dump.
+    /// Number of times the points run backwards; 0 in every trace of a complete dump.
     pub backwards: usize,
 }
 

@@ -1,5 +1,5 @@
-//! Live memory over time, divided into groups: every occupied byte belongs to one buffer, the one placed there last,
-//! and so to one group. The groups add up to the reserved curve at every point.
+//! Live memory over time by group. Each occupied byte belongs to the buffer placed there last, hence to one group, so
+//! the groups add up to the reserved curve at every point.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use crate::model::{BufferId, Program};
 /// Curves by group.
 #[derive(Debug, Clone, Default)]
 pub struct GroupedCurves {
-    /// Bytes over the points, a curve for each group.
+    /// Bytes over program points, one curve per group.
     pub groups: Vec<Steps>,
-    /// All groups together.
+    /// Sum of all groups.
     pub total: Steps,
-    /// All groups together without padding.
+    /// Sum of all groups without padding.
     pub unpadded: Steps,
 }
 
 impl GroupedCurves {
-    /// The most padding that lives at one time, and the first point at which it does.
+    /// Peak bytes of live padding, and the first point that reaches it.
     #[must_use]
     pub fn most_padding(&self) -> (u64, u32) {
         let mut most = (0, 0);
@@ -120,7 +120,7 @@ impl Owner {
 }
 
 struct Sweep {
-    /// Start to (end, rows of the buffers there in the order in which they came).
+    /// Start to (end, rows of the buffers there in order of arrival).
     segments: BTreeMap<u64, (u64, Vec<u32>)>,
     bytes: Vec<u64>,
     wasted: u64,
@@ -140,8 +140,7 @@ impl Sweep {
         self.wasted = self.wasted.saturating_sub(owner.waste_in(bytes));
     }
 
-    /// Cuts the segment that runs across an address. Its padding is counted anew for both halves, as rounding may
-    /// differ.
+    /// Splits the segment that spans an address. Padding is recomputed for both halves, as rounding may differ.
     fn split(&mut self, at: u64) {
         let Some((&start, (end, _))) = self.segments.range(..at).next_back() else { return };
         let end = *end;

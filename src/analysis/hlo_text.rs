@@ -1,5 +1,5 @@
-//! An instruction as a line of HLO text, with its operands. What the decoder does not keep (windows, dimension numbers,
-//! backend configurations) is left out.
+//! Prints an instruction as a line of HLO text, with its operands. Attributes that the decoder does not keep (windows,
+//! dimension numbers, backend configurations) are left out.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
-//! What is live at one point: every reserved byte belongs to one buffer, as in [`super::grouping`], so that the bytes of
-//! all of them are the height of the curve there.
+//! Buffers live at one point. Each reserved byte belongs to one buffer, as in [`super::grouping`], so their bytes add
+//! up to the height of the curve there.
 //!
-//! A result has its memory *reserved* from the first step to the last and is *written* later; both are known here.
+//! Memory of a result is *reserved* from the first step to the last but *written* only later; both spans are given.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,32 +14,32 @@ use crate::model::{BufferId, Bytes, Program, thousands};
 pub struct LiveBuffer {
     /// The buffer.
     pub buffer: BufferId,
-    /// Bytes reserved for it alone: its size, less what a buffer placed in the same memory later has of it. For an
-    /// allocation that lives throughout, its whole size.
+    /// Bytes reserved for it alone: its size minus the bytes that a buffer placed there later shares. For an
+    /// always-live allocation, its whole size.
     pub bytes: Bytes,
-    /// Points from its first write to its last read, both included; `None` where nothing of the program touches it.
+    /// Points from its first write to its last read, inclusive; `None` if the program never touches it.
     pub written: Option<(u32, u32)>,
 }
 
 impl LiveBuffer {
-    /// Whether it holds its value at a point; before and after, its memory is only set aside.
+    /// Whether it holds its value at a point; before and after that its memory is only reserved.
     #[must_use]
     pub fn is_written_at(&self, point: u32) -> bool {
         self.written.is_none_or(|(first, last)| (first..=last).contains(&point))
     }
 }
 
-/// When the memory of a buffer is set aside for it, and when it holds the buffer's value. Points, both ends included.
+/// When memory is reserved for a buffer and when it holds the buffer's value, as inclusive ranges of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Spans {
-    /// Set aside: of what lives throughout (arguments, constants, results) the whole program.
+    /// Reserved; for always-live buffers (arguments, constants, results) the whole program.
     pub reserved: (u32, u32),
     /// From its first write to its last read.
     pub written: (u32, u32),
 }
 
 impl Spans {
-    /// Both spans of a buffer; `None` where nothing says when it lives.
+    /// Both spans of a buffer; `None` if its live range is unknown.
     #[must_use]
     pub fn of(map: &MemoryMap, buffer: BufferId) -> Option<Self> {
         let item = map.box_of(buffer)?;
@@ -49,8 +49,8 @@ impl Spans {
         Some(Self { reserved, written })
     }
 
-    /// How the two differ, in words: `reserved from step 0, written at 5,843`. `None` where the memory is set aside no
-    /// earlier than it is written.
+    /// How the two differ, in words: `reserved from step 0, written at 5,843`. `None` if the memory is not reserved
+    /// before it is written.
     #[must_use]
     pub fn difference(&self, unit: &str) -> Option<String> {
         (self.written.0 > self.reserved.0).then(|| {
@@ -60,7 +60,7 @@ impl Spans {
     }
 }
 
-/// The buffers that hold memory at a point, the largest first. Their bytes add up to the reserved curve.
+/// The buffers that hold memory at a point, largest first. Their bytes add up to the reserved curve.
 #[must_use]
 pub fn live_at(program: &Program, space: &SpaceAnalysis, map: &MemoryMap, point: u32) -> Vec<LiveBuffer> {
     let mut throughout: HashMap<BufferId, Option<(u32, u32)>> =
@@ -97,7 +97,7 @@ pub fn live_at(program: &Program, space: &SpaceAnalysis, map: &MemoryMap, point:
     live
 }
 
-/// Disjoint stretches of addresses, start to (end, place in the list of the box placed there last).
+/// Disjoint address ranges: start to (end, index of the box placed there last).
 fn on_top(boxes: &[(u32, MapBox)]) -> BTreeMap<u64, (u64, usize)> {
     let mut top: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
     for (at, (_, item)) in boxes.iter().enumerate() {

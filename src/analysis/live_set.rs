@@ -1,24 +1,24 @@
-//! Sums over what is alive at one moment: by kind, device, function, file; and an allocator's address space.
+//! Totals of a live-memory snapshot by kind, device, function and file; and analysis of an allocator's address space.
 
 use std::collections::HashMap;
 
 use crate::model::{Bin, Bytes, Chunk, HeapMap, LiveEntry, LiveSet};
 
-/// Bytes and number of what has something in common.
+/// Live objects with a common property.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
-    /// What they have in common.
+    /// The property's value.
     pub key: String,
     /// Bytes.
     pub bytes: Bytes,
-    /// Arrays or allocations.
+    /// Number of arrays or allocations.
     pub count: u64,
 }
 
-/// By what live things are put together.
+/// Grouping of live objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GroupBy {
-    /// Array, executable, operation.
+    /// Kind: array, executable or operation.
     Kind,
     /// Device or allocator.
     Device,
@@ -29,7 +29,7 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
-    /// All of them.
+    /// All groupings.
     pub const ALL: [Self; 4] = [Self::Function, Self::File, Self::Device, Self::Kind];
 
     /// Its name.
@@ -44,14 +44,14 @@ impl GroupBy {
     }
 }
 
-/// Sums over a live set.
+/// Totals of a live set.
 #[derive(Debug, Clone, Default)]
 pub struct LiveAnalysis {
-    /// Bytes of all entries together.
+    /// Total bytes of all entries.
     pub total: Bytes,
     /// By kind, largest first.
     pub kinds: Vec<Group>,
-    /// By device, largest first; only what names a device.
+    /// By device, largest first; only entries that name a device.
     pub devices: Vec<Group>,
     /// Rows of the entries, largest first.
     pub order: Vec<u32>,
@@ -75,14 +75,13 @@ impl LiveAnalysis {
     }
 }
 
-/// Entries put together, largest first. Entries without the property are left out when grouped by device.
+/// Groups of entries, largest first. Grouping by device leaves out entries without one.
 #[must_use]
 pub fn groups(set: &LiveSet, by: GroupBy) -> Vec<Group> {
     groups_of(set, &set.entries.iter().collect::<Vec<_>>(), by, false)
 }
 
-/// As [`groups`], of some entries; `own_code` takes the innermost frame that is not of an installed library, where
-/// there is one.
+/// As [`groups`], for some entries; `own_code` uses the innermost frame outside installed libraries, if there is one.
 #[must_use]
 pub fn groups_of(set: &LiveSet, entries: &[&LiveEntry], by: GroupBy, own_code: bool) -> Vec<Group> {
     let mut rows: HashMap<String, usize> = HashMap::new();
@@ -103,7 +102,7 @@ pub fn groups_of(set: &LiveSet, entries: &[&LiveEntry], by: GroupBy, own_code: b
     groups
 }
 
-/// What an entry has in common with those of its group.
+/// The property that an entry is grouped by.
 #[must_use]
 pub fn key_of(set: &LiveSet, entry: &LiveEntry, by: GroupBy, own_code: bool) -> String {
     let frame = || {
@@ -118,7 +117,7 @@ pub fn key_of(set: &LiveSet, entry: &LiveEntry, by: GroupBy, own_code: bool) -> 
     }
 }
 
-/// Whether a Python file is one of an installed library or of Python itself.
+/// Whether a Python file belongs to an installed library or to Python itself.
 #[must_use]
 pub fn is_library(file: &str) -> bool {
     file.contains("/site-packages/")
@@ -128,14 +127,14 @@ pub fn is_library(file: &str) -> bool {
         || file.split('/').collect::<Vec<_>>().windows(2).any(|pair| pair[0] == "lib" && pair[1].starts_with("python3"))
 }
 
-/// What an allocator's address space looks like.
+/// Summary of an allocator's address space.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct HeapAnalysis {
     /// Bytes in chunks.
     pub total: Bytes,
     /// Bytes of the chunks in use.
     pub in_use: Bytes,
-    /// Asked for by what is in use; less than in use by the rounding.
+    /// Bytes requested for the chunks in use, before rounding.
     pub requested: Bytes,
     /// Bytes of the free chunks.
     pub free: Bytes,
@@ -143,11 +142,11 @@ pub struct HeapAnalysis {
     pub largest_free: Bytes,
     /// Free chunks.
     pub free_chunks: usize,
-    /// Free bytes outside the largest free chunk, over free bytes; `None` where nothing is free.
+    /// Fraction of free bytes outside the largest free chunk, 0..=1; `None` if nothing is free.
     pub fragmentation: Option<f64>,
-    /// Row ranges of the chunks that lie one behind the other: (first, one past the last).
+    /// Row ranges of contiguous chunks: (first, one past the last).
     pub regions: Vec<(u32, u32)>,
-    /// How many bytes the largest free chunk is short of the failed request; `None` without a failed request.
+    /// Bytes by which the largest free chunk is too small for the failed request; `None` without a failed request.
     pub short_by: Option<Bytes>,
 }
 
@@ -185,13 +184,13 @@ impl HeapAnalysis {
 /// Highest bin: chunks of 256·2^20 bytes and more.
 const LAST_BIN: u32 = 20;
 
-/// The size from which on chunks belong to a bin.
+/// Smallest chunk size of a bin in bytes.
 #[must_use]
 pub fn smallest(bin: &Bin) -> Bytes {
     Bytes(256u64.checked_shl(bin.number.clamp(0, 40) as u32).unwrap_or(u64::MAX))
 }
 
-/// The bins of an address space: the file's, else counted from its chunks. Those without chunks are left out.
+/// The non-empty bins of an address space, from the file or else counted from its chunks.
 #[must_use]
 pub fn bins(heap: &HeapMap) -> Vec<Bin> {
     if !heap.bins.is_empty() {

@@ -1,7 +1,7 @@
-//! The memory map of a space: where every buffer lies, and when, on one axis of addresses and one of time.
+//! The memory map of a space: every buffer by address and time.
 //!
-//! Allocations stand one above the other: first what lives throughout (arguments, constants, results), then the heap
-//! at its own offsets, so that the height of the map is what is allocated and the capacity is a line across it.
+//! Allocations are stacked: first the always-live ones (arguments, constants, results), then the heap at its own
+//! offsets, so the height of the map is the allocated bytes and the capacity is a line across it.
 
 use super::live_range::LiveRanges;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
@@ -9,18 +9,18 @@ use super::span_index::SpanIndex;
 use crate::model::{AllocationId, BufferId, Bytes, Category, NO_ROW, Program};
 use rayon::slice::ParallelSliceMut as _;
 
-/// What the time axis counts.
+/// Unit of the time axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TimeAxis {
-    /// Instructions in the order in which they run.
+    /// Instructions in execution order.
     #[default]
     ProgramOrder,
-    /// Events of the heap trace: the program has no schedule.
+    /// Events of the heap trace, if the program has no schedule.
     HeapEvents,
 }
 
 impl TimeAxis {
-    /// What one unit is called.
+    /// Name of one unit.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
@@ -30,12 +30,12 @@ impl TimeAxis {
     }
 }
 
-/// A buffer's place.
+/// A buffer's rectangle in the map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapBox {
     /// The buffer.
     pub buffer: BufferId,
-    /// First program point, or heap event, at which it lives.
+    /// First program point or heap event at which it is live.
     pub start: u32,
     /// Last point, included.
     pub end: u32,
@@ -52,11 +52,11 @@ pub struct MapBox {
 pub struct Region {
     /// The allocation.
     pub allocation: AllocationId,
-    /// Where it begins.
+    /// Start address on the map's axis.
     pub base: u64,
     /// Bytes of the allocation.
     pub size: u64,
-    /// Taken for the whole program.
+    /// Whether it is always live.
     pub always_live: bool,
     /// Category of the allocation.
     pub category: Category,
@@ -67,26 +67,26 @@ pub struct Region {
 /// Every buffer of a space by address and time.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryMap {
-    /// What the points are.
+    /// Unit of the points.
     pub axis: TimeAxis,
-    /// Points of the axis; boxes end before it.
+    /// Number of points; boxes end before it.
     pub points: u32,
     /// Allocations from the bottom up.
     pub regions: Vec<Region>,
-    /// Buffers, the largest first.
+    /// Buffers, largest first.
     pub boxes: Vec<MapBox>,
-    /// Where the heap begins: the sum of what lives throughout.
+    /// Start address of the heap: the sum of the always-live allocations.
     pub heap_base: u64,
-    /// Height of the map: what is allocated.
+    /// Height of the map: allocated bytes.
     pub height: u64,
     /// Rows of the boxes by time.
     pub index: SpanIndex,
-    /// Row of the boxes by buffer of the program, [`NO_ROW`] for none.
+    /// Row of the box of each buffer of the program; [`NO_ROW`] if it has none.
     rows: Vec<u32>,
 }
 
 impl MemoryMap {
-    /// Steps of the axis; in program order the last point is the end, at which nothing runs.
+    /// Number of steps; in program order the last point is the end of the program and not a step.
     #[must_use]
     pub fn steps(&self) -> u32 {
         match self.axis {
@@ -95,13 +95,13 @@ impl MemoryMap {
         }
     }
 
-    /// Steps from a first to a last point, both included; the end of the program is none.
+    /// Number of steps between two points, inclusive; the end of the program is not a step.
     #[must_use]
     pub fn length(&self, first: u32, last: u32) -> u32 {
         last.min(self.steps() - 1).saturating_sub(first).saturating_add(1)
     }
 
-    /// Lays out a space.
+    /// Builds the map of a space.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis) -> Self {
         let live = analysis.live.as_ref();
@@ -128,7 +128,7 @@ impl MemoryMap {
         map.indexed()
     }
 
-    /// Looks up boxes by time and by buffer anew: after [`Self::boxes`] changed.
+    /// Rebuilds the indexes after [`Self::boxes`] changed.
     fn indexed(mut self) -> Self {
         self.index = SpanIndex::new(self.boxes.iter().map(|item| (item.start, item.end)));
         let buffers = self.boxes.iter().map(|item| item.buffer.index() + 1).max().unwrap_or(0);
@@ -214,7 +214,7 @@ impl MemoryMap {
         rows
     }
 
-    /// Row of [`Self::boxes`] in which a buffer lies.
+    /// Row of a buffer in [`Self::boxes`].
     #[must_use]
     pub fn row_of(&self, buffer: BufferId) -> Option<u32> {
         self.rows.get(buffer.index()).copied().filter(|&row| row != NO_ROW)
@@ -226,7 +226,7 @@ impl MemoryMap {
         self.boxes.get(self.row_of(buffer)? as usize)
     }
 
-    /// What lies at an address at a point: the smallest box there, which is the one drawn on top.
+    /// The smallest box at an address and point, which is drawn on top.
     #[must_use]
     pub fn hit(&self, point: u32, address: u64) -> Option<&MapBox> {
         let meets = |row: &u32| {
@@ -249,7 +249,7 @@ impl MemoryMap {
         rows.max_by_key(|&(bytes, row)| (bytes, std::cmp::Reverse(row))).map(|(_, row)| &self.boxes[row as usize])
     }
 
-    /// Free stretches of the heap at a point: (address, bytes), ascending; up to the top of the heap.
+    /// Free ranges of the heap at a point: (address, bytes), ascending, up to the top of the heap.
     #[must_use]
     pub fn holes_at(&self, point: u32) -> Vec<(u64, u64)> {
         let mut taken: Vec<(u64, u64)> = self
@@ -273,14 +273,13 @@ impl MemoryMap {
         holes
     }
 
-    /// The largest free stretch of the heap at a point.
+    /// The largest free range of the heap at a point.
     #[must_use]
     pub fn largest_hole(&self, point: u32) -> Option<(u64, Bytes)> {
         self.holes_at(point).into_iter().max_by_key(|&(_, size)| size).map(|(at, size)| (at, Bytes(size)))
     }
 
-    /// Other buffers whose memory a buffer shares at some time, with the bytes they have in common; in the order in
-    /// which they come.
+    /// Other buffers that overlap a buffer in address and time, with the shared bytes; in order of time.
     #[must_use]
     pub fn sharing(&self, buffer: BufferId) -> Vec<(MapBox, Bytes)> {
         let Some(own) = self.box_of(buffer).copied() else { return Vec::new() };

@@ -1,8 +1,9 @@
-//! Pure functions from the model to results: lifetimes, curves and peaks, padding, fragmentation.
+//! Pure functions from the model to results: live ranges, curves and peaks, padding, fragmentation.
 
 pub mod address_union;
 pub mod alternatives;
 pub mod class;
+pub mod compare;
 pub mod contributors;
 pub mod events;
 pub mod failure;

@@ -1,26 +1,25 @@
-//! Occupied bytes over program order: the union of the addresses of what is live, never a sum of sizes.
+//! Occupied bytes over program order: the union of live address ranges, not the sum of buffer sizes.
 //!
-//! Values that share memory touch at the point where one hands over to the next, and scratch of asynchronous work is
-//! shared on purpose; adding sizes would count such bytes twice.
+//! Live ranges of values that share memory meet at a common point, and scratch of asynchronous ops is shared on
+//! purpose; adding sizes would count such bytes twice.
 
 use super::address_union::AddressUnion;
 use super::live_range::LiveRanges;
 use super::steps::Steps;
 use crate::model::{BufferId, Bytes, MemorySpace, Program};
 
-/// Curves of one memory space over the points of the program, one value for each point and one for the end.
+/// Curves of one memory space: a value for each program point and one for the end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// What lives throughout plus the occupied part of the heap: what the compiler sets aside. XProf's peak is on this
-    /// curve's scale.
+    /// Reserved bytes: always-live allocations plus the occupied part of the heap. Comparable with XProf's peak.
     pub reserved: Steps,
-    /// Occupied by buffers that hold something at the point, arguments and results included.
+    /// Bytes of buffers that hold a value at the point, including arguments and results.
     pub content: Steps,
-    /// Highest value of `reserved`, and the first point that reaches it.
+    /// Highest value of `reserved`.
     pub reserved_peak: Bytes,
     /// First point of the reserved peak.
     pub reserved_peak_point: u32,
-    /// Highest value of `content`, and the first point that reaches it.
+    /// Highest value of `content`.
     pub content_peak: Bytes,
     /// First point of the content peak.
     pub content_peak_point: u32,
@@ -30,16 +29,16 @@ pub struct Occupancy {
 struct Item {
     buffer: BufferId,
     offset: u64,
-    /// Row of the allocation's union, or `u32::MAX` where nothing else is in the allocation.
+    /// Row of the allocation's union, or `u32::MAX` if the buffer is alone in its allocation.
     union: u32,
     is_heap: bool,
 }
 
-/// Sweeps one memory space; `baseline` is what stands under the reserved curve throughout. `None` without buffers.
+/// Sweeps one memory space; `baseline` are the always-live bytes under the reserved curve. `None` without buffers.
 #[must_use]
 pub fn occupancy(program: &Program, live: &LiveRanges, color: MemorySpace, baseline: Bytes) -> Occupancy {
     let points = live.points() as usize;
-    // Items by first and by last point, as chains through arrays: a counting sort without its second pass.
+    // Items by first and by last point, as linked lists in arrays: a counting sort without its second pass.
     let mut items = Vec::new();
     let mut first: Vec<u32> = vec![u32::MAX; points + 1];
     let mut last: Vec<u32> = vec![u32::MAX; points + 1];
@@ -121,7 +120,7 @@ pub fn occupancy(program: &Program, live: &LiveRanges, color: MemorySpace, basel
     result
 }
 
-/// Live range of a buffer; constants that only a comparator uses have none and are there throughout.
+/// Live range of a buffer; constants used only by a comparator have none and count as always live.
 fn range_of(program: &Program, live: &LiveRanges, buffer: BufferId, is_constant: bool) -> Option<(u32, u32)> {
     let range = live.of(buffer);
     if range.is_none() && is_constant && program.buffers.instruction_of(buffer).is_some() {

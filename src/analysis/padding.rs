@@ -1,8 +1,8 @@
-//! Padding of one array, by dimension and in words.
+//! Padding of one array by dimension, and its description in words.
 
 use crate::model::{Bytes, DimensionPadding, ShapeNode, factor};
 
-/// What one dimension's padding costs.
+/// Cost of one dimension's padding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DimensionWaste {
     /// Size, padded size and tile.
@@ -11,7 +11,7 @@ pub struct DimensionWaste {
     pub bytes: Bytes,
 }
 
-/// The dimensions of an array, the fastest varying first, each with what its padding costs.
+/// The dimensions of an array, most minor first, with the cost of their padding.
 #[must_use]
 pub fn by_dimension(node: &ShapeNode) -> Vec<DimensionWaste> {
     let Some(total) = node.padded_size() else { return Vec::new() };
@@ -34,7 +34,7 @@ pub fn in_words(node: &ShapeNode) -> String {
     if node.is_tuple() {
         return format!("A table of {} addresses, 8 bytes each.", node.children.len());
     }
-    let Some(padded) = node.padded_size() else { return "No array: nothing to pad.".to_owned() };
+    let Some(padded) = node.padded_size() else { return "Not an array: nothing to pad.".to_owned() };
     let unpadded = node.unpadded_size();
     let tile = node.first_tile();
     if padded <= unpadded {
@@ -67,7 +67,7 @@ pub fn in_words(node: &ShapeNode) -> String {
         })
         .collect();
     if sentences.is_empty() {
-        return format!("{} of {} fill up a tile.", (padded - unpadded).short(), padded.short());
+        return format!("{} of {} is padding to full tiles.", (padded - unpadded).short(), padded.short());
     }
     format!("{}.", sentences.join(". "))
 }

@@ -1,6 +1,6 @@
-//! The passes of a training step over the program's steps: forward, backward, optimizer, and the layers in them, as the
-//! names of operations tell. A scheduler mixes neighbours, so the border between forward and backward stands where
-//! fewest operations are on the wrong side of it.
+//! The phases of a training step (forward, backward, optimizer) and the layers in them, inferred from op names. The
+//! scheduler interleaves neighbours, so the border between forward and backward is placed where the fewest operations
+//! are on the wrong side.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::names::layer::Layers;
 use super::names::pass::{Pass, pass_of};
 use crate::model::{InstructionId, Program};
 
-/// A stretch of the program with a name: first step, one past the last.
+/// A named range of steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
     /// `forward`, `layer_3`.
@@ -23,22 +23,22 @@ pub struct Phase {
 /// The phases of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Phases {
-    /// Passes, in order; empty where the program has no backward pass.
+    /// Passes, in order; empty if the program has no backward pass.
     pub passes: Vec<Phase>,
-    /// Layers in each pass, in order; empty where the names tell none.
+    /// Layers in each pass, in order; empty if the names show none.
     pub layers: Vec<Phase>,
 }
 
-/// Steps that are looked at at most.
+/// Most steps that are sampled.
 const MOST_STEPS: usize = 20_000;
 
-/// A part shorter than the program divided by this is none.
+/// A phase shorter than this fraction (1/n) of the program is dropped.
 const LEAST: usize = 200;
 
-/// Per cent of a pass's operations that tell where it ends: a scheduler may put a few anywhere.
+/// Percentage of a pass's operations that must be before its end: the scheduler may put a few anywhere.
 const PART_OF_A_PASS: usize = 98;
 
-/// A step that was looked at: where it is, its pass, and its layer as a number among the names.
+/// A sampled step: its position, its pass, and the index of its layer's name.
 struct Seen {
     step: u32,
     pass: Pass,
@@ -46,7 +46,7 @@ struct Seen {
 }
 
 impl Phases {
-    /// Looks at the names of the operations that run. Of a long program only every so many.
+    /// Infers the phases from op names; samples the steps of a long program.
     #[must_use]
     pub fn new(program: &Program, live: &LiveRanges) -> Self {
         let sequence = live.sequence();
@@ -81,8 +81,8 @@ impl Phases {
         if seen.iter().filter(|seen| is_backward(seen)).count() * LEAST < seen.len().max(1) {
             return Self::default();
         }
-        // Before the border the backward pass is wrong, behind it the forward pass. The optimizer updates parameters while
-        // the backward pass still runs, so it begins where that ends.
+        // Before the border the backward pass is wrong, behind it the forward pass. The optimizer updates parameters
+        // while the backward pass still runs, so it begins where that ends.
         let first = border(seen, is_backward, |seen| seen.pass == Pass::Forward);
         let backward: Vec<usize> = (first..seen.len()).filter(|&place| is_backward(&seen[place])).collect();
         let last = (backward.len() * PART_OF_A_PASS).div_ceil(100).checked_sub(1).and_then(|at| backward.get(at));
@@ -105,7 +105,7 @@ impl Phases {
     }
 }
 
-/// The place that has fewest of the one kind before it and of the other behind it.
+/// The position with the fewest of one kind before it and of the other after it.
 fn border(seen: &[Seen], wrong_before: impl Fn(&Seen) -> bool, wrong_behind: impl Fn(&Seen) -> bool) -> usize {
     let mut wrong = seen.iter().filter(|seen| wrong_behind(seen)).count() as i64;
     let (mut least, mut best) = (wrong, 0);

@@ -1,4 +1,4 @@
-//! The analysis of a whole profile: every program, and what the numbers of different tools say of each other.
+//! The analysis of a whole profile: every program, and comparisons between the numbers of different tools.
 
 use super::live_range::LiveRanges;
 use super::live_set::LiveAnalysis;
@@ -11,17 +11,17 @@ use crate::model::{BufferId, Bytes, LiveRangeTable, MemorySpace, Profile, Progra
 /// Everything computed about a profile.
 #[derive(Debug)]
 pub struct ProfileAnalysis {
-    /// One for each program.
+    /// Analysis of each program.
     pub programs: Vec<ProgramAnalysis>,
-    /// What is worked out on demand, for each program.
+    /// Results computed on demand, for each program.
     parts: Vec<ProgramParts>,
     /// The tiles of an IPU.
     pub tiles: Option<TileAnalysis>,
-    /// One for each allocator history.
+    /// Analysis of each allocator history.
     pub runtime: Vec<AllocatorAnalysis>,
-    /// What was alive at one moment.
+    /// Analysis of the snapshot of live memory.
     pub live: Option<LiveAnalysis>,
-    /// What does not fit together between the files of the profile.
+    /// Contradictions between the files of the profile.
     pub notes: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl ProfileAnalysis {
     }
 }
 
-/// What differs between our live ranges and those XLA wrote beside the dump; `None` where they are the same.
+/// Differences between our live ranges and those XLA wrote with the dump; `None` if they agree.
 fn live_range_difference(program: &Program, live: &LiveRanges, table: &LiveRangeTable) -> Option<String> {
     use std::collections::HashMap;
     let path = &table.path;
@@ -95,7 +95,7 @@ fn live_range_difference(program: &Program, live: &LiveRanges, table: &LiveRange
 }
 
 impl SpaceAnalysis {
-    /// Why our peak and XProf's differ, in a sentence; `None` where they do not.
+    /// Why our peak and XProf's differ, in a sentence; `None` if they agree.
     #[must_use]
     pub fn peak_difference(&self, program: &Program, live: Option<&LiveRanges>) -> Option<String> {
         let occupancy = self.occupancy.as_ref()?;

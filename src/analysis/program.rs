@@ -1,4 +1,4 @@
-//! The analysis of one program: every memory space with XProf's numbers, ours, and how they differ.
+//! The analysis of one program: each memory space with XProf's numbers and our own.
 
 use std::sync::OnceLock;
 
@@ -13,43 +13,43 @@ use crate::model::{BufferId, Bytes, Capacity, Category, Device, MemorySpace, Pro
 /// Everything computed about a program.
 #[derive(Debug)]
 pub struct ProgramAnalysis {
-    /// Live ranges; `None` where the program has no schedule.
+    /// Live ranges; `None` if the program has no schedule.
     pub live: Option<LiveRanges>,
     /// Memory spaces with at least one allocation, ascending by colour.
     pub spaces: Vec<SpaceAnalysis>,
     /// XProf's unpadded sizes and traces, for looking up single buffers.
     pub traces: Traces,
-    /// What the buffers are for; looked up when it is first asked for.
+    /// Classes of the buffers, computed on first use.
     classes: OnceLock<Classes>,
-    /// What temporaries are called where their own names say nothing; looked up when it is first asked for.
+    /// Labels of temporaries, computed on first use.
     labels: OnceLock<Labels>,
 }
 
 /// Whether a program fits a memory space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It needs no more than there is.
+    /// It fits.
     Fits {
-        /// What is left.
+        /// Bytes left.
         spare: Bytes,
     },
-    /// It needs more than there is.
+    /// It does not fit.
     Over {
-        /// How much more.
+        /// Bytes over capacity.
         by: Bytes,
     },
-    /// Nobody says how much there is.
+    /// The capacity is unknown.
     Unknown,
 }
 
 /// One memory space of a program.
 #[derive(Debug)]
 pub struct SpaceAnalysis {
-    /// Which one it is.
+    /// Which memory space.
     pub color: MemorySpace,
     /// Its name on the device: `HBM`.
     pub name: String,
-    /// How much there is.
+    /// Its capacity.
     pub capacity: Option<Capacity>,
     /// XProf's numbers.
     pub xprof: XprofSpace,
@@ -59,18 +59,18 @@ pub struct SpaceAnalysis {
     pub events: Option<EventPoints>,
     /// Buffers assigned in the space.
     pub buffers: Vec<BufferId>,
-    /// Buffers among them of which nothing says when they live.
+    /// Number of those whose live range is unknown.
     pub without_lifetime: usize,
-    /// What stands at XProf's peak: for each allocation that lives throughout its largest buffer, then what the heap
-    /// holds. Largest first.
+    /// Buffers at XProf's peak, largest first: the largest buffer of each always-live allocation, and the live heap
+    /// buffers.
     pub at_peak: Vec<BufferId>,
-    /// Size less unpadded size over [`Self::at_peak`].
+    /// Padding in bytes, summed over [`Self::at_peak`].
     pub padding_at_peak: Bytes,
     /// Bytes and buffers at the peak by category, largest first.
     pub by_category: Vec<(Category, Bytes, usize)>,
 }
 
-/// Where a buffer's lifetime is known from.
+/// Source of a buffer's live range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LifetimeFrom {
     /// Program order.
@@ -98,7 +98,7 @@ impl ProgramAnalysis {
     #[must_use]
     pub fn new(program: &Program, device: &Device) -> Self {
         let colors = xprof::colors(program);
-        // The live ranges and XProf's replay know nothing of each other.
+        // The live ranges and XProf's replay are independent of each other.
         let (live, (traces, replays)) = rayon::join(
             || LiveRanges::new(program),
             || {
@@ -119,23 +119,23 @@ impl ProgramAnalysis {
         Self { live, spaces, traces, classes: OnceLock::new(), labels: OnceLock::new() }
     }
 
-    /// What the buffers are for. The first call looks at all of them: not for the window's thread.
+    /// Classes of the buffers. The first call is slow: not for the window's thread.
     pub fn classes(&self, program: &Program) -> &Classes {
         self.classes.get_or_init(|| Classes::new(program, self))
     }
 
-    /// What temporaries are called where their own names say nothing. The first call looks at all loops.
+    /// Labels of temporaries. The first call analyses all loops.
     pub fn labels(&self, program: &Program) -> &Labels {
         self.labels.get_or_init(|| Labels::new(program))
     }
 
-    /// What a buffer is for: by its category alone as long as the classes are not known.
+    /// Class of a buffer; from its category alone until the classes are computed.
     #[must_use]
     pub fn class_now(&self, program: &Program, buffer: BufferId) -> Class {
         self.classes.get().map_or_else(|| Class::of_category(category(program, buffer)), |classes| classes.of(buffer))
     }
 
-    /// The classes, once they are known.
+    /// The classes, once computed.
     #[must_use]
     pub fn known_classes(&self) -> Option<&Classes> {
         self.classes.get()
@@ -147,7 +147,7 @@ impl ProgramAnalysis {
         self.spaces.iter().find(|space| space.color == color)
     }
 
-    /// The space to look at first: the one that is over its capacity by most, else HBM, else the largest.
+    /// The space to show first: the one furthest over capacity, else HBM, else the largest.
     #[must_use]
     pub fn main_space(&self) -> Option<&SpaceAnalysis> {
         let over = |space: &&SpaceAnalysis| matches!(space.verdict(), Verdict::Over { .. });
@@ -159,7 +159,7 @@ impl ProgramAnalysis {
             .or_else(|| self.spaces.iter().max_by_key(|space| space.xprof.allocated))
     }
 
-    /// Where a buffer's lifetime is known from; `None` for memory of called computations.
+    /// Source of a buffer's live range; `None` for memory of called computations.
     #[must_use]
     pub fn lifetime_from(&self, program: &Program, space: &SpaceAnalysis, buffer: BufferId) -> Option<LifetimeFrom> {
         if self.live.as_ref().and_then(|live| live.of(buffer)).is_some() {
@@ -187,7 +187,7 @@ impl SpaceAnalysis {
         space
     }
 
-    /// For a report without heap events: what stands at the peak of the live ranges, and nothing without those.
+    /// For a report without heap events: the buffers at the peak of the live ranges, or none without those.
     fn stand_at_own_peak(&mut self, program: &Program, live: Option<&LiveRanges>, traces: &Traces) {
         let Some((occupancy, live)) = self.occupancy.as_ref().zip(live) else {
             self.set_at_peak(program, traces, Vec::new());
@@ -250,7 +250,7 @@ impl SpaceAnalysis {
         space
     }
 
-    /// Sorts what stands at the peak and sums it up.
+    /// Sorts and sums the buffers at the peak.
     fn set_at_peak(&mut self, program: &Program, traces: &Traces, mut at_peak: Vec<BufferId>) {
         at_peak.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), program.buffers.number[b.index()]));
         let mut padding = 0i128;
@@ -284,14 +284,14 @@ impl SpaceAnalysis {
         if needs > has { Verdict::Over { by: needs - has } } else { Verdict::Fits { spare: has - needs } }
     }
 
-    /// Allocated but not in use at XProf's peak.
+    /// Bytes allocated but not in use at XProf's peak.
     #[must_use]
     pub fn fragmentation(&self) -> Bytes {
         let peak = if self.xprof.peak_is_known { self.xprof.peak } else { self.peak() };
         self.xprof.allocated.saturating_sub(peak)
     }
 
-    /// Whether anything tells the peak: a report may hold sums alone.
+    /// Whether the peak is known; a report may contain only totals.
     #[must_use]
     pub const fn peak_is_known(&self) -> bool {
         self.xprof.peak_is_known || self.occupancy.is_some()
@@ -311,7 +311,7 @@ impl SpaceAnalysis {
         self.xprof.curve.len().saturating_sub(1)
     }
 
-    /// The peak to show: that of all buffers where the program has a schedule, else XProf's.
+    /// The peak to show: that of all buffers if the program has a schedule, else XProf's.
     #[must_use]
     pub fn peak(&self) -> Bytes {
         self.occupancy.as_ref().map_or(self.xprof.peak, |occupancy| occupancy.reserved_peak)
@@ -324,7 +324,7 @@ impl SpaceAnalysis {
     }
 }
 
-/// What a buffer is for.
+/// Class of a buffer.
 #[must_use]
 pub fn category(program: &Program, buffer: BufferId) -> Category {
     program.buffers.allocation_of(buffer).map_or(Category::Temporary, |id| program.allocations[id.index()].category())
@@ -340,7 +340,7 @@ pub fn unpadded(program: &Program, traces: &Traces, buffer: BufferId) -> Bytes {
     program.buffer_node(buffer).map_or_else(|| traces.unpadded_size(program, buffer), |node| node.unpadded_size())
 }
 
-/// Whether a report names the buffer without its shape, so that nothing is known of padding.
+/// Whether a report names the buffer without its shape, so its padding is unknown.
 #[must_use]
 pub fn has_no_shape(program: &Program, buffer: BufferId) -> bool {
     !program.reported.is_empty() && program.buffer_node(buffer).is_none()

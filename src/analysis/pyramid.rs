@@ -1,4 +1,4 @@
-//! Highest and lowest value of a step curve in any range of points, in a time that does not depend on the range.
+//! Range maximum and minimum of a step curve, in time independent of the length of the range.
 
 use super::steps::Steps;
 

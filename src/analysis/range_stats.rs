@@ -1,4 +1,4 @@
-//! What happens between two points of time: what is allocated and freed, the peak inside, which group grows.
+//! Statistics between two points: bytes allocated and freed, the peak inside, groups that grow.
 
 use super::grouping::GroupedCurves;
 use super::map::MemoryMap;
@@ -12,13 +12,13 @@ pub struct RangeStats {
     pub from: u32,
     /// Last point of the range, included.
     pub to: u32,
-    /// Sizes of the buffers that come after the first point, up to the last one.
+    /// Bytes of the buffers allocated after the first point, up to the last one.
     pub allocated: Bytes,
     /// How many they are.
     pub allocations: usize,
-    /// Sizes of the buffers that are there at the first point or later and gone at the last one.
+    /// Bytes of the buffers live at the first point or later and freed by the last one.
     pub freed: Bytes,
-    /// How many they are.
+    /// Number of those buffers.
     pub frees: usize,
     /// Live bytes at the first point.
     pub before: Bytes,
@@ -28,12 +28,12 @@ pub struct RangeStats {
     pub peak: Bytes,
     /// First point that reaches them.
     pub peak_point: u32,
-    /// Groups by what they have more at the peak inside than at the first point, the largest growth first.
+    /// Groups by growth from the first point to the peak inside, largest first.
     pub grew: Vec<(usize, Bytes)>,
 }
 
-/// Looks at the points `from..=to`. Sizes are those of the buffers; buffers may share memory, so that what is
-/// allocated less what is freed need not be the difference of the live bytes.
+/// Computes statistics of the points `from..=to`. Buffers may share memory, so allocated minus freed bytes need not
+/// equal the difference in live bytes.
 #[must_use]
 pub fn range_stats(map: &MemoryMap, curves: &GroupedCurves, pyramid: &MaxPyramid, from: u32, to: u32) -> RangeStats {
     let (from, to) = (from.min(to), from.max(to).min(map.points.saturating_sub(1)));

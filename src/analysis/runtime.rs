@@ -1,7 +1,8 @@
-//! What an allocator's history says: the peak and what stood at it, the curve, whether the floor rises.
+//! Analysis of an allocator's history: the peak and the allocations live at it, the curve, and whether the minimum use
+//! rises (a leak).
 //!
 //! Numbers are those of xprof 2.24.2's `memory_profile`; where it calls everything older than the current step
-//! "unused preallocated device memory", ours says beside it which of those allocations the trace has seen.
+//! "unused preallocated device memory", we also show which of those allocations the trace has seen.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use crate::model::{AllocatorActivity, AllocatorEvent, AllocatorStats, AllocatorT
 /// Points of XProf's timeline.
 const MAX_POINTS: usize = 1000;
 
-/// Steps without which no trend is seen.
+/// Fewest steps for a trend.
 const MIN_TREND_STEPS: usize = 3;
 
 /// The lowest use of one step.
@@ -27,29 +28,29 @@ pub struct Floor {
 pub struct AllocatorAnalysis {
     /// Name of the allocator, as the trace gives it.
     pub name: String,
-    /// What the times of the events are.
+    /// Unit of the event times.
     pub clock: Clock,
     /// How many events there are.
     pub events: usize,
     /// Highest use, stack and heap.
     pub peak: Bytes,
-    /// When, in picoseconds.
+    /// Time of the peak in picoseconds.
     pub peak_time_ps: i64,
     /// The allocator at that moment.
     pub peak_stats: AllocatorStats,
-    /// Everything it may hand out, as of the peak.
+    /// Total bytes it manages, as of the peak.
     pub capacity: Option<Bytes>,
-    /// Highest use in its life, also before the trace.
+    /// Peak use over its lifetime, including before the trace.
     pub lifetime_peak: Option<Bytes>,
-    /// Step of the peak, -1 where there is none.
+    /// Step of the peak; -1 if unknown.
     pub peak_step: i64,
-    /// What stood at the peak, XProf's rows in XProf's order.
+    /// Allocations live at the peak, as XProf's rows in XProf's order.
     pub at_peak: Vec<LiveAllocation>,
-    /// Allocations of the peak's step that were alive at the peak, largest first: without XProf's special rows.
+    /// Allocations of the peak's step that were live at the peak, largest first, without XProf's special rows.
     pub step_at_peak: Vec<LiveAllocation>,
-    /// Allocations of earlier steps that the trace saw and that were alive at the peak, largest first.
+    /// Allocations of earlier steps seen by the trace and live at the peak, largest first.
     pub older_at_peak: Vec<LiveAllocation>,
-    /// In use at the peak, but taken before the trace began.
+    /// Bytes in use at the peak but allocated before the trace began.
     pub before_trace: Bytes,
     /// Rows of the events, by time.
     pub order: Vec<u32>,
@@ -108,7 +109,7 @@ impl AllocatorAnalysis {
                 self.capacity = u64::try_from(event.stats.capacity()).ok().filter(|&bytes| bytes > 0).map(Bytes);
             }
         }
-        // A trace of the program knows what it took, not what there was.
+        // A trace of the program records what it allocated, not the capacity.
         if trace.clock == Clock::Order {
             self.capacity = None;
         }
@@ -179,7 +180,7 @@ impl AllocatorAnalysis {
         self.before_trace = Bytes::from_wire(self.peak_stats.heap.saturating_sub(seen));
     }
 
-    /// Lowest use of every step but the first and the last, which may be cut.
+    /// Minimum use of every step but the first and last, which may be incomplete.
     fn floors(&self, trace: &AllocatorTrace) -> Vec<Floor> {
         let mut floors: BTreeMap<i64, i64> = BTreeMap::new();
         for (&row, &step) in self.order.iter().zip(&self.steps) {
@@ -193,7 +194,7 @@ impl AllocatorAnalysis {
         }
     }
 
-    /// How much the floor rose, where it rose from each whole step to the next: memory that is never given back.
+    /// How much the minimum use rose in bytes, if it rose from each whole step to the next: memory that is never freed.
     #[must_use]
     pub fn rising_floor(&self) -> Option<Bytes> {
         let rises = self.floors.windows(2).all(|pair| pair[1].bytes > pair[0].bytes);
@@ -201,7 +202,7 @@ impl AllocatorAnalysis {
         (self.floors.len() >= MIN_TREND_STEPS && rises).then(|| Bytes::from_wire(last.bytes - first.bytes))
     }
 
-    /// Fragmentation at the peak; `None` where the pool was full.
+    /// Fragmentation at the peak, 0 to 1; `None` if the pool was full.
     #[must_use]
     pub fn fragmentation_at_peak(&self) -> Option<f64> {
         let fragmentation = self.peak_stats.fragmentation;

@@ -1,26 +1,26 @@
-//! What was in use at an allocator's peak, row by row up to the peak: what the current step took, what is older, what
-//! the trace never saw. XProf has the last two in one row, "unused preallocated device memory".
+//! Breakdown of an allocator's peak: allocations of the current step, older ones, and those the trace never saw. XProf
+//! merges the last two in one row, "unused preallocated device memory".
 
 use super::runtime::AllocatorAnalysis;
 use crate::model::{AllocatorTrace, Bytes, LiveAllocation};
 
-/// Since when something is in use.
+/// When an allocation was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
-    /// Taken in the step of the peak.
+    /// In the step of the peak.
     Step,
-    /// Taken in an earlier step that the trace saw.
+    /// In an earlier step that the trace saw.
     Earlier,
-    /// Taken before the trace began.
+    /// Before the trace began.
     BeforeTrace,
-    /// Older than the step; the file does not say since when.
+    /// Before the step of the peak; the file does not say when.
     Older,
     /// Reserved for the stack.
     Stack,
 }
 
 impl Origin {
-    /// As the table and the report write it.
+    /// Name in the table and the report.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ pub fn breakdown(trace: &AllocatorTrace, analysis: &AllocatorAnalysis) -> Vec<Br
         };
         let unseen = i64::try_from(analysis.before_trace.0).unwrap_or(i64::MAX);
         if unseen > 0 {
-            rows.push(row(&one(unseen, "taken before the trace began"), Origin::BeforeTrace));
+            rows.push(row(&one(unseen, "allocated before the trace began"), Origin::BeforeTrace));
         }
         if analysis.peak_stats.stack > 0 {
             rows.push(row(&one(analysis.peak_stats.stack, "stack"), Origin::Stack));

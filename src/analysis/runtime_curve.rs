@@ -1,5 +1,5 @@
-//! An allocator's history prepared for drawing and for ranges: whatever is asked costs the same for a hundred events
-//! and for a million.
+//! An allocator's history indexed for drawing and for ranges: the cost of a query hardly depends on the number of
+//! events.
 
 use super::pyramid::{MaxPyramid, MinPyramid};
 use super::runtime::{AllocatorAnalysis, RangeStats};

@@ -1,5 +1,5 @@
-//! One memory space of one program, with everything that is worked out about it on demand. The report, the advisor and
-//! the window ask here: what one of them computed the others get for nothing, and their numbers are the same.
+//! One memory space of one program, with results that are computed on demand and cached. Report, advisor and window all
+//! use it, so their numbers agree and nothing is computed twice.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -15,7 +15,7 @@ use super::table::BufferTable;
 use super::what_if::{Depth, Edit, Memory, Outcome, WhatIfResult};
 use crate::model::{BufferId, Bytes, Device, Program};
 
-/// What is worked out about a memory space, each part when it is first asked for.
+/// Cached results of a memory space, each computed on first use.
 #[derive(Debug, Default)]
 pub struct SceneParts {
     map: OnceLock<Arc<MemoryMap>>,
@@ -24,16 +24,16 @@ pub struct SceneParts {
     table: OnceLock<Arc<BufferTable>>,
     shapes: OnceLock<Arc<[ShapeGroup]>>,
     memory: OnceLock<Arc<Memory>>,
-    /// The program without changes, by capacity.
+    /// What-if outcome of the unchanged program, by capacity.
     unchanged: Mutex<Vec<(Option<u64>, Arc<Outcome>)>>,
 }
 
-/// The parts of every memory space of one program.
+/// Cached results of every memory space of one program.
 #[derive(Debug)]
 pub struct ProgramParts(Vec<SceneParts>);
 
 impl ProgramParts {
-    /// Nothing is worked out yet.
+    /// An empty cache.
     #[must_use]
     pub fn new(analysis: &ProgramAnalysis) -> Self {
         Self(analysis.spaces.iter().map(|_| SceneParts::default()).collect())
@@ -59,11 +59,11 @@ impl ProgramParts {
 pub struct Scene<'a> {
     /// The program.
     pub program: &'a Program,
-    /// What was computed about it.
+    /// Its analysis.
     pub analysis: &'a ProgramAnalysis,
     /// The memory space.
     pub space: &'a SpaceAnalysis,
-    /// What it runs on.
+    /// The device.
     pub device: &'a Device,
     parts: &'a SceneParts,
 }
@@ -75,7 +75,7 @@ impl<'a> Scene<'a> {
         self.parts.map.get_or_init(|| Arc::new(MemoryMap::new(self.program, self.analysis, self.space)))
     }
 
-    /// Bytes over time, divided into groups.
+    /// Live bytes over time by group.
     #[must_use]
     pub fn curves(self, grouping: Grouping) -> &'a Arc<StackedCurves> {
         self.parts.curves[grouping as usize]
@@ -92,25 +92,26 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What has memory at a step, largest first, with when it is written ([`super::live_at`]). Computed anew at each call.
+    /// What has memory at a step, largest first, with when it is written ([`super::live_at`]). Computed anew at each
+    /// call.
     #[must_use]
     pub fn live_at(self, step: u32) -> Vec<LiveBuffer> {
         live_at(self.program, self.space, self.map(), step)
     }
 
-    /// What stands at the peak, equal things folded; most bytes first.
+    /// Contributors to the peak, with layers folded; most bytes first.
     #[must_use]
     pub fn contributors(self) -> &'a Arc<[Contributor]> {
         self.parts.contributors.get_or_init(|| contributors(self.program, self.analysis, &self.space.at_peak).into())
     }
 
-    /// All buffers in columns.
+    /// The buffer table.
     #[must_use]
     pub fn table(self) -> &'a Arc<BufferTable> {
         self.parts.table.get_or_init(|| Arc::new(BufferTable::new(self.program, self.analysis, self.space, self.map())))
     }
 
-    /// The memory in the form that changes are tried out on, against the device's capacity.
+    /// The what-if model of the memory, with the device's capacity.
     #[must_use]
     pub fn memory(self) -> &'a Arc<Memory> {
         self.parts.memory.get_or_init(|| Arc::new(Memory::new(self.program, self.analysis, self.space, self.device)))
@@ -139,13 +140,13 @@ impl<'a> Scene<'a> {
         groups
     }
 
-    /// What else a shape could look like, and the peak with each form.
+    /// Alternative forms of a shape, with the peak for each.
     #[must_use]
     pub fn forms(self, group: &ShapeGroup) -> Vec<Form> {
         forms(group, self.map(), &self.curves(Grouping::Class).curves.total)
     }
 
-    /// The same against another capacity, where one is given.
+    /// As [`Self::memory`], with another capacity if one is given.
     #[must_use]
     pub fn memory_against(self, capacity: Option<Bytes>) -> Arc<Memory> {
         let memory = self.memory();
@@ -159,7 +160,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// The program without changes, on memory that [`Self::memory_against`] gave: worked out once for each capacity.
+    /// Outcome of the unchanged program, for memory from [`Self::memory_against`]; computed once per capacity.
     #[must_use]
     pub fn unchanged(self, memory: &Memory) -> Arc<Outcome> {
         let known = || self.parts.unchanged.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,7 +174,7 @@ impl<'a> Scene<'a> {
         outcome
     }
 
-    /// What changes come to, packed anew; against the device's capacity.
+    /// Outcome of changes, repacked, with the device's capacity.
     #[must_use]
     pub fn what_if(self, edits: &[Edit]) -> Outcome {
         self.memory().evaluate(self.program, edits, Depth::Packed)

@@ -1,4 +1,4 @@
-//! Buffers of equal shape and layout together: what they waste, and where the peak would be without it.
+//! Groups buffers by shape and layout: their padding, and the peak without it.
 
 use std::collections::HashMap;
 
@@ -16,34 +16,34 @@ pub struct ShapeGroup {
     pub shape: String,
     /// Layout with tiles: `{1,0:T(8,128)}`.
     pub layout: String,
-    /// Buffers of this shape among those that were asked for.
+    /// Number of buffers of this shape among those given.
     pub buffers: Vec<BufferId>,
-    /// Bytes of one.
+    /// Bytes of each, padding included.
     pub each: Bytes,
-    /// Bytes of one that hold data.
+    /// Bytes of each that hold data.
     pub useful: Bytes,
-    /// Every buffer of this shape and layout, also those that live at another time: a change of the shape changes all
-    /// of them. Filled by [`rank`].
+    /// Every buffer of this shape and layout, including those live at other times: a change of the shape affects all of
+    /// them. Filled by [`rank`].
     pub everywhere: Vec<BufferId>,
-    /// Bytes by which the peak would fall without the padding of all of them; worked out by [`rank`].
+    /// Bytes by which the peak would fall without the padding of all of them; computed by [`rank`].
     pub saves: Bytes,
 }
 
 impl ShapeGroup {
-    /// Bytes of all.
+    /// Total bytes.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         Bytes(self.each.0.saturating_mul(self.buffers.len() as u64))
     }
 
-    /// Padding of all.
+    /// Total bytes of padding.
     #[must_use]
     pub fn waste(&self) -> Bytes {
         Bytes(self.each.saturating_sub(self.useful).0.saturating_mul(self.buffers.len() as u64))
     }
 }
 
-/// Groups buffers by shape, layout and size; those that waste most come first.
+/// Groups buffers by shape, layout and size, most padding first.
 #[must_use]
 pub fn shape_groups(program: &Program, analysis: &ProgramAnalysis, buffers: &[BufferId]) -> Vec<ShapeGroup> {
     let mut groups: Vec<ShapeGroup> = Vec::new();
@@ -72,7 +72,7 @@ pub fn shape_groups(program: &Program, analysis: &ProgramAnalysis, buffers: &[Bu
     groups
 }
 
-/// The peak if each of these boxes were smaller by `less`, everything else staying where it is in time.
+/// The peak if each of these boxes were smaller by `less` bytes, with all live ranges unchanged.
 #[must_use]
 pub fn peak_with(map: &MemoryMap, total: &Steps, boxes: &[MapBox], less: Bytes) -> Bytes {
     let mut events: Vec<(u32, i128)> = Vec::with_capacity(boxes.len() * 2);
@@ -105,11 +105,11 @@ pub fn peak_with(map: &MemoryMap, total: &Steps, boxes: &[MapBox], less: Bytes) 
     Bytes(u64::try_from(peak).unwrap_or(0))
 }
 
-/// Groups whose saving is worked out; the rest wastes less than any of them.
+/// Most groups whose saving is computed; the others have less padding.
 const RANKED: usize = 100;
 
-/// Works out what each group would save at the peak without its padding, and sorts by that. `all` are the groups of
-/// the whole memory space.
+/// Computes what each group would save at the peak without its padding, and sorts by that. `all` are the groups of the
+/// whole memory space.
 pub fn rank(groups: &mut [ShapeGroup], all: &[ShapeGroup], map: &MemoryMap, total: &Steps) {
     let peak = total.changes().map(|(_, value)| value).max().unwrap_or(0);
     let of_all: HashMap<(&str, &str, Bytes), &ShapeGroup> =

@@ -1,33 +1,33 @@
-//! What is alive as a tree of the Python stacks that made it: for an icicle, with sums at every frame.
+//! Live memory as a tree of the Python stacks that allocated it, with totals at every frame; for the icicle view.
 
 use std::collections::HashMap;
 
 use super::live_set::{GroupBy, is_library, key_of};
 use crate::model::{Bytes, LiveSet};
 
-/// Frames deeper than this are cut off.
+/// Maximum depth; deeper frames are dropped.
 const MAX_DEPTH: usize = 256;
 
 /// A frame in the stacks above it.
 #[derive(Debug, Clone, Default)]
 pub struct StackNode {
-    /// Function, or what the group at the top has in common.
+    /// Function name, or name of the group at the top.
     pub name: String,
     /// `file:line`; empty for a group.
     pub place: String,
-    /// Function with the last part of the place: what a box says.
+    /// Function with file name and line, as shown in a box.
     pub label: String,
-    /// Bytes of everything made below.
+    /// Bytes allocated in the subtree.
     pub bytes: Bytes,
-    /// How many things.
+    /// Number of objects.
     pub count: u64,
-    /// Bytes of what was made in this very frame.
+    /// Bytes allocated in this frame itself.
     pub own: Bytes,
     /// Enclosing node; the root encloses itself.
     pub parent: usize,
     /// Nodes below, largest first.
     pub children: Vec<usize>,
-    /// Rows of the entries that were made in this very frame.
+    /// Rows of the entries allocated in this frame itself.
     pub entries: Vec<u32>,
 }
 

@@ -1,5 +1,5 @@
-//! Live memory divided by class, category, name scope, kind of instruction, element type or source file: which buffer belongs
-//! to which group, and each group's curve.
+//! Live memory grouped by class, category, name scope, opcode, element type or source file: the group of each buffer,
+//! and each group's curve.
 
 use std::collections::HashMap;
 
@@ -11,10 +11,10 @@ use super::program::{ProgramAnalysis, SpaceAnalysis, category};
 use super::pyramid::{MaxPyramid, MinPyramid};
 use crate::model::{BufferId, Category, Program};
 
-/// By what stacked areas are divided.
+/// Grouping of stacked areas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Grouping {
-    /// What it is for: a guess.
+    /// Class (a guess).
     #[default]
     Class,
     /// XProf's category.
@@ -30,7 +30,7 @@ pub enum Grouping {
 }
 
 impl Grouping {
-    /// All of them.
+    /// All groupings.
     pub const ALL: [Self; 6] = [Self::Class, Self::Category, Self::Scope, Self::Opcode, Self::Type, Self::Source];
 
     /// Its name.
@@ -60,7 +60,7 @@ impl Grouping {
     }
 }
 
-/// More groups than this are put together as "other".
+/// Most groups; the rest are merged into "other".
 const MAX_GROUPS: usize = 8;
 
 /// Stacked curves with the names of their groups.
@@ -80,7 +80,7 @@ pub struct StackedCurves {
 }
 
 impl StackedCurves {
-    /// Divides what lives in a memory space.
+    /// Groups the live memory of a memory space.
     #[must_use]
     pub fn new(
         model: &Program,

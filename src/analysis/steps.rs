@@ -1,4 +1,4 @@
-//! A value over program points that changes only in steps; between its changes it takes no memory.
+//! A step curve over program points, stored as its changes only.
 
 /// A step curve: the value from each change on, up to the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,13 +10,13 @@ use super::names::scope;
 use super::program::{ProgramAnalysis, category, unpadded};
 use crate::model::{BufferId, Bytes, Program};
 
-/// By what a tree divides.
+/// Grouping of a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum TreeKind {
     /// Name scopes, numbered ones folded.
     #[default]
     Scope,
-    /// What it is for, a guess, then scope.
+    /// Class (a guess), then scope.
     Class,
     /// XProf's category, then scope.
     Category,
@@ -28,12 +28,12 @@ pub enum TreeKind {
     Type,
     /// Shape, then scope.
     Shape,
-    /// How it is divided over devices, then scope.
+    /// Sharding, then scope.
     Sharding,
 }
 
 impl TreeKind {
-    /// All of them.
+    /// All groupings.
     pub const ALL: [Self; 8] =
         [Self::Scope, Self::Class, Self::Category, Self::Source, Self::Opcode, Self::Type, Self::Shape, Self::Sharding];
 
@@ -82,15 +82,15 @@ impl FromStr for TreeKind {
 pub struct TreeNode {
     /// Its name.
     pub name: String,
-    /// Bytes of all buffers below.
+    /// Bytes of all buffers in the subtree.
     pub bytes: Bytes,
-    /// Bytes of padding of all buffers below.
+    /// Bytes of padding in the subtree.
     pub padding: Bytes,
-    /// The class that most of the bytes below have.
+    /// Class of most bytes in the subtree.
     pub class: Class,
-    /// How many buffers are below.
+    /// Number of buffers in the subtree.
     pub count: usize,
-    /// Different names that were folded into this one.
+    /// Number of distinct names folded into this one.
     pub folded: usize,
     /// Enclosing node; the root encloses itself.
     pub parent: usize,
@@ -105,11 +105,11 @@ pub struct TreeNode {
 pub struct Tree {
     /// Nodes; the first is the root, children come after their parents.
     pub nodes: Vec<TreeNode>,
-    /// Bytes that count for a buffer where they are not its size.
+    /// Bytes counted for a buffer where they differ from its size.
     bytes_of: HashMap<BufferId, Bytes>,
 }
 
-/// Deeper scopes are cut off.
+/// Maximum depth; deeper scopes are dropped.
 const MAX_DEPTH: usize = 24;
 
 /// Different names that are counted in a fold, at most.
@@ -117,7 +117,8 @@ const MOST_ORIGINALS: usize = 10_000;
 
 impl Tree {
     /// Builds the tree of some buffers, each with the bytes that count for it: its size, or at one step what it alone
-    /// has of the memory it shares ([`super::live_at`]). `fold` puts numbered scopes together: `layer_3` into `layer_*`.
+    /// has of the memory it shares ([`super::live_at`]). `fold` puts numbered scopes together: `layer_3` into
+    /// `layer_*`.
     #[must_use]
     pub fn new(
         program: &Program,
@@ -190,13 +191,13 @@ impl Tree {
         self.bytes_of.get(&buffer).copied().unwrap_or_else(|| program.buffers.size_of(buffer))
     }
 
-    /// Names from below the root down to a node: what leads there again in another tree of the same kind.
+    /// Names on the path from below the root to a node; identifies it in another tree of the same kind.
     #[must_use]
     pub fn path(&self, node: usize) -> Vec<String> {
         self.trail(node).into_iter().skip(1).filter_map(|at| Some(self.nodes.get(at)?.name.clone())).collect()
     }
 
-    /// The node that names lead to, or the last on the way that there is.
+    /// The node at the end of a path of names, or the deepest one that exists.
     #[must_use]
     pub fn find(&self, path: &[String]) -> usize {
         let mut node = 0;
@@ -314,8 +315,8 @@ fn scopes(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, opcod
     if path.is_empty() { vec![same("no op name".to_owned()), same(opcode.to_owned())] } else { path }
 }
 
-/// How a buffer is divided over devices, in words: an argument as the entry says, anything else where its instruction
-/// says it. Compiled programs keep that for arguments and results only.
+/// Sharding of a buffer in words: that of the entry for an argument, else that of its instruction. Compiled programs
+/// keep shardings for arguments and results only.
 fn sharding(program: &Program, buffer: BufferId) -> String {
     let argument = program
         .buffers

@@ -1,7 +1,7 @@
 //! XProf's memory-viewer numbers, computed as xprof 2.24.2 does, for one memory space.
 //!
-//! Replays one heap trace over the allocations that live throughout. Where XProf would give up on the whole page, the
-//! replay goes on and says what is inconsistent.
+//! Replays one heap trace on top of the always-live allocations. Where XProf would show nothing, the replay continues
+//! and reports the inconsistency.
 
 use crate::model::{AllocationId, BufferId, Bytes, EventKind, MemorySpace, NO_ROW, Program, ReportedSpace};
 
@@ -14,15 +14,15 @@ pub struct XprofSpace {
     pub trace: Option<usize>,
     /// Σ of all allocations that are not thread-local (`totalBufferAllocationMib`).
     pub allocated: Bytes,
-    /// Σ of those that live throughout (`indefiniteBufferAllocationMib`).
+    /// Σ of the always-live ones (`indefiniteBufferAllocationMib`).
     pub always_live: Bytes,
     /// Σ of the arguments (`entryComputationParametersMib`).
     pub parameters: Bytes,
-    /// Σ of possible results (`maybeLiveOutMib`); overlaps with the arguments where those are donated.
+    /// Σ of possible results (`maybeLiveOutMib`); includes donated arguments.
     pub live_out: Bytes,
     /// Σ of thread-local and tuple allocations (`nonReusableMib`).
     pub non_reusable: Bytes,
-    /// What stands under the curve throughout.
+    /// Always-live bytes under the curve.
     pub baseline: Bytes,
     /// Highest point of the curve (`peakHeapMib`).
     pub peak: Bytes,
@@ -34,20 +34,20 @@ pub struct XprofSpace {
     pub curve: Vec<(u64, u64)>,
     /// First and last event of each buffer that has a span: (buffer, first, last).
     pub spans: Vec<(BufferId, u32, u32)>,
-    /// The largest buffer of each allocation that lives throughout, by ascending allocation.
+    /// The largest buffer of each always-live allocation, by ascending allocation.
     pub always_live_buffers: Vec<BufferId>,
-    /// What is live at the peak, in the order it was placed; where a buffer took over the memory of another, that one.
+    /// Buffers live at the peak, in order of placement; a buffer that reused another's memory replaces it.
     pub live_at_peak: Vec<BufferId>,
-    /// Whether the peak is known; a report may hold sums alone.
+    /// Whether the peak is known; a report may contain only totals.
     pub peak_is_known: bool,
-    /// What does not fit together.
+    /// Inconsistencies, one sentence each.
     pub inconsistencies: Vec<String>,
 }
 
 /// Inconsistencies beyond this number are not listed.
 const MAX_INCONSISTENCIES: usize = 20;
 
-/// The part that all memory spaces share: allocations in order, and each allocation's trace.
+/// Data shared by all memory spaces: allocations in order, and each allocation's trace.
 #[derive(Debug)]
 pub struct Traces {
     /// Allocations by ascending index.
@@ -106,7 +106,7 @@ impl Traces {
         Bytes(self.unpadded.get(shape_id.index()).and_then(|s| s.get(node as usize)).copied().unwrap_or(0))
     }
 
-    /// The trace that stands for a memory space.
+    /// The trace that represents a memory space.
     fn choose(&self, program: &Program, color: MemorySpace) -> Option<usize> {
         let of_space = self.order.iter().find_map(|&id| {
             let allocation = &program.allocations[id.index()];
@@ -156,7 +156,7 @@ pub fn space(program: &Program, traces: &Traces, color: MemorySpace) -> XprofSpa
     space_with(program, traces, color, &mut Scratch::default())
 }
 
-/// State of the buffers during a replay, to be used again for the next space.
+/// State of the buffers during a replay, reused for the next space.
 #[derive(Default)]
 pub struct Scratch(Vec<State>);
 
@@ -228,7 +228,7 @@ fn listed(program: &Program, traces: &Traces, space: &mut XprofSpace) {
     }
 }
 
-/// Puts the numbers of another tool's report in the place of those that need what the report does not hold.
+/// Replaces numbers that cannot be computed from a report by those printed in it.
 fn take_reported(space: &mut XprofSpace, reported: &ReportedSpace) {
     let sums = [
         (&mut space.allocated, reported.allocated),
@@ -254,13 +254,13 @@ fn take_reported(space: &mut XprofSpace, reported: &ReportedSpace) {
     }
 }
 
-/// A time during which some memory is taken.
+/// A period during which memory is allocated.
 struct Stay {
     root: u32,
     /// The buffer shown for it.
     display: u32,
     enter: u32,
-    /// Event at which it is given back; [`NO_ROW`] while it is not.
+    /// Event at which it is freed; [`NO_ROW`] until then.
     leave: u32,
 }
 
@@ -271,11 +271,11 @@ struct State {
     canonical: u32,
     /// Users of a root's memory.
     users: i32,
-    /// The stay that is going on.
+    /// The current stay.
     stay: u32,
     /// Row of its span.
     span: u32,
-    /// Shown instead of the root once somebody took over its memory.
+    /// Shown instead of the root once another buffer reuses its memory.
     display: u32,
     closed: bool,
 }
@@ -321,7 +321,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// The buffer at the end of the sharing chain. Bounded: a damaged file can share in a circle.
+    /// The buffer at the end of the sharing chain. Bounded, as a damaged file may contain a cycle.
     fn root(&self, mut row: u32) -> u32 {
         for _ in 0..4096 {
             let next = self.states[row as usize].canonical;
@@ -361,7 +361,7 @@ impl<'a> Replay<'a> {
                         self.share(t, buffer, canonical, space);
                     }
                 }
-                EventKind::Other => note(space, || format!("event {t} is of a kind that is not known")),
+                EventKind::Other => note(space, || format!("event {t} is of an unknown kind")),
             }
         }
         space.curve.push((self.heap.saturating_add(baseline), self.unpadded.saturating_add(baseline)));
@@ -396,7 +396,7 @@ impl<'a> Replay<'a> {
         states
     }
 
-    /// Memory of `root` is taken, and shown as `display`.
+    /// Allocates the memory of `root`, shown as `display`.
     fn enter(&mut self, t: u32, root: u32, display: u32) {
         let buffer = BufferId(root);
         let display = if root == display { self.states[root as usize].display } else { display };
@@ -442,7 +442,7 @@ impl<'a> Replay<'a> {
             }
             self.states[root as usize].stay = NO_ROW;
             if size > self.heap {
-                note(space, || format!("event {t} frees more than is taken; XProf shows nothing then"));
+                note(space, || format!("event {t} frees more than is allocated; XProf shows nothing then"));
             }
             self.heap = self.heap.saturating_sub(size);
             let unpadded = self.traces.unpadded_size(self.program, BufferId(root)).0;
@@ -459,14 +459,14 @@ impl<'a> Replay<'a> {
 
     fn share(&mut self, t: u32, buffer: BufferId, canonical: BufferId, space: &mut XprofSpace) {
         if self.root(canonical.0) == buffer.0 {
-            note(space, || format!("event {t} lets a buffer share with itself"));
+            note(space, || format!("event {t} makes a buffer share memory with itself"));
             return;
         }
         self.states[buffer.index()].canonical = canonical.0;
         let root = self.root(canonical.0);
         self.states[root as usize].users += 1;
         if self.states[root as usize].users == 1 {
-            // The memory was free and is taken over.
+            // The memory was free and is reused.
             self.states[root as usize].display = buffer.0;
             self.open_span(buffer, t, space);
             self.enter(t, root, buffer.0);

@@ -1,31 +1,32 @@
-//! What a command line names: files to open and files of changes, and how one that cannot be read is refused.
+//! Inputs named on the command line: files to open and files of changes, and errors about those that cannot be read.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use highwater::analysis::what_if::EditSet;
 use highwater::export;
+use highwater::model::{Bytes, Capacity, MemorySpace, Profile};
 use highwater::open::Target;
 
 use super::terminal;
 
-/// Something could not be read.
+/// Exit code if something could not be read.
 pub const EXIT_UNREADABLE: u8 = 3;
 
-/// Wrong arguments, as clap ends for them.
+/// Exit code for wrong arguments, the same as clap's.
 #[cfg(feature = "window")]
 pub const EXIT_WRONG: u8 = 2;
 
-/// What the paths of a command line name; standard input that cannot be read is reported and left out.
+/// Resolves the paths of a command line; unreadable standard input is reported and left out.
 pub fn targets(paths: &[PathBuf]) -> Vec<Target> {
     let named = paths.iter().map(|path| Target::named(path));
     named.filter_map(|target| target.map_err(|error| complain("-", &format!("cannot read: {error}"))).ok()).collect()
 }
 
-/// The sets of changes in some files; the second of two with one name counts.
+/// The sets of changes in some files; of two with the same name the last one wins.
 ///
 /// # Errors
-/// A sentence about the first file that holds none.
+/// If a file contains no sets; the error is a sentence about the first such file.
 pub fn read_sets(paths: &[PathBuf]) -> Result<Vec<EditSet>, String> {
     let mut sets: Vec<EditSet> = Vec::new();
     for path in paths {
@@ -36,15 +37,29 @@ pub fn read_sets(paths: &[PathBuf]) -> Result<Vec<EditSet>, String> {
     Ok(sets)
 }
 
-/// Says on standard error what is wrong with a file.
+/// Reports an error about a file on standard error.
 pub fn complain(path: &str, why: &str) {
-    // What the reader of a file says may name it already.
+    // The error may name the file already.
     let why = why.strip_suffix(path).and_then(|why| why.strip_suffix(": ")).unwrap_or(why);
     terminal::complain(&format!("error: {path}: {why}"));
 }
 
-/// Prints what is wrong with a file that was named.
+/// Reports an error and returns the exit code.
 pub fn refuse(error: &str) -> ExitCode {
     eprintln!("error: {error}");
     ExitCode::from(EXIT_UNREADABLE)
+}
+
+/// Sets what a program may use, as `--capacity` says.
+pub fn override_capacity(profile: &mut Profile, bytes: Bytes) {
+    profile.device.capacities.retain(|capacity| capacity.color != MemorySpace::HBM);
+    if let Some(tiles) = &mut profile.tiles {
+        tiles.target.bytes_per_tile = Some(bytes.0);
+        tiles.target.evidence = Some("given with --capacity".to_owned());
+    }
+    profile.device.capacities.push(Capacity {
+        color: MemorySpace::HBM,
+        bytes,
+        evidence: "given with --capacity".to_owned(),
+    });
 }

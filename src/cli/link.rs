@@ -1,4 +1,4 @@
-//! Words of the command line that say where in a profile to begin; of the window and of pictures.
+//! Command-line options that select what to show first, for the window and for pictures.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use highwater::model::{Bytes, parse_size};
 use highwater::ui::app::DeepLink;
 use highwater::ui::session::Pin;
 
-/// Where in a file to begin.
+/// What to show first.
 #[derive(Debug, clap::Args)]
 pub struct LinkArgs {
     /// View: overview, timeline, buffers
@@ -25,16 +25,16 @@ pub struct LinkArgs {
     /// Step to show instead of the peak
     #[arg(long)]
     pub step: Option<u32>,
-    /// What a program may use, overriding the device's capacity: 15.75GiB
+    /// Memory available to a program, overriding the device's capacity: 15.75GiB
     #[arg(long, value_parser = parse_size)]
     pub capacity: Option<Bytes>,
-    /// A change to try out in the what-if view, any number of times: `donate params`, `batch 0.5`
+    /// A change to try out in the what-if view; may be repeated: `donate params`, `batch 0.5`
     #[arg(long = "edit", value_name = "EDIT")]
     pub edits: Vec<Edit>,
-    /// What to find: what matches is lit in every view
+    /// Text to find; matches are highlighted in every view
     #[arg(long)]
     pub filter: Option<String>,
-    /// A numbered pin, any number of times: `step 120: a note`, `buffer 17`
+    /// A numbered pin; may be repeated: `step 120: a note`, `buffer 17`
     #[arg(long = "pin", value_name = "PIN")]
     pub pins: Vec<Pin>,
     /// A file of named sets of changes, as the what-if view saves them
@@ -43,7 +43,7 @@ pub struct LinkArgs {
 }
 
 impl LinkArgs {
-    /// The place they name; `sets` are the named sets of changes that were read.
+    /// The place these options select; `sets` are the named sets of changes that were read.
     pub fn link(&self, sets: Vec<EditSet>) -> DeepLink {
         DeepLink {
             view: self.view.clone(),

@@ -1,9 +1,12 @@
-//! The command line: which words open the window, which print a report, which draw a picture. A build without the window
-//! prints reports alone.
+//! The command line: opens the window, prints a report or draws a picture. A build without the window only prints
+//! reports.
 
+mod check;
+mod diff;
 mod inputs;
 #[cfg(feature = "window")]
 mod link;
+mod listed;
 mod report;
 #[cfg(feature = "window")]
 mod screenshot;
@@ -37,17 +40,21 @@ struct Cli {
 enum Command {
     /// Print the numbers as text, JSON or Markdown
     Report(report::ReportArgs),
-    /// Draw a view to a picture, without a display
+    /// Compare two dumps, or list several side by side
+    Diff(diff::DiffArgs),
+    /// Check dumps against limits in a build; the exit status is 1 if one is exceeded
+    Check(check::CheckArgs),
+    /// Draw a view to an image file, without a display
     #[cfg(feature = "window")]
     Screenshot(screenshot::ScreenshotArgs),
-    /// Print a script that completes this command in a shell
+    /// Print a shell completion script
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, or write those of all commands
+    /// Print the manual page, or write the pages of all commands
     Man {
-        /// Folder to write a page of every command to
+        /// Folder to write the pages of all commands to
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
     },
@@ -57,6 +64,8 @@ impl Command {
     fn run(self) -> ExitCode {
         match self {
             Self::Report(args) => report::print(&targets(&args.paths), &args),
+            Self::Diff(args) => diff::print(&args),
+            Self::Check(args) => check::run(&args),
             #[cfg(feature = "window")]
             Self::Screenshot(args) => screenshot::draw(&args),
             Self::Completions { shell } => {
@@ -68,7 +77,7 @@ impl Command {
     }
 }
 
-/// The manual page of the program on standard output, or those of all its commands in a folder.
+/// Prints the manual page, or writes the pages of all commands to a folder.
 fn manual(out: Option<&Path>) -> ExitCode {
     let written = match out {
         Some(folder) => std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Cli::command(), folder)),
@@ -79,7 +88,7 @@ fn manual(out: Option<&Path>) -> ExitCode {
             complain(&folder.display().to_string(), &format!("cannot write: {error}"));
             ExitCode::from(EXIT_UNREADABLE)
         }
-        // A reader that closes the pipe early (`| head`) is no error.
+        // A reader that closes the pipe early (`| head`) is not an error.
         (Ok(()) | Err(_), _) => ExitCode::SUCCESS,
     }
 }

@@ -1,4 +1,4 @@
-//! `highwater report`: its arguments, and what it does.
+//! `highwater report`: its arguments and implementation.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -9,11 +9,11 @@ use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::tree::TreeKind;
 use highwater::analysis::what_if::Edit;
 use highwater::export::report::{self, Format};
-use highwater::model::{Bytes, Capacity, MemorySpace, Profile, parse_size};
+use highwater::model::{Bytes, parse_size};
 use highwater::open::{Found, Target};
 use highwater::source::{Progress, Stage};
 
-use super::inputs::{EXIT_UNREADABLE, complain, read_sets, refuse};
+use super::inputs::{EXIT_UNREADABLE, complain, override_capacity, read_sets, refuse};
 use super::terminal::{self, Meter};
 
 #[derive(Debug, clap::Args)]
@@ -21,7 +21,7 @@ pub struct ReportArgs {
     /// Files to read; `-` for standard input
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
-    /// How to write it
+    /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
     /// Only this memory space, by name or colour: HBM, 1
@@ -30,10 +30,10 @@ pub struct ReportArgs {
     /// Only this program
     #[arg(long)]
     pub program: Option<String>,
-    /// Rows in every list; 0 for all
+    /// Maximum rows in each list; 0 for all
     #[arg(long, default_value_t = 20)]
     pub top: usize,
-    /// What a program may use, overriding the device's capacity: 15.75GiB
+    /// Memory available to a program, overriding the device's capacity: 15.75GiB
     #[arg(long, value_parser = parse_size)]
     pub capacity: Option<Bytes>,
     /// Add the whole live-memory curve
@@ -42,41 +42,47 @@ pub struct ReportArgs {
     /// Add every logical buffer
     #[arg(long)]
     pub buffers: bool,
-    /// First step of a range to measure, with --to: what is allocated and freed in it, its peak, who grew
+    /// First step of a range to measure: bytes allocated and freed in it, its peak, and what grew
     #[arg(long, value_name = "STEP")]
     pub from: Option<u32>,
-    /// Last step of a range to measure; the program's last one where only --from is given
+    /// Last step of a range to measure; by default the program's last step
     #[arg(long, value_name = "STEP")]
     pub to: Option<u32>,
-    /// What is live as a tree, any number of times: by scope, class, category, source, op, dtype, shape or sharding
+    /// Add live memory as a tree; may be repeated: by scope, class, category, source, op, dtype, shape or sharding
     #[arg(long = "tree", value_name = "KIND")]
     pub trees: Vec<TreeKind>,
     /// Levels of a tree; 0 for all
     #[arg(long, default_value_t = 3)]
     pub depth: usize,
-    /// The tree of what is live at this step instead of the peak
+    /// Take the trees at this step instead of at the peak
     #[arg(long)]
     pub step: Option<u32>,
-    /// A tree with numbered scopes apart: `layer_3` instead of `layer_*`
+    /// Keep numbered scopes separate in trees: `layer_3` instead of `layer_*`
     #[arg(long)]
     pub unfolded: bool,
-    /// A change to try out, any number of times: `donate params`, `dtype * bf16`, `dim 2050 2048`, `batch 0.5`,
+    /// A change to try out; may be repeated: `donate params`, `dtype * bf16`, `dim 2050 2048`, `batch 0.5`,
     /// `shard table 4`, `remat layer_*`, `drop 17`, `free 17 200`
     #[arg(long = "edit", value_name = "EDIT")]
     pub edits: Vec<Edit>,
-    /// A file of named sets of changes to try out, each by itself: `[name]` on a line, then a change on each line
+    /// A file of named sets of changes to try out separately: `[name]` on a line, then one change per line
     #[arg(long, value_name = "FILE")]
     pub sets: Vec<PathBuf>,
-    /// Instructions to print as HLO text with their operands, by name, any number of times
+    /// Name of an instruction to print as HLO text with its operands; may be repeated
     #[arg(long = "instruction", value_name = "NAME")]
     pub instructions: Vec<String>,
-    /// Columns of the text; the terminal's where it is printed on one, else as wide as it comes
+    /// Print what differs from this dump instead, as `highwater diff` does
+    #[arg(long, value_name = "BEFORE")]
+    pub against: Option<PathBuf>,
+    /// Columns to wrap the text to; by default the width of the terminal, or no wrapping without one
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<usize>,
 }
 
-/// Prints a report about everything behind some targets.
+/// Prints a report about all programs of some targets.
 pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
+    if let Some(before) = &args.against {
+        return super::diff::print(&super::diff::DiffArgs::against(before.clone(), args));
+    }
     let sets = match read_sets(&args.sets) {
         Ok(sets) => sets,
         Err(error) => return refuse(&error),
@@ -106,13 +112,14 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
     if args.format == Format::Text {
         terminal::print(&text, args.width);
     } else {
-        // A reader that closes the pipe early (`| head`) is no error.
+        // A reader that closes the pipe early (`| head`) is not an error.
         let _ = std::io::stdout().write_all(text.as_bytes());
     }
     if whole { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
 }
 
-/// Adds everything behind a target to the report. What cannot be read goes to standard error and into the report.
+/// Adds all profiles of a target to the report. Files that cannot be read are reported on standard error and in the
+/// report.
 fn add(builder: &mut report::Builder<'_>, target: &Target, capacity: Option<Bytes>) {
     let progress = Arc::new(Progress::default());
     let _meter = Meter::watch(&progress, &target.name());
@@ -134,18 +141,5 @@ fn add(builder: &mut report::Builder<'_>, target: &Target, capacity: Option<Byte
             builder.failed(&info);
         }
         Found::Note(note) => terminal::complain(&format!("note: {note}")),
-    });
-}
-
-fn override_capacity(profile: &mut Profile, bytes: Bytes) {
-    profile.device.capacities.retain(|capacity| capacity.color != MemorySpace::HBM);
-    if let Some(tiles) = &mut profile.tiles {
-        tiles.target.bytes_per_tile = Some(bytes.0);
-        tiles.target.evidence = Some("given with --capacity".to_owned());
-    }
-    profile.device.capacities.push(Capacity {
-        color: MemorySpace::HBM,
-        bytes,
-        evidence: "given with --capacity".to_owned(),
     });
 }

@@ -1,4 +1,4 @@
-//! `highwater screenshot`: its arguments, and what it does.
+//! `highwater screenshot`: its arguments and implementation.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ pub struct ScreenshotArgs {
     paths: Vec<PathBuf>,
     #[command(flatten)]
     link: LinkArgs,
-    /// Picture to write
+    /// Image file to write
     #[arg(long)]
     out: PathBuf,
     /// Size in points
@@ -26,13 +26,13 @@ pub struct ScreenshotArgs {
     /// Theme
     #[arg(long, value_enum, default_value_t)]
     theme: ThemeArg,
-    /// Pixels in a point
+    /// Pixels per point
     #[arg(long, default_value_t = 1.0)]
     scale: f32,
-    /// As in presenter mode: larger type, thicker lines, the list of files folded
+    /// Presenter mode: larger type, thicker lines, the list of files collapsed
     #[arg(long)]
     presenter: bool,
-    /// Aliases in place of the names of scopes, operations, files and modules
+    /// Replace the names of scopes, operations, files and modules by aliases
     #[arg(long)]
     hide_names: bool,
 }
@@ -57,8 +57,8 @@ fn parse_pixels(text: &str) -> Result<(u32, u32), String> {
         Some((width, height)) if (200..=MAX_PIXELS).contains(&width) && (150..=MAX_PIXELS).contains(&height) => {
             Ok((width, height))
         }
-        Some(_) => Err(format!("a picture is 200x150 to {MAX_PIXELS}x{MAX_PIXELS} points")),
-        None => Err("a size is written 1600x1000".to_owned()),
+        Some(_) => Err(format!("a picture must be 200x150 to {MAX_PIXELS}x{MAX_PIXELS} points")),
+        None => Err("write a size as 1600x1000".to_owned()),
     }
 }
 
@@ -81,7 +81,7 @@ pub fn draw(args: &ScreenshotArgs) -> ExitCode {
     let mut app = App::new(&context, options);
     app.link = Some(link.clone());
     let targets = targets(&args.paths);
-    // What is open already is shown instead of opened again: the first one in the end.
+    // Opening a file again only shows it: this makes the first one visible.
     for target in targets.iter().chain(targets.first().filter(|_| targets.len() > 1)) {
         app.open(target.clone());
     }

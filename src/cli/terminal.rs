@@ -1,5 +1,5 @@
-//! What a terminal gets beyond plain text: lines no wider than it is, quiet colour, progress of what takes long.
-//! Nothing of it reaches a pipe or a file.
+//! Terminal output: lines wrapped to its width, sparse colour, progress of slow operations. Pipes and files get none of
+//! it.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use highwater::source::{Progress, Stage};
 use textwrap::core::Word;
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
 
-/// Lines are never made narrower than this.
+/// Narrowest width to wrap to, in columns.
 const NARROWEST: usize = 40;
 
-/// What takes longer says how far it is.
+/// Delay before progress is shown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// How often it says so.
+/// Interval between updates of the progress line.
 const EVERY: Duration = Duration::from_millis(150);
 
-/// Prints a report for people: wrapped to `width` columns, or to the terminal's where it is one.
+/// Prints a report wrapped to `width` columns, or else to the terminal's width if there is one.
 pub fn print(text: &str, width: Option<usize>) {
     let mut out = std::io::stdout();
     let term = Term::stdout();
     let own = out.is_terminal().then(|| usize::from(term.size().1));
     let is_colored = own.is_some() && console::colors_enabled() && std::env::var_os("NO_COLOR").is_none();
-    // A reader that closes the pipe early (`| head`) is no error.
+    // A reader that closes the pipe early (`| head`) is not an error.
     let _ = out.write_all(dress(text, width.or(own), is_colored).as_bytes());
 }
 
-/// Says on standard error what is wrong, in place of a line of progress.
+/// Prints an error on standard error, replacing any line of progress.
 pub fn complain(words: &str) {
     clear();
     eprintln!("{words}");
@@ -43,7 +43,7 @@ fn clear() {
     }
 }
 
-/// A text with its lines wrapped and its answers coloured.
+/// A text with its lines wrapped and coloured.
 fn dress(text: &str, width: Option<usize>, is_colored: bool) -> String {
     let mut out = String::with_capacity(text.len());
     for line in text.lines() {
@@ -67,7 +67,7 @@ fn dress(text: &str, width: Option<usize>, is_colored: bool) -> String {
     out
 }
 
-/// The colour of a line: of the answer, of a name at the margin, of a remark.
+/// The colour of a line: a verdict, a heading at the margin, or a remark.
 fn style_of(line: &str) -> Option<Style> {
     let words = line.trim_start();
     let style = Style::new().force_styling(true);
@@ -84,7 +84,7 @@ fn style_of(line: &str) -> Option<Style> {
     }
 }
 
-/// A line in pieces no wider than `width`; what follows the first stands under its last column, or a little further in.
+/// Wraps a line to `width`; further lines are aligned with its last column, or slightly indented.
 fn wrap(line: &str, width: usize) -> Vec<String> {
     let (indent, words) = line.split_at(line.len() - line.trim_start().len());
     let column = line.rfind("  ").map_or(0, |at| textwrap::core::display_width(&line[..at + 2]));
@@ -99,7 +99,7 @@ fn wrap(line: &str, width: usize) -> Vec<String> {
     textwrap::wrap(words, options).into_iter().map(std::borrow::Cow::into_owned).collect()
 }
 
-/// Pieces between which a line may break: after spaces, and after the slashes of a path.
+/// Splits a line where it may break: after spaces, and after the slashes of a path.
 fn parts(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     let mut rest = line;
     Box::new(std::iter::from_fn(move || {
@@ -118,14 +118,14 @@ fn parts(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     }))
 }
 
-/// Says on a terminal how far something is, from its first second on, until it is dropped.
+/// Shows progress on a terminal, from [`PATIENCE`] on, until it is dropped.
 pub struct Meter {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Meter {
-    /// Watches the progress of reading what is called `name`.
+    /// Shows the progress of reading the input called `name`.
     pub fn watch(progress: &Arc<Progress>, name: &str) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self { stop: None, thread: None };

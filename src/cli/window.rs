@@ -22,7 +22,7 @@ pub struct WindowArgs {
     link: LinkArgs,
 }
 
-/// What is wrong with a bare word in the place of a file, where there is none of that name: most likely a command.
+/// Error for a bare word that names no file: most likely a mistyped command.
 fn mistyped(file: &Path) -> Option<String> {
     let word = file.to_str().filter(|word| *word != "-" && !word.contains(['/', '\\', '.']))?;
     if file.exists() {
@@ -35,17 +35,17 @@ fn mistyped(file: &Path) -> Option<String> {
         _ => None,
     };
     let meant = similar.map(|name| format!("; did you mean `highwater {name}`?")).unwrap_or_default();
-    Some(format!("{word}: there is no such file, and no such command{meant}"))
+    Some(format!("{word}: no such file or command{meant}"))
 }
 
-/// The commands alone, which tell what a word resembles.
+/// The commands alone, to find one similar to a word.
 #[derive(Debug, Parser)]
 struct Commands {
     #[command(subcommand)]
     _command: Command,
 }
 
-/// Shows the window; where there is none, says why in one line and prints the report.
+/// Shows the window; if that is impossible, prints the reason in one line and then the report.
 pub fn open(args: WindowArgs) -> ExitCode {
     let sets = match read_sets(&args.link.sets) {
         Ok(sets) => sets,
@@ -55,7 +55,7 @@ pub fn open(args: WindowArgs) -> ExitCode {
         eprintln!("error: {words}");
         return ExitCode::from(EXIT_WRONG);
     }
-    // Standard input can be read only once; a report in place of the window takes the same bytes.
+    // Standard input can be read only once; a report in place of the window uses the same bytes.
     let targets = targets(&args.files);
     let Err(error) = app::run_window(targets.clone(), Options::default(), args.link.link(sets)) else {
         return ExitCode::SUCCESS;
@@ -83,6 +83,7 @@ pub fn open(args: WindowArgs) -> ExitCode {
         edits: args.link.edits,
         sets: args.link.sets,
         instructions: Vec::new(),
+        against: None,
         width: None,
     };
     report::print(&targets, &args)

@@ -1,30 +1,30 @@
-//! What a format's decoder is: it recognises an input cheaply and decodes it into a profile.
+//! The decoder of a format: recognises an input cheaply and decodes it into a profile.
 
 use super::reporter::Reporter;
 use crate::model::Profile;
 use crate::source::{Cancelled, Input, Progress, SourceError};
 
-/// What a decoder is given besides the input.
+/// Context of a decoding, passed with the input.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// Progress, and the wish to cancel.
+    /// Progress and cancellation.
     pub progress: &'a Progress,
-    /// Where to say what could not be read.
+    /// Receives notes on data that could not be read.
     pub reporter: &'a Reporter,
 }
 
-/// Files that a decoder reads, for people: the first screen, the drop overlay and the dialog are made from it.
+/// Description of the files that a decoder reads, for the first screen, the drop overlay and the open dialog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reads {
-    /// Which of the lines on the first screen names them.
+    /// The line on the first screen that lists them.
     pub family: Family,
     /// What such a file is, in a few words.
     pub words: &'static str,
-    /// Patterns of their names, `*` for anything; a packed file (`.gz`, `.zst`) is called as what is in it.
+    /// File name patterns, where `*` matches anything; compressed files (`.gz`, `.zst`) match without that extension.
     pub patterns: &'static [&'static str],
 }
 
-/// Where files come from.
+/// Origin of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Family {
     /// `--xla_dump_to`.
@@ -41,7 +41,7 @@ impl Family {
     /// Every family, in the order of the first screen.
     pub const ALL: [Self; 4] = [Self::XlaDump, Self::Run, Self::Poplar, Self::Text];
 
-    /// In words, before the patterns.
+    /// Description shown before the patterns.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl Family {
 
 /// One format.
 pub trait Decoder: Sync {
-    /// What the format is called, in the report and on the screen.
+    /// Display name of the format.
     fn format(&self) -> &'static str;
 
     /// What files it reads.
@@ -65,15 +65,15 @@ pub trait Decoder: Sync {
     /// alone never does.
     fn recognises(&self, input: &Input) -> bool;
 
-    /// Whether it takes what no other decoder knows.
+    /// Whether it is the fallback for inputs that no other decoder recognises.
     fn is_fallback(&self) -> bool {
         false
     }
 
-    /// Decodes the input into what the format knows.
+    /// Decodes the input.
     ///
     /// # Errors
-    /// When nothing could be read. Damage further inside goes to the reporter instead.
+    /// If nothing could be read. Damage further inside goes to the reporter instead.
     fn decode(&self, input: &Input, context: Context<'_>) -> Result<Profile, DecodeError>;
 }
 
@@ -100,7 +100,7 @@ pub enum DecodeError {
 }
 
 impl DecodeError {
-    /// Whether somebody wanted it to stop.
+    /// Whether it was cancelled.
     #[must_use]
     pub const fn is_cancelled(&self) -> bool {
         matches!(self, Self::Source(SourceError::Cancelled))

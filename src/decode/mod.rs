@@ -1,4 +1,4 @@
-//! From bytes to the model: one folder per format, the list of them, and what they share.
+//! Decodes bytes into the model: one folder per format, the list of formats, and shared code.
 
 pub mod bfc;
 mod decoder;
@@ -19,7 +19,7 @@ pub use decoder::{Context, DecodeError, Decoder, Family, Reads};
 pub use registry::{decode, inputs, reads_by_name};
 pub use reporter::Reporter;
 
-/// Every format. Those with a certain sign come before those that are guessed from text.
+/// Every format. Those with an unambiguous signature come before those guessed from text.
 pub const DECODERS: &[&dyn Decoder] = &[
     &hlo::HloDecoder,
     &xspace::XSpaceDecoder,

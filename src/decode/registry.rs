@@ -1,23 +1,23 @@
-//! Which decoder reads an input: by contents, by name, and in words.
+//! Selects the decoder of an input by its contents, and describes formats by file name.
 
 use super::DECODERS;
 use super::decoder::{Context, DecodeError, Family, Reads};
 use crate::model::{Profile, SourceInfo};
 use crate::source::Input;
 
-/// What a file of this name is, by the patterns of all decoders; `None` where only the contents can tell.
+/// Description of a file by its name, from the patterns of all decoders; `None` if only the contents can tell.
 #[must_use]
 pub fn reads_by_name(name: &str) -> Option<Reads> {
     let name = name.to_lowercase();
     let packed = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending));
     let name = packed.unwrap_or(&name);
     let fits = |reads: &Reads| reads.patterns.iter().filter(|pattern| fits(pattern, name)).map(|p| p.len()).max();
-    // The longest pattern says most.
+    // The longest pattern is the most specific.
     let found = DECODERS.iter().filter_map(|decoder| Some((fits(&decoder.reads())?, decoder.reads())));
     found.max_by_key(|(length, _)| *length).map(|(_, reads)| reads)
 }
 
-/// Whether a name fits a pattern, `*` for anything.
+/// Whether a name matches a pattern, where `*` matches anything.
 fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else { return false };
@@ -32,7 +32,7 @@ fn fits(pattern: &str, name: &str) -> bool {
     rest.is_empty()
 }
 
-/// Everything that can be opened: a line for each family, with the patterns of its decoders.
+/// All formats that can be opened: one line per family, with the patterns of its decoders.
 #[must_use]
 pub fn inputs() -> Vec<String> {
     let line = |family: &Family| {
@@ -46,7 +46,7 @@ pub fn inputs() -> Vec<String> {
 /// Decodes an input with the first decoder that recognises it.
 ///
 /// # Errors
-/// When no decoder recognises it, or it could not be read.
+/// If no decoder recognises it, or it could not be read.
 pub fn decode(input: &Input, context: Context<'_>) -> Result<Profile, DecodeError> {
     let Some(decoder) = DECODERS.iter().find(|decoder| decoder.recognises(input)) else {
         return Err(DecodeError::NotAProfile(describe_unknown(input)));
@@ -61,7 +61,7 @@ pub fn decode(input: &Input, context: Context<'_>) -> Result<Profile, DecodeErro
     Ok(profile)
 }
 
-/// What an input is that no decoder knows, and what was looked for.
+/// Error text for an unrecognised input: what it looks like, and what was expected.
 fn describe_unknown(input: &Input) -> String {
     let head = input.head();
     let kind = if head.starts_with(b"\x7fELF") {

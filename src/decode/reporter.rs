@@ -1,4 +1,4 @@
-//! Collects what could not be read, so that everything else still can be.
+//! Collects notes on data that could not be read, while decoding continues.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,7 @@ use crate::model::{Note, NoteCode, NoteLevel};
 /// Notes beyond this number are only counted.
 const MAX_NOTES: usize = 40;
 
-/// Where decoders say what is wrong; shared by the threads of one decoding.
+/// Collects the notes of a decoder; shared by its threads.
 #[derive(Debug, Default)]
 pub struct Reporter {
     notes: Mutex<(Vec<Note>, usize)>,
@@ -26,18 +26,18 @@ impl Reporter {
         }
     }
 
-    /// Something is missing or inconsistent; the rest holds.
+    /// Reports that something is missing or inconsistent; the rest is valid.
     pub fn warn(&self, text: impl Into<String>, offset: Option<u64>) {
         self.push(Note { offset, ..Note::new(NoteLevel::Warning, text) });
     }
 
-    /// The file ends at a place where it must go on, `inside` something.
+    /// Reports that the file ends early, `inside` something.
     pub fn truncated(&self, inside: &str, end: u64) {
         let text = format!("The file ends inside {inside}");
         self.push(Note { code: NoteCode::Truncated, offset: Some(end), ..Note::new(NoteLevel::Warning, text) });
     }
 
-    /// Something worth knowing.
+    /// Adds information for the user.
     pub fn info(&self, text: impl Into<String>) {
         self.push(Note::new(NoteLevel::Info, text));
     }
@@ -52,7 +52,7 @@ impl Reporter {
         self.push(Note { code, ..Note::new(NoteLevel::Warning, text) });
     }
 
-    /// Everything that was said, by place in the file.
+    /// All notes, by offset in the file.
     #[must_use]
     pub fn finish(self) -> Vec<Note> {
         let (mut notes, more) = self.notes.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);

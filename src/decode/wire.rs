@@ -1,11 +1,11 @@
-//! The protobuf wire format, read field by field from a slice without building anything.
+//! A zero-copy reader of the protobuf wire format, field by field.
 //!
-//! Rules kept: a field is matched by number *and* wire type, unknown fields and groups are skipped, repeated scalars
+//! Rules: a field is matched by number *and* wire type, unknown fields and groups are skipped, repeated scalars
 //! may be packed or not, a varint has at most ten bytes. Offsets in errors are those of the file.
 
 use std::fmt;
 
-/// What is wrong, and where in the file.
+/// An error with its offset in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WireError {
     /// Byte offset in the file.
@@ -25,10 +25,10 @@ impl std::error::Error for WireError {}
 /// Result of reading the wire format.
 pub type Result<T> = std::result::Result<T, WireError>;
 
-/// A message's field ends beyond the slice it lies in.
+/// Error text: a field ends beyond its message.
 pub const PAST_END: &str = "a field extends past the end of its message";
 
-/// Groups nested deeper than this are refused, as in every other reader of the format.
+/// Deepest accepted nesting of groups, as in other protobuf readers.
 const MAX_GROUP_DEPTH: u32 = 100;
 
 /// Wire type of numbers.
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         Err(self.error("a varint of more than ten bytes"))
     }
 
-    /// A varint as the signed number it stands for (`int32`, `int64`).
+    /// A varint as a signed number (`int32`, `int64`).
     ///
     /// # Errors
     /// As [`Self::varint`].
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
         Ok(Self { data: bytes, pos: 0, base: self.base + (self.pos - bytes.len()) as u64 })
     }
 
-    /// As [`Self::bytes`], but a field that runs past the end gives what is there: (bytes, whether it is whole).
+    /// As [`Self::bytes`], but truncates a field that runs past the end: (bytes, whether it is complete).
     ///
     /// # Errors
     /// A cut length.
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Text of a string field; bytes that are no UTF-8 are replaced.
+/// Text of a string field; invalid UTF-8 is replaced.
 #[must_use]
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

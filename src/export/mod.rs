@@ -1,5 +1,7 @@
-//! What leaves the program: reports as text, JSON and Markdown, pictures; and the files of changes that go with them.
+//! Output: reports as text, JSON and Markdown, tables and pictures; and reading the what-if sets for them.
 
+pub mod diff;
+pub mod gate;
 pub mod image;
 pub mod report;
 pub mod sets;

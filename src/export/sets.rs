@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::analysis::what_if::{EditSet, SetsError};
 
-/// Bytes that are read: more than a file of sets may have, so that a longer one is noticed.
+/// Bytes read at most: more than a file of sets may have, so that a longer one is detected.
 const MOST: u64 = (1 << 20) + 1;
 
 /// Why a file of sets cannot be used.
@@ -15,15 +15,15 @@ pub enum ReadSetsError {
     /// It cannot be read.
     #[error("cannot read: {0}")]
     Io(#[from] io::Error),
-    /// It holds something else.
-    #[error("no sets of changes: {0}")]
+    /// It contains no valid sets.
+    #[error("not a file of changes: {0}")]
     Sets(#[from] SetsError),
 }
 
 /// Reads a file of sets.
 ///
 /// # Errors
-/// What the system says of the file, or what is wrong in it.
+/// If it cannot be read or is not a file of sets.
 pub fn read(path: &Path) -> Result<Vec<EditSet>, ReadSetsError> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST).read_to_end(&mut bytes)?;

@@ -1,17 +1,17 @@
-//! Rows of the table of buffers as text: TSV, Markdown, JSON, CSV; with our column names or XProf's. Sizes are exact.
+//! Exports rows of the buffer table as TSV, Markdown, JSON or CSV, with our column names or XProf's. Sizes are exact.
 
 use std::fmt::Write as _;
 
 use crate::analysis::table::{BufferTable, Column};
 
-/// How rows are written.
+/// Format of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Values divided by tabs, a line of titles first.
+    /// Tab-separated values after a line of titles.
     Tsv,
     /// A Markdown table.
     Markdown,
-    /// A list of objects.
+    /// A JSON array of objects.
     Json,
     /// RFC 4180, sizes in bytes.
     Csv,
@@ -20,7 +20,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 5] = [Self::Tsv, Self::Markdown, Self::Json, Self::Csv, Self::XprofCsv];
 
     /// Its name.
@@ -36,7 +36,7 @@ impl Form {
     }
 }
 
-/// Title of a column with its unit, as it is exported.
+/// Exported title of a column, with its unit.
 #[must_use]
 pub const fn title(column: Column) -> &'static str {
     match column {
@@ -55,12 +55,13 @@ pub const fn title(column: Column) -> &'static str {
         Column::From => "from",
         Column::To => "to",
         Column::Length => "steps",
+        Column::Life => "life",
         Column::Offset => "offset",
         Column::Allocation => "allocation",
     }
 }
 
-/// A value as it is exported: numbers are numbers, what is not known is nothing.
+/// Exported value: numbers stay numbers, an unknown value is empty.
 #[must_use]
 pub fn value(table: &BufferTable, column: Column, row: usize) -> serde_json::Value {
     use serde_json::Value;
@@ -79,6 +80,8 @@ pub fn value(table: &BufferTable, column: Column, row: usize) -> serde_json::Val
         Column::From => point(table.start[row]),
         Column::To => point(table.end[row]),
         Column::Length => table.steps(row).map_or(Value::Null, Into::into),
+        Column::Life if table.start[row] == u32::MAX => Value::Null,
+        Column::Life => format!("{} to {}", table.start[row], table.end[row]).into(),
         Column::Offset => table.offset[row].into(),
         Column::Allocation => table.allocation[row].into(),
         Column::Type | Column::Shape | Column::Opcode | Column::Op | Column::Source => {
@@ -175,7 +178,7 @@ pub fn write(table: &BufferTable, columns: &[Column], rows: &[u32], form: Form) 
     out
 }
 
-/// A value between commas.
+/// A CSV field, quoted if necessary.
 fn quoted(words: String) -> String {
     if words.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", words.replace('"', "\"\"")) } else { words }
 }

@@ -1,4 +1,4 @@
-//! The device a program was compiled for: its kind, its memory spaces and what they hold.
+//! The device a program was compiled for: its kind, its memory spaces and their capacities.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub struct Device {
     pub evidence: Option<String>,
     /// Known capacities, at most one per memory space.
     pub capacities: Vec<Capacity>,
-    /// How many chips the program was compiled for, where the file says.
+    /// Chips the program was compiled for; `None` if unknown.
     pub topology: Option<Topology>,
 }
 
@@ -29,7 +29,7 @@ pub struct Topology {
 }
 
 impl Topology {
-    /// All chips.
+    /// Total number of chips.
     #[must_use]
     pub const fn chips(&self) -> u64 {
         self.chips_per_host.saturating_mul(self.hosts)
@@ -102,7 +102,7 @@ impl MemorySpace {
     /// Scalar memory of a TPU core.
     pub const SMEM: Self = Self(4);
 
-    /// Name on a kind of device: XProf's name where it has one, otherwise inferred from real dumps.
+    /// Name on a kind of device: XProf's name if it has one, otherwise inferred from real dumps.
     #[must_use]
     pub fn name(self, kind: Option<DeviceKind>) -> String {
         let name = match (self.0, kind) {

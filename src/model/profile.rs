@@ -64,7 +64,7 @@ pub struct SourceInfo {
     pub notes: Vec<String>,
     /// Why it could not be read, or not to its end; `None` if it was.
     pub error: Option<String>,
-    /// Where it was cut: what is before could be read.
+    /// Byte offset at which it was cut; everything before it could be read.
     pub cut_at: Option<u64>,
 }
 

@@ -253,7 +253,7 @@ pub enum ShardingKind {
 }
 
 impl Sharding {
-    /// In words: `replicated`, `divided 4 × 1`.
+    /// In words: `replicated`, `sharded 4 × 1`.
     #[must_use]
     pub fn in_words(&self) -> String {
         match self.kind {
@@ -268,7 +268,7 @@ impl Sharding {
                 let dims = copies.map_or(&self.tiles[..], |(_, dims)| dims);
                 let words: Vec<String> = dims.iter().take(16).map(ToString::to_string).collect();
                 let copies = copies.map(|(&n, _)| n).filter(|&n| n > 1).map(|n| format!(", {n} copies"));
-                format!("divided {}{}", words.join(" \u{d7} "), copies.unwrap_or_default())
+                format!("sharded {}{}", words.join(" \u{d7} "), copies.unwrap_or_default())
             }
         }
     }
@@ -322,8 +322,8 @@ pub struct ScopedMemory {
     pub used: bool,
 }
 
-/// Names and metadata of single rows. Implementations read them from the file's bytes on each call; what a format does
-/// not say is empty.
+/// Names and metadata of single rows. Implementations read them from the file's bytes on each call; missing values are
+/// empty.
 pub trait ProgramText: Send + Sync + std::fmt::Debug {
     /// Name of an instruction.
     fn instruction_name(&self, _: InstructionId) -> String {

@@ -31,11 +31,11 @@ pub enum Clock {
 /// State of an allocator at one moment, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AllocatorStats {
-    /// Reserved for the stack (`bytes_reserved`).
+    /// Bytes reserved for the stack (`bytes_reserved`).
     pub stack: i64,
-    /// In use on the heap (`bytes_allocated`).
+    /// Bytes in use on the heap (`bytes_allocated`).
     pub heap: i64,
-    /// Free (`bytes_available`).
+    /// Free bytes (`bytes_available`).
     pub free: i64,
     /// Fraction of free memory outside the largest free chunk, 0..=1; NaN if nothing is free.
     pub fragmentation: f64,

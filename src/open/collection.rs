@@ -252,7 +252,7 @@ impl Collection {
         }
     }
 
-    /// Drops the copies of a trace's modules that XProf writes beside the trace.
+    /// Drops the copies of a trace's modules that XProf writes next to the trace.
     fn drop_copies(&mut self) {
         let in_traces: HashSet<(String, String)> = self
             .entries
@@ -321,7 +321,8 @@ impl Collection {
     }
 }
 
-/// Puts a file to the module it belongs to: by the beginning of its name, or by the name of its folder.
+/// Adds a file to the module it belongs to, by the start of its name or by its folder's name; returns whether one was
+/// found.
 fn put_to_module(dumps: &mut BTreeMap<(String, String), Vec<(DumpName, Member)>>, member: &Member) -> bool {
     let (parent, own) = member.folder().rsplit_once('/').unwrap_or(("", member.folder()));
     if !own.starts_with("module_") && !member.file_name().starts_with("module_") {
@@ -341,7 +342,7 @@ fn put_to_module(dumps: &mut BTreeMap<(String, String), Vec<(DumpName, Member)>>
 }
 
 impl Entry {
-    /// The name with the folder in the list before it: `run_2/jit_train_step`.
+    /// The name prefixed with its folder in the list: `run_2/jit_train_step`.
     #[must_use]
     pub fn full_name(&self) -> String {
         if self.group.is_empty() { self.name.clone() } else { format!("{}/{}", self.group, self.name) }

@@ -1,4 +1,4 @@
-//! Opens one file and joins the files of the same module found beside it.
+//! Opens one file and joins the files of the same module found next to it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -149,7 +149,7 @@ pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeE
     Ok(profile)
 }
 
-/// The note that says where a file is cut: the first such place.
+/// The first note that says where a file is cut.
 fn truncation(notes: &[Note]) -> Option<(&Note, u64)> {
     notes.iter().filter(|note| note.code == NoteCode::Truncated).find_map(|note| Some((note, note.offset?)))
 }
@@ -187,7 +187,7 @@ fn note_missing_assignment(profile: &mut Profile, input: &Input) {
         path.file_name().and_then(|n| n.to_str()).and_then(DumpName::parse).is_some_and(|name| name.has_assignment())
     });
     let remedy = match (better.as_deref().and_then(Path::file_name), DumpName::parse(name)) {
-        (Some(better), _) => format!("open {} beside it instead", better.to_string_lossy()),
+        (Some(better), _) => format!("open {} next to it instead", better.to_string_lossy()),
         (None, Some(own)) if own.has_assignment() => {
             "files of this name have one, so it may have been cut; write it again".to_owned()
         }
@@ -201,7 +201,7 @@ fn note_missing_assignment(profile: &mut Profile, input: &Input) {
     profile.notes.push(Note::new(NoteLevel::Warning, text));
 }
 
-/// Joins a file found beside the dump. The user did not name it, so failing to read it is not an error.
+/// Joins a file found next to the dump. The user did not name it, so failing to read it is not an error.
 fn join_companion(profile: &mut Profile, companion: &Member, progress: &Progress) {
     // HLO protos and Memory Viewer JSON of the same module would only repeat the open program.
     let name = companion.file_name();

@@ -78,7 +78,7 @@ pub fn mentions_module(member: &Member, stem: &str) -> bool {
     })
 }
 
-/// How much a dump file tells about memory: lower is more, `u32::MAX` is nothing.
+/// Rank of a dump file by how much it tells about memory: 0 is most, `u32::MAX` nothing.
 fn rank(name: &DumpName) -> u32 {
     let stage = name.stage.as_str();
     if name.has_assignment() {

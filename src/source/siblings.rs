@@ -64,8 +64,8 @@ impl DumpName {
         None
     }
 
-    /// The parts of the name of any other file that belongs to the module `stem`: what its name begins with, or the
-    /// name of the folder it lies in (`module_0007.jit_step.cl_1003875606/module.mlir`).
+    /// Parses the name of any other file of the module `stem`, recognised by the start of its name or by its folder
+    /// (`module_0007.jit_step.cl_1003875606/module.mlir`).
     #[must_use]
     pub fn of_module(stem: &str, folder_name: &str, file_name: &str) -> Option<Self> {
         let stage = if folder_name == stem { file_name } else { file_name.strip_prefix(stem)?.strip_prefix('.')? };

@@ -14,15 +14,15 @@ fn highwater() -> Command {
     command
 }
 
-fn run(args: &[&str]) -> Output {
+pub fn run(args: &[&str]) -> Output {
     highwater().args(args).output().expect("the program runs")
 }
 
-fn stdout(output: &Output) -> String {
+pub fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("UTF-8")
 }
 
-fn stderr(output: &Output) -> String {
+pub fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("UTF-8")
 }
 
@@ -34,7 +34,7 @@ fn sample(folder: &str) -> PathBuf {
         .expect("a sample of this name")
 }
 
-fn path(folder: &str) -> String {
+pub fn path(folder: &str) -> String {
     sample(folder).to_str().expect("UTF-8").to_owned()
 }
 

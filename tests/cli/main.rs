@@ -5,3 +5,4 @@
 mod common;
 
 mod command_line;
+mod compare_and_check;

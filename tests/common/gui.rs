@@ -86,3 +86,42 @@ pub fn words(harness: &Harness<'_, App>) -> Vec<String> {
 pub fn says(harness: &Harness<'_, App>, part: &str) -> bool {
     words(harness).iter().any(|label| label.contains(part))
 }
+
+/// A text that is painted.
+pub struct Painted {
+    /// Its place, as far as it is seen.
+    pub place: egui::Rect,
+    /// Its words.
+    pub words: String,
+    /// Whether some of them are left out.
+    pub cut: bool,
+    /// Its colour.
+    pub color: egui::Color32,
+}
+
+fn texts(shape: &egui::Shape, clip: egui::Rect, found: &mut Vec<Painted>) {
+    match shape {
+        egui::Shape::Vec(shapes) => shapes.iter().for_each(|shape| texts(shape, clip, found)),
+        egui::Shape::Text(text) => {
+            let place = egui::Rect::from_min_size(text.pos, text.galley.size()).intersect(clip);
+            if place.width() > 4.0 && place.height() > 4.0 {
+                found.push(Painted {
+                    place,
+                    words: text.galley.job.text.clone(),
+                    cut: text.galley.elided,
+                    color: text.fallback_color,
+                });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Every text that is painted.
+pub fn painted(harness: &Harness<'_, App>) -> Vec<Painted> {
+    let mut found = Vec::new();
+    for shape in &harness.output().shapes {
+        texts(&shape.shape, shape.clip_rect, &mut found);
+    }
+    found
+}

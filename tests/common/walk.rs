@@ -120,6 +120,24 @@ impl Walk {
         self.click_pos(at, PointerButton::Primary);
     }
 
+    /// Turns the wheel by some points over a place of what has a label; its smoothing is waited for.
+    pub fn wheel_at(&mut self, label: &str, (x, y): (f32, f32), by: f32) {
+        let rect = self.rect(label);
+        self.harness.hover_at(Pos2::new(rect.left() + rect.width() * x, rect.top() + rect.height() * y));
+        self.harness.run_ok();
+        self.harness.event(egui::Event::MouseWheel {
+            unit: egui::MouseWheelUnit::Point,
+            delta: egui::Vec2::new(0.0, by),
+            modifiers: Modifiers::NONE,
+            phase: egui::TouchPhase::Move,
+            source: egui::MouseWheelSource::Wheel,
+        });
+        for _ in 0..40 {
+            self.harness.step();
+        }
+        self.harness.run_ok();
+    }
+
     /// Clicks the head of a frame: below it lies what it encloses.
     pub fn click_head(&mut self, label: &str) {
         let rect = self.rect(label);

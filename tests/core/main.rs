@@ -11,6 +11,7 @@ mod xla_made;
 mod advisor;
 mod architecture;
 mod classes;
+mod compare;
 mod formats;
 mod forms;
 mod habits;

@@ -22,6 +22,8 @@ mod xla_made;
 
 #[path = "../core/advisor.rs"]
 mod advisor;
+#[path = "../core/compare.rs"]
+mod compare;
 #[path = "../core/formats.rs"]
 mod formats;
 #[path = "../core/forms.rs"]
@@ -108,6 +110,7 @@ const COMPARISONS: &[Comparison] = &[
     ("advisor::rules", Needs::Profiles, || all(others::rules)),
     ("advisor::what_if", Needs::Profiles, || some(advisor::findings_are_their_what_if)),
     ("advisor::causes", Needs::Profiles, || some_below("xla", advisor::causes_come_first)),
+    ("compare::matching", Needs::Profiles, || all(others::matching)),
     ("formats::content_decides", Needs::Profiles, || some(formats::open_without_a_name)),
     ("forms::memory_viewer_json", Needs::Profiles, || some(forms::compare_memory_viewer_json)),
     ("forms::buffer_assignments", Needs::Profiles, || some(forms::compare_buffer_assignments)),

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::common::Files;
 use crate::pairs::{Allowed, Pair, pair};
 use crate::peaks::Golden;
-use crate::{advisor, forms, pairs, peaks, poplar};
+use crate::{advisor, compare, forms, pairs, peaks, poplar};
 
 /// Rule, and a program in which it must fire.
 const FIRES: &[(&str, &str, u64)] =
@@ -75,4 +75,25 @@ pub fn genuine_cache(files: &Files) {
     ] {
         assert_eq!(facts.get(key).map(String::as_str), Some(value), "{key}");
     }
+}
+
+/// One program before and after a change that was really made.
+const CHANGED: &[(&str, &str)] = &[
+    ("v5e_gpt_s", "v5e_gpt_s_nodonate"),
+    ("v5e_gpt_s", "v5e_gpt_s_remat"),
+    ("v5e_decode", "v5e_decode_nodonate"),
+    ("v5e_mlp_f32", "v5e_mlp_f32_debugprint"),
+    ("eqx_gpt2_v5p4", "eqx_gpt2_v5p4_donate"),
+    ("eqx_gpt2_v5p4", "eqx_gpt2_v5p4_remat"),
+    ("gemma2_2b_ft_v5e8_oom", "gemma2_2b_ft_v5e8_constr"),
+    ("gemma3_1b_decode_step_v5e1", "gemma3_1b_decode_step_v5e1_donate"),
+    ("haiku_resnet50_v5e4", "haiku_resnet50_v5e4_rematall"),
+    ("kh_llama_v5e4", "kh_llama_v5e4_fsdp"),
+    ("mt_llama3_8b_v5e16_oom", "mt_llama3_8b_v5e16_full"),
+    ("mt_qwen3_06b_v5e8", "mt_qwen3_06b_v5e8_tile"),
+    ("rpa_llama_v7x4", "rpa_llama_v7x4_nodonate"),
+];
+
+pub fn matching(files: &Files) {
+    compare::match_what_did_not_change(files, CHANGED);
 }

@@ -324,3 +324,29 @@ fn timeline_and_padding_say_the_same_as_the_report() {
         assert!(said.iter().any(|label| label.contains(&wanted)), "{}: no '{wanted}'", path.display());
     }
 }
+
+#[test]
+fn the_table_draws_the_life_of_each_buffer_with_the_step_in_it() {
+    let mut harness = open([1600.0, 1000.0], ThemeChoice::Light);
+    assert!(harness.query_by_label_contains("Sort by Life").is_some(), "a column of its own");
+    let before = harness.render().expect("a picture");
+    let head = harness.get_by_label_contains("Sort by Life").rect();
+    harness.state_mut().files.current_mut().expect("open").shared.choose_step(40);
+    harness.run_ok();
+    let after = harness.render().expect("a picture");
+    let column = |picture: &image::RgbaImage| -> Vec<image::Rgba<u8>> {
+        let (left, right) = (head.left() as u32, head.right() as u32);
+        let rows = head.bottom() as u32..head.bottom() as u32 + 200;
+        rows.flat_map(|y| (left..right).map(move |x| (x, y))).map(|(x, y)| *picture.get_pixel(x, y)).collect()
+    };
+    let colors: std::collections::HashSet<_> = column(&before).into_iter().collect();
+    assert!(colors.len() > 4, "tracks, lives and a mark: {colors:?}");
+    assert_ne!(column(&before), column(&after), "the mark goes along with the step");
+    harness.get_by_label_contains("Sort by Life").click();
+    harness.run_ok();
+    let read = read("gpt_m_oom");
+    let first = rows(&harness)[0].clone();
+    let row =
+        (0..read.table.len()).find(|&row| first.starts_with(&format!("{} ", read.table.name.at(row)))).expect("a row");
+    assert_eq!(read.table.start[row], 0, "sorted by where lives begin: {first}");
+}

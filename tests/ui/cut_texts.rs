@@ -3,41 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use egui::{Pos2, Rect, Shape};
+use egui::Pos2;
 use egui_kittest::Harness;
 use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 
 use crate::common;
-use crate::gui;
-
-/// A text that is painted: its place, its words, whether some are left out.
-struct Painted {
-    place: Rect,
-    words: String,
-    cut: bool,
-}
-
-fn texts(shape: &Shape, clip: Rect, found: &mut Vec<Painted>) {
-    match shape {
-        Shape::Vec(shapes) => shapes.iter().for_each(|shape| texts(shape, clip, found)),
-        Shape::Text(text) => {
-            let place = Rect::from_min_size(text.pos, text.galley.size()).intersect(clip);
-            if place.width() > 4.0 && place.height() > 4.0 {
-                found.push(Painted { place, words: text.galley.job.text.clone(), cut: text.galley.elided });
-            }
-        }
-        _ => {}
-    }
-}
-
-fn painted(harness: &Harness<'_, App>) -> Vec<Painted> {
-    let mut found = Vec::new();
-    for shape in &harness.output().shapes {
-        texts(&shape.shape, shape.clip_rect, &mut found);
-    }
-    found
-}
+use crate::gui::{self, painted};
 
 /// Texts that are cut in a view and do not show themselves whole; how many are cut at all.
 fn cut_in(harness: &mut Harness<'_, App>) -> (usize, Vec<String>) {

@@ -19,6 +19,7 @@ mod cut_texts;
 mod details;
 mod heat_map;
 mod hidden_names;
+mod lines_and_words;
 mod one_truth;
 mod padding_view;
 mod ranges_and_trees;

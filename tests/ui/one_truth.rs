@@ -1,15 +1,18 @@
 //! Equal names have equal values: every sample is opened in every view, every number with a unit is read by its
-//! accessible label, and what one view calls `Peak` another view, a tooltip and the report call the same bytes.
+//! accessible label and by the tooltip it shows, and what one view calls `Peak` another view, a tooltip and the report call the same bytes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use egui::Pos2;
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
 use highwater::export::report;
 use highwater::model::{Bytes, parse_size};
 use highwater::open;
 use highwater::source::Progress;
-use highwater::ui::app::DeepLink;
+use highwater::ui::app::{App, DeepLink};
 use highwater::ui::session::ThemeChoice;
 use highwater::ui::view::VIEWS;
 use regex::Regex;
@@ -39,6 +42,43 @@ fn agree(a: &str, b: &str) -> bool {
         (Ok(a), Ok(b)) => (a - b).abs() <= 0.006 * a.max(b),
         _ => a == b,
     }
+}
+
+/// Most places of a view that the pointer is laid on.
+const PLACES: usize = 40;
+
+/// What has a size in its name, with the tooltip that it shows.
+fn tooltips(harness: &mut Harness<'_, App>) -> Vec<(String, String)> {
+    let screen = harness.ctx.content_rect();
+    let named: Vec<(String, Pos2)> = {
+        let nodes = harness.get_all(egui_kittest::kittest::by());
+        let named = nodes.filter_map(|node| Some((node.accesskit_node().label()?, node.rect())));
+        named
+            .filter(|(label, rect)| label.contains("iB") && screen.contains_rect(*rect) && rect.area() > 16.0)
+            .map(|(label, rect)| (label, rect.center()))
+            .take(PLACES)
+            .collect()
+    };
+    let before: BTreeSet<String> = gui::painted(harness).into_iter().map(|text| text.words).collect();
+    let mut found = Vec::new();
+    for (label, at) in named {
+        harness.hover_at(at);
+        harness.run_ok();
+        harness.step();
+        let shown = gui::painted(harness).into_iter().map(|text| text.words).filter(|words| !before.contains(words));
+        let shown: Vec<String> = shown.filter(|words| words.contains("iB") || words.ends_with(" B")).collect();
+        if !shown.is_empty() {
+            found.push((label, shown.join("; ")));
+        }
+    }
+    harness.remove_cursor();
+    harness.run_ok();
+    found
+}
+
+/// Sizes of a tooltip that are written short and, behind it, exact: `1.50 GiB   1,610,612,736 B`.
+fn short_and_exact(tooltip: &str, pattern: &Regex) -> Vec<(String, String)> {
+    pattern.captures_iter(tooltip).map(|parts| (parts[1].to_owned(), parts[2].to_owned())).collect()
 }
 
 fn reported(path: &Path) -> BTreeMap<&'static str, Bytes> {
@@ -77,7 +117,9 @@ fn every_view_and_the_report_give_a_name_one_value() {
     let pattern =
         Regex::new(r"(?:^|[.;] )([A-Z][A-Za-z ,\-]*?) (\d[\d,.]* (?:B|KiB|MiB|GiB|TiB))\b").expect("a pattern");
     let mut contradictions = Vec::new();
+    let both = Regex::new(r"(\d[\d.]* [KMGT]iB)\s{2,}(\d[\d,]* B)\b").expect("a pattern");
     let mut compared = 0;
+    let (mut tips, mut pairs) = (0, 0);
     for path in samples() {
         let mut said: BTreeMap<String, BTreeSet<(String, &str)>> = BTreeMap::new();
         let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
@@ -92,6 +134,21 @@ fn every_view_and_the_report_give_a_name_one_value() {
             for label in words(&harness) {
                 for (name, value) in readings(&label, &pattern) {
                     said.entry(name).or_default().insert((value, title));
+                }
+            }
+            for (words, tooltip) in tooltips(&mut harness) {
+                tips += 1;
+                // A tooltip writes what its words shorten: the same name has the same value there.
+                for (name, value) in readings(&tooltip, &pattern) {
+                    said.entry(name).or_default().insert((value, title));
+                }
+                for (short, exact) in short_and_exact(&tooltip, &both) {
+                    pairs += 1;
+                    if !agree(&short, &exact) {
+                        let file = path.display();
+                        contradictions
+                            .push(format!("{file}, {title}: the tooltip of '{words}' says {short} and {exact}"));
+                    }
                 }
             }
         }
@@ -123,4 +180,5 @@ fn every_view_and_the_report_give_a_name_one_value() {
     }
     assert!(contradictions.is_empty(), "{contradictions:#?}");
     assert!(compared >= 100, "{compared} names compared");
+    assert!(tips >= 100 && pairs >= 20, "{tips} tooltips read, {pairs} of them with exact bytes");
 }

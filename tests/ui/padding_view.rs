@@ -57,3 +57,10 @@ fn the_whole_program_has_a_total_of_its_own() {
     harness.run_ok();
     assert!(says(&harness, "of the peak is padding"));
 }
+
+#[test]
+fn the_share_of_padding_is_written_on_the_tiles() {
+    let harness = open("v6e_dlrm_repl_d3", [1600.0, 1000.0], ThemeChoice::Light);
+    let on_tiles = |part: &str| gui::painted(&harness).iter().any(|text| text.words == part);
+    assert!(on_tiles("97.7\u{2009}% of the tiles is padding"), "{:?}", words(&harness));
+}

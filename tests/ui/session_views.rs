@@ -306,7 +306,7 @@ fn the_history_of_an_allocator_says_the_same_as_the_report() {
     assert!(says(&harness, &format!("The lowest use rises from step to step, by {rises}")));
     let before = short(&allocator["before_trace_bytes"]);
     assert!(says(&harness, &format!("{before} (68.2\u{2009}%) from before the trace")));
-    assert!(says(&harness, &format!("taken before the trace began {before}")));
+    assert!(says(&harness, &format!("allocated before the trace began {before}")));
     assert!(says(&harness, "24 runs of 2 programs") || says(&harness, "48 runs of 2 programs"));
 }
 

@@ -133,6 +133,8 @@ fn a_range_dragged_on_the_axis_is_measured() {
 #[test]
 fn the_curve_can_be_divided_by_source_file() {
     let mut harness = timeline([1600.0, 1000.0], ThemeChoice::Light);
+    harness.get_by_label("Group: Class").click();
+    harness.run_ok();
     harness.get_by_label("Source file").click();
     harness.run_ok();
     assert!(words(&harness).iter().any(|label| label.contains("gen_tpu.py")), "{:?}", words(&harness));

@@ -106,7 +106,7 @@ fn the_table_below_lists_what_is_gone_into() {
     harness.run_ok();
     assert!(says(&harness, "fusion.1893.remat3{1}"));
     assert!(words(&harness).iter().any(|label| label == "Activation"));
-    assert!(says(&harness, "alive in the backward pass"), "{:?}", words(&harness));
+    assert!(says(&harness, "live in the backward pass"), "{:?}", words(&harness));
     // Too low for a table: the map has all the room.
     let small = open("v5e_gpt_m_oom", [1000.0, 640.0], ThemeChoice::Light);
     assert!(rows(&small).is_empty(), "{:?}", rows(&small));
@@ -130,4 +130,38 @@ fn every_division_can_be_chosen() {
         let items: Vec<String> = items.collect();
         assert!(items.iter().any(|item| item.contains(part)), "{division}: {items:?}");
     }
+}
+
+#[test]
+fn equal_buffers_of_layers_are_one_cell_that_opens_by_click_and_by_enter() {
+    let parts = |harness: &Harness<'_, App>| -> Vec<String> {
+        harness.query_all_by_role(Role::TreeItem).filter_map(|node| node.accesskit_node().label()).collect()
+    };
+    let into_layers = |harness: &mut Harness<'_, App>| {
+        let open = harness.state_mut().files.current_mut().expect("open");
+        open.shared.go_in_tree(vec!["layer_*".to_owned(), "attn".to_owned()]);
+        harness.run_ok();
+    };
+    let mut harness = open("v5e_gpt_m_oom", [1600.0, 1000.0], ThemeChoice::Light);
+    into_layers(&mut harness);
+    let folded =
+        parts(&harness).into_iter().find(|part| part.starts_with("sub  \u{d7}11 ")).expect("eleven in one cell");
+    assert!(folded.contains("16.5 GiB"), "{folded}");
+    harness.get_by_role_and_label(Role::TreeItem, &folded).click();
+    harness.run_ok();
+    assert_eq!(path(&harness), ["layer_*", "attn", "sub"]);
+    let own = parts(&harness);
+    assert!(own.iter().any(|part| part.starts_with("layer_5/attn/sub 1.50 GiB")), "each by its own number: {own:?}");
+    assert_eq!(own.len(), 11);
+    // The same by keyboard.
+    let mut harness = open("v5e_gpt_m_oom", [1600.0, 1000.0], ThemeChoice::Light);
+    into_layers(&mut harness);
+    let map = words(&harness).into_iter().find(|word| word.starts_with("Treemap of ")).expect("the map");
+    harness.get_by_label(&map).focus();
+    harness.run_ok();
+    harness.key_press(Key::Home);
+    harness.run_ok();
+    harness.key_press(Key::Enter);
+    harness.run_ok();
+    assert_eq!(path(&harness), ["layer_*", "attn", "sub"], "the largest part is gone into");
 }

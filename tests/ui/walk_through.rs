@@ -280,7 +280,7 @@ fn advisor() {
     assert!(walk.says("The plan"), "{:?}", walk.words());
     walk.click_nth(Role::Link, "Show me", 0);
     assert_eq!(walk.view(), "timeline");
-    assert!(walk.selected().is_some());
+    assert!(walk.shared().lit.is_some());
 
     let mut walk = open("advisor");
     walk.tab_to(Role::Link, "Show it in What if");
@@ -336,6 +336,29 @@ fn tiles() {
     assert_eq!(walk.focused(), "Copy name");
     walk.press(Modifiers::NONE, Key::Enter);
     assert!(walk.copied().starts_with("tile "));
+
+    // The wheel magnifies at the pointer: the tile there stays, the next one is further away.
+    let mut walk = ipu("tiles");
+    let map = walk.starting("Total with gaps of");
+    let beside = |walk: &mut Walk| {
+        [0.294, 0.31, 0.326].map(|x| {
+            walk.click_at(&map, x, 0.42);
+            walk.shared().tiles.clone()
+        })
+    };
+    let before = beside(&mut walk);
+    assert!(before[0] != before[1] && before[1] != before[2], "three tiles: {before:?}");
+    walk.wheel_at(&map, (0.31, 0.42), 400.0);
+    let after = beside(&mut walk);
+    assert_eq!(after[1], before[1], "the same tile is under the pointer");
+    assert!(after[0] == after[1] || after[1] == after[2], "and is wider than before: {after:?}");
+    walk.key(Key::Num0);
+    assert_eq!(beside(&mut walk), before, "0 shows the whole map");
+    // Why it is full, what is free, and what lies there.
+    assert!(walk.says("Why this tile") && walk.says("above the mean"), "{:?}", walk.words());
+    assert!(walk.says("Headroom"));
+    walk.click(Role::Link, "Show variables");
+    assert_eq!(walk.view(), "memory");
 }
 
 #[test]

@@ -250,7 +250,10 @@ fn finding_lights_the_same_buffers_in_every_view() {
     key(&mut harness, Modifiers::COMMAND, Key::F);
     harness.get_by_label("Find").type_text("embed");
     harness.run_ok();
-    let count = words(&harness).into_iter().find(|label| label.ends_with(" match")).expect("a count of hits");
+    let count = words(&harness)
+        .into_iter()
+        .find(|label| label.contains(" of ") && label.ends_with(" match"))
+        .expect("a count of hits");
     key(&mut harness, Modifiers::NONE, Key::F3);
     let first = harness.state().files.current().expect("open").shared.selected.expect("the first hit");
     key(&mut harness, Modifiers::NONE, Key::F3);
@@ -269,6 +272,38 @@ fn finding_lights_the_same_buffers_in_every_view() {
     key(&mut harness, Modifiers::NONE, Key::Escape);
     key(&mut harness, Modifiers::NONE, Key::Escape);
     assert!(!says(&harness, "Next match"), "Esc clears it");
+}
+
+#[test]
+fn the_find_field_stands_in_the_bar_where_there_is_room() {
+    for (width, in_bar) in [(1600.0, true), (1280.0, true), (640.0, false)] {
+        let link = DeepLink { view: Some("timeline".to_owned()), ..DeepLink::default() };
+        let mut harness = gui::window(&[&dump()], [width, 800.0], ThemeChoice::Light, link);
+        assert_eq!(harness.query_by_label("Find").is_some(), in_bar, "{width} wide");
+        key(&mut harness, Modifiers::COMMAND, Key::F);
+        let field = harness.get_by_label("Find");
+        assert_eq!(field.rect().top() < 44.0, in_bar, "{width} wide: {:?}", field.rect());
+        field.type_text("attn");
+        harness.run_ok();
+        assert!(says(&harness, " match"), "{:?}", words(&harness));
+        harness.event(egui::Event::Text(" siz>3".to_owned()));
+        harness.run_ok();
+        assert!(says(&harness, "Unknown field 'siz'"), "{:?}", words(&harness));
+    }
+}
+
+#[test]
+fn a_search_in_a_view_without_buffers_leads_to_the_table() {
+    let mut harness = open("whatif");
+    harness.get_by_label("Find").focus();
+    harness.run_ok();
+    for letter in ["a", "t", "t", "n"] {
+        harness.event(egui::Event::Text(letter.to_owned()));
+        harness.run_ok();
+    }
+    key(&mut harness, Modifiers::NONE, Key::Enter);
+    let open = harness.state().files.current().expect("open");
+    assert_eq!((open.shared.view, open.shared.filter.as_str()), ("buffers", "attn"));
 }
 
 #[test]

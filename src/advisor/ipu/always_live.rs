@@ -5,7 +5,7 @@ use crate::advisor::finding::{ChangesResults, Finding};
 use crate::advisor::subject::Subject;
 use crate::model::{Bytes, percent};
 
-/// Applies the rule to a profile's tiles.
+/// Applies the rule.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let Some((memory, tiles)) = tiles(subject) else { return };
     let (Some(always), Some(limit)) = (tiles.always_live, tiles.limit) else { return };
@@ -14,8 +14,8 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let mut finding = finding("always_live", severity(tiles));
-    finding.title = format!("{} are live throughout", Bytes(always).short());
-    finding.why = format!("That is {} of the memory there is, before anything is computed", percent(always, capacity));
+    finding.title = format!("{} are always live", Bytes(always).short());
+    finding.why = format!("That is {} of tile memory, before anything is computed", percent(always, capacity));
     let mut variables = memory.liveness.always_live_variables.clone();
     variables.sort_by_key(|variable| std::cmp::Reverse(variable.1));
     let largest: Vec<String> = variables

@@ -1,11 +1,11 @@
-//! What the rules on tiles have in common: the tiles of a profile, how grave a finding is, and what it cites.
+//! Shared by the rules on tiles: access to a profile's tiles, severity, and the reference they cite.
 
 use crate::advisor::finding::{Finding, Severity};
 use crate::advisor::subject::Subject;
 use crate::analysis::tiles::TileAnalysis;
 use crate::model::TileMemory;
 
-/// Source of the advice.
+/// Reference for the advice.
 const GUIDE: &str = "Memory and Performance Optimisation on the IPU, docs.graphcore.ai";
 
 /// The tiles of a profile; `None` if it has none.

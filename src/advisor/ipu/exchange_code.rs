@@ -28,7 +28,7 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     finding.advice = vec![
         "Outline repeated layers (repeated functions, loops instead of unrolled code) so that exchanges are shared"
             .to_owned(),
-        "Choose layouts in which neighbouring operations agree".to_owned(),
+        "Choose layouts on which neighbouring operations agree".to_owned(),
         "A very low `availableMemoryProportion` raises it".to_owned(),
     ];
     findings.push(finding);

@@ -17,7 +17,7 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     finding.title = format!("Profiling itself takes {}", Bytes(bytes).short());
     finding.why =
         "The category `instrumentationResults` would be empty without execution profiling; near the limit it \
-                   can be what does not fit"
+                   can be what makes the program not fit"
             .to_owned();
     finding.advice = vec![
         "Profile memory only: `autoReport.outputExecutionProfile` false".to_owned(),

@@ -1,4 +1,4 @@
-//! `temporary`: one step needs far more than the others.
+//! `temporary`: one step needs far more not-always-live memory than the others.
 
 use super::evidence::{finding, severity, tiles};
 use crate::advisor::finding::{ChangesResults, Finding};
@@ -24,10 +24,10 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let guessed = memory.liveness.names_are_guessed && !name.is_empty();
     let at = if name.is_empty() { format!("step {}", peak.step) } else { format!("step {}, {name}", peak.step) };
     let mut finding = finding("temporary", severity(tiles));
-    finding.title = format!("{at} needs {} for a time", Bytes(peak.bytes).short());
-    let guess = if guessed { " (its name is matched by order, a guess)" } else { "" };
+    finding.title = format!("{at} needs {} of temporary memory", Bytes(peak.bytes).short());
+    let guess = if guessed { " (its name is a guess, matched by order)" } else { "" };
     finding.why = format!(
-        "A step needs {} on average; this one sets the peak of {}{guess}",
+        "Steps need {} on average; this one sets the peak of {}{guess}",
         Bytes(mean as u64).short(),
         Bytes(whole).short()
     );

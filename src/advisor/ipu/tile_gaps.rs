@@ -19,12 +19,12 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     finding.title = format!("{} are gaps between variables", Bytes(fragmentation).short());
     finding.why = match sums.below_interleaved {
         Some(below) => format!(
-            "Tiles count {} of gaps; {} of it lies below interleaved variables and is no fragmentation",
+            "Tiles report {} of gaps; {} of it lies below interleaved variables and is not fragmentation",
             Bytes(sums.bytes).short(),
             Bytes(below).short()
         ),
         None => format!(
-            "Tiles count {} of gaps; the profile does not say how much of it lies below interleaved variables",
+            "Tiles report {} of gaps; the profile does not say how much of it lies below interleaved variables",
             Bytes(sums.bytes).short()
         ),
     };

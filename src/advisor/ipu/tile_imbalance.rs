@@ -4,7 +4,7 @@ use super::evidence::{finding, severity_of_fullest, tiles};
 use crate::advisor::finding::Finding;
 use crate::advisor::subject::Subject;
 use crate::analysis::tiles::TileAnalysis;
-use crate::model::Bytes;
+use crate::model::{Bytes, thousands};
 
 /// Applies the rule to a profile's tiles.
 pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
@@ -29,7 +29,8 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut finding = finding("tile_imbalance", severity_of_fullest(tiles));
     finding.title = format!("The fullest tile holds {imbalance:.2} times the mean");
     finding.why = format!(
-        "Tile {worst} holds {}, the mean is {}{between}{idle}",
+        "Tile {} holds {}, the mean is {}{between}{idle}",
+        thousands(worst.into()),
         Bytes(bytes).short(),
         Bytes(tiles.mean as u64).short()
     );

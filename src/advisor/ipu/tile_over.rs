@@ -33,7 +33,8 @@ pub fn run(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let mut finding = finding("tile_over", severity_of_fullest(tiles));
     finding.title = format!("{count} of {all} tiles hold more than {}", UnitSystem::Binary.capacity(Bytes(limit)));
     finding.why = format!(
-        "Tile {worst} needs {}, {} too much; all together are {} over{contents}",
+        "Tile {} needs {}, {} too much; together the tiles are {} over{contents}",
+        thousands(worst.into()),
         Bytes(bytes).exact(),
         Bytes(tiles.worst_over_by).short(),
         Bytes(over).short()

@@ -8,15 +8,15 @@ use crate::model::{Failure, FailureKind};
 const TORCH: &str = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management";
 const JAX_GPU: &str = "https://docs.jax.dev/en/latest/gpu_memory_allocation.html";
 
-/// Free memory that is in pieces, in an allocator that can have it so.
+/// Remedy for fragmented free memory, in an allocator that can fragment.
 pub fn pieces(cause: Cause) -> Vec<Remedy> {
     if cause != Cause::Fragmentation {
         return Vec::new();
     }
     vec![remedy(
-        "The free memory is in pieces: try the asynchronous allocator (`TF_GPU_ALLOCATOR=cuda_malloc_async`; for JAX `XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async`)",
+        "The free memory is fragmented: try the asynchronous allocator (`TF_GPU_ALLOCATOR=cuda_malloc_async`; for JAX `XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async`)",
         No,
-        "the free memory that is in pieces",
+        "the fragmented free memory",
         "free memory is larger than the request, the largest block smaller",
         JAX_GPU,
     )]
@@ -27,7 +27,7 @@ pub fn gpu(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     let mut out = if failure.kind == FailureKind::RocmAlloc { Vec::new() } else { pieces(cause) };
     if failure.text("allocator").is_some_and(|name| name.contains("host")) {
         out.push(remedy(
-            "This is page-locked memory of the host, not the GPU's: fewer or smaller transfers at a time",
+            "This is page-locked host memory, not GPU memory: use fewer or smaller transfers at a time",
             No,
             "",
             "the allocator's name says host",
@@ -37,9 +37,9 @@ pub fn gpu(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     let is_jax = failure.text("framework") == Some("jax");
     out.push(remedy(
         if is_jax {
-            "Check that no other process holds memory of the GPU; JAX reserves 75 % unless `XLA_PYTHON_CLIENT_MEM_FRACTION` says otherwise"
+            "Check that no other process holds GPU memory; JAX reserves 75 % unless `XLA_PYTHON_CLIENT_MEM_FRACTION` says otherwise"
         } else {
-            "Check that no other process holds memory of the GPU, and what share of it the framework takes at its start (JAX: `XLA_PYTHON_CLIENT_MEM_FRACTION`; TensorFlow: `tf.config.experimental.set_memory_growth`)"
+            "Check that no other process holds GPU memory, and what share of it the framework reserves at startup (JAX: `XLA_PYTHON_CLIENT_MEM_FRACTION`; TensorFlow: `tf.config.experimental.set_memory_growth`)"
         },
         No,
         "",
@@ -60,23 +60,23 @@ pub fn gpu(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     out
 }
 
-/// How PyTorch's caching allocator is told not to leave pieces, where it can be told.
+/// Setting that keeps PyTorch's caching allocator from fragmenting, where there is one.
 fn pieces_of_cache(kind: FailureKind) -> Option<&'static str> {
     match kind {
-        FailureKind::TorchHip => {
-            Some("Do not split large blocks, which leaves pieces: `PYTORCH_HIP_ALLOC_CONF=max_split_size_mb:512`")
-        }
+        FailureKind::TorchHip => Some(
+            "Do not split large blocks, which causes fragmentation: `PYTORCH_HIP_ALLOC_CONF=max_split_size_mb:512`",
+        ),
         FailureKind::TorchNpu => {
-            Some("Let segments grow instead of leaving pieces: `PYTORCH_NPU_ALLOC_CONF=expandable_segments:True`")
+            Some("Let segments grow instead of fragmenting: `PYTORCH_NPU_ALLOC_CONF=expandable_segments:True`")
         }
         FailureKind::TorchXpu | FailureKind::TorchMps | FailureKind::TorchHpu => None,
         _ => Some(
-            "Let segments grow instead of leaving pieces: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` (on Linux; on Windows `max_split_size_mb:512`)",
+            "Let segments grow instead of fragmenting: `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` (on Linux; on Windows `max_split_size_mb:512`)",
         ),
     }
 }
 
-/// The tool that shows who holds memory of a device, in the sign that it gives.
+/// Sign of another process on the device, by the vendor's tool.
 fn sign_of_others(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::TorchHip => "rocm-smi shows two processes",
@@ -89,14 +89,14 @@ fn sign_of_others(kind: FailureKind) -> &'static str {
 /// PyTorch on any device.
 pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     let mut out = Vec::new();
-    // The page is about CUDA, and about HIP, which has the same interface.
+    // The page covers CUDA, and HIP through the same interface.
     let page = match failure.kind {
         FailureKind::TorchNpu | FailureKind::TorchXpu | FailureKind::TorchMps | FailureKind::TorchHpu => "",
         _ => TORCH,
     };
     if failure.kind == FailureKind::TorchMps {
         out.push(remedy(
-            "Close other programs: the GPU shares the memory of the host",
+            "Close other programs: the GPU shares memory with the host",
             No,
             "what they hold",
             "'other allocations' is large",
@@ -134,7 +134,7 @@ pub fn torch(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     }
     if failure.bytes("other_in_use").is_some_and(|bytes| bytes.0 > 0) {
         out.push(remedy(
-            "Another process holds memory of the same device: end it, or use another device",
+            "Another process holds memory on the same device: end it, or use another device",
             No,
             "what it holds",
             sign_of_others(failure.kind),

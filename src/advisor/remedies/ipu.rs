@@ -18,10 +18,10 @@ pub fn ipu(failure: &Failure) -> Vec<Remedy> {
                 "code is large on the tile",
                 IPU,
             ),
-            remedy("Divide the model over more IPUs", No, "", "", IPU),
+            remedy("Split the model over more IPUs", No, "", "", IPU),
         ],
         FailureKind::IpuStream | FailureKind::IpuHostBuffer => vec![remedy(
-            "This is memory of the host's buffers, not of the tiles: smaller or fewer streams, or a larger buffer in the engine's options",
+            "These are host buffers, not tile memory: use smaller or fewer streams, or a larger buffer in the engine options",
             No,
             "",
             "the message names a buffer or a stream",
@@ -29,7 +29,7 @@ pub fn ipu(failure: &Failure) -> Vec<Remedy> {
         )],
         _ => vec![
             remedy(
-                "A smaller (micro) batch: most models are written for processors with a larger one",
+                "A smaller (micro) batch: most models were written for devices with room for a larger one",
                 Maybe,
                 "not-always-live memory in proportion",
                 "not-always-live memory is large",
@@ -51,7 +51,7 @@ pub fn ipu(failure: &Failure) -> Vec<Remedy> {
                 IPU,
             ),
             remedy(
-                "Divide the model over more IPUs; as a rule, when it needs more than twice what there is",
+                "Split the model over more IPUs; as a rule of thumb, if it needs more than twice the memory available",
                 No,
                 "",
                 "",

@@ -1,22 +1,22 @@
-//! What a dump beside a message tells of its program, so that no remedy is named that it has already, or cannot use.
+//! What a dump opened with a message shows about its program, so that no remedy is suggested that does not apply.
 
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::model::{BufferId, MemorySpace, Profile, Program};
 
-/// What is known of a program; nothing where no dump of it is open.
+/// Facts about a program; `None` where no dump of it is open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Whether results take memory of their own that arguments could give: what donation can save.
+    /// Whether results take memory of their own, which donation could save.
     pub can_donate: Option<bool>,
     /// Whether it has a backward pass.
     pub trains: Option<bool>,
 }
 
-/// Share of what is allocated from which results are worth a word.
+/// Least share of allocated bytes at which results matter.
 const WORTH: f64 = 0.01;
 
 impl Known {
-    /// Looks at the program of a profile, where there is one.
+    /// Examines the program of a profile, if it has exactly one.
     pub fn of(profile: &Profile) -> Self {
         let mut programs = profile.programs.iter().filter(|p| p.has_buffer_assignment && !p.is_listing);
         let (Some(program), None) = (programs.next(), programs.next()) else { return Self::default() };
@@ -30,7 +30,7 @@ impl Known {
     }
 }
 
-/// Whether names of operations tell a backward pass; `None` where operations have no names.
+/// Whether op names show a backward pass; `None` if operations have no names.
 fn trains(program: &Program) -> Option<bool> {
     let mut is_named = false;
     for row in 0..program.buffers.len() {

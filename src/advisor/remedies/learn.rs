@@ -1,4 +1,4 @@
-//! What to do to learn more: the exact flags, and which file to open then.
+//! How to get more information: the exact flags, and which file to open afterwards.
 
 use crate::model::{Failure, FailureKind, Profile, Speaker};
 
@@ -7,9 +7,9 @@ use crate::model::{Failure, FailureKind, Profile, Speaker};
 pub struct NextStep {
     /// One sentence.
     pub text: String,
-    /// What to copy into a shell or a program.
+    /// Text to copy into a shell or a program.
     pub command: Option<String>,
-    /// A file or folder that the text names, to open.
+    /// File or folder to open, which the failure text names.
     pub open: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
             open: Some(path.clone()),
         })
         .collect();
-    // The dump of the same program is open: it has every buffer already.
+    // With the dump of the program open, every buffer is known already.
     let has_dump = profile.programs.iter().any(|program| program.has_buffer_assignment && !program.is_listing);
     match failure.kind {
         kind if kind.speaker() == Speaker::TpuRuntime => {
@@ -44,13 +44,13 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
                 Some("LIBTPU_INIT_ARGS=--tpu_log_allocations_on_oom=true"),
             ));
             out.push(step(
-                "Or write down what is alive before the step that fails, then open memory.prof",
+                "Or save what is live before the failing step, then open memory.prof",
                 Some("jax.profiler.save_device_memory_profile(\"memory.prof\")"),
             ));
         }
         FailureKind::TpuCompileAbort => {
             out.push(step(
-                "Let the compiler go on and say what does not fit",
+                "Let the compiler continue and report what does not fit",
                 Some("LIBTPU_INIT_ARGS=--xla_tpu_impure_oom_fast_exit_threshold=-1"),
             ));
             dump(failure, has_dump, &mut out);
@@ -65,7 +65,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
         kind if kind.speaker() == Speaker::Bfc => {
             if failure.chunks.is_empty() && failure.kind != FailureKind::BfcSoftWarning {
                 out.push(step(
-                    "Let the allocator write its chunks when it fails, then open the file it writes",
+                    "Let the allocator dump its chunks when it fails, then open the file it writes",
                     Some("TF_BFC_MEMORY_DUMP=/tmp/bfc"),
                 ));
             }
@@ -82,7 +82,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
         | FailureKind::TorchCudaLimit
         | FailureKind::TorchMemorySummary => {
             out.push(step("Record every allocation, before the model is built", Some(TORCH)));
-            out.push(step("After the failure write the snapshot, then open snapshot.pickle", Some(TORCH_SAVE)));
+            out.push(step("After the failure, write the snapshot, then open snapshot.pickle", Some(TORCH_SAVE)));
         }
         kind if kind.speaker() == Speaker::Poplar => {
             out.push(step("Let Poplar write a profile, then open profile/profile.pop: it shows each tile and what is live at each step", Some(POPLAR)));
@@ -94,7 +94,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
 
 fn dump(failure: &Failure, has_dump: bool, out: &mut Vec<NextStep>) {
     if has_dump {
-        out.push(step("The dump of this program is open beside the message: its buffers are in the other views", None));
+        out.push(step("The dump of this program is open too: its buffers are in the other views", None));
         return;
     }
     let module = failure.text("module").map(|module| format!("*.{module}.*after_optimizations.hlo.pb"));
@@ -104,5 +104,5 @@ fn dump(failure: &Failure, has_dump: bool, out: &mut Vec<NextStep>) {
     } else {
         "The text names only the largest buffers. For all of them, with their lifetimes, run again with a dump"
     };
-    out.push(step(format!("{known}, then open {file} in /tmp/xla_dump (beside *memory-usage-report* and *oom_intermediate_module*, which say less)"), Some(DUMP)));
+    out.push(step(format!("{known}, then open {file} in /tmp/xla_dump (next to *memory-usage-report* and *oom_intermediate_module*, which contain less)"), Some(DUMP)));
 }

@@ -1,5 +1,5 @@
-//! What to do about a failure: the remedies of the pages that describe it, in the order to try them, and the steps that
-//! tell more. The only place where advice on out-of-memory messages is written.
+//! What to do about a failure: the remedies from its documentation, in the order to try them, and steps to get more
+//! information. The only place where advice on out-of-memory messages is written.
 
 mod gpu;
 mod ipu;
@@ -26,7 +26,7 @@ use crate::model::{Failure, FailureKind, Profile, Speaker};
 pub struct Remedies {
     /// What to change, in the order to try it.
     pub change: Vec<Remedy>,
-    /// What to do to learn more.
+    /// How to get more information.
     pub learn: Vec<NextStep>,
 }
 
@@ -50,14 +50,14 @@ fn change(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
         Kind::TorchCpu => others::host(failure),
         Kind::TpuAllocExceeds if failure.text("space") != Some("hbm") => tpu::kernel(failure),
         Kind::XlaRematWarning => vec![remedy(
-            "The program needs more than the limit even after recomputing; save less between forward and backward pass (`jax.checkpoint`, `torch.utils.checkpoint`), or use a smaller batch",
+            "The program exceeds the limit even after rematerialisation; keep less between forward and backward pass (`jax.checkpoint`, `torch.utils.checkpoint`), or use a smaller batch",
             Maybe,
             "",
             "",
             "",
         )],
         kind if !failure.is_error && !kind.is_account() => vec![remedy(
-            "Nothing has to change: the program goes on without what did not fit, perhaps more slowly",
+            "Nothing has to change: the program continues without what did not fit, perhaps more slowly",
             No,
             "",
             "",

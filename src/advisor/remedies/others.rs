@@ -1,4 +1,4 @@
-//! Remedies for messages of servers, libraries, kernels' compilers, graphics drivers and the host.
+//! Remedies for messages of inference servers, libraries, kernel compilers, graphics drivers and the host.
 
 use super::remedy::{Remedy, remedy};
 use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
@@ -9,12 +9,12 @@ const VLLM: &str = "https://docs.vllm.ai/en/latest/configuration/conserving_memo
 const ORT: &str = "https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html";
 const NEURON: &str = "https://awsdocs-neuron.readthedocs-hosted.com/en/latest/neuron-runtime/nrt-troubleshoot.html";
 
-/// CUDA's driver and libraries, which know nothing of tensors.
+/// The CUDA driver and libraries, whose messages name no tensors.
 pub fn cuda(failure: &Failure) -> Vec<Remedy> {
     match failure.kind {
         FailureKind::CudaHostAlloc => vec![
             remedy(
-                "This is page-locked memory of the host, not the GPU's: fewer loader workers and smaller prefetch queues",
+                "This is page-locked host memory, not GPU memory: use fewer loader workers and smaller prefetch queues",
                 No,
                 "",
                 "the message says host or pinned",
@@ -30,19 +30,19 @@ pub fn cuda(failure: &Failure) -> Vec<Remedy> {
         ],
         FailureKind::CudaModuleLoad => vec![
             remedy(
-                "Leave memory for code: the framework's pool is allocated before programs are loaded, so make the pool smaller",
+                "Leave memory for code: the framework allocates its pool before programs are loaded, so make the pool smaller",
                 No,
                 "",
-                "it fails while a program is loaded, not while arrays are made",
+                "it fails while a program is loaded, not while arrays are allocated",
                 "",
             ),
-            remedy("Load fewer compiled variants: pad inputs to few shapes", No, "", "", ""),
+            remedy("Load fewer compiled variants: pad inputs to a few shapes", No, "", "", ""),
         ],
         FailureKind::NcclAlloc => vec![
             remedy(
                 "Leave memory outside the framework's pool: NCCL takes its buffers from what is left on the card",
                 No,
-                "hundreds of MiB for each communicator",
+                "hundreds of MiB per communicator",
                 "the framework itself did not fail",
                 "",
             ),
@@ -56,7 +56,7 @@ pub fn cuda(failure: &Failure) -> Vec<Remedy> {
         ],
         FailureKind::RmmAlloc => vec![
             remedy(
-                "A larger pool, where the card has room: `maximum_pool_size`, or no maximum",
+                "A larger pool, if the card has room: `maximum_pool_size`, or no maximum",
                 No,
                 "",
                 "the message says that the pool's size is exceeded",
@@ -81,9 +81,9 @@ pub fn cuda(failure: &Failure) -> Vec<Remedy> {
         kind => vec![
             remedy(
                 if kind.speaker() == Speaker::Rocm {
-                    "See who holds memory of the card (`rocm-smi --showpids`), also processes left over from earlier runs"
+                    "Check which processes hold memory on the card (`rocm-smi --showpids`), including ones left over from earlier runs"
                 } else {
-                    "See who holds memory of the card (`nvidia-smi`), also processes left over from earlier runs"
+                    "Check which processes hold memory on the card (`nvidia-smi`), including ones left over from earlier runs"
                 },
                 No,
                 "what they hold",
@@ -95,16 +95,16 @@ pub fn cuda(failure: &Failure) -> Vec<Remedy> {
     }
 }
 
-/// Servers of language models.
+/// LLM inference servers.
 pub fn serving(failure: &Failure) -> Vec<Remedy> {
     let mut out = Vec::new();
     match failure.kind {
         FailureKind::VllmStartup => {
             out.push(remedy(
-                "Something else holds memory of the card: wait until it has ended, or lower `--gpu-memory-utilization`",
+                "Another process holds memory on the card: wait until it ends, or lower `--gpu-memory-utilization`",
                 No,
                 "",
-                "less is free at the start than the share that is asked for",
+                "less is free at startup than the share requested",
                 VLLM,
             ));
         }
@@ -119,7 +119,7 @@ pub fn serving(failure: &Failure) -> Vec<Remedy> {
         }
         FailureKind::SglangMemory => {
             out.push(remedy(
-                "Fewer requests at a time (`--max-running-requests`), shorter pieces of prompts (`--chunked-prefill-size`)",
+                "Fewer requests at a time (`--max-running-requests`), shorter prompt chunks (`--chunked-prefill-size`)",
                 No,
                 "",
                 "the cache's tokens are used up while requests run",
@@ -142,39 +142,39 @@ pub fn serving(failure: &Failure) -> Vec<Remedy> {
     }
     let (shards, quantised) = match failure.kind {
         FailureKind::SglangMemory => (
-            "Divide the model over more cards (`--tp-size`)",
+            "Split the model over more cards (`--tp-size`)",
             "Quantised weights or cache (`--quantization`, `--kv-cache-dtype`)",
         ),
         FailureKind::TgiMemory => {
-            ("Divide the model over more cards (`--num-shard`)", "Quantised weights (`--quantize`)")
+            ("Split the model over more cards (`--num-shard`)", "Quantised weights (`--quantize`)")
         }
         _ => (
-            "Divide the model over more cards (`--tensor-parallel-size`)",
+            "Split the model over more cards (`--tensor-parallel-size`)",
             "Quantised weights or cache (`--quantization`, `--kv-cache-dtype fp8`)",
         ),
     };
-    out.push(remedy(shards, No, "weights divided by cards", "", ""));
+    out.push(remedy(shards, No, "weights divided by the number of cards", "", ""));
     out.push(remedy(quantised, Yes, "up to half", "", ""));
     out
 }
 
-/// llama.cpp, ollama and others on ggml.
+/// llama.cpp, ollama and others based on ggml.
 pub fn ggml(failure: &Failure) -> Vec<Remedy> {
     let mut out = Vec::new();
     if failure.text("space") == Some("host") {
         out.push(remedy("A smaller model, or one in a smaller quantisation", Yes, "in proportion", "", ""));
         out.push(remedy(
-            "Map the file instead of reading it (leave `--no-mmap` out), close other programs",
+            "Map the file instead of reading it (omit `--no-mmap`), close other programs",
             No,
             "",
-            "it is the host's memory that is short",
+            "the host is short of memory",
             "",
         ));
     } else {
         out.push(remedy(
             "Fewer layers on the GPU: `--n-gpu-layers` (ollama: `num_gpu`)",
             No,
-            "a layer's weights each",
+            "the weights of each such layer",
             "",
             "",
         ));
@@ -197,12 +197,12 @@ pub fn ggml(failure: &Failure) -> Vec<Remedy> {
     out
 }
 
-/// A kernel that needs more on-chip memory than there is.
+/// A kernel that needs more on-chip memory than available.
 pub fn kernel() -> Vec<Remedy> {
     vec![
         remedy("Smaller blocks in the kernel", No, "in proportion to the block", "one kernel is over its limit", ""),
         remedy(
-            "Fewer stages of the pipeline (`num_stages`): each holds a copy of its blocks",
+            "Fewer pipeline stages (`num_stages`): each holds a copy of its blocks",
             No,
             "one stage's blocks",
             "",
@@ -217,7 +217,7 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     match failure.kind {
         FailureKind::OrtArena => {
             out.push(remedy(
-                "Let the arena grow by what is asked for: `arena_extend_strategy=kSameAsRequested`, and limit it with `gpu_mem_limit`",
+                "Let the arena grow only by what is requested: `arena_extend_strategy=kSameAsRequested`, and limit it with `gpu_mem_limit`",
                 No,
                 "up to half of the arena",
                 "the arena doubles",
@@ -226,7 +226,7 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         }
         FailureKind::CupyAlloc => {
             out.push(remedy(
-                "Give back what the pool keeps: `cupy.get_default_memory_pool().free_all_blocks()`",
+                "Release what the pool caches: `cupy.get_default_memory_pool().free_all_blocks()`",
                 No,
                 "",
                 "",
@@ -235,7 +235,7 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         }
         FailureKind::JuliaCuda => {
             out.push(remedy(
-                "Give back what the pool keeps: `GC.gc(); CUDA.reclaim()`",
+                "Release what the pool caches: `GC.gc(); CUDA.reclaim()`",
                 No,
                 "",
                 "more is reserved than used",
@@ -256,7 +256,7 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         }
         FailureKind::MindsporeAlloc => {
             out.push(remedy(
-                "End other processes on the device, or set how much this one may take (`max_device_memory`)",
+                "End other processes on the device, or limit how much this one may use (`max_device_memory`)",
                 No,
                 "",
                 "`npu-smi info` shows another process",
@@ -276,7 +276,7 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         _ => {}
     }
     if cause == Cause::Fragmentation {
-        out.push(remedy("The free memory is in pieces: allocate large arrays first", No, "", "", ""));
+        out.push(remedy("The free memory is fragmented: allocate large arrays first", No, "", "", ""));
     }
     out.push(remedy("A smaller batch, or smaller inputs", Maybe, "in proportion", "", ""));
     out
@@ -284,22 +284,22 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
 
 /// Vulkan, Metal, SYCL, OpenCL, DirectML.
 pub fn graphics(failure: &Failure) -> Vec<Remedy> {
-    let others = "Close other programs that use the graphics card, also the browser";
+    let others = "Close other programs that use the graphics card, including the browser";
     let mut out = vec![remedy(others, No, "what they hold", "memory is in use before the program starts", "")];
     let (limit, sign) = match failure.kind {
         FailureKind::VulkanAlloc => (
-            "Split the largest buffer: a driver limits the size of one allocation too (`maxMemoryAllocationSize` in `vulkaninfo`)",
+            "Split the largest buffer: drivers also limit the size of a single allocation (`maxMemoryAllocationSize` in `vulkaninfo`)",
             "the request is larger than this limit, and memory is free",
         ),
         FailureKind::MetalAlloc => (
-            "Split the largest buffer: Metal limits the size of one (`maxBufferLength` of the device)",
+            "Split the largest buffer: Metal limits the size of a single one (`maxBufferLength` of the device)",
             "the message names a maximum buffer size",
         ),
         FailureKind::SyclAlloc => (
             "Split the largest buffer; on Intel GPUs one above 4 GiB needs `UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1`",
             "the request is above 4 GiB, and memory is free",
         ),
-        _ => ("Split the largest buffer: drivers limit the size of one allocation too", "memory is free"),
+        _ => ("Split the largest buffer: drivers also limit the size of a single allocation", "memory is free"),
     };
     out.push(remedy(limit, No, "", sign, ""));
     if failure.kind == FailureKind::MetalAlloc {
@@ -329,13 +329,13 @@ pub fn neuron(failure: &Failure) -> Vec<Remedy> {
     }
     out.extend([
         remedy(
-            "See who holds memory of the NeuronCores (`neuron-top`, `neuron-ls`), also processes left over from earlier runs",
+            "Check which processes hold memory on the NeuronCores (`neuron-top`, `neuron-ls`), including ones left over from earlier runs",
             No,
             "what they hold",
             "memory is in use before the program starts",
             NEURON,
         ),
-        remedy("Divide the model over more NeuronCores", No, "", "weights alone nearly fill the core's memory", NEURON),
+        remedy("Split the model over more NeuronCores", No, "", "weights alone nearly fill the core's memory", NEURON),
         remedy("A smaller batch or a shorter sequence", Maybe, "in proportion", "", NEURON),
         remedy("Load fewer compiled graphs at once", No, "", "`model code` or `shared scratchpad` is large", NEURON),
     ]);
@@ -359,7 +359,7 @@ fn more_for_a_job(manager: Option<&str>) -> &'static str {
 
 /// Memory of the host.
 pub fn host(failure: &Failure) -> Vec<Remedy> {
-    // A virtual machine with a limit of its own: the host's memory is not what ran out.
+    // A language runtime (V8, JVM) with a heap limit of its own: the host did not run out of memory.
     let heap = if failure.message.contains("JavaScript heap") {
         Some("A larger heap: `NODE_OPTIONS=--max-old-space-size=8192` (MiB)")
     } else if failure.message.contains("java.lang") {

@@ -1,4 +1,4 @@
-//! A remedy: something to change, and what that costs.
+//! A remedy: something to change, what it gains, and whether it affects results.
 
 use crate::advisor::finding::ChangesResults;
 
@@ -9,15 +9,15 @@ pub struct Remedy {
     pub text: String,
     /// Whether the results of the program change.
     pub changes_results: ChangesResults,
-    /// What it can bring, where the page says; else empty.
+    /// What it can gain, if the page says so; else empty.
     pub gain: &'static str,
-    /// How to see that this is the trouble; may be empty.
+    /// Sign that this is the problem; may be empty.
     pub sign: &'static str,
-    /// Address of the page; may be empty.
+    /// URL of the page; may be empty.
     pub reference: &'static str,
 }
 
-/// A remedy of its parts, in the order of its fields.
+/// Makes a remedy; arguments in the order of its fields.
 pub fn remedy(
     text: impl Into<String>,
     changes_results: ChangesResults,

@@ -1,4 +1,4 @@
-//! Remedies of TPU programs: OpenXLA's pages on E1000, E1001, E0100 and E0101.
+//! Remedies for TPU programs, from OpenXLA's pages on E1000, E1001, E0100 and E0101.
 
 use super::known::Known;
 use super::remedy::{Remedy, remedy};
@@ -22,7 +22,7 @@ pub fn compile_hbm(failure: &Failure, known: Known) -> Vec<Remedy> {
         failure.allocations.iter().filter_map(|entry| entry.padding.as_ref()).map(|padding| padding.bytes).sum();
     if huge {
         out.push(remedy(
-            "One allocation takes more than half of the memory: check that it is sharded as meant (mesh shape, sharding annotations), since without them XLA replicates it on every chip",
+            "One allocation takes more than half of the memory: check that it is sharded as intended (mesh shape, sharding annotations); without annotations XLA replicates it on every chip",
             No,
             "up to the number of chips",
             "a single tensor far larger than the others",
@@ -32,19 +32,19 @@ pub fn compile_hbm(failure: &Failure, known: Known) -> Vec<Remedy> {
             "Remove left-over `jax.debug.print` calls: they make XLA keep the whole tensor in memory",
             No,
             "",
-            "a large allocation that a print uses",
+            "a large allocation used by a print",
             E1000,
         ));
     }
     if padding.0 > 0 && padding.0 >= failure.bytes("exceeded").unwrap_or_default().0 / 4 {
         out.push(remedy(
             format!(
-                "{} of what is listed is padding: make the last dimension a multiple of 128 and the one before a multiple of 8, or move a large dimension to the end",
+                "{} of the listed bytes are padding: make the last dimension a multiple of 128 and the one before a multiple of 8, or move a large dimension to the end",
                 padding.short()
             ),
             Maybe,
             "up to the padding",
-            "a large factor behind 'Extra memory due to padding'",
+            "a large factor after 'Extra memory due to padding'",
             E1000,
         ));
     }
@@ -56,13 +56,13 @@ pub fn compile_hbm(failure: &Failure, known: Known) -> Vec<Remedy> {
             "Recompute activations instead of keeping them (`jax.checkpoint` around each layer)",
             No,
             "often half of the activations",
-            "several tensors of the same size, 'jvp' in the name of the operation",
+            "several tensors of the same size, 'jvp' in the op name",
             E1000,
         ));
         out.push(remedy(
-            "Divide the batch into micro-batches and sum their gradients",
+            "Split the batch into micro-batches and sum their gradients",
             No,
-            "the activations divided by their number",
+            "activations, divided by the number of micro-batches",
             "many tensors with the batch as a dimension",
             E1000,
         ));
@@ -90,7 +90,7 @@ fn donation(page: &'static str) -> Remedy {
         "Donate arguments that are not needed afterwards (`donate_argnums`)",
         No,
         "the size of the donated arguments",
-        "results have the shapes of arguments, and memory of their own beside them",
+        "results have the shapes of arguments but memory of their own",
         page,
     )
 }
@@ -108,7 +108,7 @@ pub fn sparsecore(failure: &Failure, known: Known) -> Vec<Remedy> {
             E1000,
         ));
         out.push(remedy(
-            "Join features narrower than 8 floats: rows of tables are padded to 32 bytes",
+            "Combine features narrower than 8 floats: table rows are padded to 32 bytes",
             Maybe,
             "up to the padding",
             "widths under 8",
@@ -125,7 +125,7 @@ pub fn sparsecore(failure: &Failure, known: Known) -> Vec<Remedy> {
             "Check that the tables are sharded over all chips",
             No,
             "up to the number of chips",
-            "a table in full on each chip",
+            "a full copy of a table on each chip",
             E1000,
         ));
     }
@@ -135,17 +135,17 @@ pub fn sparsecore(failure: &Failure, known: Known) -> Vec<Remedy> {
     out
 }
 
-/// A memory of the SparseCore that a program is too large for (E3000).
+/// A program too large for a memory of the SparseCore (E3000).
 pub fn sparsecore_scratch() -> Vec<Remedy> {
     vec![
         remedy(
-            "Smaller lookups at a time: fewer ids for each partition and a smaller per-core batch",
+            "Smaller lookups: fewer ids per partition and a smaller per-core batch",
             No,
             "in proportion",
-            "one temporary of the SparseCore is larger than its memory",
+            "one SparseCore temporary is larger than its memory",
             "https://openxla.org/xla/errors/error_3000",
         ),
-        remedy("Divide wide tables by columns", No, "in proportion", "", "https://openxla.org/xla/errors/error_3000"),
+        remedy("Split wide tables by column", No, "in proportion", "", "https://openxla.org/xla/errors/error_3000"),
     ]
 }
 
@@ -175,7 +175,7 @@ pub fn kernel(failure: &Failure) -> Vec<Remedy> {
     out
 }
 
-/// The runtime found no room for a buffer or a program.
+/// The runtime could not allocate a buffer or load a program.
 pub fn runtime(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
     let page = if failure.kind == FailureKind::TpuRuntimeAlloc { E0100 } else { E0101 };
     let mut out = Vec::new();
@@ -188,7 +188,7 @@ pub fn runtime(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
             page,
         ));
         out.push(remedy(
-            "Join many small arrays into few large ones, and keep no references to small results; they stand between the free blocks",
+            "Combine many small arrays into a few large ones, and keep no references to small results, which split up the free memory",
             No,
             "",
             "many small live arrays",
@@ -203,7 +203,7 @@ pub fn runtime(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
         ));
     }
     out.push(remedy(
-        "Look for arrays that are kept by accident (`jax.live_arrays()`) and let go of them (`del`, smaller scopes)",
+        "Look for arrays that are kept alive by accident (`jax.live_arrays()`) and release them (`del`, smaller scopes)",
         No,
         "what they hold",
         "memory in use grows from step to step",
@@ -221,7 +221,7 @@ pub fn runtime(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
     ));
     if failure.kind == FailureKind::TpuRuntimeAlloc {
         out.push(remedy(
-            "Save checkpoints in pieces instead of copying the whole state at once",
+            "Save checkpoints piece by piece instead of copying the whole state at once",
             No,
             "",
             "it fails while a checkpoint is written",
@@ -229,7 +229,7 @@ pub fn runtime(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
         ));
     } else {
         out.push(remedy(
-            "Keep fewer compiled variants loaded: pad inputs to few shapes",
+            "Keep fewer compiled variants loaded: pad inputs to a few shapes",
             No,
             "",
             "many programs of different shapes",
@@ -242,7 +242,7 @@ pub fn runtime(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
             "the program is large for what it computes",
             page,
         ));
-        out.push(remedy("Buffers may push programs out of memory, so a program that ran once may find no room later: free memory before it is called again", No, "", "it was loaded before", page));
+        out.push(remedy("Buffers can evict programs from memory, so a program that ran once may not fit later: free memory before calling it again", No, "", "it was loaded before", page));
     }
     out
 }

@@ -1,5 +1,5 @@
-//! Classes of a program's arguments: by their names where these are certain, by what the program does with them where
-//! they are not, and by their neighbours in the tree of arguments where neither says enough.
+//! Classes of a program's arguments: by name if that is certain, else by their use in the program, else by their
+//! neighbours in the argument tree.
 
 use std::collections::HashMap;
 
@@ -21,13 +21,13 @@ struct Argument<'a> {
 }
 
 impl Argument<'_> {
-    /// Whether its elements are whole numbers.
+    /// Whether its elements are integers.
     fn is_whole(&self) -> bool {
         self.node.is_some_and(|node| node.element_type.is_index())
     }
 }
 
-/// Classes of the entry's arguments, by number. `is_training`: names tell a backward pass.
+/// Classes of the entry's arguments, by number. `is_training`: op names show a backward pass.
 pub fn classes(program: &Program, is_training: bool) -> HashMap<i64, (Class, Reason)> {
     let paths = argument_paths(program);
     let flow = Flow::new(program);
@@ -57,7 +57,7 @@ fn class(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Rea
     match Hint::of(argument.path) {
         Hint::Optimizer => (Class::Optimizer, Reason::OptimizerName),
         Hint::Cache => (Class::Cache, Reason::CacheName),
-        // A word that other things have as well counts only where the argument is updated as such a state is.
+        // An ambiguous word counts only if the argument is updated like optimizer state.
         Hint::MaybeOptimizer if is_training && is_returned => (Class::Optimizer, Reason::OptimizerName),
         Hint::Weight => (Class::Weight, Reason::WeightName),
         Hint::Samples => (Class::Input, Reason::DataName),
@@ -66,7 +66,7 @@ fn class(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Rea
     }
 }
 
-/// The class that the use of an argument tells.
+/// The class indicated by an argument's use.
 fn by_flow(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Reason) {
     let own = flow.arguments.get(&argument.number).cloned().unwrap_or_default();
     let rank = argument.node.map_or(0, |node| node.dimensions.iter().filter(|&&d| d > 1).count());
@@ -84,7 +84,7 @@ fn by_flow(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, R
     if is_training { (Class::Input, Reason::NotReturned) } else { (Class::Weight, Reason::Argument) }
 }
 
-/// The class that a path alone tells: for programs that cannot be followed.
+/// The class indicated by the path alone, for programs whose data flow is unknown.
 fn by_name(path: &str, is_whole: bool) -> (Class, Reason) {
     match Hint::of(path) {
         Hint::Optimizer | Hint::MaybeOptimizer => (Class::Optimizer, Reason::OptimizerName),
@@ -97,14 +97,14 @@ fn by_name(path: &str, is_whole: bool) -> (Class, Reason) {
     }
 }
 
-/// Arguments of which little is known follow the others in the same container: `state[2][0]`, a counter, those of
-/// `state[2]`; a frozen weight the weights beside it.
+/// Arguments with little evidence take the class of the others in their container: a counter `state[2][0]` that of
+/// `state[2]`, a frozen weight that of the weights next to it.
 fn follow_neighbours(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class, Reason)>, is_training: bool) {
     let weak = |reason: Reason| {
         matches!(reason, Reason::Argument | Reason::NotReturned | Reason::StateReturned | Reason::Integers)
     };
-    // Whole numbers in an array of several dimensions that a training step does not return are data, whatever lies
-    // beside them.
+    // Integer arrays of several dimensions that a training step does not return are data, whatever is
+    // next to them.
     let is_data = |argument: &Argument<'_>, reason: Reason| {
         let is_array = argument.node.is_some_and(|node| node.dimensions.iter().filter(|&&d| d > 1).count() > 1);
         is_training && is_array && reason == Reason::Integers

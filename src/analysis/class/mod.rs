@@ -1,5 +1,5 @@
-//! What a buffer is most likely for: weight, optimizer state, activation, gradient. The compiler says only whether
-//! something is an argument, a result or a temporary; the rest is guessed from names, and each class says by what.
+//! A buffer's most likely purpose: weight, optimizer state, activation, gradient. The compiler states only whether it
+//! is an argument, a result or a temporary; the rest is inferred from names and use, and each class has its evidence.
 
 mod argument;
 mod origin;
@@ -18,16 +18,16 @@ use crate::model::{BufferId, Bytes, Category, InstructionId, Program};
 use origin::Origin;
 pub use reason::{Certainty, Reason};
 
-/// What a buffer is for, as people who train models divide memory.
+/// The purpose of a buffer, in terms of training and inference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Class {
     /// A parameter of the model, or a copy of one.
     Weight,
     /// State that the optimizer keeps for the weights.
     Optimizer,
-    /// Data: tokens, images, labels, what is handed from call to call.
+    /// Data: tokens, images, labels, state passed from call to call.
     Input,
-    /// Keys and values that a decoder keeps, and the like: state that is written a part at a time.
+    /// A decoder's keys and values and similar state that is written a part at a time.
     Cache,
     /// A result of the program.
     Output,
@@ -35,7 +35,7 @@ pub enum Class {
     Activation,
     /// Made by the backward pass.
     Gradient,
-    /// Anything else that is made and dropped on the way.
+    /// Any other temporary.
     #[default]
     Temporary,
     /// A constant.
@@ -45,7 +45,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// All of them, in the order in which they are stacked.
+    /// All classes, in stacking order.
     pub const ALL: [Self; 10] = [
         Self::Weight,
         Self::Optimizer,
@@ -59,7 +59,7 @@ impl Class {
         Self::Temporary,
     ];
 
-    /// Its place in [`Self::ALL`].
+    /// Its index in [`Self::ALL`].
     #[must_use]
     pub fn place(self) -> usize {
         Self::ALL.iter().position(|&class| class == self).unwrap_or(0)
@@ -82,7 +82,7 @@ impl Class {
         }
     }
 
-    /// The class of a category, where nothing more is known.
+    /// The class of a category if nothing more is known.
     #[must_use]
     pub const fn of_category(category: Category) -> Self {
         match category {
@@ -102,7 +102,7 @@ pub struct Classes {
 }
 
 impl Classes {
-    /// Looks at all buffers.
+    /// Classifies all buffers.
     #[must_use]
     pub fn new(program: &Program, analysis: &ProgramAnalysis) -> Self {
         let passes = passes(program);
@@ -134,13 +134,13 @@ impl Classes {
         self.of.get(buffer.index()).map_or(Class::Temporary, |found| found.0)
     }
 
-    /// By what it was told.
+    /// Evidence for a buffer's class.
     #[must_use]
     pub fn reason(&self, buffer: BufferId) -> Reason {
         self.of.get(buffer.index()).map_or(Reason::NoSign, |found| found.1)
     }
 
-    /// Bytes and count of some buffers by class, largest first; `bytes_of` says what each counts.
+    /// Bytes and count of some buffers by class, largest first; `bytes_of` gives each buffer's bytes.
     #[must_use]
     pub fn sums(&self, buffers: &[BufferId], bytes_of: &dyn Fn(BufferId) -> Bytes) -> Vec<(Class, Bytes, usize)> {
         let mut sums: Vec<(Class, Bytes, usize)> = Class::ALL.iter().map(|&class| (class, Bytes::ZERO, 0)).collect();
@@ -157,7 +157,7 @@ impl Classes {
     }
 }
 
-/// The pass that each instruction's name tells; empty where none does.
+/// The pass of each instruction, from its name; empty if no name shows one.
 fn passes(program: &Program) -> Vec<Pass> {
     let mut wanted = vec![false; program.instructions.len()];
     for row in 0..program.buffers.len() {
@@ -178,8 +178,8 @@ fn passes(program: &Program) -> Vec<Pass> {
     if passes.iter().all(|pass| *pass == Pass::Unknown) { Vec::new() } else { passes }
 }
 
-/// The backward pass is taken to run once this part of all that it makes has been made: index arrays and zeros of it
-/// are made long before.
+/// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
+/// made long before.
 const BACKWARD_RUNS: f64 = 0.001;
 
 /// The point from which the backward pass runs.
@@ -238,8 +238,8 @@ fn temporary(
     }
 }
 
-/// Temporaries take the class of what has their memory right after or before them, without a gap: an array of zeros
-/// that a loop fills with activations is one of them.
+/// Gives temporaries the class of the buffer that has the same memory immediately before or after them, such as for an
+/// array of zeros that a loop fills with activations.
 fn share(program: &Program, analysis: &ProgramAnalysis, of: &mut [(Class, Reason)]) {
     let Some(live) = analysis.live.as_ref() else { return };
     for allocation in &program.allocations {
@@ -258,7 +258,7 @@ fn share(program: &Program, analysis: &ProgramAnalysis, of: &mut [(Class, Reason
         rows.sort_unstable();
         let mut at = 0;
         while at < rows.len() {
-            // A chain: the same place and size, each alive when the next begins.
+            // A chain: same offset and size, each live when the next begins.
             let (offset, size, _, mut until, _) = rows[at];
             let mut end = at + 1;
             while end < rows.len() && rows[end].0 == offset && rows[end].1 == size && rows[end].2 <= until {

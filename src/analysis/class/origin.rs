@@ -1,21 +1,21 @@
-//! The argument whose data a temporary holds: through copies, casts, prefetches, views, gathers and loops that carry
-//! it, as long as the count of elements stays.
+//! Traces a temporary to the argument whose data it holds: through copies, casts, prefetches, views, gathers and loop
+//! state, as long as the number of elements stays the same.
 
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
-/// Operations after which the way is given up.
+/// Most operations to trace back through.
 const MAX_STEPS: usize = 32;
 
-/// An argument that a temporary stands for.
+/// The argument whose data a temporary holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Origin {
     /// Number of the entry argument.
     pub argument: i64,
-    /// Whether it was put together from all devices on the way.
+    /// Whether it was all-gathered on the way.
     pub is_gathered: bool,
 }
 
-/// Where the data of a buffer comes from, if from an argument alone.
+/// The argument that a buffer's data comes from, if it comes from one alone.
 pub fn of(program: &Program, buffer: BufferId) -> Option<Origin> {
     let mut at = program.buffers.instruction_of(buffer)?;
     let mut index = program.buffer_index(buffer);
@@ -58,7 +58,7 @@ pub fn of(program: &Program, buffer: BufferId) -> Option<Origin> {
                 index.clear();
                 at = operand(0)?;
             }
-            // What a loop carries unchanged is what it was given.
+            // Unchanged loop state is the loop's operand.
             Opcode::WHILE if !index.is_empty() => at = carried(program, at, &index)?,
             _ => match program.opcode_name(at) {
                 "all-gather" => {
@@ -89,7 +89,7 @@ pub fn of(program: &Program, buffer: BufferId) -> Option<Origin> {
     None
 }
 
-/// Whether a fusion only casts and moves what it is given.
+/// Whether a fusion only casts and moves its operands.
 fn is_cast(program: &Program, fusion: InstructionId) -> bool {
     let called = program.instructions.called_by(fusion);
     let [inner] = called else { return false };
@@ -102,7 +102,7 @@ fn is_cast(program: &Program, fusion: InstructionId) -> bool {
     })
 }
 
-/// What a loop was given for a part of its state that its body hands on unchanged.
+/// The loop's operand for a part of its state that the body passes on unchanged.
 fn carried(program: &Program, at: InstructionId, index: &[i64]) -> Option<InstructionId> {
     for &called in program.instructions.called_by(at) {
         let computation = program.computations.get(called.index())?;

@@ -1,18 +1,18 @@
-//! By what a class was told, and how sure that is.
+//! Evidence for a class, and how certain it is.
 
-/// How sure a class is.
+/// Confidence in a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Certainty {
-    /// A word that could mean something else, or nothing that speaks against it.
+    /// An ambiguous name, or merely nothing to the contrary.
     Guess,
-    /// A name that hardly anything else has, or a use that hardly anything else has.
+    /// A name or use that hardly anything else has.
     Likely,
     /// The compiler says so.
     Known,
 }
 
 impl Certainty {
-    /// In a word.
+    /// One word for reports.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -23,24 +23,24 @@ impl Certainty {
     }
 }
 
-/// By what a class was told.
+/// Evidence for a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reason {
     /// The compiler says so.
     Compiler,
-    /// The argument's name is one of data.
+    /// The argument's name is typical of data.
     DataName,
-    /// The argument's name is one of state kept for each sample.
+    /// The argument's name is typical of per-sample state.
     StateName,
-    /// The argument's name is one of a cache.
+    /// The argument's name is typical of a cache.
     CacheName,
-    /// The argument's name is one of an optimizer.
+    /// The argument's name is typical of optimizer state.
     OptimizerName,
-    /// The argument's name is one of weights.
+    /// The argument's name is typical of weights.
     WeightName,
-    /// An argument of whole numbers or flags whose name says nothing.
+    /// An argument of integers or booleans whose name indicates nothing.
     Integers,
-    /// An argument whose name says nothing else.
+    /// An argument whose name indicates nothing else.
     Argument,
     /// Updated, and read by hardly anything but the update of a weight.
     ServesUpdate,
@@ -56,28 +56,28 @@ pub enum Reason {
     Neighbours,
     /// It holds what an argument holds: a copy, a cast, a prefetch.
     CopyOfArgument,
-    /// An argument put together from all devices.
+    /// An all-gathered argument.
     Gathered,
     /// A loop of the forward pass writes a slice of it in each step, and the backward pass reads it.
     SavedByLoop,
     /// A loop of the backward pass writes a slice of it in each step.
     AddedUpByLoop,
-    /// Named by the forward pass, alive in the backward pass.
+    /// Named by the forward pass, live in the backward pass.
     KeptForBackward,
-    /// Named as computed again in the backward pass.
+    /// Its name shows recomputation in the backward pass.
     Recomputed,
     /// Named by the backward pass.
     Backward,
     /// Named by the forward pass, dropped before the backward pass.
     DroppedBefore,
-    /// What has its memory right before or after it is of this class.
+    /// The buffer that has its memory immediately before or after it is of this class.
     SharesMemory,
-    /// Nothing says more than that it is a temporary.
+    /// Nothing more is known than that it is a temporary.
     NoSign,
 }
 
 impl Reason {
-    /// How sure a class told by this is.
+    /// Confidence in a class with this evidence.
     #[must_use]
     pub const fn certainty(self) -> Certainty {
         match self {
@@ -92,7 +92,7 @@ impl Reason {
         }
     }
 
-    /// Whether the class rests on more than what the compiler says.
+    /// Whether the class was inferred rather than stated by the compiler.
     #[must_use]
     pub const fn is_guess(self) -> bool {
         !matches!(self, Self::Compiler | Self::NoSign)
@@ -103,29 +103,29 @@ impl Reason {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Compiler => "the compiler says so",
-            Self::DataName => "the argument's name is one of data",
-            Self::StateName => "the argument's name is one of state kept for each sample",
-            Self::CacheName => "the argument's name is one of a cache",
-            Self::OptimizerName => "the argument's name is one of an optimizer",
-            Self::WeightName => "the argument's name is one of weights",
-            Self::Integers => "an argument of whole numbers or flags",
-            Self::Argument => "an argument whose name says nothing else",
+            Self::DataName => "the argument's name is typical of data",
+            Self::StateName => "the argument's name is typical of per-sample state",
+            Self::CacheName => "the argument's name is typical of a cache",
+            Self::OptimizerName => "the argument's name is typical of optimizer state",
+            Self::WeightName => "the argument's name is typical of weights",
+            Self::Integers => "an argument of integers or booleans",
+            Self::Argument => "an argument whose name indicates nothing else",
             Self::ServesUpdate => "updated in each step, and read only by the update of a weight",
             Self::UpdatedFromGradient => "updated in each step, and read by the whole program",
             Self::WrittenInPlace => "a part of it is written in each call, the rest stays",
             Self::StateReturned => "returned with new values, in a program that does not train",
             Self::NotReturned => "not returned by a program that trains",
-            Self::Neighbours => "most arguments beside it are of this class",
-            Self::CopyOfArgument => "it holds what an argument holds",
+            Self::Neighbours => "most neighbouring arguments are of this class",
+            Self::CopyOfArgument => "it is a copy of an argument",
             Self::Gathered => "an argument gathered from all devices",
             Self::SavedByLoop => "a loop of the forward pass saves it for the backward pass",
             Self::AddedUpByLoop => "a loop of the backward pass writes it",
-            Self::KeptForBackward => "made by the forward pass, alive in the backward pass",
-            Self::Recomputed => "computed again in the backward pass",
+            Self::KeptForBackward => "made by the forward pass, live in the backward pass",
+            Self::Recomputed => "recomputed in the backward pass",
             Self::Backward => "made by the backward pass",
             Self::DroppedBefore => "made by the forward pass, dropped before the backward pass",
-            Self::SharesMemory => "it shares its memory with one",
-            Self::NoSign => "nothing says more",
+            Self::SharesMemory => "it shares its memory with a buffer of this class",
+            Self::NoSign => "nothing more is known",
         }
     }
 }

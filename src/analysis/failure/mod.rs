@@ -1,17 +1,17 @@
-//! An out-of-memory message in plain words: what ran out, by how much, and whether it is a true shortage.
+//! Explains an out-of-memory message: what ran out, by how much, and whether it is a true shortage.
 
 use crate::model::{Bytes, Failure, FailureKind, Speaker, UnitSystem, thousands};
 
 /// Why an allocation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// More is needed than there is, or than is free.
+    /// More is needed than the capacity, or than is free.
     Shortage,
     /// Enough is free, but not in one piece.
     Fragmentation,
-    /// Enough is held back by the framework's own cache, in pieces.
+    /// Enough is held by the framework's own cache, but fragmented.
     CachedInPieces,
-    /// The message does not say.
+    /// The message does not show the cause.
     Unknown,
 }
 
@@ -28,7 +28,7 @@ impl Cause {
     }
 }
 
-/// A piece of the bar of used against capacity.
+/// A segment of the bar that shows used memory against capacity.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// What it is: `reserved`, `arguments`, `temporaries`.
@@ -38,7 +38,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Whether nothing is there.
+    /// Whether this part is free memory.
     #[must_use]
     pub fn is_free(&self) -> bool {
         matches!(self.name, "free" | "largest free block" | "free in smaller pieces")
@@ -48,15 +48,15 @@ impl Part {
 /// A row of the listing, equal rows grouped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListingGroup {
-    /// Arrays of this shape.
+    /// Number of arrays of this shape.
     pub count: usize,
-    /// Bytes of one.
+    /// Bytes of each.
     pub bytes: Bytes,
     /// Shape, where one is known.
     pub shape: Option<String>,
     /// What it is: the first one's instruction or operation.
     pub name: String,
-    /// Framework's name of the operation; `*` for the numbers in which the rows differ.
+    /// Framework op name, with `*` for the numbers in which the rows differ.
     pub op_name: Option<String>,
     /// Number of the first.
     pub first: u32,
@@ -73,15 +73,15 @@ pub struct Explanation {
     pub cause: Cause,
     /// Memory: `HBM`, `VMEM`, `tile memory`.
     pub memory: &'static str,
-    /// Needed, or asked for on top of what is in use.
+    /// Bytes needed, or requested on top of those in use.
     pub needed: Option<Bytes>,
-    /// What there is.
+    /// Capacity in bytes.
     pub capacity: Option<Bytes>,
-    /// How much too much: needed less capacity, or requested less what can be had.
+    /// Excess: bytes needed minus capacity, or requested minus available.
     pub over_by: Option<Bytes>,
     /// The bar; its sum need not be the capacity.
     pub parts: Vec<Part>,
-    /// Where the capacity stands on the bar: beyond what is reserved, and arguments that the limit leaves out.
+    /// Position of the capacity on the bar in bytes; includes reserved memory and arguments that the limit excludes.
     pub limit_at: Option<Bytes>,
     /// The listing, largest first, equal rows grouped.
     pub groups: Vec<ListingGroup>,
@@ -133,7 +133,7 @@ pub fn cause(failure: &Failure) -> Cause {
     }
     let requested =
         failure.bytes("exact_request").or_else(|| failure.bytes("requested")).or_else(|| failure.bytes("rounded"));
-    // A limit of the process counts before what is free on the device.
+    // A limit on the process takes precedence over free memory of the device.
     if let (Some(limit), Some(requested)) = (failure.bytes("limit"), requested) {
         let held = failure.bytes("allocated").unwrap_or_default() + failure.bytes("other").unwrap_or_default();
         if held + requested > limit {
@@ -156,7 +156,7 @@ pub fn cause(failure: &Failure) -> Cause {
         }
         _ => {}
     }
-    // Only a caching allocator can fail while more is free than was asked for.
+    // Only a caching allocator can fail while more is free than requested.
     let is_caching = failure.kind.speaker() == Speaker::Torch && failure.get("allocated").is_some();
     if is_caching && requested.zip(free).is_some_and(|(requested, free)| requested <= free) {
         return Cause::Fragmentation;
@@ -173,7 +173,7 @@ pub fn cause(failure: &Failure) -> Cause {
     }
 }
 
-/// PyTorch's cache of older messages: reserved (cached) less allocated.
+/// PyTorch's cache in older messages: reserved (cached) minus allocated bytes.
 fn cached(failure: &Failure) -> Option<Bytes> {
     let reserved = failure.bytes("reserved").or_else(|| failure.bytes("cached"))?;
     Some(reserved.saturating_sub(failure.bytes("allocated")?))
@@ -183,7 +183,7 @@ fn cached(failure: &Failure) -> Option<Bytes> {
 #[must_use]
 pub fn largest_hole(failure: &Failure) -> Option<Bytes> {
     let printed = failure.bytes("largest_free").or_else(|| failure.bytes("largest_free_block"));
-    // A list of chunks without its summary may be cut.
+    // A list of chunks without its summary may be truncated.
     let whole = failure.get("free").is_some() && !failure.chunks.is_empty();
     printed.or_else(|| {
         whole.then(|| {
@@ -219,9 +219,9 @@ pub fn explain(failure: &Failure) -> Explanation {
     }
 }
 
-/// What the message counts, but not against its capacity.
+/// Bytes that the message counts, but not against its capacity.
 fn beside(failure: &Failure) -> Bytes {
-    if failure.kind != FailureKind::TpuHbmListing {
+    if !matches!(failure.kind, FailureKind::TpuHbmListing | FailureKind::TpuHbmUsage) {
         return Bytes::ZERO;
     }
     let reserved = failure.bytes("reserved").unwrap_or_default();
@@ -284,10 +284,7 @@ fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
             _ => "The program needs".to_owned(),
         };
         let over = if used > capacity {
-            format!(
-                ", {} more than there is, as the message prints it",
-                short(size("exceeded").unwrap_or(used - capacity))
-            )
+            format!(", {} too much according to the message", short(size("exceeded").unwrap_or(used - capacity)))
         } else {
             String::new()
         };
@@ -308,9 +305,9 @@ fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
         let op = failure.text("op").map(|op| format!(" by {op}")).unwrap_or_default();
         out.push(match size("total_free").or_else(|| size("free")) {
             Some(free) => {
-                format!("{} were asked for{op} while {} of {memory} were free", short(requested), short(free))
+                format!("{} were requested{op} while {} of {memory} were free", short(requested), short(free))
             }
-            None => format!("{} of {memory} were asked for{op}", short(requested)),
+            None => format!("{} of {memory} were requested{op}", short(requested)),
         });
     }
     if let Some(largest) = largest_hole(failure) {
@@ -318,7 +315,7 @@ fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
     }
     match cause {
         Cause::Fragmentation => {
-            out.push("Enough is free, but not in one piece: this is fragmentation, not a true shortage".to_owned());
+            out.push("Enough is free, but not in one block: this is fragmentation, not a true shortage".to_owned());
         }
         Cause::CachedInPieces => {
             let cached = size("unallocated").or_else(|| cached(failure)).unwrap_or_default();
@@ -328,13 +325,13 @@ fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
             ));
         }
         Cause::Shortage if requested.is_some() && size("free").is_some() => {
-            out.push("Less is free than was asked for: this is a true shortage".to_owned());
+            out.push("Less is free than was requested: this is a true shortage".to_owned());
         }
         _ => {}
     }
     more_sentences(failure, &mut out);
     if failure.truncated {
-        out.push("The text ends inside the message; what would follow is not known".to_owned());
+        out.push("The text ends in the middle of the message; the rest is unknown".to_owned());
     }
     out
 }
@@ -353,31 +350,36 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
         && size("program").is_some()
         && size("program") == size("used")
     {
-        out.push(format!("Its arguments take {} beside that; the limit is what they leave", short(arguments)));
+        out.push(format!("Its arguments take {} in addition; the limit is what they leave", short(arguments)));
     }
     match failure.kind {
         FailureKind::IpuExchange => out.push(format!(
             "Exchange {} sends the tile more data than its whole memory",
             failure.text("exchange").unwrap_or("(name unknown)")
         )),
-        FailureKind::IpuCode => out.push("The program's code for the tile does not fit where it must lie".to_owned()),
+        FailureKind::IpuCode => {
+            out.push("The program's code does not fit in the part of tile memory reserved for code".to_owned())
+        }
         FailureKind::IpuAllowOom => {
-            out.push("Variables do not fit on one or more tiles; compilation went on to write a report".to_owned());
+            out.push(
+                "Variables do not fit on one or more tiles; compilation continued in order to write a report"
+                    .to_owned(),
+            );
         }
         FailureKind::XlaRematWarning => {
             for warning in &failure.warnings {
                 out.push(format!(
-                    "Rematerialization came from {} to {}, not to the {} that was wanted",
+                    "Rematerialization reduced memory from {} to {}, not to the target of {}",
                     short(warning.from),
                     short(warning.reached),
                     short(warning.target)
                 ));
             }
         }
-        FailureKind::BfcSoftWarning => out.push("The caller can go on with less; only speed may suffer".to_owned()),
+        FailureKind::BfcSoftWarning => out.push("The caller can continue with less; only speed may suffer".to_owned()),
         FailureKind::TfUsageReport => {
             if let Some(total) = size("total") {
-                out.push(format!("{} were in use, the most by {}", short(total), failure.text("top").unwrap_or("?")));
+                out.push(format!("{} were in use, most of it by {}", short(total), failure.text("top").unwrap_or("?")));
             }
         }
         FailureKind::TorchMemorySummary => {
@@ -425,14 +427,14 @@ fn parts(failure: &Failure) -> Vec<Part> {
     };
     let size = |key: &str| failure.bytes(key);
     match failure.kind {
-        FailureKind::TpuHbmListing => {
+        FailureKind::TpuHbmListing | FailureKind::TpuHbmUsage => {
             add("reserved", size("reserved"));
             add("arguments", size("arguments"));
             let temporaries = size("temporaries");
             add("temporaries", temporaries);
             let other = size("program").and_then(|p| temporaries.map(|t| p.saturating_sub(t)).or(Some(p)));
             add("rest of the program", other);
-            // Results are left out: the compiler's sum does not have them beside arguments and program.
+            // Results are left out: the compiler's total does not count them separately from arguments and program.
         }
         FailureKind::TpuRuntimeReserve => {
             add("in use", size("allocated").or_else(|| size("heap_allocations")));
@@ -455,7 +457,7 @@ fn parts(failure: &Failure) -> Vec<Part> {
             add("cached by PyTorch", cached);
             let others =
                 size("in_use").zip(allocated).map(|(all, own)| all.saturating_sub(own + cached.unwrap_or_default()));
-            add("the process beside PyTorch", others);
+            add("outside PyTorch, this process", others);
             add("another process", size("other_in_use"));
             add("free", size("free"));
         }
@@ -491,7 +493,7 @@ fn folded(name: &str) -> String {
     out
 }
 
-/// The listing with equal rows grouped, and what is counted beyond it.
+/// The listing with equal rows grouped, and the bytes counted but not listed.
 fn groups(failure: &Failure) -> (Vec<ListingGroup>, Option<Bytes>) {
     let mut groups: Vec<ListingGroup> = Vec::new();
     let mut listed = Bytes::ZERO;

@@ -1,4 +1,4 @@
-//! Explanations: what they call a shortage, what fragmentation, and that every kind has words.
+//! Tests of explanations: shortage, fragmentation, and a title for every kind.
 
 use super::*;
 use crate::model::{FailureValue, PrintedSize};

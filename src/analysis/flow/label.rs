@@ -1,15 +1,15 @@
-//! What a temporary is called where the framework's own name says nothing: a stack that a loop saves by what it was
-//! made from, a copy by what it copies, a product by the weight in it.
+//! Labels for temporaries whose op name tells little: a stack saved by a loop is named by what it was made from, a copy
+//! by its source, a product by its weight.
 
 use super::loops::{Loops, Part, Role};
 use super::{Value, handed_on, node_at, opcode, operand};
 use crate::analysis::names::{lookup, scope};
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
 
-/// Instructions looked at on the way to what a value was made from, at most.
+/// Most instructions visited when tracing what a value was made from.
 const MOST_LOOKED_AT: usize = 96;
 
-/// Words of a path that every argument has, or that name no part of a model.
+/// Words in argument paths that are common to all arguments or name no part of a model.
 const PLAIN_WORDS: &[&str] = &[
     "state",
     "model",
@@ -39,7 +39,7 @@ const PLAIN_WORDS: &[&str] = &[
     "scale",
 ];
 
-/// Names that transformations and libraries put into paths of operations, and that name no part of a model.
+/// Names that transformations and libraries add to op names and that name no part of a model.
 const PLAIN_SCOPES: &[&str] = &[
     "while",
     "body",
@@ -61,14 +61,14 @@ const PLAIN_SCOPES: &[&str] = &[
     "shard_map",
 ];
 
-/// What a value is, in words, and where that is known from.
+/// A label for a value, and what it is based on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
     /// The words: `saved by the scan for 32 layers: mlp/wi_0, [4,4096,14336]`.
     pub text: String,
-    /// The role in a loop, where it has one.
+    /// Its role in a loop, if it has one.
     pub role: Option<Role>,
-    /// The argument it holds a copy of, as a path; empty for anything else.
+    /// Path of the argument it is a copy of; empty if it is none.
     pub copy_of: String,
 }
 
@@ -80,13 +80,13 @@ pub struct Labels {
 }
 
 impl Labels {
-    /// Looks at the program's loops.
+    /// Analyses the program's loops.
     #[must_use]
     pub fn new(program: &Program) -> Self {
         Self { loops: Loops::new(program) }
     }
 
-    /// What a buffer is; `None` where the framework's own name of its operation is as good as any.
+    /// The label of a buffer; `None` if its op name is good enough.
     #[must_use]
     pub fn of(&self, program: &Program, buffer: BufferId) -> Option<Label> {
         let at = program.buffers.instruction_of(buffer)?;
@@ -119,7 +119,7 @@ impl Labels {
         Some(Label::plain(text))
     }
 
-    /// What a buffer is called: its label, else the framework's name of its operation, a copy's by what it copies.
+    /// Full name of a buffer: its label, else its framework op name; a copy has that of its source.
     #[must_use]
     pub fn op_name(&self, program: &Program, buffer: BufferId) -> String {
         if let Some(label) = self.of(program, buffer) {
@@ -128,7 +128,7 @@ impl Labels {
         program.buffers.instruction_of(buffer).map(|at| lookup::op_name(program, at)).unwrap_or_default()
     }
 
-    /// What a person calls a buffer: its label, else the end of the framework's name, else the instruction's name.
+    /// Short name of a buffer: its label, else the end of its op name, else the instruction's name.
     #[must_use]
     pub fn buffer_name(&self, program: &Program, buffer: BufferId) -> String {
         self.of(program, buffer).map_or_else(|| lookup::buffer_name(program, buffer), |label| label.text)
@@ -141,7 +141,7 @@ impl Labels {
         self.stack(program, &Value { at, index: program.buffer_index(buffer) }, 0)
     }
 
-    /// Whether a stack holds what each layer begins with: the loop's carry before the step.
+    /// Whether a stack holds the input of each layer, which is the loop's carry before the step.
     #[must_use]
     pub fn is_input(&self, program: &Program, part: &Part) -> bool {
         let Some(written) = &part.written else { return false };
@@ -149,7 +149,8 @@ impl Labels {
         opcode(program, value.at) == Opcode::PARAMETER && self.is_carry(program, part, &value)
     }
 
-    /// The stack that a value is: in the loop that writes it, before it (empty), after it, and in loops that read it.
+    /// The stack that a value belongs to: inside the loop that writes it, before (while empty), after, or in loops that
+    /// read it.
     fn stack(&self, program: &Program, value: &Value, depth: u32) -> Option<&Part> {
         let mut value = value.clone();
         for _ in 0..super::MAX_STEPS {
@@ -229,7 +230,7 @@ impl Labels {
         self.made_from(program, &value)
     }
 
-    /// What a fusion's parameter is given from outside.
+    /// The operand bound to a fusion's parameter.
     fn given(&self, program: &Program, parameter: InstructionId) -> Option<Value> {
         let caller = self.loops.caller(program.computation_of(parameter)?)?;
         let place = *program.instructions.argument.get(parameter.index())? as usize;
@@ -242,8 +243,7 @@ impl Labels {
         is_own && self.loops.part(part.at, &value.index).is_some_and(|p| p.role == Role::Carry)
     }
 
-    /// The weights that a value was made from, shortly: the argument in the nearest product, else the nearest argument
-    /// of all.
+    /// Short name of the weight a value was made from: the argument in the nearest product, else the nearest argument.
     #[must_use]
     pub fn made_from(&self, program: &Program, value: &Value) -> Option<String> {
         let mut waiting = std::collections::VecDeque::from([value.clone()]);
@@ -267,7 +267,7 @@ impl Labels {
                 continue;
             }
             if opcode(program, value.at) == Opcode::WHILE {
-                // A product in pieces: the weight is in the state of its loop.
+                // A product computed by a loop: the weight is in the loop's state.
                 let state = operand(program, value.at, 0)?;
                 let parts = program.instructions.operands_of(state).len() as i64;
                 let found = (0..parts.min(16)).find_map(|place| {
@@ -284,14 +284,14 @@ impl Labels {
                 .filter(|&&row| row != NO_ROW)
                 .filter_map(|&row| Some((row, self.argument(program, &Value::whole(InstructionId(row)))?)))
                 .collect();
-            // Of several the largest is the matrix; the others scale or shift.
+            // The largest of several is the matrix; the others scale or shift.
             let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
             let largest = arguments.into_iter().max_by_key(|found| size(found.0)).map(|found| found.1);
             if is_product(program, value.at) {
                 if largest.is_some() {
                     return largest;
                 }
-                // What goes into a product whose weight is not found says nothing of what comes out.
+                // The inputs of a product whose weight is not found do not characterise its output.
                 continue;
             }
             nearest = nearest.or(largest);
@@ -300,8 +300,8 @@ impl Labels {
         nearest
     }
 
-    /// The argument of the entry that a value holds a part of, shortly named: through copies, casts, slices, gathers
-    /// and loops that hand it on.
+    /// Short name of the entry argument that a value holds a part of, traced through copies, casts, slices, gathers and
+    /// loop state.
     fn argument(&self, program: &Program, value: &Value) -> Option<String> {
         self.argument_of(program, value, true).map(|path| short_path(&path)).filter(|short| !short.is_empty())
     }
@@ -323,7 +323,7 @@ impl Labels {
                 Opcode::PARAMETER => {
                     let computation = program.computation_of(at)?;
                     if Some(computation) == program.entry {
-                        // A number is no part of a model: it scales or fills.
+                        // A scalar is not part of a model: it scales or fills.
                         let is_number = program.shape_of(at).is_some_and(|shape| shape.root().element_count() <= 1);
                         let path = program.text.op_name(at);
                         return Some(path).filter(|path| !(path.is_empty() || with_parts && is_number));
@@ -374,19 +374,19 @@ impl Label {
     }
 }
 
-/// Whether an operation's name tells no part of the model.
+/// Whether an op name identifies no part of the model.
 fn is_plain(op_name: &str) -> bool {
     op_name.is_empty() || !op_name.contains('/') && is_number_of(op_name) || named_scopes(op_name).is_empty()
 }
 
-/// Whether a name is an instruction's with its number: `broadcast.128`.
+/// Whether a name is an instruction name with a number: `broadcast.128`.
 fn is_number_of(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(head, tail)| {
         !tail.is_empty() && tail.bytes().all(|b| b.is_ascii_digit()) && !head.contains(['[', '\'', ' '])
     })
 }
 
-/// The last two scopes of an operation's name that name a part of the model: `layer_3/attn`. Empty where none does.
+/// The last two scopes of an op name that name a part of the model: `layer_3/attn`; empty if none does.
 fn named_scopes(op_name: &str) -> String {
     let parts = scope::path(op_name);
     let Some((_, scopes)) = parts.split_last() else { return String::new() };
@@ -415,7 +415,7 @@ pub fn short_path(path: &str) -> String {
         })
         .collect();
     if telling.is_empty() {
-        // Nothing but numbers and common words: the whole path is the name.
+        // Only numbers and common words: use the whole path.
         return path.to_owned();
     }
     telling[telling.len().saturating_sub(2)..].join("/")
@@ -444,8 +444,8 @@ fn is_product(program: &Program, at: InstructionId) -> bool {
             }))
 }
 
-/// The operand that a fusion only moves, casts and (with `with_parts`) cuts: its largest; `None` where it computes.
-/// Scalars in it are places.
+/// The largest operand of a fusion that only moves, casts and (with `with_parts`) slices it; `None` if the fusion
+/// computes anything. Scalars in it are indices.
 fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<InstructionId> {
     let [called] = program.instructions.called_by(at) else { return None };
     let computation = program.computations.get(called.index())?;
@@ -461,7 +461,7 @@ fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<In
     (moves && is_whole).then_some(largest)
 }
 
-/// Whether an instruction is of the entry computation.
+/// Whether an instruction is in the entry computation.
 fn is_of_entry(program: &Program, at: InstructionId) -> bool {
     program.computation_of(at) == program.entry
 }

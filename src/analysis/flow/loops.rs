@@ -1,5 +1,5 @@
-//! What a loop over layers carries from step to step: stacks that the forward pass saves, gradients that the backward
-//! pass adds up, the carry itself, and what stays the same.
+//! State of loops over layers: stacks that the forward pass saves, gradients that the backward pass accumulates, the
+//! carry, and values that do not change.
 
 use std::collections::HashMap;
 
@@ -7,40 +7,40 @@ use super::{Value, body, computed, node_at, opcode, operand, root};
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::model::{ComputationId, InstructionId, Opcode, Program};
 
-/// What a part of a loop's state is.
+/// Role of an element of a loop's state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// One slice for each step, written by it and read after the loop: what a forward pass saves.
+    /// A stack saved by a forward pass: one slice per step, read after the loop.
     Saved,
     /// As [`Self::Saved`], written by a backward pass: the gradients of stacked weights.
     Gradients,
-    /// As [`Self::Saved`], in a loop of which nothing says the pass.
+    /// As [`Self::Saved`], in a loop of unknown pass.
     Collected,
-    /// Handed from step to step.
+    /// Passed from step to step.
     Carry,
-    /// Handed on unchanged.
+    /// Passed on unchanged.
     Unchanged,
 }
 
-/// A part of a loop's state.
+/// An element of a loop's state.
 #[derive(Debug, Clone)]
 pub struct Part {
     /// The loop.
     pub at: InstructionId,
-    /// The place in its state.
+    /// Index in its state.
     pub index: Vec<i64>,
     /// What it is.
     pub role: Role,
-    /// Steps of which it holds a slice each; 0 where it is no stack.
+    /// Number of slices, one per step; 0 if it is not a stack.
     pub layers: i64,
-    /// What each step writes, inside the loop's body.
+    /// The slice that each step writes, as a value in the loop's body.
     pub written: Option<Value>,
 }
 
 /// The loops of a program.
 #[derive(Debug, Default)]
 pub struct Loops {
-    /// Every part of the state of every loop, that is an array.
+    /// Every array in the state of every loop.
     pub parts: Vec<Part>,
     by_place: HashMap<(u32, i64), usize>,
     /// The loop (or call) that runs a computation.
@@ -48,7 +48,7 @@ pub struct Loops {
 }
 
 impl Loops {
-    /// Looks at every loop.
+    /// Analyses every loop.
     #[must_use]
     pub fn new(program: &Program) -> Self {
         let mut loops = Self::default();
@@ -97,8 +97,8 @@ impl Loops {
         loops
     }
 
-    /// A loop of the backward pass that computes a forward pass again saves stacks as well: those that another loop
-    /// then reads unchanged.
+    /// A loop of the backward pass that recomputes a forward pass saves stacks too: those that another loop then reads
+    /// unchanged.
     fn tell_recomputed_stacks(&mut self, program: &Program) {
         let read: Vec<(u32, i64)> = self
             .parts
@@ -119,7 +119,7 @@ impl Loops {
         }
     }
 
-    /// A part of a loop's state.
+    /// An element of a loop's state.
     #[must_use]
     pub fn part(&self, at: InstructionId, index: &[i64]) -> Option<&Part> {
         let &row = self.by_place.get(&(at.0, *index.first()?))?;
@@ -139,13 +139,14 @@ impl Loops {
     }
 }
 
-/// Whether a person wrote the loop: the compiler's own (products in pieces) carry the name of what they are made from.
+/// Whether the loop is from the source program: the compiler's own loops (such as split products) have the name of the
+/// op they are made from.
 fn is_written_by_users(op_name: &str) -> bool {
     let last = op_name.rsplit('/').next().unwrap_or_default();
     op_name.is_empty() || matches!(last, "while" | "scan" | "fori_loop" | "while_loop" | "body")
 }
 
-/// Whether a loop hands a part of its state on unchanged.
+/// Whether a loop passes an element of its state on unchanged.
 #[must_use]
 pub fn unchanged(program: &Program, at: InstructionId, index: &[i64]) -> bool {
     let Some(root) = body(program, at).and_then(|body| root(program, body)) else { return false };
@@ -174,11 +175,11 @@ fn part(program: &Program, at: InstructionId, index: Vec<i64>, root: Instruction
     Part { at, index, role: Role::Carry, layers, written }
 }
 
-/// The place in the loop's state that a value writes a slice into, and the slice, as a value of the loop's body.
+/// The index in the loop's state of the array that a value writes a slice into, and the slice, as a value in the body.
 fn slice_written(program: &Program, end: &Value) -> Option<(Vec<i64>, Value)> {
     let from_parameter = |value: Value| {
         let mut from = computed(program, value);
-        // A fusion inside of a fusion that only lays its operand out anew.
+        // A nested fusion that only changes the layout of its operand.
         for _ in 0..super::MAX_DEPTH {
             let is_layout = opcode(program, from.at) == Opcode::FUSION
                 && program.instructions.operands_of(from.at).len() == 1

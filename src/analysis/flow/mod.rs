@@ -1,5 +1,5 @@
-//! How data flows through a program: which results an argument reaches, what loops save and add up, and what a
-//! temporary was made from. Rests on the instructions alone, never on names.
+//! Data flow of a program: which results an argument reaches, what loops save and accumulate, and what a temporary was
+//! made from. Uses instructions only, never names.
 
 pub mod label;
 pub mod loops;
@@ -7,10 +7,10 @@ pub mod results;
 
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
-/// Steps after which a way back is given up.
+/// Most steps to trace back.
 const MAX_STEPS: usize = 64;
 
-/// Loops and calls inside each other beyond which a way back is given up.
+/// Deepest nesting of loops and calls to trace back through.
 const MAX_DEPTH: u32 = 6;
 
 /// Opcode of an instruction.
@@ -39,19 +39,19 @@ pub fn body(program: &Program, at: InstructionId) -> Option<ComputationId> {
     })
 }
 
-/// The array at a place in an instruction's value.
+/// The array at a shape index of an instruction's value.
 #[must_use]
 pub fn node_at<'a>(program: &'a Program, at: InstructionId, index: &[i64]) -> Option<&'a ShapeNode> {
     let shape = program.shape_of(at)?;
     shape.nodes.get(shape.find(index)? as usize)
 }
 
-/// A value: an instruction, and a place in it where that is a tuple.
+/// A value: an instruction and a shape index into its tuple.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Value {
     /// The instruction.
     pub at: InstructionId,
-    /// The place in its tuple; empty for an array.
+    /// The shape index in its tuple; empty for an array.
     pub index: Vec<i64>,
 }
 
@@ -63,8 +63,8 @@ impl Value {
     }
 }
 
-/// One step back through what only hands data on: views, copies, prefetches, tuples, barriers. `None` where the value
-/// is computed. Casts count as copies.
+/// One step back through an instruction that only passes data on: views, copies, casts, prefetches, tuples, barriers.
+/// `None` if the value is computed.
 #[must_use]
 pub fn handed_on(program: &Program, value: &Value) -> Option<Value> {
     let Value { at, index } = value;
@@ -105,19 +105,19 @@ pub fn computed(program: &Program, value: Value) -> Value {
     value
 }
 
-/// Where a value that is written over in place began: a parameter of its own computation.
+/// The parameter that a value updated in place started as.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Beginning {
     /// The parameter.
     pub parameter: InstructionId,
-    /// The place in it.
+    /// The shape index in it.
     pub index: Vec<i64>,
     /// Whether a part of it was written on the way.
     pub is_updated: bool,
 }
 
-/// Follows a value back through what hands it on and through what writes a part of it, to a parameter of its
-/// computation; `None` where it is computed anew.
+/// Traces a value back through instructions that pass it on or update part of it, to a parameter of its computation;
+/// `None` if it is computed.
 #[must_use]
 pub fn beginning(program: &Program, value: Value, depth: u32) -> Option<Beginning> {
     let mut value = value;
@@ -151,7 +151,7 @@ pub fn beginning(program: &Program, value: Value, depth: u32) -> Option<Beginnin
                 is_updated |= inner.is_updated;
                 value.at = operand(program, at, 0)?;
             }
-            // A kernel that writes one of its operands in place says so.
+            // A kernel that updates an operand in place declares it.
             Opcode::CUSTOM_CALL => {
                 let aliases = program.instructions.output_aliases.of(at.0);
                 let alias = aliases.iter().find(|alias| alias.output_index == value.index)?;

@@ -1,15 +1,15 @@
-//! Which results of a program each argument reaches, and which of them is its own next value: what tells weights,
-//! optimizer state, caches and data apart where names do not.
+//! Which results of a program each argument reaches, and which of them is its own next value: tells weights, optimizer
+//! state, caches and data apart if names do not.
 
 use std::collections::HashMap;
 
 use super::{Value, beginning, handed_on, opcode, operand, root};
 use crate::model::{InstructionId, NO_ROW, Opcode, Program};
 
-/// Words of bits beyond which the flow of a program is not followed: 512 MiB.
+/// Largest bit set in 64-bit words (512 MiB); the flow of larger programs is not analysed.
 const MAX_WORDS: usize = 64 << 20;
 
-/// What becomes of the entry's arguments.
+/// Data flow of the entry's arguments.
 #[derive(Debug, Default)]
 pub struct Flow {
     /// By argument number.
@@ -18,17 +18,17 @@ pub struct Flow {
     pub results: u32,
 }
 
-/// What becomes of one argument.
+/// Data flow of one argument.
 #[derive(Debug, Clone, Default)]
 pub struct ArgumentFlow {
-    /// Results that its value has a part in, as bits.
+    /// Results that depend on it, as a bit set.
     reaches: Vec<u64>,
-    /// How many they are.
+    /// Number of those results.
     pub reached: u32,
-    /// The result that is its next value: the one that takes over its memory, else one of its shape and type that it
-    /// reaches.
+    /// The result that is its next value: the one that reuses its memory, else one of its shape and type that depends
+    /// on it.
     pub own_result: Option<u32>,
-    /// Whether that result is the argument itself with a part of it written.
+    /// Whether that result is the argument itself, partly overwritten.
     pub is_updated_in_place: bool,
 }
 
@@ -39,7 +39,7 @@ impl ArgumentFlow {
 }
 
 impl Flow {
-    /// Follows the entry; empty for a program without instructions, or one too large to follow.
+    /// Analyses the entry computation; empty for a program without instructions or one too large.
     #[must_use]
     pub fn new(program: &Program) -> Self {
         Self::follow(program).unwrap_or_default()
@@ -106,7 +106,7 @@ impl Flow {
         Some(flow)
     }
 
-    /// Pairs arguments with results: those whose memory is taken over, then those of one shape and type, in order.
+    /// Pairs arguments with results: first those whose memory is reused, then those of equal shape and type, in order.
     fn find_own_results(&mut self, program: &Program, results: &[InstructionId]) {
         let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else { return };
         let mut is_taken = vec![false; results.len()];
@@ -152,8 +152,8 @@ impl Flow {
         }
     }
 
-    /// Whether an argument is kept for the update of another: it reaches the other's next value and hardly more, while
-    /// the other reaches it and most results. Momentum, Adam's moments and the like are, weights are not.
+    /// Whether an argument serves the update of another: it reaches the other's next value and hardly anything else,
+    /// while the other reaches most results. True for momentum, Adam's moments and the like, false for weights.
     #[must_use]
     pub fn serves_an_update(&self, number: i64) -> bool {
         let Some(own) = self.arguments.get(&number) else { return false };
@@ -172,11 +172,11 @@ impl Flow {
     }
 }
 
-/// Results below which a state may reach more than half of what its weight reaches.
+/// Number of results below which optimizer state may reach more than half of the results that its weight reaches.
 const SMALL_PROGRAM: u32 = 16;
 
-/// The instruction of the same computation that a part of a tuple comes from, through tuples, barriers and loops that
-/// hand it on unchanged. Copies stay: they are instructions of their own.
+/// The instruction of the same computation that a tuple element comes from, traced through tuples, barriers and
+/// unchanged loop state, but not through copies.
 fn exact(program: &Program, value: Value) -> Value {
     let mut value = value;
     for _ in 0..super::MAX_STEPS {

@@ -1,4 +1,4 @@
-//! Words in the paths of a program's arguments, and what they tell.
+//! Words in argument paths, and what they indicate.
 
 /// Names of arguments that hold one sample after another.
 const DATA_NAMES: &[&str] = &[
@@ -28,7 +28,7 @@ const DATA_NAMES: &[&str] = &[
 /// Names of arguments that hold state for each sample.
 const STATE_NAMES: &[&str] = &["cache", "kv_cache", "kv_caches", "kv", "k_cache", "v_cache", "mems", "carry"];
 
-/// Words of a path that only an optimizer's state has.
+/// Path words found only in optimizer state.
 const OPTIMIZER: &[&str] = &[
     "opt_state",
     "opt_states",
@@ -42,18 +42,18 @@ const OPTIMIZER: &[&str] = &[
     "adamw",
 ];
 
-/// Words of a path that an optimizer's state has, and other things as well: a physics engine has an `opt` too.
+/// Path words found in optimizer state and elsewhere: a physics engine has an `opt` too.
 const MAYBE_OPTIMIZER: &[&str] =
     &["opt", "optimizer", "optim", "mu", "nu", "mom", "momentum", "moments", "velocity", "trace"];
 
-/// Words of a path that only a decoder's cache has, beside those that end with `cache`.
+/// Path words found only in a decoder's cache, besides those ending in `cache`.
 const CACHES: &[&str] = &["cached_key", "cached_value", "cache_index", "past_key_values", "kv", "mems", "pages"];
 
-/// Last words of a path that only weights have.
+/// Last path words found only in weights.
 const WEIGHT_LEAVES: &[&str] =
     &["kernel", "bias", "scale", "embedding", "input_embedding", "gamma", "beta", "lora_a", "lora_b"];
 
-/// Words of a path that only weights have.
+/// Path words found only in weights.
 const WEIGHTS: &[&str] = &["params", "param", "parameters", "weights", "weight", "kernel", "embedding", "embed"];
 
 /// Words for samples anywhere in a path.
@@ -84,14 +84,14 @@ const FIRST_SAMPLES: &[&str] = &[
 /// Words for the state of a random generator.
 const KEYS: &[&str] = &["rng", "seed", "rngs", "prng_key", "rng_key"];
 
-/// What the path of an argument tells about it: `opt_state[0].mu['w']`.
+/// Evidence from an argument's path, such as `opt_state[0].mu['w']`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hint {
-    /// A word that only an optimizer's state has.
+    /// A word found only in optimizer state.
     Optimizer,
-    /// A word that an optimizer's state has, and other things as well.
+    /// A word found in optimizer state and elsewhere.
     MaybeOptimizer,
-    /// A word that only a cache has.
+    /// A word found only in caches.
     Cache,
     /// Other state kept for each sample.
     State,
@@ -99,14 +99,14 @@ pub enum Hint {
     Samples,
     /// A word of weights.
     Weight,
-    /// A place in a tree of arguments, with no word that tells more.
+    /// A position in an argument tree, without any known word.
     Place,
-    /// One word that is in no list, or no name at all.
+    /// A single unknown word, or no name at all.
     Nothing,
 }
 
 impl Hint {
-    /// Reads a path.
+    /// Classifies a path.
     #[must_use]
     pub fn of(path: &str) -> Self {
         let words: Vec<String> = path
@@ -153,13 +153,13 @@ fn first_word(path: &str) -> &str {
     path.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")
 }
 
-/// Whether an argument's name says that it is state kept for each sample, as a cache is.
+/// Whether an argument's name indicates per-sample state, such as a cache.
 #[must_use]
 pub fn holds_state(path: &str) -> bool {
     STATE_NAMES.contains(&first_word(path))
 }
 
-/// Whether an argument's name says that it holds samples.
+/// Whether an argument's name indicates that it holds samples.
 #[must_use]
 pub fn holds_samples(path: &str) -> bool {
     DATA_NAMES.contains(&first_word(path))

@@ -1,30 +1,30 @@
-//! Layers that repeat, as the framework's names of operations tell them: `layer_3` of
+//! Repeated layers, recognised from framework op names: `layer_3` of
 //! `jit(step)/jvp(model)/layer_3/mlp/dot_general`, `group_0/block_2` of a network with blocks in groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::scope;
 
-/// A layer of a model that has several alike.
+/// One of several similar layers of a model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Layer {
     /// `layer_3`, `group_0/block_2`.
     pub name: String,
-    /// The name with a star for each number: `layer_*`, `group_*/block_*`.
+    /// The name with `*` for each number: `layer_*`, `group_*/block_*`.
     pub pattern: String,
 }
 
-/// A numbered scope of an operation's name.
+/// A numbered scope in an op name.
 struct Numbered<'a> {
-    /// Its place in the path.
+    /// Its index in the path.
     place: usize,
-    /// What its name begins with: `layer_`.
+    /// Its name without the number: `layer_`.
     stem: &'a str,
     number: u64,
 }
 
-/// The numbered scopes of an operation's name, the outermost first. Products, and modules that a library numbers
-/// within a layer by their kind (`Dense_0`), are none.
+/// The numbered scopes of an op name, outermost first. Excludes einsum formulas and modules that a library numbers by
+/// kind within a layer (`Dense_0`).
 fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
     let Some((_, scopes)) = parts.split_last() else { return Vec::new() };
     scopes
@@ -45,28 +45,28 @@ fn numbered<'a>(parts: &[&'a str]) -> Vec<Numbered<'a>> {
         .collect()
 }
 
-/// What is known of the numbered scopes with one stem inside one outer scope.
+/// Statistics of the numbered scopes with one stem inside one outer scope.
 #[derive(Debug, Default)]
 struct Inside {
     numbers: BTreeSet<u64>,
-    /// Scopes and operations directly inside of them, those with a number by their stem.
+    /// Scopes and operations directly inside them, numbered ones by their stem.
     children: BTreeSet<String>,
 }
 
-/// Tells the layers of one program: the outermost numbered scopes that come with at least two numbers, or the numbered
-/// scopes directly inside of them where these hold several modules each.
+/// The layers of one program: the outermost numbered scopes with at least two numbers, or the numbered scopes directly
+/// inside them if those contain several modules each.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
     stems: BTreeSet<String>,
-    /// Stems of an outer scope and of the one inside of it that is the layer.
+    /// Stems of an outer scope and of the scope inside it that is the layer.
     nested: BTreeSet<(String, String)>,
 }
 
-/// Modules that a block has at least: a numbered scope with fewer is an operation of a layer.
+/// Fewest modules in a block; a numbered scope with fewer is an operation of a layer.
 const LEAST_MODULES: usize = 3;
 
 impl Layers {
-    /// Looks at the names of a program's operations.
+    /// Finds the layers from a program's op names.
     pub fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
         let mut outer: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
         let mut inner: BTreeMap<(String, u64, String), Inside> = BTreeMap::new();
@@ -98,7 +98,7 @@ impl Layers {
         Self { stems, nested }
     }
 
-    /// Whether no layers repeat, as far as names tell.
+    /// Whether the names show no repeated layers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.stems.is_empty()

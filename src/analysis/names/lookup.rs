@@ -1,21 +1,21 @@
-//! Names of a program's instructions, arguments and buffers as its framework gave them; a copy goes by what it copies.
+//! Framework names of a program's instructions, arguments and buffers; a copy has the name of its source.
 
 use std::collections::HashMap;
 
 use super::scope;
 use crate::model::{BufferId, InstructionId, NO_ROW, Opcode, Program};
 
-/// Steps after which a chain of copies is given up.
+/// Longest chain of copies to trace.
 const MAX_STEPS: usize = 32;
 
-/// What a person calls a buffer: the end of the framework's name where there is one, else the instruction's name.
+/// Short name of a buffer: the end of its op name if it has one, else the instruction's name.
 #[must_use]
 pub fn buffer_name(program: &Program, buffer: BufferId) -> String {
     let op = program.buffers.instruction_of(buffer).map(|i| program.text.op_name(i)).unwrap_or_default();
     if op.is_empty() { program.buffer_name(buffer) } else { scope::short(&op, 3) }
 }
 
-/// The framework's name of an instruction; a copy's, prefetch's or view's is that of its operand.
+/// Framework op name of an instruction; a copy, prefetch or view has that of its operand.
 #[must_use]
 pub fn op_name(program: &Program, mut instruction: InstructionId) -> String {
     for _ in 0..MAX_STEPS {
@@ -44,7 +44,7 @@ pub fn argument_paths(program: &Program) -> HashMap<i64, String> {
         .collect()
 }
 
-/// What a copy, a view or an asynchronous operation takes its data from.
+/// The source of a copy, view or asynchronous operation.
 fn source(program: &Program, instruction: InstructionId) -> Option<InstructionId> {
     let operands = program.instructions.operands_of(instruction);
     let first = *operands.first().filter(|&&row| row != NO_ROW)?;
@@ -69,7 +69,7 @@ fn source(program: &Program, instruction: InstructionId) -> Option<InstructionId
     }
 }
 
-/// Whether XLA's rematerialisation made an instruction, as its name tells.
+/// Whether an instruction's name shows that XLA's rematerialisation made it.
 #[must_use]
 pub fn is_rematerialised(program: &Program, instruction: InstructionId) -> bool {
     program.text.instruction_name(instruction).contains(".remat")

@@ -1,5 +1,5 @@
-//! What names tell: paths of frameworks, passes of automatic differentiation, words of arguments, and names that hide
-//! the real ones. Lies below all other analysis and knows the model alone.
+//! Evidence from names: framework paths, passes of automatic differentiation, words in argument paths; and aliases that
+//! hide names. Below all other analysis; depends on the model only.
 
 pub mod argument;
 pub mod hide;

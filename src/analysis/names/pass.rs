@@ -1,19 +1,19 @@
-//! The pass of a training step that an operation's name tells: forward, backward, recomputed.
+//! The pass of a training step that an op name indicates: forward, backward, recomputed.
 
 /// The part of a training step that an operation belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pass {
-    /// The name does not tell.
+    /// Unknown from the name.
     Unknown,
-    /// The forward pass of something that is differentiated.
+    /// Forward pass of a differentiated function.
     Forward,
     /// The backward pass.
     Backward,
-    /// Forward operations done again in the backward pass.
+    /// Forward operations recomputed in the backward pass.
     Recomputed,
 }
 
-/// The pass that the framework's name of an operation tells. JAX: `jvp(…)` forward, `transpose(jvp(…))` backward,
+/// The pass indicated by a framework op name. JAX: `jvp(…)` forward, `transpose(jvp(…))` backward,
 /// `rematted_computation` under `jax.checkpoint`. TensorFlow: `gradient_tape/` and `gradients/` are backward.
 #[must_use]
 pub fn pass_of(name: &str) -> Pass {
@@ -45,7 +45,7 @@ pub fn jvp_scope(name: &str) -> Option<JvpScope<'_>> {
     let at = name.find("jvp(")?;
     let rest = &name[at + 4..];
     let inner = rest.split([')', '/']).next().unwrap_or("");
-    // jvp(jit(log_softmax)) only names a function; of jvp(vmap(layer_3)) the scope is inmost.
+    // jvp(jit(log_softmax)) only names a function; in jvp(vmap(layer_3)) the scope is innermost.
     let scope = match inner.rsplit_once('(') {
         Some((wrapper, _)) if wrapper.ends_with("jit") => "",
         Some((_, scope)) => scope,

@@ -1,6 +1,6 @@
-//! Patterns of names, as people write them: `layer_*`.
+//! Name patterns such as `layer_*`.
 
-/// Whether a name matches a pattern in which `*` stands for any text.
+/// Whether a name matches a pattern, where `*` matches any text.
 #[must_use]
 pub fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');

@@ -1,11 +1,10 @@
-//! Framework names of operations as a person reads them: `jit(step)/jvp(layer_3)/attn/dot_general` belongs to
-//! `layer_*/attn`.
+//! Readable scopes from framework op names: `jit(step)/jvp(layer_3)/attn/dot_general` belongs to `layer_*/attn`.
 
-/// Path of scopes and the operation, without the wrappers that transformations put around them.
+/// Scopes and operation of an op name, without the wrappers of transformations.
 #[must_use]
 pub fn path(op_name: &str) -> Vec<&str> {
     let mut parts = Vec::new();
-    // Operations that were merged carry several names; the first is that of the result.
+    // Merged operations have several names; the first is that of the result.
     for part in split(op_name.split(';').next().unwrap_or(op_name)) {
         let mut part = part;
         // jvp(layer_3), transpose(jvp(layer_3)), vmap(…): the scope is inside; jit(step) only names the function.
@@ -25,7 +24,7 @@ pub fn path(op_name: &str) -> Vec<&str> {
     parts
 }
 
-/// At slashes outside of brackets.
+/// Splits at slashes outside brackets.
 fn split(name: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0i32;
     name.split(move |c| {
@@ -38,7 +37,7 @@ fn split(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Numbers at the end of a part as a star: `layer_3` is one of `layer_*`.
+/// Replaces a number at the end of a part by `*`: `layer_3` becomes `layer_*`.
 #[must_use]
 pub fn fold(part: &str) -> String {
     let head = part.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -55,7 +54,7 @@ pub fn folded(op_name: &str) -> String {
     path(op_name).into_iter().map(fold).collect::<Vec<_>>().join("/")
 }
 
-/// The last parts of a path, for a label, and before them the numbered scopes, which tell equal layers apart:
+/// A short label: the last parts of a path, after its numbered scopes, which tell equal layers apart:
 /// `layer_14/…/attn/dot_general`.
 #[must_use]
 pub fn short(op_name: &str, parts: usize) -> String {
@@ -78,7 +77,7 @@ pub fn short(op_name: &str, parts: usize) -> String {
     out
 }
 
-/// An argument's path in JAX, divided into its first name and the rest: `params['w']` into `params` and `['w']`.
+/// Splits a JAX argument path into its first name and the rest: `params['w']` into `params` and `['w']`.
 #[must_use]
 pub fn argument(op_name: &str) -> Option<(&str, &str)> {
     if op_name.contains('/') && !op_name.contains('[') {

@@ -1,4 +1,4 @@
-//! What is packed, and what comes of it: blocks of memory with live ranges, and their offsets.
+//! Input and output of packing: blocks of memory with live ranges, and their offsets.
 
 /// Alignment of blocks in bytes.
 pub const ALIGNMENT: u64 = 16384;

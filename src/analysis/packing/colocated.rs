@@ -12,7 +12,7 @@ struct Group {
     family: usize,
     size: u64,
     id: i64,
-    /// The live range of the buffer that was allocated.
+    /// Live range of the allocated buffer itself.
     own: LiveRange,
     ranges: Vec<LiveRange>,
 }

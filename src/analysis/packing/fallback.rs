@@ -61,7 +61,7 @@ mod tests {
         assert_eq!((by_span.heap, by_span.offsets.clone()), (5 * K, vec![K, 0, K]));
     }
 
-    /// The same by looking at every block that is placed already.
+    /// Reference implementation that checks every block placed so far.
     fn one_by_one(blocks: &[Block], order: Order) -> Placement {
         let mut ranked: Vec<usize> = (0..blocks.len()).filter(|&i| blocks[i].size > 0).collect();
         ranked.sort_by_key(|&i| {

@@ -64,7 +64,7 @@ impl Families {
                     if let Some(family) = families.list.get_mut(slot as usize) {
                         let open = &mut open[slot as usize];
                         *open = open.saturating_sub(1);
-                        // A buffer may share memory that is formally free; then the last free counts.
+                        // A buffer may share memory that has formally been freed; then the last free counts.
                         if *open == 0 {
                             family.last = t;
                         }

@@ -1,4 +1,4 @@
-//! Occupied addresses by time: the free ranges left for a block, without looking at every block placed before it.
+//! Occupied addresses by time: finds free ranges for a block without checking every block placed before it.
 
 use super::ALIGNMENT;
 
@@ -8,10 +8,10 @@ pub type LiveRange = (u32, u32);
 /// Ranges of addresses, sorted, disjoint and not touching; the ends are aligned.
 type Ranges = Vec<(u64, u64)>;
 
-/// Ranges of addresses taken at each time, in a segment tree over the times at which blocks begin or end.
+/// Address ranges occupied at each time, in a segment tree over the times at which blocks begin or end.
 ///
-/// A block is stored at the few nodes that together span its life; touching ranges are merged. What is stored at a node
-/// therefore stays small however many blocks there are, as packed blocks leave few gaps between them.
+/// A block is stored at the few nodes that together span its live range; adjacent ranges are merged. Packed blocks
+/// leave few gaps, so each node stores little however many blocks there are.
 #[derive(Debug)]
 pub struct Occupied {
     /// Times at which a block begins or ends, ascending.
@@ -27,7 +27,7 @@ pub struct Occupied {
 }
 
 impl Occupied {
-    /// Nothing is occupied yet; `ranges` are all during which something will be placed.
+    /// An empty index; `ranges` are the live ranges of all blocks to be placed.
     #[must_use]
     pub fn new(ranges: impl Iterator<Item = LiveRange>) -> Self {
         let mut times: Vec<u32> = ranges.flat_map(|range| [range.0, range.1]).collect();
@@ -43,14 +43,14 @@ impl Occupied {
         }
     }
 
-    /// First and last leaf of a live range; empty where its end lies before its start.
+    /// First and last leaf of a live range; empty if its end is before its start.
     fn leaves_of(&self, (start, end): LiveRange) -> (usize, usize) {
         let rank = |time: u32| self.times.partition_point(|&t| t < time);
         (self.leaves + rank(start), self.leaves + rank(end))
     }
 
-    /// The offset of the smallest gap for `size` bytes during some live ranges, the lowest of equal ones, or the end of
-    /// what is occupied then.
+    /// Offset of the smallest gap that fits `size` bytes during some live ranges (the lowest of equal ones), or else of
+    /// the end of the occupied addresses.
     pub fn smallest_gap(&mut self, size: u64, ranges: &[LiveRange]) -> u64 {
         self.met.clear();
         for &range in ranges {

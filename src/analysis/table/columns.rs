@@ -45,6 +45,8 @@ pub enum Column {
     To,
     /// Length of the live range in points.
     Length,
+    /// The live range as a part of the program.
+    Life,
     /// Offset in the allocation.
     Offset,
     /// Allocation index.
@@ -53,7 +55,7 @@ pub enum Column {
 
 impl Column {
     /// All columns.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Name,
         Self::Size,
         Self::Useful,
@@ -69,6 +71,7 @@ impl Column {
         Self::From,
         Self::To,
         Self::Length,
+        Self::Life,
         Self::Offset,
         Self::Allocation,
     ];
@@ -92,6 +95,7 @@ impl Column {
             Self::From => "From",
             Self::To => "To",
             Self::Length => "Steps",
+            Self::Life => "Life",
             Self::Offset => "Offset",
             Self::Allocation => "Allocation",
         }
@@ -355,7 +359,7 @@ impl BufferTable {
             Column::Opcode => rank(&self.opcode),
             Column::Op => rank(&self.op),
             Column::Source => rank(&self.source),
-            Column::From => points(self.start[row]),
+            Column::From | Column::Life => points(self.start[row]),
             Column::To => points(self.end[row]),
             Column::Length => i64::from(self.steps(row).unwrap_or(0)),
             Column::Offset => self.offset[row] as i64,

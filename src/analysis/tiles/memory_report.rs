@@ -109,6 +109,33 @@ impl MemoryReport {
     }
 }
 
+/// The category that takes more than its share of the selected tiles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AboveMean {
+    /// Name in the file.
+    pub category: String,
+    /// Its bytes on the selected tiles.
+    pub bytes: u64,
+    /// Bytes above those of as many mean tiles.
+    pub above: u64,
+}
+
+impl MemoryReport {
+    /// The category that is furthest above the mean tile, given the bytes of all categories over `count` tiles; `None`
+    /// where none is above it.
+    #[must_use]
+    pub fn most_above_mean(&self, all: &[CategoryBytes], count: usize) -> Option<AboveMean> {
+        let share = self.tiles as f64 / count.max(1) as f64;
+        let above = |own: &CategoryBytes, all: &CategoryBytes| AboveMean {
+            category: own.name.clone(),
+            bytes: own.bytes,
+            above: (own.bytes as f64 - all.bytes as f64 * share).max(0.0).round() as u64,
+        };
+        let rows = self.categories.iter().zip(all).map(|(own, all)| above(own, all));
+        rows.filter(|row| row.above > 0).max_by_key(|row| row.above)
+    }
+}
+
 /// The largest rows of a table over the selected tiles.
 fn rows(table: &TileRows, selection: &Selection, tiles: &[u32], top: usize) -> Vec<Named> {
     let mut named: Vec<Named> = if *selection == Selection::All {
@@ -144,4 +171,22 @@ fn variables(memory: &TileMemory, selection: &Selection, tiles: &[u32]) -> Vec<u
         (0..columns.len() as u32).filter(|&row| wanted.binary_search(&columns.tile[row as usize]).is_ok()).collect();
     found.sort_by_key(|&row| (columns.tile[row as usize], columns.offset[row as usize], row));
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tile_is_explained_by_what_is_furthest_above_the_mean() {
+        let row = |name: &str, bytes| CategoryBytes { name: name.to_owned(), bytes, overlapped: None };
+        let memory = TileMemory::default();
+        let mut report = MemoryReport::new(&memory, None, &Selection::Tiles(vec![0]), 1);
+        report.categories = vec![row("code", 100), row("variable", 500), row("stack", 8)];
+        let all = [row("code", 400), row("variable", 800), row("stack", 80)];
+        let found = report.most_above_mean(&all, 4).expect("one above the mean");
+        assert_eq!((found.category.as_str(), found.bytes, found.above), ("variable", 500, 300));
+        let even = [row("code", 400), row("variable", 2000), row("stack", 32)];
+        assert_eq!(report.most_above_mean(&even, 4), None);
+    }
 }

@@ -1,4 +1,4 @@
-//! Curves and blocks over heap events, brought to the steps of the program: the axis that every other view has.
+//! Maps curves and blocks from heap events to program points, the axis that every other view uses.
 
 use crate::analysis::map::TimeAxis;
 use crate::analysis::packing::Block;
@@ -6,17 +6,17 @@ use crate::analysis::packing::Block;
 /// The axis of a what-if result.
 #[derive(Debug, Clone, Default)]
 pub struct Axis {
-    /// What its points are.
+    /// Unit of its points.
     pub unit: TimeAxis,
-    /// Points of it.
+    /// Number of points.
     pub count: u32,
     /// Point of each heap event; empty where the points are the events themselves.
     points: Vec<u32>,
 }
 
 impl Axis {
-    /// The axis of `steps` program points, of which `points` says when each heap event happens; of the `events`
-    /// themselves where that is not known.
+    /// An axis of `steps` program points, where `points` gives the point of each heap event; if that is unknown, an
+    /// axis of the `events` themselves.
     #[must_use]
     pub fn new(points: &[u32], steps: Option<u32>, events: u32) -> Self {
         match steps {
@@ -27,7 +27,7 @@ impl Axis {
         }
     }
 
-    /// Point at which a curve takes its value at a place: what is live before an event is so since the event before.
+    /// Point of index `place` in a curve: what is live before an event has been since the previous event.
     #[must_use]
     pub fn point_of(&self, place: u32) -> u32 {
         if self.points.is_empty() {
@@ -49,14 +49,14 @@ impl Axis {
         (first, point(block.end).max(first))
     }
 
-    /// For each point the place in a curve that stands for it: the highest during the point.
+    /// For each point, the index of the curve's maximum during that point.
     #[must_use]
     pub fn highest(&self, curve: &[u64]) -> Vec<u32> {
         if self.points.is_empty() {
             return (0..curve.len() as u32).collect();
         }
         let mut places = Vec::with_capacity(self.count as usize);
-        // What the step before ended with still stands when this one begins.
+        // What was live at the end of the previous step still is when this one begins.
         let (mut carried, mut next) = (0u32, 1usize);
         for point in 0..self.count {
             let mut best = carried;
@@ -73,7 +73,7 @@ impl Axis {
     }
 }
 
-/// A curve's values at some places.
+/// A curve's values at the given indices.
 #[must_use]
 pub fn at_places(curve: &[u64], places: &[u32]) -> Vec<u64> {
     places.iter().map(|&place| curve.get(place as usize).copied().unwrap_or(0)).collect()

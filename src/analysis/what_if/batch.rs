@@ -14,14 +14,14 @@ pub struct DataArgument {
     pub base: u32,
     /// Dimensions on each device.
     pub dimensions: Vec<i64>,
-    /// Into how many parts the leading dimension is divided over devices.
+    /// Into how many parts the leading dimension is sharded.
     pub parts: i64,
     /// Whether this is known from the argument's name alone.
     pub by_name: bool,
 }
 
 impl DataArgument {
-    /// The batch on each device.
+    /// The batch per device.
     #[must_use]
     pub fn batch(&self) -> i64 {
         self.dimensions.first().copied().unwrap_or(0)
@@ -32,8 +32,8 @@ fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
     program.buffer_node(base.buffer)
 }
 
-/// Finds the arguments that hold a batch: by their names; else, in a program that trains, data of whole numbers that no
-/// result equals; else what no result equals and whose leading dimension is divided over devices.
+/// Finds the arguments that hold a batch: by name; else, in a training program, integer data with no matching result;
+/// else arguments with no matching result whose leading dimension is sharded.
 #[must_use]
 pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> Vec<DataArgument> {
     let results: HashSet<(ElementType, &[i64])> = bases
@@ -59,7 +59,7 @@ pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> V
             let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
             let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.first()).copied().unwrap_or(1).max(1);
             if accept(base, node, path, parts) {
-                // What is divided over devices, and not returned, is data whatever its name.
+                // An argument that is sharded and not returned is data whatever its name.
                 let by_name = by_name && (parts <= 1 || is_returned(base, node));
                 found.push(DataArgument { base: i as u32, dimensions: node.dimensions.clone(), parts, by_name });
             }
@@ -80,7 +80,7 @@ pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> V
         data =
             candidates(&|base, node, path, parts| parts > 1 && !is_returned(base, node) && !holds_state(path), false);
     }
-    // One batch: that of the largest of them. A list of numbers alone may count anything: tokens of all samples, pages.
+    // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
         return Vec::new();
@@ -97,7 +97,7 @@ pub fn trains(classes: &Classes, bases: &[Base]) -> bool {
     bases.iter().any(|base| classes.of(base.buffer) == Class::Optimizer)
 }
 
-/// Sizes of dimensions that stand for a batch: the batch, and its products with the dimensions behind it.
+/// Dimension sizes that indicate a batch: the batch itself, and its products with the dimensions after it.
 #[must_use]
 pub fn products(data: &[DataArgument], times: i64) -> Vec<i64> {
     let mut sizes = Vec::new();
@@ -114,7 +114,7 @@ pub fn products(data: &[DataArgument], times: i64) -> Vec<i64> {
     sizes
 }
 
-/// Dimensions above 1, sorted: what tells weights from activations.
+/// Dimensions above 1, sorted; tells weights from activations.
 #[must_use]
 pub fn outline(dimensions: &[i64]) -> Vec<i64> {
     let mut outline: Vec<i64> = dimensions.iter().copied().filter(|&d| d > 1).collect();
@@ -135,8 +135,8 @@ pub fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) -> Hash
         .collect()
 }
 
-/// Sizes that dimensions of arguments have on one device because they are divided. One that another argument has whole
-/// counts as well: whether a buffer is divided by it cannot be told then.
+/// Per-device sizes of sharded argument dimensions. Includes sizes that another argument has unsharded: whether a
+/// buffer is sharded along such a dimension cannot be told.
 fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> HashSet<i64> {
     let mut divided = HashSet::new();
     for (i, base) in bases.iter().enumerate() {
@@ -156,28 +156,28 @@ fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> Ha
     divided
 }
 
-/// Smaller sizes of divided dimensions are too common to tell anything.
+/// Smaller per-device sizes are too common to indicate anything.
 const LEAST_DIVIDED: i64 = 1024;
 
-/// What tells buffers that hold the batch of all devices.
+/// Dimension sizes that identify buffers holding the global batch.
 #[derive(Debug, Clone)]
 pub struct GlobalBatch {
-    /// Devices the batch is divided over.
+    /// Devices the batch is sharded over.
     pub parts: i64,
-    /// The batch of all devices, and its products.
+    /// The global batch, and its products.
     whole: Vec<i64>,
     /// The batch of one device, and its products.
     local: Vec<i64>,
     /// Sizes of dimensions of weights.
     weight_sizes: HashSet<i64>,
     weights: HashSet<Vec<i64>>,
-    /// Sizes that a dimension of an argument has on one device because it is divided: what else a buffer is divided by.
+    /// Per-device sizes of sharded argument dimensions: signs that a buffer is sharded some other way.
     divided: HashSet<i64>,
     batch: i64,
 }
 
 impl GlobalBatch {
-    /// `None` where no argument's batch is divided, or each device holds a batch too small to tell.
+    /// `None` if no argument's batch is sharded, or the batch per device is too small to recognise.
     #[must_use]
     pub fn new(program: &Program, bases: &[Base], data: &[DataArgument]) -> Option<Self> {
         let parts = data.iter().map(|d| d.parts).max().filter(|&parts| parts > 1)?;
@@ -202,17 +202,17 @@ impl GlobalBatch {
         })
     }
 
-    /// The dimension of a buffer that holds the batch of all devices.
+    /// Index of the dimension of a buffer that holds the global batch.
     #[must_use]
     pub fn dimension(&self, node: &ShapeNode) -> Option<usize> {
         if self.weights.contains(&outline(&node.dimensions)) {
             return None;
         }
-        // A buffer that also has the batch of one device is divided already; its other size is a coincidence.
+        // A buffer that also has the per-device batch is sharded already; the other size is a coincidence.
         if node.dimensions.contains(&self.batch) {
             return None;
         }
-        // One that is divided by another dimension already, such as logits by the vocabulary, is not whole.
+        // A buffer sharded along another dimension, such as logits along the vocabulary, is not replicated.
         if node.dimensions.iter().any(|d| self.divided.contains(d)) {
             return None;
         }

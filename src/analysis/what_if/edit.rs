@@ -1,4 +1,4 @@
-//! A change to a program as a person writes it: `donate params`, `dim 2050 2048`, `batch 0.5`.
+//! A change to a program and its textual form: `donate params`, `dim 2050 2048`, `batch 0.5`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,58 +6,57 @@ use std::str::FromStr;
 use crate::analysis::names::scope;
 use crate::model::ElementType;
 
-/// A change whose effect on memory can be worked out from the dump of the unchanged program.
+/// A change whose effect on memory can be predicted from the dump of the unchanged program.
 ///
 /// Written and read as in `--edit`: `donate ARG[,ARG…]`, `dtype ARG[,ARG…] TYPE`, `compute TYPE`, `dim FROM TO`,
-/// `unpad SIZE`, `batch FACTOR`, `micro N`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE [N]`, `chunk SCOPE N`, `blockwise SCOPE`,
-/// `drop BUFFER`, `free BUFFER POINT`.
+/// `unpad SIZE`, `batch FACTOR`, `micro N`, `shard ARG[,ARG…] N`, `constrain N`, `remat SCOPE [N]`, `chunk SCOPE N`,
+/// `blockwise SCOPE`, `drop BUFFER`, `free BUFFER POINT`.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
-    /// Arguments that are donated; results of the same shape take over their memory.
+    /// Donates arguments; results of the same shape reuse their memory.
     Donate(Arguments),
-    /// Arguments, and the results that lie in their memory, in another element type; `*` is every wide float.
+    /// Changes the element type of arguments and of the results in their memory; `*` means every wide float.
     Dtype(Arguments, ElementType),
-    /// Wide floats among the temporaries in another element type, arguments and results unchanged.
+    /// Changes the element type of wide floats among the temporaries; arguments and results stay.
     Compute(ElementType),
-    /// Every dimension of the first size, and its products with others, becomes the second.
+    /// Changes every dimension of the first size, and its products with others, to the second.
     Dim(i64, i64),
-    /// A dimension of this size is merged with its neighbours, so that tiles do not fill it up.
+    /// Merges a dimension of this size with its neighbours, so that it is not padded.
     Unpad(i64),
-    /// The batch on each device times a factor.
+    /// Multiplies the batch per device by a factor.
     Batch(f64),
-    /// The step is done on so many parts of the batch, one after the other, and their gradients are added up.
+    /// Runs the step on this many micro-batches in turn and sums their gradients.
     Micro(u32),
-    /// Arguments divided into parts, one on each device.
+    /// Shards arguments into this many parts, one per device.
     Shard(Arguments, u32),
-    /// Temporaries that hold the batch of all devices divided into parts.
+    /// Shards temporaries that hold the global batch into this many parts.
     Constrain(u32),
-    /// What the scope computes forward and keeps for its backward pass is computed again there. The scope is a layer's
-    /// name, in which `*` stands for any text, or `scan` for the body of the loops over layers. With a number, only so
-    /// many layers, the first.
+    /// Recomputes in the backward pass what the scope's forward pass would keep. The scope is a layer's name, where `*`
+    /// matches any text, or `scan` for the body of the loops over layers. With a number, only that many first layers.
     Remat(String, Option<u32>),
-    /// What the scope computes is computed in so many parts, one after the other, and recomputed in the backward pass.
-    /// The scope is a pattern for names of operations, or `logits` for what has the vocabulary as a dimension.
+    /// Computes the scope in this many parts, one after the other, and recomputes it in the backward pass. The scope is
+    /// a pattern for op names, or `logits` for buffers with the vocabulary as a dimension.
     Chunk(String, u32),
-    /// Attention of the scope is computed block by block, without its scores for all pairs of positions. The scope is a
-    /// pattern for names of operations, or `*`.
+    /// Computes attention in the scope block by block, without materialising scores for all pairs of positions. The
+    /// scope is a pattern for op names, or `*`.
     Blockwise(String),
-    /// A buffer, by the number the file gives it, is not there.
+    /// Removes a buffer, given by its number in the file.
     Drop(i64),
-    /// A buffer is given back after a program point.
+    /// Frees a buffer (by its number in the file) after a program point.
     Free(i64, u32),
 }
 
-/// The scope of [`Edit::Remat`] that stands for the body of the loops over layers.
+/// The scope of [`Edit::Remat`] that means the body of the loops over layers.
 pub const SCAN: &str = "scan";
 
-/// The scope of [`Edit::Chunk`] that stands for what has the vocabulary as a dimension.
+/// The scope of [`Edit::Chunk`] that means buffers with the vocabulary as a dimension.
 pub const LOGITS: &str = "logits";
 
-/// Entry arguments by the beginning of their JAX path: `params`, `opt_state[0]`.
+/// Entry arguments by a prefix of their JAX path: `params`, `opt_state[0]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arguments(pub Vec<String>);
 
-/// Why a text is no [`Edit`].
+/// Why a text is not an [`Edit`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The first word names no edit.
@@ -65,10 +64,10 @@ pub enum EditError {
         "Unknown change `{0}`. Known: donate, dtype, compute, dim, unpad, batch, micro, shard, constrain, remat, chunk, blockwise, drop, free"
     )]
     Unknown(String),
-    /// The words behind it do not fit.
+    /// The words after it do not have the expected form.
     #[error("Write it as `{0}`")]
     Form(&'static str),
-    /// A word is not a number that makes sense there.
+    /// A value is invalid.
     #[error("`{0}` is not {1}")]
     Value(String, &'static str),
 }
@@ -80,19 +79,19 @@ impl Arguments {
         Self(vec!["*".to_owned()])
     }
 
-    /// Whether every argument is meant.
+    /// Whether this means every argument.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.0.iter().any(|path| path == "*")
     }
 
-    /// Whether an argument with this path is meant.
+    /// Whether this includes an argument with this path.
     #[must_use]
     pub fn include(&self, path: &str) -> bool {
         self.is_all() || self.0.iter().any(|start| !start.is_empty() && path.starts_with(start.as_str()))
     }
 
-    /// The paths as one would say them: up to three by name, more by their first names with a count,
+    /// The paths in words: up to three in full, more by their first names with a count,
     /// `params[…] ×12, opt_state[…] ×24`.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -171,7 +170,7 @@ impl fmt::Display for Edit {
 }
 
 impl Edit {
-    /// The change as one would say it: `Divide table by 4`.
+    /// The change in words: `Shard table 4 ways`.
     #[must_use]
     pub fn in_words(&self) -> String {
         match self {
@@ -181,15 +180,15 @@ impl Edit {
             Self::Dtype(arguments, ty) => format!("{} in {}", arguments.in_words(), ty.name()),
             Self::Compute(ty) => format!("Compute in {}", ty.name()),
             Self::Dim(from, to) => format!("Dimension {from} to {to}"),
-            Self::Unpad(size) => format!("Merge the dimension of {size} with its neighbour"),
+            Self::Unpad(size) => format!("Merge the dimension of size {size} with its neighbour"),
             Self::Batch(factor) if (*factor - 0.5).abs() < 1e-6 => "Half the batch".to_owned(),
             Self::Batch(factor) if *factor < 1.0 && (1.0 / factor).fract().abs() < 1e-6 => {
                 format!("1/{:.0} of the batch", 1.0 / factor)
             }
             Self::Batch(factor) => format!("Batch times {factor}"),
             Self::Micro(parts) => format!("{parts} micro-batches"),
-            Self::Shard(arguments, parts) => format!("Divide {} by {parts}", arguments.in_words()),
-            Self::Constrain(parts) => format!("Divide activations by {parts}"),
+            Self::Shard(arguments, parts) => format!("Shard {} {parts} ways", arguments.in_words()),
+            Self::Constrain(parts) => format!("Shard activations {parts} ways"),
             Self::Remat(scope, _) if scope == SCAN => "Checkpoint the body of the scan over layers".to_owned(),
             Self::Remat(scope, None) => format!("Checkpoint {scope}"),
             Self::Remat(scope, Some(layers)) => format!("Checkpoint the first {layers} of {scope}"),
@@ -235,7 +234,7 @@ impl FromStr for Edit {
         let text = text.trim();
         let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
-        // Arguments may hold blanks (`params['a b']`): what follows them stands behind the last one.
+        // Arguments may contain blanks (`params['a b']`), so the value follows the last one.
         let with_last = |form| rest.rsplit_once(char::is_whitespace).ok_or(EditError::Form(form));
         let arguments = |text: &str, form| Arguments::parse(text).ok_or(EditError::Form(form));
         match verb {

@@ -1,5 +1,5 @@
-//! What a training program keeps for its backward pass, told apart: layers that repeat, stacks that a scan saves,
-//! logits over a vocabulary, attention scores over all pairs of positions.
+//! Classifies what a training program keeps for its backward pass: repeated layers, stacks saved by a scan, logits over
+//! a vocabulary, attention scores over all pairs of positions.
 
 use std::collections::HashSet;
 
@@ -14,16 +14,16 @@ use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
 use crate::model::{Program, ShapeNode};
 
-/// Vocabularies are at least so large; below that the logits are not worth a thought.
+/// Smallest size taken for a vocabulary; logits over less do not matter.
 const LEAST_VOCABULARY: i64 = 8192;
 
-/// Tokens that a buffer of logits holds at least.
+/// Fewest tokens in a buffer of logits.
 const LEAST_TOKENS: u64 = 128;
 
-/// Sequences below which attention scores are small.
+/// Sequence length below which attention scores are small.
 const LEAST_SEQUENCE: i64 = 256;
 
-/// Positions of a block of attention, as flash attention computes it.
+/// Positions in a block of flash attention.
 pub const BLOCK: i64 = 512;
 
 /// A stack with one slice for each layer.
@@ -31,29 +31,29 @@ pub const BLOCK: i64 = 512;
 pub struct Stack {
     /// Its family.
     pub family: u32,
-    /// Layers.
+    /// Number of layers.
     pub layers: i64,
-    /// Whether it holds what each layer begins with: all that a checkpointed body keeps.
+    /// Whether it holds the input of each layer, which is all that a checkpointed body keeps.
     pub is_input: bool,
 }
 
-/// What is kept.
+/// Families of temporaries that are kept, by kind; lists of families are ascending.
 #[derive(Debug, Clone, Default)]
 pub struct Kept {
-    /// The turn from the forward to the backward pass, with the layers on both sides; `None` where nothing is trained,
-    /// or no schedule says when.
+    /// The turn from the forward to the backward pass, with the layers on both sides; `None` if the program does not
+    /// train or has no schedule.
     pub turn: Option<Turn>,
-    /// The pass of each family, by its name.
+    /// Pass of each family, from its name.
     pub passes: Vec<Pass>,
     /// Families that scans save for the backward pass.
     pub stacks: Vec<Stack>,
     /// Families into which scans of the backward pass write gradients.
     pub gradients: Vec<u32>,
-    /// The vocabulary over all devices.
+    /// Size of the vocabulary over all devices.
     pub vocabulary: Option<i64>,
     /// Families that hold logits, or their gradient.
     pub logits: Vec<u32>,
-    /// Positions of a sequence.
+    /// Length of a sequence.
     pub sequence: Option<i64>,
     /// Families that hold attention scores, or their gradient.
     pub scores: Vec<u32>,
@@ -66,7 +66,8 @@ pub fn is_among(list: &[u32], family: usize) -> bool {
 }
 
 impl Kept {
-    /// Looks at the families of a memory space; `names`: the framework's names of their operations.
+    /// Classifies the families of a memory space; `names` are the framework op names of their roots, `points` the
+    /// program point of each heap event.
     pub fn new(
         program: &Program,
         analysis: &ProgramAnalysis,
@@ -100,7 +101,7 @@ impl Kept {
             if kept.vocabulary.is_some_and(|vocabulary| !is_stack && weights.are_logits(node, vocabulary)) {
                 kept.logits.push(family as u32);
             } else if kept.sequence.is_some_and(|sequence| {
-                // A stack has the layers in front of what each of them keeps.
+                // The leading dimension of a stack is the layer.
                 let dimensions = if is_stack { node.dimensions.get(1..).unwrap_or_default() } else { &node.dimensions };
                 let name = names.get(family).map_or("", String::as_str).to_ascii_lowercase();
                 let is_named = ["attention", "attn", "softmax", "scores"].iter().any(|word| name.contains(word));
@@ -131,7 +132,7 @@ impl Kept {
         }
     }
 
-    /// Whether a family holds logits or attention scores, which have causes and remedies of their own.
+    /// Whether a family holds logits or attention scores, which have rules and remedies of their own.
     #[must_use]
     pub fn has_own_remedy(&self, family: usize) -> bool {
         is_among(&self.logits, family) || is_among(&self.scores, family)
@@ -151,7 +152,7 @@ impl Kept {
         turn.layers.get(row as usize)
     }
 
-    /// Whether the layers of a program are checkpointed already, as the names of their operations tell.
+    /// Whether a layer is checkpointed already, according to its op name.
     #[must_use]
     pub fn is_checkpointed(name: &str) -> bool {
         name.contains("checkpoint") || name.contains("rematted_computation") || name.contains("/remat")
@@ -161,9 +162,9 @@ impl Kept {
 /// Dimensions of the program's weights.
 struct Weights {
     outlines: HashSet<Vec<i64>>,
-    /// Every dimension, on one device and over all.
+    /// Every dimension size, per device and global.
     sizes: HashSet<i64>,
-    /// Largest dimension of each matrix over all devices, and its part on one.
+    /// Largest global dimension of each matrix, and its size per device.
     largest: Vec<(i64, i64)>,
 }
 
@@ -193,7 +194,7 @@ impl Weights {
         weights
     }
 
-    /// The largest dimension of a matrix of weights, in a program that is given tokens.
+    /// The vocabulary size: the largest dimension of any weight matrix (in a program that reads tokens).
     fn vocabulary(&self) -> Option<i64> {
         self.largest.iter().map(|row| row.0).max().filter(|&size| size >= LEAST_VOCABULARY)
     }
@@ -214,9 +215,10 @@ impl Weights {
         }
         let of_positions = dimensions.iter().filter(|&&d| d == sequence).count();
         let others = dimensions.iter().filter(|&&d| d > 1 && d != sequence).count();
-        // A width that equals the sequence looks alike; there the name has to say it.
+        // A width equal to the sequence length looks the same.
         let is_plain = !self.sizes.contains(&sequence);
-        // Samples and heads beside two dimensions of positions: hardly anything else looks so.
+        // Batch and heads with two sequence dimensions: hardly anything else has this shape, but 3 dimensions need a
+        // telling name.
         let is_of_heads = others >= 2 && (dimensions.len() >= 4 || is_named);
         of_positions >= 2 && others >= 1 && (is_plain || is_of_heads)
     }

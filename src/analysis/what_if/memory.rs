@@ -1,4 +1,4 @@
-//! The memory of one space of a program in the form that changes work on: what lives throughout, families of
+//! Model of one memory space of a program that what-if edits apply to: always-live allocations, families of
 //! temporaries, and what the compiler adds.
 
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use crate::model::{
     AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, ShapeNode, TpuGeneration,
 };
 
-/// An allocation that lives throughout.
+/// An always-live allocation.
 #[derive(Debug, Clone)]
 pub struct Base {
     /// The allocation.
@@ -23,27 +23,27 @@ pub struct Base {
     pub size: u64,
     /// The argument's or the result's own buffer.
     pub buffer: BufferId,
-    /// The largest buffer in it: another one where temporaries lie in it before the result exists.
+    /// The largest buffer in it; differs from `buffer` if temporaries use it before the result exists.
     pub largest: BufferId,
     /// What it is for.
     pub role: Role,
-    /// For a result, the shape that the program returns: its own buffer may be a view of another shape.
+    /// For a result, the shape that the program returns; its buffer may be a view of another shape.
     pub returned: Option<ShapeNode>,
 }
 
-/// What an allocation that lives throughout is for.
+/// What an always-live allocation is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Role {
     /// An argument of the program.
     Argument {
-        /// Number among the entry computation's parameters.
+        /// Parameter number in the entry computation.
         number: i64,
-        /// Its JAX path: `params['embed']`; empty where the file has none.
+        /// Its JAX path: `params['embed']`; empty if the file has none.
         path: String,
-        /// Whether a result takes over its memory.
+        /// Whether a result reuses its memory.
         is_donated: bool,
     },
-    /// A result that has memory of its own; its place in the program's result.
+    /// A result with memory of its own; its index in the program's result.
     Result(Vec<i64>),
     /// A constant, or a possible result.
     Other,
@@ -67,12 +67,12 @@ pub enum Owner {
     Family(u32),
 }
 
-/// One memory space of a program, ready for changes.
+/// One memory space of a program, as edits see it.
 #[derive(Debug, Clone)]
 pub struct Memory {
     /// The memory space.
     pub color: MemorySpace,
-    /// What lives throughout.
+    /// Always-live allocations.
     pub base: Vec<Base>,
     /// Temporaries with heap events.
     pub families: Families,
@@ -80,38 +80,38 @@ pub struct Memory {
     pub items: Vec<Item>,
     /// Bytes of the heap in the dump.
     pub heap: u64,
-    /// Allocated for temporaries beside the heap: taken as constant.
+    /// Bytes allocated for temporaries outside the heap; taken as constant.
     pub rest: u64,
-    /// XProf's peak.
+    /// Peak bytes as XProf computes them.
     pub peak: u64,
-    /// XProf's total.
+    /// Total allocated bytes as XProf computes them.
     pub allocated: u64,
-    /// What XProf's peak has beyond base and live families (0 in all but a few old dumps).
+    /// Bytes of XProf's peak beyond base and live families (0 in all but a few old dumps).
     pub correction: i64,
-    /// Bytes a program may use.
+    /// Bytes a program may use; `None` if unknown.
     pub capacity: Option<u64>,
     /// Bytes of VMEM on each core.
     pub vmem: u64,
     /// Arguments that hold a batch.
     pub data: Vec<DataArgument>,
-    /// Weights that are trained: rows of [`Self::base`]. A gradient of each is as large.
+    /// Trained weights (rows of [`Self::base`]), each with a gradient of the same size.
     pub trained: Vec<usize>,
-    /// Framework's name of the operation that makes each family's root, by family.
+    /// Framework op name of the instruction that makes each family's root, by family.
     family_names: Vec<String>,
     /// What the forward pass keeps for the backward pass.
     pub kept: Kept,
-    /// Families that the compiler made by rematerialising, as their names tell.
+    /// Number of families made by rematerialisation, according to their names.
     pub rematerialised: usize,
-    /// Program point by event, where the program has a schedule.
+    /// Program point of each heap event, if the program has a schedule.
     pub points: Vec<u32>,
-    /// Numbers of arguments that were donated and found no result to pair with: rows of [`Self::base`].
+    /// Arguments (rows of [`Self::base`]) that were donated but could not be paired with a result.
     pub donors: Vec<u32>,
     /// Last program point that reads an argument, by row of [`Self::base`]; 0 for the others.
     pub last_read: Vec<u32>,
-    /// The first buffer in a result's memory that is neither the result nor a copy of an argument, by row of
-    /// [`Self::base`]: its first program point.
+    /// First program point of any buffer in a result's memory that is neither the result nor a copy of an argument, by
+    /// row of [`Self::base`].
     lodgers: Vec<Option<u32>>,
-    /// Instructions with the families they make a member of; ascending.
+    /// Pairs of instruction and family: the instruction makes a member of the family. Ascending.
     makers: Vec<(u32, u32)>,
     /// First item of each row of [`Self::base`].
     first_items: Vec<u32>,
@@ -211,14 +211,14 @@ impl Memory {
         }
     }
 
-    /// Framework's name of the operation that makes a family's root; empty where there is none.
+    /// Framework op name of the instruction that makes a family's root; empty if there is none.
     #[must_use]
     pub fn family_name(&self, family: usize) -> &str {
         self.family_names.get(family).map_or("", String::as_str)
     }
 
-    /// When something lies in the memory of a result while an argument is still read that would be donated to it: first
-    /// and last time. `None` where nothing is in the way.
+    /// First and last time at which a result's memory is in use while the argument to be donated to it is still read;
+    /// `None` if there is no conflict.
     pub(super) fn lodger(&self, argument: usize, result: usize) -> Option<(u32, u32)> {
         let first = (*self.lodgers.get(result)?)?;
         let last = *self.last_read.get(argument)?;
@@ -226,7 +226,7 @@ impl Memory {
         (first < last && !self.points.is_empty()).then(|| (time(first), time(last)))
     }
 
-    /// Whether a family of the forward pass is there when the backward pass begins.
+    /// Whether a family of the forward pass is live when the backward pass begins.
     #[must_use]
     pub fn is_kept(&self, family: usize) -> bool {
         let row = self.families.list.get(family);
@@ -239,7 +239,7 @@ impl Memory {
         u32::try_from(family).is_ok_and(|family| self.makers.binary_search(&(instruction.0, family)).is_ok())
     }
 
-    /// The item that stands for a row of [`Self::base`] itself.
+    /// The item for a row of [`Self::base`] itself.
     #[must_use]
     pub fn item_of(&self, row: usize) -> Option<usize> {
         self.first_items.get(row).map(|&item| item as usize)
@@ -257,31 +257,31 @@ impl Memory {
         self.data_of(row).is_some()
     }
 
-    /// Bytes that live throughout.
+    /// Always-live bytes.
     #[must_use]
     pub fn always_live(&self) -> u64 {
         self.base.iter().fold(0, |sum, base| sum.saturating_add(base.size))
     }
 
-    /// Most bytes of temporaries at one time.
+    /// Peak bytes of temporaries.
     #[must_use]
     pub fn temporaries(&self) -> u64 {
         self.peak.saturating_sub(self.always_live())
     }
 
-    /// Share of the available memory that is allocated; `None` where nobody says how much there is.
+    /// Share of the available memory that is allocated (1 is full); `None` if the capacity is unknown.
     #[must_use]
     pub fn pressure(&self) -> Option<f64> {
         self.capacity.filter(|&c| c > 0).map(|capacity| self.allocated as f64 / capacity as f64)
     }
 
-    /// Whether the compiler was already short of memory: it packed by size, and rematerialised.
+    /// Whether the compiler was already short of memory, and so packed by size and rematerialised.
     #[must_use]
     pub fn is_under_pressure(&self) -> bool {
         self.rematerialised > 0 || self.pressure().is_some_and(|share| share > crate::analysis::packing::FALLBACK_SHARE)
     }
 
-    /// Rows of the arguments, by a test on their path.
+    /// Rows of the arguments whose path passes a test.
     pub fn arguments<'a>(&'a self, accept: impl Fn(&str) -> bool + 'a) -> impl Iterator<Item = usize> + 'a {
         self.base.iter().enumerate().filter_map(move |(i, base)| match &base.role {
             Role::Argument { path, .. } if accept(path) => Some(i),
@@ -290,7 +290,7 @@ impl Memory {
     }
 }
 
-/// Allocations of a space that live throughout.
+/// The always-live allocations of a space.
 fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> Vec<Base> {
     let paths = argument_paths(program);
     // The result each allocation holds.
@@ -339,8 +339,8 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
     bases
 }
 
-/// The first large buffer in a result's memory that is neither the result itself nor what hands on or holds an argument:
-/// a gradient that the result is computed over, an array that a loop fills.
+/// The first large buffer in a result's memory that is neither the result nor a view or copy of an argument, such as a
+/// gradient or an array that a loop fills.
 fn lodger_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Option<u32> {
     if !matches!(base.role, Role::Result(_)) {
         return None;
@@ -351,7 +351,7 @@ fn lodger_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Opti
         let at = program.buffers.instruction_of(buffer)?;
         let opcode = program.instructions.opcode.get(at.index()).copied()?;
         let is_large = program.buffers.size_of(buffer).0 >= base.size / 2;
-        // An array that is filled later is in the way from the beginning, though it is the result.
+        // An array that is filled later occupies the memory from the start, though it is the result.
         let is_empty = program.opcode_name(at) == "broadcast"
             || (opcode == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "AllocateBuffer");
         let is_result = buffer == base.buffer && !is_empty;
@@ -362,7 +362,7 @@ fn lodger_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Opti
     program.assigned_to(allocation).iter().filter_map(|a| lodges(a.buffer)).map(|range| range.0).min()
 }
 
-/// Whether a fusion writes a part of an array that it is given.
+/// Whether a fusion updates part of an operand in place.
 fn updates_in_place(program: &Program, at: InstructionId) -> bool {
     program.instructions.called_by(at).first().and_then(|called| program.computations.get(called.index())).is_some_and(
         |called| program.instructions.opcode.get(called.root as usize) == Some(&Opcode::DYNAMIC_UPDATE_SLICE),
@@ -383,14 +383,14 @@ fn last_reads(program: &Program, analysis: &ProgramAnalysis, base: &[Base]) -> V
     else {
         return last;
     };
-    // What each instruction of the entry computation passes on, or NO_ROW.
+    // The argument that each instruction of the entry computation passes on, or NO_ROW.
     let mut stands_for: HashMap<u32, u32> = HashMap::new();
     for (i, base) in base.iter().enumerate() {
         if let (Role::Argument { .. }, Some(instruction)) = (&base.role, program.buffers.instruction_of(base.buffer)) {
             stands_for.insert(instruction.0, i as u32);
         }
     }
-    // Arguments that a tuple holds: what takes the tuple reads them until it ends.
+    // Arguments in a tuple: whatever takes the tuple reads them until it ends.
     let mut held: HashMap<u32, Vec<u32>> = HashMap::new();
     for &row in &entry.schedule {
         let opcode = program.instructions.opcode[row as usize];
@@ -411,7 +411,7 @@ fn last_reads(program: &Program, analysis: &ProgramAnalysis, base: &[Base]) -> V
                 if opcode != Opcode::TUPLE {
                     last[argument as usize] = last[argument as usize].max(point);
                 }
-                // A prefetched copy is a buffer of its own; only views stand for the argument.
+                // A prefetched copy is a buffer of its own; only views alias the argument.
                 if passes_on && opcode != Opcode::COPY_DONE {
                     stands_for.insert(row, argument);
                 }

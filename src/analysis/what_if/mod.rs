@@ -1,7 +1,7 @@
-//! What a change would do to the memory of a program, worked out from the dump of the unchanged program.
+//! What-if: predicts the effect of a change on a program's memory from the dump of the unchanged program.
 //!
-//! The rules were measured against the compiler on 102 pairs of programs that differ by one change; each outcome says
-//! how far its kind was off there. Nothing here reads or compiles anything.
+//! The predictions were measured against the compiler on 102 pairs of programs that differ by one change; each outcome
+//! states the error seen for its kind of change. Nothing here reads files or compiles anything.
 
 mod axis;
 pub mod batch;

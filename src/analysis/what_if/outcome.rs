@@ -1,4 +1,4 @@
-//! What some changes come to: the peak, what is allocated, whether it fits, and how far to believe it.
+//! Predicted outcome of some changes: the peak, allocated bytes, whether it fits, and the expected error.
 
 use super::edit::Edit;
 use super::memory::{Memory, Role};
@@ -7,30 +7,30 @@ use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Packer, Placement};
 use crate::model::{BufferId, Bytes, Program};
 
-/// How much of an [`Outcome`] is worked out.
+/// How much of an [`Outcome`] is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
-    /// The peak, and whether it fits as far as the packing in program order and the live bytes tell: for searches.
+    /// The peak, and whether it fits judging by packing in program order and live bytes alone; for searches.
     Estimate,
-    /// The peak, and what is allocated with the packer that the compiler would use.
+    /// The peak, and allocated bytes with the packer that the compiler would use.
     Verdict,
-    /// The verdict, and every block at an offset of its own.
+    /// All of it, with an offset for every block.
     Packed,
 }
 
-/// What packing by size adds to the live bytes: at most about one part in so many, on 41 real heaps packed so.
+/// Packing by size takes at most about 1/40 more than the live bytes, measured on 41 real heaps.
 const ROOM: u64 = 40;
 
 /// Whether a program fits after some changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TryVerdict {
-    /// It does.
+    /// It fits.
     Fits,
-    /// As computed it does not, but the compiler can still recompute a part of it.
+    /// It does not fit as computed, but may if the compiler rematerialises more.
     MayFit,
-    /// It does not, whatever the compiler does.
+    /// It does not fit, whatever the compiler does.
     Over,
-    /// Nobody says how much there is.
+    /// The capacity is unknown.
     Unknown,
 }
 
@@ -47,16 +47,16 @@ impl TryVerdict {
     }
 }
 
-/// How far below its prediction a checkpointed program was, at most.
+/// Largest relative error by which a checkpointed program was below its prediction.
 const REMAT_BELOW: f64 = 0.22;
 
-/// The compiler recomputes until a program takes about this share of what is available, at least.
+/// The compiler rematerialises until a program takes about this share of the available memory, or more.
 const RECOMPUTED_TO: f64 = 0.80;
 
 /// The lower end of a range is at least this share of the upper end, where the compiler decides between them.
 const NARROWEST: f64 = 0.64;
 
-/// A program that the compiler could not make fit takes about this share at most, as far as recomputation reaches.
+/// A program that recomputation can reach takes at most about this multiple of the capacity even if it did not fit.
 const RECOMPUTED_FROM: f64 = 1.25;
 
 /// Memory after some changes.
@@ -64,43 +64,43 @@ const RECOMPUTED_FROM: f64 = 1.25;
 pub struct Outcome {
     /// The changes, in the order in which they were applied.
     pub edits: Vec<Edit>,
-    /// What lives throughout.
+    /// Always-live bytes.
     pub base: Bytes,
-    /// The peak, on XProf's scale.
+    /// The peak as XProf would report it.
     pub peak: Bytes,
     /// Heap event of the peak, as in [`crate::analysis::xprof`].
     pub peak_event: u32,
-    /// The peak may lie between these.
+    /// Range of the peak, (lowest, highest).
     pub peak_range: (Bytes, Bytes),
-    /// What is allocated may lie between these: the compiler recomputes when memory is short, and brings back what it
-    /// recomputes when there is room.
+    /// Range of allocated bytes, (lowest, highest): the compiler rematerialises when memory is short, but not if there
+    /// is room.
     pub allocated_range: (Bytes, Bytes),
-    /// Whether it fits, in words that leave open what the compiler decides.
+    /// Whether it fits; may be undecided where it depends on the compiler.
     pub verdict: TryVerdict,
-    /// Allocated with the better of the two packers; with the online one where only that was asked for.
+    /// Bytes allocated with the better of the two packers, or with the online one if only that was run.
     pub allocated: Bytes,
-    /// Allocated with the online packer.
+    /// Bytes allocated with the online packer.
     pub allocated_online: Bytes,
     /// The packer the compiler would use.
     pub packer: Packer,
-    /// Whether it fits; `None` where nobody says how much there is.
+    /// Whether it fits; `None` if the capacity is unknown.
     pub fits: Option<bool>,
-    /// Whether it fits only as packed by size: the compiler repacks, and may rematerialise.
+    /// Whether it fits only when packed by size: the compiler repacks and may rematerialise.
     pub is_tight: bool,
-    /// How far such predictions were off on real pairs of programs.
+    /// Error of such predictions on real pairs of programs.
     pub band: Option<String>,
-    /// What to know.
+    /// Caveats, one sentence each.
     pub warnings: Vec<String>,
     /// Pairs of argument and result that share memory by these changes: rows of the memory's base.
     pub pairs: Vec<(u32, u32)>,
     /// Sizes and lifetimes.
     pub sizes: Sizes,
-    /// Where the blocks lie: with the online packer where the compiler would use that, else with the better one.
+    /// Offsets of the blocks: from the online packer if the compiler would use it, else from the better one.
     pub placement: Placement,
 }
 
 impl Outcome {
-    /// Allocated bytes to expect: with the online packer where the compiler would use that, else with the better one.
+    /// Expected allocated bytes: from the online packer if the compiler would use it, else from the better one.
     #[must_use]
     pub fn expected(&self) -> Bytes {
         if self.packer == Packer::Online { self.allocated_online } else { self.allocated }
@@ -111,7 +111,7 @@ impl Outcome {
     pub fn sentence(&self, capacity: Option<u64>) -> String {
         if self.verdict == TryVerdict::MayFit {
             return format!(
-                "may fit: it takes {} to {}, the compiler can still recompute",
+                "may fit: it takes {} to {}, depending on what the compiler recomputes",
                 self.allocated_range.0.short(),
                 self.allocated_range.1.short()
             );
@@ -124,14 +124,14 @@ impl Outcome {
         }
         let spare = Bytes(capacity.saturating_sub(self.expected().0)).short();
         if self.is_tight {
-            return format!("fits, the compiler will repack and may rematerialise ({spare} to spare)");
+            return format!("fits, but the compiler will repack and may rematerialise ({spare} to spare)");
         }
         format!("fits with {spare} to spare")
     }
 }
 
 impl Memory {
-    /// Works out what some changes come to.
+    /// Predicts the outcome of some changes.
     #[must_use]
     pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Outcome {
         let mut state = State::new(program, self);
@@ -141,7 +141,7 @@ impl Memory {
         self.conclude(state, edits, depth)
     }
 
-    /// The program without some families of temporaries: what is gained at most by doing something about them.
+    /// The program without some families of temporaries: an upper bound for any change to them.
     #[must_use]
     pub fn without(&self, program: &Program, families: &[usize]) -> Outcome {
         let mut state = State::new(program, self);
@@ -174,15 +174,15 @@ impl Memory {
             Some(fallback) if packer == Packer::Fallback && fallback.heap < online.heap => fallback,
             _ => online,
         };
-        // Packed by size, a heap takes hardly more than what is live.
+        // Packed by size, a heap takes hardly more than its live bytes.
         let packed = if depth == Depth::Estimate && undecided { least.saturating_add(live / ROOM) } else { best };
         let is_changed = state.kinds != Kinds::default() && !state.kinds.by_hand;
-        // What the compiler no longer has to recompute when there is room for it.
+        // With room to spare, the compiler no longer has to recompute.
         let may_bring_back = is_changed && self.rematerialised > 0 && depth != Depth::Estimate;
         let brought_back = if may_bring_back { allocated(state.live_without_recomputation(&sizes)) } else { 0 };
         let expected = if packer == Packer::Online { allocated_online.min(best) } else { best };
         let is_short = is_changed && over(expected.max(brought_back), FALLBACK_SHARE);
-        // Where the program does not fit the compiler has recomputed all it could already.
+        // If the program does not fit, the compiler has already recomputed all it could.
         let has_reach = is_short && self.capacity.is_some_and(|capacity| self.allocated <= capacity);
         let floor = if has_reach { self.floor(state.program, edits).unwrap_or(least) } else { least };
         let range = self.allocated_range(state.kinds, expected, brought_back, floor);
@@ -222,8 +222,8 @@ impl Memory {
         }
     }
 
-    /// Lowest and highest number of allocated bytes to expect; `expected` is what was packed, `brought_back` what it
-    /// takes when nothing is recomputed any more, `floor` what is left when the compiler recomputes all it can.
+    /// Lowest and highest expected allocated bytes; `expected` are the bytes as packed, `brought_back` those if nothing
+    /// is recomputed any more, `floor` those if the compiler recomputes all it can.
     fn allocated_range(&self, kinds: Kinds, expected: u64, brought_back: u64, floor: u64) -> (Bytes, Bytes) {
         if kinds == Kinds::default() || kinds.by_hand {
             return (Bytes(expected), Bytes(expected));
@@ -236,9 +236,9 @@ impl Memory {
         } else {
             0.10
         };
-        // What it takes when nothing is computed twice.
+        // Bytes if nothing is computed twice.
         let whole = expected.max(brought_back);
-        // A body that reads slices of its stacks has room for them already: a layer computed again takes none beside it.
+        // A body that reads slices of its stacks already has room for them: a recomputed layer needs no more.
         let below = if kinds.remat { REMAT_BELOW.max(band) } else { band };
         let mut low = share(expected, 1.0 - below);
         let mut high = share(expected, 1.0 + band);
@@ -247,29 +247,29 @@ impl Memory {
         }
         let Some(capacity) = self.capacity else { return (Bytes(low), Bytes(high)) };
         let limit = share(capacity, FALLBACK_SHARE);
-        // Room that a change makes is used for what was recomputed, up to the share at which recomputation begins.
+        // The compiler uses room that a change makes to recompute less, up to the share at which it starts recomputing.
         if self.rematerialised > 0 && expected < limit {
             high = high.max(share(whole, 1.0 + band).min(share(limit, 1.05)).min(self.allocated.max(expected)));
         }
-        // Where there is too little room the compiler computes layers of the forward pass again, down to what their
-        // checkpoints take.
+        // If there is too little room, the compiler recomputes layers of the forward pass, down to the size of their
+        // checkpoints.
         if whole > limit && floor <= capacity {
             low = low.min(share(capacity, RECOMPUTED_TO)).max(floor.min(expected));
             high = high.min(share(capacity, RECOMPUTED_FROM)).max(low);
-            // Close to fitting, with much left to compute again, it will.
+            // If it nearly fits and much is left to recompute, it will.
             if expected <= capacity && share(floor, 1.0 + band) <= limit {
                 high = high.min(capacity).max(low);
             }
         }
-        // What the compiler does with room lies nearer to the upper end.
+        // With room, the compiler ends up nearer to the upper end.
         if kinds.compute || kinds.constrain || self.rematerialised > 0 {
             low = low.max(share(high, NARROWEST));
         }
         (Bytes(low.min(high)), Bytes(high))
     }
 
-    /// Bytes that are left when the compiler computes every layer of the forward pass again that it can reach: what
-    /// their checkpoints take, by the bytes live at once. Stacks that a scan saves are out of its reach.
+    /// Live bytes left if the compiler recomputes every layer of the forward pass that it can: those of their
+    /// checkpoints. It cannot recompute stacks that a scan saves.
     fn floor(&self, program: &Program, edits: &[Edit]) -> Option<u64> {
         self.kept.turn.as_ref()?;
         let mut state = State::new(program, self);
@@ -282,7 +282,7 @@ impl Memory {
         Some(base.saturating_add(packing::most_live(&sizes.blocks).0).saturating_add(self.rest))
     }
 
-    /// What makes any prediction about this program uncertain.
+    /// Adds caveats that apply to any prediction about this program.
     fn warn(&self, state: &State<'_>, warnings: &mut Vec<String>) {
         let kinds = state.kinds;
         if kinds == Kinds::default() {
@@ -290,25 +290,25 @@ impl Memory {
         }
         if self.rematerialised > 0 {
             warnings.push(format!(
-                "{} temporaries are named .remat: the compiler was already short of memory and brings back what it recomputes when there is room, up to about 83 % of the available memory; believe the verdict, not the headroom",
+                "{} temporaries are named .remat: the compiler was already short of memory and will recompute less when there is room, up to about 83 % of the available memory; trust the verdict, not the headroom",
                 self.rematerialised
             ));
         } else if self.is_under_pressure() {
             warnings.push(
-                "the program is above 83 % of the available memory: the compiler was already saving and will use room that a change makes".to_owned(),
+                "the program is above 83 % of the available memory: the compiler was already saving memory and will use room that a change frees".to_owned(),
             );
         }
         let resizes = kinds.dimension || kinds.dtype || kinds.compute || kinds.batch || kinds.constrain;
         if resizes && self.vmem > 0 && self.temporaries() < 4 * self.vmem {
             warnings.push(format!(
-                "temporaries take {}, less than a few times the VMEM of {}: when their size changes they may move into VMEM or out of it",
+                "temporaries take {}, less than four times the VMEM of {}: if their size changes they may move into or out of VMEM",
                 Bytes(self.temporaries()).short(),
                 Bytes(self.vmem).short()
             ));
         }
     }
 
-    /// The band in words.
+    /// The expected error in words.
     fn band(&self, kinds: Kinds) -> String {
         let mut parts = Vec::new();
         if kinds.donation {
@@ -323,13 +323,13 @@ impl Memory {
             parts.push(&resize);
         }
         if kinds.compute {
-            parts.push("compute type: a range, from this less the VMEM to no change");
+            parts.push("compute type: between this less the VMEM and no change");
         }
         if kinds.sharding {
-            parts.push("sharding: arguments and results exact; temporaries between divided and unchanged");
+            parts.push("sharding: arguments and results exact; temporaries between sharded and unchanged");
         }
         if kinds.constrain {
-            parts.push("constrained activations: \u{2212}7 to +24 % on real pairs, \u{2212}40 % where gathered weights then stand at the peak");
+            parts.push("constrained activations: \u{2212}7 to +24 % on real pairs, \u{2212}40 % if gathered weights are then live at the peak");
         }
         if kinds.parts {
             parts.push("computed in parts: one real pair, within 10 %");
@@ -342,12 +342,12 @@ impl Memory {
         }
         let mut text = parts.join("; ");
         if self.is_under_pressure() {
-            text.push_str("; wider here, the compiler was already short of memory");
+            text.push_str("; wider here, as the compiler was already short of memory");
         }
         text
     }
 
-    /// Lowest and highest peak to expect.
+    /// Lowest and highest expected peak.
     fn range(&self, kinds: Kinds, peak: u64, lowest: u64) -> (Bytes, Bytes) {
         let share = |percent: u64| peak / 100 * percent;
         let (mut low, mut high) = (0u64, 0u64);
@@ -381,7 +381,7 @@ impl Memory {
         (Bytes(peak.saturating_sub(low).min(lowest.max(1))), Bytes(top))
     }
 
-    /// What stands at the peak after some changes, largest first: buffer and bytes.
+    /// Buffers live at the peak after some changes, largest first, with their bytes.
     #[must_use]
     pub fn at_peak(&self, outcome: &Outcome) -> Vec<(BufferId, Bytes)> {
         let mut found: Vec<(BufferId, Bytes)> = self
@@ -401,7 +401,7 @@ impl Memory {
         found
     }
 
-    /// Live bytes before each heap event and after the last, what lives throughout included.
+    /// Live bytes before each heap event and after the last, including always-live bytes.
     #[must_use]
     pub fn curve(&self, outcome: &Outcome) -> Vec<u64> {
         let mut curve = self.curve_of(outcome, |_| true);
@@ -434,7 +434,7 @@ impl Memory {
         curve
     }
 
-    /// Paths of the arguments that some changes let be donated, in the order of the pairs.
+    /// Paths of the arguments that the changes donate, in the order of the pairs.
     #[must_use]
     pub fn paths_of(&self, outcome: &Outcome) -> Vec<&str> {
         let path = |&(argument, _): &(u32, u32)| match &self.base[argument as usize].role {

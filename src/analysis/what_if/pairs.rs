@@ -1,5 +1,4 @@
-//! What takes over whose memory: results in the place of donated arguments, and results in the place of what their
-//! instruction reads.
+//! Reuse of memory: results in place of donated arguments, and results in place of operands of their instruction.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -8,17 +7,17 @@ use super::resize;
 use super::state::State;
 use crate::model::{BufferId, ElementType, EventKind, InstructionId, NO_ROW, Opcode};
 
-/// Arguments of one shape, type and size that wait for a result, in the order of their rows.
+/// Donated arguments of one shape, type and size that no result has reused yet, in row order.
 #[derive(Debug, Default)]
 struct Waiting {
-    /// Donated by an edit, or of another shape now: any result may take their place.
+    /// Donated or reshaped by an edit: any result may reuse them.
     changed: VecDeque<u32>,
-    /// As in the dump, where no result took their place: only a result that is changed may.
+    /// Unchanged from the dump, where no result reused them: only a changed result may.
     unchanged: VecDeque<u32>,
 }
 
 impl Waiting {
-    /// The first argument that a result may take the place of.
+    /// The first argument that a result may reuse.
     fn take(&mut self, is_result_changed: bool) -> Option<u32> {
         let unchanged = self.unchanged.front().filter(|_| is_result_changed).copied();
         match (self.changed.front().copied(), unchanged) {
@@ -64,7 +63,7 @@ impl State<'_> {
         for (_, result) in results {
             let Some(own) = memory.item_of(result) else { continue };
             let Some(node) = self.node(own) else { continue };
-            // An unchanged result has the shape that the program returns, whatever views made it.
+            // An unchanged result has the shape that the program returns, whatever views produced it.
             let is_changed = self.nodes[own].is_some();
             let node = memory.base[result].returned.as_ref().filter(|_| !is_changed).unwrap_or(node);
             let key = (node.element_type, node.dimensions.as_slice(), sizes[result]);
@@ -78,7 +77,7 @@ impl State<'_> {
             if is_own {
                 gone.push(result);
                 pairs.push((argument, result as u32));
-                // A divided argument is no longer cut up by the program: what lies there was its part.
+                // The program no longer slices a sharded argument: what was there is its own shard.
                 let is_whole = memory.item_of(argument as usize).is_some_and(|item| self.nodes[item].is_none());
                 let lodger = memory.lodger(argument as usize, result).filter(|_| is_whole);
                 lodgers.extend(lodger.map(|(first, last)| (sizes[result], first, last)));
@@ -94,13 +93,15 @@ impl State<'_> {
         if let (Some(family), true) = (memory.families.list.len().checked_sub(1), bytes > 0) {
             let text = crate::model::Bytes(bytes).short();
             self.warn(format!(
-                "{text} lie in the memory of results while the arguments are still read, and need memory of their own then"
+                "{text} of temporaries occupy the memory of results while the arguments are still read, and will need memory of their own"
             ));
             self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));
         }
         if hosts > 0 {
             let text = crate::model::Bytes(hosts).short();
-            self.warn(format!("{text} of results hold temporaries before they exist and are not counted as saved"));
+            self.warn(format!(
+                "{text} of results are used by temporaries before they are written and are not counted as saved"
+            ));
         }
         if self.kinds.donation && self.pairs.is_empty() {
             self.warn("no donated argument has the shape and type of a result with memory of its own".to_owned());
@@ -112,7 +113,7 @@ impl State<'_> {
         count(a) == count(b)
     }
 
-    /// Results that now take over the memory of something their instruction reads, because both have one size.
+    /// Lets results reuse the memory of an operand of their instruction where both now have the same size.
     pub(super) fn share_in_place(&mut self, sizes: &[u64]) {
         let memory = self.memory;
         let events = match self.trace() {

@@ -1,4 +1,4 @@
-//! Changes that keep less and compute more: checkpointed layers and scans, losses in parts, attention in blocks.
+//! Edits that trade compute for memory: checkpointed layers and scans, chunked losses, block-wise attention.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::analysis::names::scope;
 use crate::analysis::packing;
 use crate::model::{InstructionId, Program};
 
-/// What is checkpointed as one: a layer, or a scope that a pattern names.
+/// A unit of checkpointing: a layer, or a scope matched by a pattern.
 #[derive(Default)]
 struct Segment {
     /// Families of its forward pass.
@@ -23,12 +23,12 @@ struct Segment {
     backward: u32,
 }
 
-/// Which segment families and operations belong to.
+/// The segment that each family and operation belongs to.
 #[derive(Default)]
 struct Parts {
     pattern: String,
     rows: HashMap<String, u32>,
-    /// By family; `None` for what is of no segment, or not of the forward pass.
+    /// By family; `None` if it is in no segment or not in the forward pass.
     of_family: Vec<Option<u32>>,
 }
 
@@ -50,7 +50,7 @@ impl Parts {
         let layer = layer.and_then(|row| turn.layers.get(row as usize));
         match layer {
             Some(layer) if matches(&self.pattern, &layer.name) => Some(layer.name.clone()),
-            // What is no layer is no part of every layer.
+            // The pattern for every layer does not include what is outside the layers.
             _ if self.pattern == EVERY => None,
             _ => {
                 let path = scope::path(name);
@@ -61,7 +61,7 @@ impl Parts {
         }
     }
 
-    /// The segment that reads.
+    /// The segment that makes a read.
     fn of_read(&self, program: &Program, turn: &Turn, read: &Read) -> Option<u32> {
         let name = if self.pattern == EVERY { String::new() } else { op_name(program, InstructionId(read.reader)) };
         self.rows.get(&self.name(turn, read.layer, &name)?).copied()
@@ -91,7 +91,7 @@ impl State<'_> {
             return;
         }
         if pattern == SCAN {
-            self.warn("no scan saves more for its backward pass than what each layer begins with".to_owned());
+            self.warn("no scan saves more for its backward pass than the input of each layer".to_owned());
             return;
         }
         self.remat_layers(pattern, most);
@@ -101,7 +101,7 @@ impl State<'_> {
     pub(super) fn remat_layers(&mut self, pattern: &str, most: Option<u32>) {
         let memory = self.memory;
         let Some(turn) = &memory.kept.turn else {
-            self.warn("nothing says when a backward pass begins: nothing is changed".to_owned());
+            self.warn("it is not known when a backward pass begins: nothing is changed".to_owned());
             return;
         };
         let (parts, mut segments) = self.segments(turn, pattern);
@@ -121,7 +121,7 @@ impl State<'_> {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
         if cut == 0 {
-            self.warn(format!("nothing of a layer called {pattern} is kept from the forward for the backward pass"));
+            self.warn(format!("no layer called {pattern} keeps anything from the forward for the backward pass"));
         }
     }
 
@@ -168,15 +168,15 @@ impl State<'_> {
         (parts, segments)
     }
 
-    /// Cuts a family of a segment in two: its life in the forward pass, and from when the backward pass computes it
-    /// again. What other segments read is their input and stays.
+    /// Splits the live range of a segment's family in two: in the forward pass, and from when the backward pass
+    /// recomputes it. What other segments read is their input and is kept.
     fn compute_again(&mut self, turn: &Turn, parts: &Parts, row: u32, (segment, backward): (u32, u32)) -> bool {
         let (first, last) = self.spans[row as usize];
         if self.is_checkpointed(row) || first >= turn.at || last <= backward {
             return false;
         }
         let reads = turn.reads_of(row);
-        // A layer's result is read once the next layer runs; what reads earlier only has another name.
+        // A layer's result is read once the next layer runs; an earlier reader is part of the layer under another name.
         let layer = turn.layer_of.get(row as usize).copied().flatten();
         let end = layer.map_or(0, |layer| turn.window(layer).1);
         if reads.iter().any(|read| read.time >= end && parts.of_read(self.program, turn, read) != Some(segment)) {
@@ -187,10 +187,10 @@ impl State<'_> {
         true
     }
 
-    /// What a segment reads of others is its input: it has to be there when the segment is computed again.
+    /// Keeps the inputs of a segment (what it reads from others) live until the segment is recomputed.
     fn keep_inputs(&mut self, turn: &Turn, parts: &Parts, segments: &[Segment]) {
         for read in turn.reads() {
-            // What is read before the layer runs is no input of it, but cast or copied for it.
+            // What is read before the layer runs is not an input, but is cast or copied for it.
             if read.layer.is_some_and(|layer| read.time < turn.window(layer).0) {
                 continue;
             }
@@ -207,7 +207,7 @@ impl State<'_> {
         }
     }
 
-    /// Of what a scan saves only the beginning of each layer stays; one layer at a time is computed again.
+    /// Keeps only the input of each layer of what a scan saves; layers are recomputed one at a time.
     fn remat_scans(&mut self) {
         let memory = self.memory;
         let backward =
@@ -227,13 +227,13 @@ impl State<'_> {
         let backward = backward.filter(|at| (first..last).contains(at)).unwrap_or(last);
         self.added.push((again, backward, last, row));
         if !has_input {
-            // What each layer begins with has to be kept then: as large as the smallest that is kept now.
+            // The input of each layer then has to be kept; taken to be as large as the smallest stack kept now.
             let least = memory.kept.stacks.iter().map(|stack| memory.families.list[stack.family as usize].size).min();
             self.added.push((least.unwrap_or(0), first, last, row));
         }
     }
 
-    /// Computes logits, or what a pattern names, in parts.
+    /// Computes logits, or the operations that a pattern matches, in parts.
     pub(super) fn chunk(&mut self, scope: &str, parts: i64) {
         self.kinds.parts = true;
         let memory = self.memory;
@@ -260,7 +260,7 @@ impl State<'_> {
             self.warn("there are no attention scores longer than a block".to_owned());
             return;
         }
-        // Scores of a layer are computed again in its backward pass, block by block; none is kept.
+        // Scores are recomputed block by block in a layer's backward pass; none are kept.
         for &row in &rows {
             let is_forward = memory.kept.passes.get(row as usize) == Some(&Pass::Forward);
             if memory.kept.is_stack(row as usize) || (is_forward && memory.is_kept(row as usize)) {
@@ -270,7 +270,7 @@ impl State<'_> {
         self.shrink(&rows, BLOCK, sequence);
     }
 
-    /// Makes families, listed ascending, smaller by a factor, through their first large dimension.
+    /// Shrinks families (ascending) by a factor along their first large dimension.
     fn shrink(&mut self, rows: &[u32], times: i64, of: i64) {
         for item in self.items_of(|owner| matches!(owner, super::Owner::Family(row) if is_among(rows, row as usize))) {
             self.change(item, |node| {
@@ -282,8 +282,8 @@ impl State<'_> {
         }
     }
 
-    /// Most bytes of temporaries live at once if the compiler recomputed nothing: what it computes again (`.remat` in
-    /// names) is kept from the first time on.
+    /// Peak bytes of temporaries if the compiler rematerialised nothing: what it recomputes (`.remat` in names) is kept
+    /// from the first time on.
     pub(super) fn live_without_recomputation(&self, sizes: &Sizes) -> u64 {
         let mut first_of: HashMap<String, usize> = HashMap::new();
         let mut spans: Vec<(usize, u32)> = Vec::new();

@@ -1,14 +1,14 @@
-//! Sizes after a change of dimensions or element type, with the layout the buffer has.
+//! Buffer sizes after a change of dimensions or element type, keeping the layout.
 
 use crate::model::{ElementType, Program, ShapeNode};
 
-/// Bits of storage after which a change of type makes a buffer smaller.
+/// Whether a type of `new` bits makes a buffer of `old` bits per element smaller.
 const fn is_narrower(new: u32, old: u32) -> bool {
     new > 0 && new < old
 }
 
-/// Sets a dimension. When the second-minor dimension becomes smaller than the rows of the tile, the compiler takes a
-/// tile of fewer rows: the next power of two.
+/// Sets a dimension. If the second-minor dimension becomes smaller than the rows of the tile, the compiler uses a tile
+/// with fewer rows: the next power of two.
 pub fn set_dimension(node: &mut ShapeNode, dimension: usize, size: i64) {
     let is_second_minor = node.dimensions.len() > 1 && node.minor(1) == Some(dimension);
     let Some(slot) = node.dimensions.get_mut(dimension) else { return };
@@ -17,7 +17,7 @@ pub fn set_dimension(node: &mut ShapeNode, dimension: usize, size: i64) {
         return;
     }
     let Some(layout) = &mut node.layout else { return };
-    // Rows that types of less than 32 bits are packed by: `(2,1)` behind the first tile.
+    // Rows packed together for types of less than 32 bits: `(2,1)` after the first tile.
     let least = layout.tiles.get(1).and_then(|tile| tile.first()).copied().unwrap_or(1).clamp(1, 8);
     if let Some(tile) = layout.tiles.first_mut()
         && let Some(at) = tile.len().checked_sub(2)
@@ -43,8 +43,8 @@ pub fn is_float(ty: ElementType) -> bool {
     name.starts_with('f') || name == "bf16"
 }
 
-/// Whether "everything in another type" means a value of this type: wider floats when the new type is narrow, else
-/// narrower ones.
+/// Whether `dtype *` and `compute` apply to values of this type: wider floats if the new type is narrow, else narrower
+/// ones.
 #[must_use]
 pub fn is_meant(old: ElementType, new: ElementType) -> bool {
     if !is_float(old) || !is_float(new) {
@@ -54,7 +54,7 @@ pub fn is_meant(old: ElementType, new: ElementType) -> bool {
     is_narrower(new, old) || (new >= 32 && is_narrower(old, new))
 }
 
-/// Bytes of a buffer after a change. Where the formula does not give the present size, the size changes in
+/// Bytes of a buffer after a change. If the formula does not reproduce the present size, the size is scaled in
 /// proportion.
 #[must_use]
 pub fn resized(present: u64, before: &ShapeNode, after: &ShapeNode) -> u64 {
@@ -68,15 +68,15 @@ pub fn resized(present: u64, before: &ShapeNode, after: &ShapeNode) -> u64 {
     u64::try_from(u128::from(present) * u128::from(new.0) / u128::from(old.0)).unwrap_or(u64::MAX)
 }
 
-/// Whether tiles fill up a dimension of this size.
+/// Whether tiling pads a dimension of this size.
 #[must_use]
 pub fn is_padded_by(node: &ShapeNode, size: i64) -> bool {
     node.dimensions.contains(&size)
         && node.padding_by_dimension().iter().any(|d| d.padded > d.size && i64::try_from(d.size) == Ok(size))
 }
 
-/// Bytes of an array whose elements lie one behind the other in rows of the tile, whatever its dimensions: what merging
-/// a narrow dimension with its neighbours comes to.
+/// Bytes of an array whose elements fill the rows of the tile without gaps, whatever its dimensions: the size after a
+/// narrow dimension is merged with its neighbours.
 #[must_use]
 pub fn size_in_rows(node: &ShapeNode) -> u64 {
     let tile = node.first_tile().iter().fold(1u64, |product, &d| product.saturating_mul(d.max(1).unsigned_abs()));
@@ -84,8 +84,8 @@ pub fn size_in_rows(node: &ShapeNode) -> u64 {
     node.element_count().div_ceil(tile).saturating_mul(tile).saturating_mul(bits).div_ceil(8)
 }
 
-/// Sizes of dimensions that are products of `from` with its neighbours in an argument, and in no argument a dimension
-/// of their own: what reshapes make of it.
+/// Dimension sizes that reshapes make of `from`: its products with neighbours in an argument, unless an argument has
+/// such a dimension of its own.
 #[must_use]
 pub fn merged_sizes(arguments: &[&ShapeNode], from: i64) -> Vec<i64> {
     let mut sizes = Vec::new();
@@ -109,7 +109,7 @@ pub fn merged_sizes(arguments: &[&ShapeNode], from: i64) -> Vec<i64> {
     sizes
 }
 
-/// Replaces a size, and its products, in a shape; returns whether it stood there.
+/// Replaces a dimension size, and its products, in a shape; returns whether anything changed.
 pub fn replace_size(node: &mut ShapeNode, from: i64, to: i64, merged: &[i64]) -> bool {
     let mut changed = false;
     for dimension in 0..node.dimensions.len() {

@@ -1,4 +1,4 @@
-//! The result of a what-if evaluation with everything a view draws: curves by class, blocks, what stands at the peak.
+//! The result of a what-if evaluation with everything a view draws: curves by class, blocks, groups live at the peak.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ impl Blocks {
 }
 
 impl WhatIfResult {
-    /// Evaluates changes on the memory of a program; `before` is what it comes to without any.
+    /// Evaluates changes on the memory of a program; `before` is the outcome without changes.
     #[must_use]
     pub fn new(scene: Scene<'_>, memory: Arc<Memory>, before: Arc<Outcome>, edits: &[Edit]) -> Self {
         let Scene { program: model, analysis, space, .. } = scene;
@@ -165,13 +165,13 @@ impl WhatIfResult {
         i128::from(self.after.peak.0) - i128::from(self.before.peak.0)
     }
 
-    /// Allocated bytes: the compiler's own while nothing is changed, else what our packing comes to.
+    /// Allocated bytes: the compiler's own if nothing is changed, else those of our packing.
     #[must_use]
     pub fn allocated(&self) -> Bytes {
         if self.after.edits.is_empty() { Bytes(self.memory.allocated) } else { self.after.expected() }
     }
 
-    /// How much more our packing of the unchanged program takes than the compiler's; 0 where they are the same.
+    /// Bytes that our packing of the unchanged program takes beyond the compiler's; 0 if they agree.
     #[must_use]
     pub fn packing_difference(&self) -> i128 {
         i128::from(self.before.expected().0) - i128::from(self.memory.allocated)
@@ -267,7 +267,7 @@ fn groups_at_peak(program: &Program, analysis: &ProgramAnalysis, memory: &Memory
         if block.start <= at && at <= block.end {
             let Some(family_row) = memory.families.list.get(family as usize) else { continue };
             let root = family_row.root;
-            // Stacks of a scan, copies and products say what they are.
+            // Stacks of a scan, copies and products have labels of their own.
             let label = labels.of(program, root).map(|label| label.text);
             let name = label.unwrap_or_else(|| display_name(memory.family_name(family as usize), root));
             add(name, block.size, known.of(root), root);

@@ -1,4 +1,4 @@
-//! Changes of the batch: a smaller or larger one, and the step on parts of it.
+//! Edits of the batch: scaling, and micro-batches.
 
 use super::batch;
 use super::memory::Owner;
@@ -6,7 +6,7 @@ use super::resize;
 use super::state::State;
 
 impl State<'_> {
-    /// Scales the batch on each device.
+    /// Scales the batch per device.
     pub(super) fn batch(&mut self, factor: f64) {
         let Some(batch) = self.batch_to_change() else { return };
         let scaled = (batch as f64 * factor).round().max(1.0) as i64;
@@ -15,18 +15,18 @@ impl State<'_> {
             return;
         }
         if (scaled as f64 - batch as f64 * factor).abs() > 1e-9 {
-            self.warn(format!("a batch of {batch} on each device becomes {scaled}"));
+            self.warn(format!("a batch of {batch} per device becomes {scaled}"));
         }
         self.scale_batch(batch, scaled);
     }
 
-    /// The step on parts of the batch: arguments stay, temporaries hold a part of the batch, and the gradients of all
-    /// weights are kept from the first part to the last.
+    /// Micro-batches: arguments stay, temporaries hold one part of the batch, and the gradients of all weights are kept
+    /// from the first part to the last.
     pub(super) fn micro(&mut self, parts: i64) {
         let Some(batch) = self.batch_to_change() else { return };
         let memory = self.memory;
         if batch % parts != 0 {
-            self.warn(format!("a batch of {batch} on each device cannot be divided by {parts}"));
+            self.warn(format!("a batch of {batch} per device cannot be divided by {parts}"));
             return;
         }
         let is_temporary = |owner: Owner| matches!(owner, Owner::Family(_));
@@ -37,12 +37,12 @@ impl State<'_> {
         }
     }
 
-    /// The batch on each device, for a change of it; warns where no argument holds one.
+    /// The present batch per device; warns if no argument holds one.
     fn batch_to_change(&mut self) -> Option<i64> {
         self.kinds.batch = true;
         let batch = self.memory.data.first().map(batch::DataArgument::batch);
         if batch.is_none() {
-            self.warn("no argument holds a batch, as far as names and sharding tell: nothing is scaled".to_owned());
+            self.warn("no argument appears to hold a batch, by name or sharding: nothing is scaled".to_owned());
         }
         batch
     }
@@ -52,7 +52,7 @@ impl State<'_> {
         self.scale_items(batch, scaled, &|_| true);
     }
 
-    /// Scales the batch dimension of what holds it, of the owners that a test accepts.
+    /// Scales the batch dimension of items whose owner passes a test.
     fn scale_items(&mut self, batch: i64, scaled: i64, accept: &dyn Fn(Owner) -> bool) {
         let memory = self.memory;
         let local = batch::products(&memory.data, 1);

@@ -1,7 +1,7 @@
 //! Named sets of changes as a text file: a name in brackets on a line of its own, then a change on each line.
 //!
 //! ```text
-//! # What follows a number sign is a remark.
+//! # Text after a number sign is a comment.
 //! [checkpoint and donate]
 //! remat layer_*
 //! donate params,opt_state
@@ -14,16 +14,16 @@ use super::edit::{Edit, EditError};
 /// Changes that belong together, with a name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EditSet {
-    /// Its name, on one line.
+    /// Its name, without line breaks.
     pub name: String,
     /// The changes, in the order in which they are applied.
     pub edits: Vec<Edit>,
 }
 
-/// Why a text holds no sets of changes.
+/// Why a text is not a file of sets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetsError {
-    /// A line is no change.
+    /// A line is not a change.
     #[error("line {line}: {source}")]
     Edit {
         /// The line, from 1.
@@ -31,14 +31,14 @@ pub enum SetsError {
         /// What is wrong with it.
         source: EditError,
     },
-    /// A name has no end.
+    /// A name lacks its closing bracket.
     #[error("line {0}: a name ends with `]`")]
     Name(usize),
-    /// Longer than anybody writes.
-    #[error("more than {MOST_BYTES} bytes or {MOST_EDITS} changes: no file of changes")]
+    /// Longer than anyone would write by hand.
+    #[error("more than {MOST_BYTES} bytes or {MOST_EDITS} changes: not a file of changes")]
     Long,
     /// Nothing in it.
-    #[error("there is no change in it; a change is written `donate params`, a name before it `[my set]`")]
+    #[error("it contains no changes; write a change as `donate params`, below a name such as `[my set]`")]
     Empty,
 }
 
@@ -48,11 +48,11 @@ const MOST_BYTES: usize = 1 << 20;
 /// Changes that are read at most.
 const MOST_EDITS: usize = 10_000;
 
-/// The name of changes that stand before any name.
+/// Name of the set for changes before the first name.
 const UNNAMED: &str = "Changes";
 
 impl EditSet {
-    /// A set; what cannot stand in a line of the file is taken out of the name.
+    /// Makes a set; characters that the file format does not allow are removed from the name.
     #[must_use]
     pub fn new(name: &str, edits: Vec<Edit>) -> Self {
         let name: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -60,11 +60,10 @@ impl EditSet {
         Self { name: if name.is_empty() { UNNAMED.to_owned() } else { name.to_owned() }, edits }
     }
 
-    /// Reads a file of sets. A later set takes the place of an earlier one with its name; sets without a change are
-    /// left out.
+    /// Reads a file of sets. A later set replaces an earlier one of the same name; sets without changes are left out.
     ///
     /// # Errors
-    /// The first line that is no change, a text without changes, or one too long to have been written by hand.
+    /// If a line is not a change, the text has no changes, or it is too long to have been written by hand.
     pub fn read(text: &str) -> Result<Vec<Self>, SetsError> {
         if text.len() > MOST_BYTES {
             return Err(SetsError::Long);

@@ -1,5 +1,4 @@
-//! The memory of a program with changes applied one after the other: sizes, lifetimes, and what takes over whose
-//! memory.
+//! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,32 +10,32 @@ use crate::analysis::names::argument::holds_state;
 use crate::analysis::packing::Block;
 use crate::model::{BufferId, ElementType, Program, ShapeNode};
 
-/// Kinds of change, each with its own band of error.
+/// Kinds of change that were applied, each with its own expected error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Kinds {
     /// An argument was donated.
     pub donation: bool,
-    /// A dimension.
+    /// A dimension was changed.
     pub dimension: bool,
-    /// Element type of arguments or of everything.
+    /// The element type of arguments or of everything was changed.
     pub dtype: bool,
-    /// Element type of temporaries.
+    /// The element type of temporaries was changed.
     pub compute: bool,
     /// The batch was scaled.
     pub batch: bool,
-    /// Arguments divided that hold most of the memory.
+    /// Arguments were sharded.
     pub sharding: bool,
-    /// Temporaries were divided over devices.
+    /// Temporaries were sharded over devices.
     pub constrain: bool,
     /// A scope was recomputed in the backward pass.
     pub remat: bool,
-    /// Something computed in parts.
+    /// Something was computed in parts.
     pub parts: bool,
-    /// By hand: exact as said.
+    /// A buffer was dropped or freed by hand, which is exact.
     pub by_hand: bool,
 }
 
-/// Rows of the base by the shape they have.
+/// Rows of the base by their shape.
 type ByShape = HashMap<(ElementType, Vec<i64>), BTreeSet<usize>>;
 
 /// The memory after some changes.
@@ -46,13 +45,13 @@ pub struct State<'a> {
     pub(super) memory: &'a Memory,
     /// Changed shapes, by item.
     pub(super) nodes: Vec<Option<Box<ShapeNode>>>,
-    /// Base allocations that are not there any more.
+    /// Whether each base allocation has been removed.
     pub(super) gone: Vec<bool>,
-    /// Sizes of families dropped by hand.
+    /// Whether each family was dropped.
     pub(super) dropped: Vec<bool>,
     /// First and last time by family.
     pub(super) spans: Vec<(u32, u32)>,
-    /// Second parts of families that are computed twice.
+    /// Second live ranges of families that are computed twice.
     pub(super) again: Vec<(u32, u32, u32)>,
     /// Blocks that the unchanged program does not have: bytes, first and last time, and the family they come from.
     pub(super) added: Vec<(u64, u32, u32, u32)>,
@@ -60,11 +59,11 @@ pub struct State<'a> {
     pub(super) donated: Vec<u32>,
     /// Pairs of argument and result that share memory by these changes.
     pub pairs: Vec<(u32, u32)>,
-    /// What to know.
+    /// Caveats, one sentence each.
     pub warnings: Vec<String>,
-    /// Which kinds of change there are.
+    /// Kinds of change applied so far.
     pub kinds: Kinds,
-    /// By how much temporaries might be smaller than said: their smallest factor.
+    /// Smallest factor by which temporaries might still shrink.
     pub least_factor: f64,
     in_place: bool,
     /// Sizes of dimensions that are merged with their neighbours.
@@ -74,7 +73,7 @@ pub struct State<'a> {
 /// Sizes and blocks after the changes.
 #[derive(Debug, Clone, Default)]
 pub struct Sizes {
-    /// Bytes by row of the base; 0 where its memory is another's now.
+    /// Bytes by row of the base; 0 if it now shares another row's memory.
     pub base: Vec<u64>,
     /// Blocks to pack.
     pub blocks: Vec<Block>,
@@ -104,7 +103,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Takes families away.
+    /// Removes families.
     pub fn drop_families(&mut self, families: &[usize]) {
         for &family in families {
             if let Some(dropped) = self.dropped.get_mut(family) {
@@ -166,7 +165,7 @@ impl<'a> State<'a> {
         (0..self.memory.items.len()).filter(|&i| accept(self.memory.items[i].owner)).collect()
     }
 
-    /// Rows of the arguments meant; warns where there is none.
+    /// Rows of the arguments named; warns if there are none.
     fn arguments(&mut self, arguments: &Arguments) -> Vec<usize> {
         let rows: Vec<usize> = self.memory.arguments(|path| arguments.include(path)).collect();
         if rows.is_empty() {
@@ -205,7 +204,7 @@ impl<'a> State<'a> {
         }
         for item in self.items_of(|owner| matches!(owner, Owner::Base(row) if is_meant[row as usize])) {
             self.change(item, |node| {
-                // Floats may be kept as whole numbers with scales; the other way round nothing is meant.
+                // Floats may be quantised to integers, but integers are never converted to floats.
                 let meant = resize::is_float(node.element_type) || !resize::is_float(ty);
                 resize::set_type(node, if meant { ty } else { node.element_type });
                 meant
@@ -246,7 +245,7 @@ impl<'a> State<'a> {
         let twice = arguments.iter().filter(|n| n.dimensions.iter().filter(|&&d| d == from).count() > 1).count();
         if twice > 0 {
             self.warn(format!(
-                "{twice} arguments have {from} in more than one dimension; all of them are changed, which may be more than you mean"
+                "{twice} arguments have more than one dimension of {from}; all of them are changed, which may be more than you intend"
             ));
         }
     }
@@ -299,22 +298,22 @@ impl<'a> State<'a> {
                 1 => "1 argument has".to_owned(),
                 many => format!("{many} arguments have"),
             };
-            self.warn(format!("{arguments} no dimension that {parts} divides, and stay whole"));
+            self.warn(format!("{arguments} no dimension divisible by {parts}, and stay replicated"));
         }
         if results_follow {
-            self.warn("results of the same shape are taken to be divided in the same way".to_owned());
+            self.warn("results of the same shape are assumed to be sharded in the same way".to_owned());
         }
         if is_weight {
             self.least_factor = self.least_factor.min(1.0 / parts as f64);
             if self.memory.data.iter().any(|d| d.parts == parts) {
                 self.warn(format!(
-                    "the batch is divided by {parts} too; if that is the same mesh axis, activations may come to hold the batch of all devices and the peak can triple. Constrain them with jax.lax.with_sharding_constraint"
+                    "the batch is sharded {parts} ways too; if over the same mesh axis, activations may end up holding the global batch and the peak can triple. Constrain them with jax.lax.with_sharding_constraint"
                 ));
             }
         }
     }
 
-    /// Whether an argument is state that is kept for each sample, not the sample itself.
+    /// Whether an argument is per-sample state rather than the sample itself.
     fn is_state(&self, row: usize) -> bool {
         match &self.base(row).role {
             Role::Argument { path, .. } => self.memory.is_data(row) && holds_state(path),
@@ -322,8 +321,8 @@ impl<'a> State<'a> {
         }
     }
 
-    /// The dimension to divide: one that makes the argument like a result that nothing pairs with; else the one that
-    /// leaves least padding, the largest of equal ones. With it the result that follows.
+    /// The dimension to shard, and the result to shard with it: preferably one that makes the argument match an
+    /// unpaired result; else the one that leaves least padding, and of those the largest.
     fn dimension_to_divide(&self, row: usize, parts: i64, results: &ByShape) -> Option<(usize, Option<usize>)> {
         let node = self.node(self.memory.item_of(row)?)?;
         let divisible = |d: usize| node.dimensions[d] % parts == 0 && node.dimensions[d] > 0;
@@ -346,7 +345,7 @@ impl<'a> State<'a> {
         Some((best, if is_kept { follows() } else { None }))
     }
 
-    /// Rows of the results, ascending, by the shape they have now.
+    /// Rows of the results, ascending, by their present shape.
     fn results_by_shape(&self) -> ByShape {
         let mut results = ByShape::new();
         for (row, base) in self.memory.base.iter().enumerate() {
@@ -360,7 +359,7 @@ impl<'a> State<'a> {
         results
     }
 
-    /// Divides a dimension of a base row.
+    /// Shards a dimension of a base row.
     fn divide(&mut self, row: usize, dimension: usize, parts: i64) {
         let Some(first) = self.memory.item_of(row) else { return };
         let own = self.memory.items[first..].iter().take_while(|item| item.owner == Owner::Base(row as u32)).count();
@@ -373,7 +372,7 @@ impl<'a> State<'a> {
         }
     }
 
-    /// As [`Self::divide`], for a result: it has another shape then.
+    /// As [`Self::divide`], for a result, whose shape entry is updated.
     fn divide_result(&mut self, row: usize, dimension: usize, parts: i64, results: &mut ByShape) {
         let shape = |state: &Self| {
             let node = state.node(state.memory.item_of(row)?)?;
@@ -397,7 +396,7 @@ impl<'a> State<'a> {
         self.kinds.constrain = true;
         let memory = self.memory;
         let Some(whole) = batch::GlobalBatch::new(self.program, &memory.base, &memory.data) else {
-            self.warn("no argument's batch is divided over devices: nothing is changed".to_owned());
+            self.warn("no argument's batch is sharded over devices: nothing is changed".to_owned());
             return;
         };
         for item in self.items_of(|owner| matches!(owner, Owner::Family(_))) {
@@ -441,7 +440,7 @@ impl<'a> State<'a> {
         self.kinds.by_hand = true;
         let Some(buffer) = self.find(number) else { return };
         let Some(family) = self.memory.families.of(buffer) else {
-            self.warn(format!("buffer {number} has no heap events; it cannot be given back earlier"));
+            self.warn(format!("buffer {number} has no heap events; it cannot be freed earlier"));
             return;
         };
         let event = if self.memory.points.is_empty() {
@@ -488,7 +487,7 @@ impl<'a> State<'a> {
         sizes
     }
 
-    /// Finishes: pairs what is donated, lets results take over memory, and says what is left to pack.
+    /// Finishes: pairs donated arguments, lets results reuse memory, and returns what is left to pack.
     pub fn finish(&mut self) -> Sizes {
         self.pair();
         let mut base = self.base_sizes();

@@ -1,5 +1,5 @@
-//! The turn of a training step, from its forward to its backward pass, and what the forward pass reads of its own
-//! values until then: what tells a layer's input and result from what it computes for itself.
+//! The turn of a training step from its forward to its backward pass, and what the forward pass reads of its own values
+//! before it: this tells a layer's input and result from its internal values.
 
 use std::collections::HashMap;
 
@@ -10,11 +10,11 @@ use crate::analysis::names::pass::Pass;
 use crate::analysis::packing::Families;
 use crate::model::{BufferId, InstructionId, Program};
 
-/// The backward pass is taken to run once this part of all that it makes has been made: index arrays and zeros of it
-/// are made long before.
+/// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
+/// made long before.
 const RUNS: f64 = 0.001;
 
-/// Share of what a layer makes that may be made long before it.
+/// Share of a layer's values that may be made long before it runs.
 const EARLY: f64 = 0.05;
 
 /// A read of a family's value in the forward pass.
@@ -37,7 +37,7 @@ pub struct Turn {
     pub at: u32,
     /// Names of the layers.
     pub layers: Vec<Layer>,
-    /// The layer of each family; `None` where it is of none.
+    /// The layer of each family; `None` if it is in none.
     pub layer_of: Vec<Option<u32>>,
     /// Where each layer's forward pass and the next one begin; see [`Self::window`].
     runs: Vec<(u32, u32)>,
@@ -46,7 +46,7 @@ pub struct Turn {
 }
 
 impl Turn {
-    /// Looks at the reads of a program; `None` where nothing says that there is a backward pass, or when.
+    /// Finds the turn from the reads of a program; `None` if there is no sign of a backward pass or of its time.
     pub fn new(
         program: &Program,
         analysis: &ProgramAnalysis,
@@ -107,8 +107,8 @@ impl Turn {
         })
     }
 
-    /// First times of the layers before the turn, ascending. What little of a layer is made long before the rest of
-    /// it, such as casts of its weights, does not count.
+    /// First times of the layers before the turn, ascending. The little of a layer that is made long before the rest,
+    /// such as casts of its weights, is ignored.
     fn windows(&self, families: &Families) -> Vec<(u32, u32)> {
         let mut made: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.layers.len()];
         for (family, layer) in families.list.iter().zip(&self.layer_of) {
@@ -132,7 +132,7 @@ impl Turn {
         windows
     }
 
-    /// What else the forward pass keeps between the beginnings of two layers belongs to the first of them.
+    /// Anything else that the forward pass keeps between the starts of two layers belongs to the first of them.
     fn add_rest(&mut self, families: &Families, passes: &[Pass], windows: &[(u32, u32)]) {
         let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return };
         let each = (last.0 - first.0) / u32::try_from(windows.len().max(2) - 1).unwrap_or(u32::MAX);
@@ -152,7 +152,7 @@ impl Turn {
         self.runs.get(layer as usize).copied().unwrap_or(self.never())
     }
 
-    /// When a layer runs that has no forward pass.
+    /// Time of a layer that has no forward pass.
     const fn never(&self) -> (u32, u32) {
         (u32::MAX, self.at)
     }
@@ -183,11 +183,11 @@ fn turn(families: &Families, passes: &[Pass]) -> Option<u32> {
     })
 }
 
-/// Values of one kind that a model without named layers keeps at least, for these to be layers.
+/// Fewest values of one kind that a model without named layers must keep for these to count as layers.
 const LEAST_LAYERS: usize = 3;
 
-/// Layers of a model whose operations name none: values of one name and shape that are kept as often as most others
-/// are one for each layer, in their order.
+/// Layers of a model whose op names have none: if values of one name and shape are kept as often as most others, there
+/// is one per layer, in order.
 fn alike(
     program: &Program,
     families: &Families,
@@ -213,7 +213,7 @@ fn alike(
         let rows = groups.values().filter(|rows| rows.len() % count == 0).flatten();
         rows.fold(0u64, |sum, &row| sum.saturating_add(families.list[row].size))
     };
-    // Where most of what is kept comes once, or in other numbers, no layers repeat.
+    // If most kept values occur once, or in differing numbers, no layers repeat.
     let most = bytes.into_iter().max_by_key(|row| (row.1, row.0)).map(|row| row.0);
     let Some(count) = most.filter(|&count| of_layers(count) >= whole / 2) else { return layer_of };
     layers.extend((0..count).map(|number| Layer { name: format!("layer {number}"), pattern: "*".to_owned() }));

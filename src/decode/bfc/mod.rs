@@ -12,7 +12,7 @@ use fields::{bin, chunk, dump, snapshot, stats};
 /// The allocator's dump.
 pub struct BfcDecoder;
 
-/// What a chunk in use is called that names no operation.
+/// Name of a chunk in use without an operation.
 const IN_USE: &str = "chunk in use";
 
 impl Decoder for BfcDecoder {
@@ -48,7 +48,7 @@ impl Decoder for BfcDecoder {
         {
             context.reporter.warn(
                 format!(
-                    "the allocator counts {} in use, its chunks are {}",
+                    "the allocator reports {} in use, its chunks add up to {}",
                     stats.bytes_in_use.exact(),
                     in_use.exact()
                 ),
@@ -61,7 +61,7 @@ impl Decoder for BfcDecoder {
     }
 }
 
-/// Whether the bytes begin with a name and then bins or chunks of small numbers.
+/// Whether the bytes begin with a name followed by bins or chunks with small numbers.
 fn recognises(head: &[u8]) -> bool {
     let mut reader = Reader::new(head, 0);
     let Ok(Some(tag)) = reader.tag() else { return false };
@@ -171,7 +171,7 @@ fn stats(mut reader: Reader<'_>) -> WireResult<HeapStats> {
     Ok(stats)
 }
 
-/// Chunks in use as live things: equal ones (operation and size) in one entry.
+/// Chunks in use as live entries, merging those of equal operation and size.
 fn entries(heap: &HeapMap, set: &mut LiveSet) {
     let device = set.strings.intern(&heap.allocator);
     let unnamed = set.strings.intern(IN_USE);

@@ -6,7 +6,7 @@ use crate::decode::reporter::Reporter;
 use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
 use crate::model::{Allocation, Assigned, BufferId, Bytes, EventKind, HeapEvent, HeapTrace, MemorySpace, NO_ROW};
 
-/// The tables, with buffers by row but instructions still by number.
+/// The tables; buffers are referred to by row, instructions still by id.
 #[derive(Debug, Default)]
 pub struct Assignment {
     /// Number of each buffer.
@@ -32,8 +32,8 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Reads the message: first the buffers, then everything that names them. What is damaged is reported and left
-    /// out.
+    /// Reads the message: first the buffers, then everything that refers to them. Damaged parts are reported and
+    /// skipped.
     pub fn read(message: Reader<'_>, reporter: &Reporter) -> Self {
         let mut tables = Self::default();
         tables.reserve(message.remaining());
@@ -61,7 +61,7 @@ impl Assignment {
         tables
     }
 
-    /// Room for what a message of this many bytes can hold; memory that is not used is not taken.
+    /// Reserves capacity for a message of this many bytes; unused pages are never committed.
     fn reserve(&mut self, bytes: usize) {
         let buffers = bytes / 32;
         self.number.reserve(buffers);
@@ -176,7 +176,7 @@ impl Assignment {
         Ok(())
     }
 
-    /// A trace; one that is cut still shows the events it has.
+    /// Reads a trace; a truncated one keeps the events before the cut.
     fn trace(&mut self, reader: &mut Reader<'_>, index: &BufferIndex) -> Result<()> {
         let (bytes, whole) = reader.bytes_or_rest()?;
         let mut message = Reader::new(bytes, reader.offset() - bytes.len() as u64);

@@ -1,4 +1,4 @@
-//! The first pass over a module: where each computation lies, the schedule, and the small fields.
+//! The first pass over a module: location of each computation, the schedule, and the small fields.
 
 use super::fields::{module, schedule, sequence, sequence_entry};
 use crate::decode::reporter::Reporter;
@@ -9,21 +9,21 @@ use crate::decode::wire::{LEN, Reader, Result, VARINT, field, text};
 pub struct Directory {
     /// Name of the module.
     pub name: String,
-    /// Name of the entry computation, for modules without its number.
+    /// Name of the entry computation, for modules without its id.
     pub entry_name: String,
     /// Number of the entry computation.
     pub entry: Option<i64>,
     /// Number of the module.
     pub module_id: i64,
-    /// Where the computations lie, in the file's order.
+    /// Locations of the computations, in file order.
     pub computations: Vec<Place>,
-    /// Where the schedule lies; more than one part is merged.
+    /// Locations of the schedule's parts, which are merged.
     pub schedule: Vec<(usize, usize)>,
     /// Bytes of the small fields that are decoded as whole messages: (field, start, end).
     pub small: Vec<(u32, usize, usize)>,
 }
 
-/// Where a computation lies.
+/// Location of a computation.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     /// Offset of its length.
@@ -54,11 +54,11 @@ const SMALL_FIELDS: [u32; 7] = [
 ];
 
 impl Directory {
-    /// Walks a module. What is damaged is reported and left out.
+    /// Walks a module. Damaged parts are reported and skipped.
     pub fn read(module: Reader<'_>, reporter: &Reporter) -> Self {
         let mut directory = Self::default();
         if let Err(error) = directory.walk(module, reporter) {
-            reporter.warn(format!("the program's text stops here: {}", error.what), Some(error.offset));
+            reporter.warn(format!("the HLO module stops here: {}", error.what), Some(error.offset));
         }
         directory
     }
@@ -111,7 +111,7 @@ impl Schedule {
     /// Reads one part of the schedule into the table.
     ///
     /// # Errors
-    /// Damaged bytes; what came before is kept.
+    /// If bytes are damaged; what came before is kept.
     pub fn read(&mut self, mut schedule: Reader<'_>) -> Result<()> {
         while let Some(tag) = schedule.tag()? {
             if field(tag) != (schedule::SEQUENCES, LEN) {
@@ -143,7 +143,7 @@ impl Schedule {
         Ok(())
     }
 
-    /// Ends the reading: sorts by computation. The later of two entries holds.
+    /// Sorts the finished table by computation. The later of two entries wins.
     pub fn finish(&mut self) {
         // Turned round and sorted stably: the place of the items does not tell two entries apart where one is empty.
         self.sequences.reverse();

@@ -1,5 +1,5 @@
-//! How much memory a program needs, without decoding it: the module is skipped, of the buffer assignment only the
-//! heads of the allocations are read.
+//! How much memory a program needs, without decoding it: skips the module and reads only the heads of the allocations
+//! in the buffer assignment.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ const HEAD: usize = 4096;
 /// A buffer assignment longer than this is not read at a glance.
 const MAX_ASSIGNMENT: u64 = 1 << 30;
 
-/// A glance at an HLO proto in memory. What is damaged is left out.
+/// A glance at an HLO proto in memory. Damaged parts are skipped.
 #[must_use]
 pub fn glance(bytes: &[u8]) -> Glance {
     let mut found = Totals::default();
@@ -42,10 +42,10 @@ pub fn glance(bytes: &[u8]) -> Glance {
     found.finish()
 }
 
-/// A glance at a file that is not packed: what is not needed is not read.
+/// A glance at an uncompressed file; reads only the parts needed.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If it cannot be read.
 pub fn glance_file(path: &Path) -> io::Result<Glance> {
     let mut file = File::open(path)?;
     let size = file.metadata()?.len();
@@ -94,7 +94,7 @@ struct Totals {
 }
 
 impl Totals {
-    /// The name, which stands first.
+    /// The module's name, which is its first field.
     fn module(&mut self, module: &[u8]) {
         let mut reader = Reader::new(module, 0);
         while let Ok(Some(tag)) = reader.tag() {

@@ -1,7 +1,7 @@
-//! From the numbers a file gives instructions and buffers to rows.
+//! Maps the ids of instructions and buffers in the file to rows.
 //!
-//! Instruction numbers are 64-bit and sparse, but inside nearly every computation they run on by one, so a block of
-//! (first number, first row, count) stands for most computations. Nothing is ever sized by the largest number.
+//! Instruction ids are 64-bit and sparse, but consecutive inside nearly every computation, so one block of (first id,
+//! first row, count) covers most computations. Nothing is ever sized by the largest id.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use foldhash::fast::RandomState;
 
 use crate::model::NO_ROW;
 
-/// A computation as the file has it.
+/// A computation in the file.
 #[derive(Debug, Default, Clone)]
 pub struct ComputationEntry {
     /// Its number.
@@ -20,7 +20,7 @@ pub struct ComputationEntry {
     pub start: u32,
     /// One past the last row.
     pub end: u32,
-    /// Number of its first instruction; in nearly every computation the others run on from it.
+    /// Id of its first instruction; in nearly every computation the others are consecutive.
     pub first_number: i64,
 }
 
@@ -92,7 +92,7 @@ impl IdIndex {
         }
     }
 
-    /// Computations whose numbers do not simply run on.
+    /// Computations whose ids are not consecutive.
     pub fn irregular(&self) -> &[u32] {
         &self.irregular
     }
@@ -119,7 +119,7 @@ impl IdIndex {
         self.blocks.get(block).and_then(inside).unwrap_or(NO_ROW)
     }
 
-    /// The row of a number inside a computation; a number of another computation is no operand.
+    /// The row of an id inside a computation; an id of another computation is not an operand.
     pub fn in_computation(&self, computation: u32, entry: &ComputationEntry, number: i64) -> u32 {
         if !self.regular.get(computation as usize).is_some_and(|first| first.is_some()) {
             return self.local.get(&(computation, number)).copied().unwrap_or(NO_ROW);

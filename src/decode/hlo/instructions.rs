@@ -15,10 +15,10 @@ use crate::decode::wire::{LEN, Reader, Result, VARINT, WireError, field};
 use crate::model::{Instructions, NO_ROW, Opcode, Operands, OutputOperandAlias, ShapeId, SparseLists};
 use crate::source::{Cancelled, Progress};
 
-/// Bytes in one piece of work, about.
+/// Approximate bytes in one piece of work.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// An instruction takes at least about so many bytes; real ones take 160.
+/// Estimated minimum bytes of an instruction; real ones take about 160.
 const BYTES_PER_ROW: usize = 96;
 
 /// The columns, with the numbers the file gives the instructions.
@@ -26,9 +26,9 @@ const BYTES_PER_ROW: usize = 96;
 pub struct Decoded {
     /// Columns.
     pub instructions: Instructions,
-    /// Numbers of rows that do not simply run on from the first of their computation: (row, number).
+    /// Ids of rows that do not follow consecutively from the first of their computation: (row, id).
     pub odd_numbers: Vec<(u32, i64)>,
-    /// Where each instruction's length stands in the module.
+    /// Offset of each instruction's length prefix in the module.
     pub records: Vec<u32>,
     /// Called computations by number, to be resolved.
     pub called: SparseLists<i64>,
@@ -44,7 +44,7 @@ enum Piece {
     Part { computation: usize, start: u32, end: u32, first_number: i64 },
 }
 
-/// What a piece fills in. Rows are counted from its own first row.
+/// Columns filled by one piece. Rows are relative to its first row.
 #[derive(Default)]
 struct Columns {
     opcode: Vec<Opcode>,
@@ -63,7 +63,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// Room for about so many rows; memory that is not used is not taken.
+    /// Reserves capacity for about `rows` rows; unused pages are never committed.
     fn reserve(&mut self, rows: usize) {
         self.opcode.reserve(rows);
         self.shape.reserve(rows);
@@ -77,7 +77,7 @@ impl Columns {
 /// Decodes every instruction.
 ///
 /// # Errors
-/// When it was cancelled.
+/// If it was cancelled.
 pub fn decode(
     module: &Region,
     directory: &Directory,
@@ -342,7 +342,7 @@ impl<'a> PieceDecoder<'a> {
         Ok(())
     }
 
-    /// A message given twice is merged: reading the parts one after the other does it.
+    /// A repeated message is merged by reading its parts one after the other.
     #[cold]
     fn merged_shape(&self, first: &[u8], second: &[u8], base: u64) -> std::result::Result<ShapeId, WireError> {
         self.interner.shape_of_copy(&[first, second].concat(), base)
@@ -441,7 +441,7 @@ fn join(directory: &Directory, pieces: &[Piece], mut columns: Vec<Columns>) -> D
                 all.operands.items.extend(columns.operands.iter().map(|&row| row.checked_add(base).unwrap_or(NO_ROW)));
             }
             for entry in &decoded.computations {
-                // An operand outside its computation is none.
+                // An operand outside its computation is ignored.
                 for row in all.operands.range_mut(entry.start as usize, entry.end as usize) {
                     if !(entry.start..entry.end).contains(row) {
                         *row = NO_ROW;
@@ -471,7 +471,7 @@ fn append<T>(to: &mut SparseLists<T>, from: SparseLists<T>, first_row: u32) {
     to.items.extend(from.items);
 }
 
-/// Reads the operands again of computations whose instruction numbers do not simply run on.
+/// Re-reads the operands of computations whose instruction ids are not consecutive.
 pub fn mend_operands(module: &Region, decoded: &mut Decoded, ids: &IdIndex) {
     for &computation in ids.irregular() {
         let Some(entry) = decoded.computations.get(computation as usize).cloned() else { continue };

@@ -1,8 +1,8 @@
 //! XLA's HLO protos (`*.hlo.pb`, `*.hlo_proto.pb`): a compiled program, with its buffer assignment in the dumps made
 //! after optimisation.
 //!
-//! A first pass notes where every record lies while another thread reads the buffer assignment; then several threads
-//! decode the instructions into columns. Names and metadata stay in the file's bytes until a row is looked at.
+//! A first pass locates every record while another thread reads the buffer assignment; then several threads decode the
+//! instructions into columns. Names and metadata are read from the file's bytes on demand.
 
 mod assignment;
 mod directory;
@@ -36,19 +36,19 @@ use crate::model::{
 };
 use crate::source::{Cancelled, Input, Progress, SharedBytes, Stage};
 
-/// From this size on the work is divided over threads.
+/// Size in bytes from which decoding uses several threads.
 const PARALLEL_FROM: usize = 1 << 20;
 
-/// More threads than this bring nothing.
+/// More threads than this do not help.
 const MAX_THREADS: usize = 8;
 
-/// Why an input is no HLO proto.
+/// Why an input is not an HLO proto.
 #[derive(Debug, thiserror::Error)]
 pub enum HloError {
     /// The bytes do not follow the format.
     #[error("{0}")]
     Wire(#[from] WireError),
-    /// The format is followed, but there is no module in it.
+    /// The bytes are valid protobuf, but contain no module.
     #[error("it contains no HLO module")]
     NoModule,
     /// A protobuf message cannot be this large.
@@ -119,8 +119,8 @@ fn looks_like_module(module: &[u8], cut: bool) -> bool {
 /// Decodes an HLO proto.
 ///
 /// # Errors
-/// When there is no module to be found, or it was cancelled. Damage further inside goes to the reporter, and what
-/// could be read is returned.
+/// If it contains no module, or was cancelled. Damage further inside goes to the reporter, and what could be read is
+/// returned.
 pub fn decode(bytes: &SharedBytes, progress: &Progress, reporter: &Reporter) -> Result<Program, HloError> {
     if bytes.len() > i32::MAX as usize {
         return Err(HloError::TooLarge);
@@ -211,7 +211,7 @@ fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bo
                     parts.push((end - part.len(), end));
                     if !whole {
                         let inside = if number == fields::hlo_proto::HLO_MODULE {
-                            "the program's text"
+                            "the HLO module"
                         } else {
                             "the buffer assignment"
                         };
@@ -227,7 +227,7 @@ fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bo
         if modules.is_empty() {
             return Err(error.into());
         }
-        reporter.warn(format!("the rest of the file is left out: {}", error.what), Some(error.offset));
+        reporter.warn(format!("the rest of the file was skipped: {}", error.what), Some(error.offset));
     }
     if modules.is_empty() {
         return Err(HloError::NoModule);
@@ -301,7 +301,7 @@ fn find_instructions(assignment: &Assignment, ids: &IdIndex) -> Vec<u32> {
     assignment.instruction.iter().map(|&number| ids.row(number, &mut hint)).collect()
 }
 
-/// Joins the buffer assignment to the instructions; `instruction` has a row for each buffer.
+/// Joins the buffer assignment to the instructions; `instruction` holds the defining row of each buffer.
 fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, reporter: &Reporter) {
     let rows = assignment.number.len();
     let mut buffers = Buffers {

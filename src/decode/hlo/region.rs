@@ -1,11 +1,11 @@
-//! A message of the file that is kept for as long as the profile is open.
+//! A message of the file that is kept in memory as long as the profile is open.
 
 use std::ops::Deref;
 
 use crate::decode::wire::Reader;
 use crate::source::SharedBytes;
 
-/// A slice of shared bytes with its place in the file.
+/// A slice of shared bytes with its offset in the file.
 #[derive(Debug, Clone, Default)]
 pub struct Region {
     bytes: SharedBytes,
@@ -22,8 +22,8 @@ impl Deref for Region {
 }
 
 impl Region {
-    /// All occurrences of one message field: protobuf merges them, which is the same as reading their bytes one
-    /// after the other. Only that rare case copies.
+    /// All occurrences of one message field, concatenated, as protobuf merges repeated messages. Copies only in the
+    /// rare case of more than one.
     pub fn join(bytes: &SharedBytes, parts: &[(usize, usize)]) -> Self {
         match parts {
             [] => Self::default(),

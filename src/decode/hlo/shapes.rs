@@ -1,4 +1,4 @@
-//! `ShapeProto` to [`Shape`], and the table that keeps each distinct one once.
+//! Decodes `ShapeProto` to [`Shape`], and interns shapes and opcodes.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,13 +12,13 @@ use crate::model::{ElementType, Layout, Opcode, OpcodeTable, Shape, ShapeId, Sha
 /// Tuples nested deeper than this are refused.
 const MAX_DEPTH: u32 = 48;
 
-/// Opcodes a thread finds without hashing.
+/// Size of each thread's opcode cache.
 const OPCODE_SLOTS: usize = 64;
 
 /// Reads a shape.
 ///
 /// # Errors
-/// Damaged bytes, or tuples nested too deeply.
+/// If bytes are damaged or tuples nested too deeply.
 pub fn decode_shape(reader: Reader<'_>) -> Result<Shape> {
     let mut nodes = Vec::with_capacity(1);
     decode_node(reader, &mut nodes, 0, 0)?;
@@ -64,7 +64,7 @@ fn decode_node(mut reader: Reader<'_>, nodes: &mut Vec<ShapeNode>, parent: u32, 
         node.dynamic = Vec::new();
     }
     if !node.children.is_empty() && !node.is_tuple() {
-        // Children of an array have no meaning; what follows must not look for them.
+        // An array has no children; drop any in the file.
         node.children = Vec::new();
         nodes.truncate(here + 1);
     }
@@ -120,8 +120,8 @@ struct Tables {
     opcodes: OpcodeTable,
 }
 
-/// Shapes and opcodes of a module, shared by the threads that decode it. Row 0 of the shapes is a shape that holds
-/// nothing, for what could not be read.
+/// Shapes and opcodes of a module, shared by the threads that decode it. Row 0 of the shapes is an empty shape, used
+/// for shapes that could not be read.
 #[derive(Debug)]
 pub struct Interner(Mutex<Tables>);
 
@@ -156,8 +156,8 @@ impl Interner {
     }
 }
 
-/// One thread's view of an [`Interner`]: what it has seen before needs no lock. Equal neighbours, which are common,
-/// need no hash either.
+/// One thread's view of an [`Interner`]: entries seen before need no lock, and the common case of equal neighbours no
+/// hashing either.
 pub struct LocalInterner<'a> {
     shared: &'a Interner,
     shapes: HashMap<&'a [u8], ShapeId, RandomState>,
@@ -198,7 +198,7 @@ impl<'a> LocalInterner<'a> {
         Ok(id)
     }
 
-    /// As [`Self::shape`], for bytes that do not live long.
+    /// As [`Self::shape`], for short-lived bytes.
     ///
     /// # Errors
     /// Damaged bytes.
@@ -208,7 +208,7 @@ impl<'a> LocalInterner<'a> {
 
     /// The opcode with a name.
     pub fn opcode(&mut self, name: &'a [u8]) -> Opcode {
-        // A few dozen names come again and again: a small direct-mapped table in front of the map.
+        // A few dozen names recur: use a small direct-mapped cache in front of the map.
         let slot = match name {
             [first, .., last] => (usize::from(*first) * 7 + usize::from(*last) * 3 + name.len()) % OPCODE_SLOTS,
             _ => 0,

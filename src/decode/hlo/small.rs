@@ -1,4 +1,4 @@
-//! The small, deep messages of a module, through prost: aliases, donors, shardings, stack frames.
+//! The small, nested messages of a module, decoded with prost: aliases, donors, shardings, stack frames.
 
 use prost::Message;
 
@@ -14,7 +14,7 @@ pub mod proto {
     include!(concat!(env!("OUT_DIR"), "/highwater.hlo.rs"));
 }
 
-/// How many frames of a stack are shown; deeper ones come from damaged or recursive tables.
+/// Most frames of a stack; deeper ones are from damaged or cyclic tables.
 const MAX_FRAMES: usize = 128;
 
 /// Source locations of a module. All ids in it are 1-based, 0 is none.
@@ -45,10 +45,10 @@ fn one_based<T>(items: &[T], id: i32) -> Option<&T> {
     usize::try_from(id).ok()?.checked_sub(1).and_then(|i| items.get(i))
 }
 
-/// Everything small in a module.
+/// The small fields of a module.
 #[derive(Debug, Default)]
 pub struct Small {
-    /// The fields as one message: a module whose large fields were left out.
+    /// The fields as one message: a module without its large fields.
     module: proto::HloModuleProto,
 }
 
@@ -122,7 +122,7 @@ impl Small {
     }
 }
 
-/// `OpSharding` as the model has it. An empty message means replicated.
+/// Converts `OpSharding`. An empty message means replicated.
 pub fn sharding(message: &proto::OpSharding, depth: usize) -> Sharding {
     let kind = match message.r#type {
         0 => ShardingKind::Replicated,

@@ -1,4 +1,4 @@
-//! What single rows say in words, read from the file's bytes when a row is looked at.
+//! Names and metadata of single rows, read from the file's bytes on demand.
 
 use prost::Message;
 
@@ -10,14 +10,14 @@ use crate::model::{
     Bytes, ComputationId, InstructionId, MemorySpace, Metadata, ProgramText, ScopedMemory, Sharding, SourceLine,
 };
 
-/// The module's bytes with the places of its records.
+/// The module's bytes with the offsets of its records.
 #[derive(Debug)]
 pub struct HloText {
     /// The module.
     pub module: Region,
-    /// Where each instruction's length stands.
+    /// Offset of each instruction's length prefix.
     pub records: Vec<u32>,
-    /// Where each computation's length stands.
+    /// Offset of each computation's length prefix.
     pub computations: Vec<u32>,
     /// Source locations.
     pub frames: StackFrames,
@@ -134,7 +134,7 @@ impl ProgramText for HloText {
 
     fn scoped_memory(&self, instruction: InstructionId) -> Vec<ScopedMemory> {
         let config = self.last(instruction, instruction::BACKEND_CONFIG);
-        // Most configurations do not mention it; a look for the name is far cheaper than parsing them.
+        // Most configurations do not mention it; searching for the name is far cheaper than parsing.
         if memchr::memmem::find(config, b"scoped_memory_configs").is_none() {
             return Vec::new();
         }

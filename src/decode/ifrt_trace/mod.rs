@@ -1,8 +1,8 @@
-//! IFRT's memory trace of a program (`xla.ifrt.ProgramMemoryTrace`): arrays, temporaries and code allocated and freed on
-//! devices, in order; the file has no times.
+//! IFRT's memory trace of a program (`xla.ifrt.ProgramMemoryTrace`): arrays, temporaries and code allocated and freed
+//! on devices, in order; the file has no times.
 //!
 //! `1 program_name, 2 repeated Event{1 allocation_id, 2 kind, 3 created_by, 4 padded_size_in_bytes, 5 repeated
-//! device_ids}`. Whether a size is that of one device or of all is said nowhere; it is counted on each device.
+//! device_ids}`. It is undocumented whether a size is per device or for all devices; it is counted on each device.
 
 mod fields;
 
@@ -23,13 +23,13 @@ const MAX_EVENTS: usize = 8_000_000;
 /// Devices beyond this number are left out.
 const MAX_DEVICES: usize = 4096;
 
-/// Longest program name that is one.
+/// Longest accepted program name in bytes.
 const MAX_NAME: usize = 4096;
 
-/// Events that are looked at to recognise a file.
+/// Events examined to recognise a file.
 const LOOKED_AT: usize = 64;
 
-/// What an event is about, by `kind` modulo 3; kinds from 3 on free it.
+/// Subject of an event, by `kind` modulo 3; kinds 3 and above are frees.
 const REGIONS: [&str; 3] = ["array", "executable temporaries", "executable code"];
 
 impl Decoder for ProgramMemoryTraceDecoder {
@@ -76,8 +76,8 @@ impl Decoder for ProgramMemoryTraceDecoder {
     }
 }
 
-/// Whether the bytes are a program's name and then nothing but events, some of which have a text or a list of devices:
-/// that tells them from the bins of an allocator's dump, which are numbers alone.
+/// Whether the bytes are a program name followed only by events, some with text or a list of devices, unlike the bins
+/// of an allocator dump, which contain only numbers.
 fn recognises(head: &[u8]) -> bool {
     let mut reader = Reader::new(head, 0);
     let Ok(Some(tag)) = reader.tag() else { return false };
@@ -161,7 +161,7 @@ struct Event {
     devices: Vec<i64>,
 }
 
-/// Reads everything; the inner error is where the file is damaged.
+/// Reads the whole trace; the inner error gives the place of any damage.
 fn read(mut reader: Reader<'_>, history: &mut History, context: Context<'_>) -> Result<WireResult<()>, DecodeError> {
     let mut event = Event::default();
     loop {
@@ -232,7 +232,7 @@ impl History {
                         clock: Clock::Order,
                         ..AllocatorTrace::default()
                     };
-                    // What is free is not said, so neither is how it is divided.
+                    // Free memory is not recorded, so fragmentation is unknown.
                     let stats = AllocatorStats { fragmentation: f64::NAN, ..AllocatorStats::default() };
                     self.devices.push(Device { trace, stats, ..Device::default() });
                     self.rows.insert(number, self.devices.len() - 1);

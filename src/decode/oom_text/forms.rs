@@ -86,9 +86,20 @@ const RULED: [&str; 11] = [
     "ran out of memory trying to allocate",
 ];
 
+/// What is believed of lines, by how they were put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Everything: they are as they were written, or wrapped between words.
+    All,
+    /// Messages with sizes: they were wrapped at a width.
+    Sizes,
+    /// Messages with the size that was asked for: nobody knows how they were wrapped.
+    Requests,
+}
+
 /// Every message of the table in a text, beside those that were found already; only those with sizes where the
 /// lines are not as they were written.
-pub fn find(text: &Text, is_as_written: bool, found: &mut Vec<Found>) {
+pub fn find(text: &Text, trust: Trust, found: &mut Vec<Found>) {
     let body = text.text.as_str();
     let claimed: Vec<Range<usize>> =
         found.iter().map(|one| line_start(body, one.start)..line_end(body, one.end)).collect();
@@ -109,7 +120,11 @@ pub fn find(text: &Text, is_as_written: bool, found: &mut Vec<Found>) {
         let one = of_line.iter().find_map(|&(at, row)| {
             let strength = Strength::Clear;
             let one = message(text, &Hit { form: &FORMS[row], row: Some(row), at, line: start, ahead, strength })?;
-            let is_sure = is_as_written || FORMS[row].need == Need::Requested || has_size(&one);
+            let is_sure = match trust {
+                Trust::All => true,
+                Trust::Sizes => FORMS[row].need == Need::Requested || has_size(&one),
+                Trust::Requests => FORMS[row].need == Need::Requested,
+            };
             is_sure.then_some(one)
         });
         found.extend(one);
@@ -117,11 +132,11 @@ pub fn find(text: &Text, is_as_written: bool, found: &mut Vec<Found>) {
     let of_forms = found[known..].iter().map(|one| line_start(body, one.start)..one.end);
     let mut claimed: Vec<Range<usize>> = claimed.into_iter().chain(of_forms).collect();
     claimed.sort_unstable_by_key(|range| range.start);
-    of_any_vendor(text, is_as_written, &claimed, found);
+    of_any_vendor(text, trust, &claimed, found);
 }
 
 /// What other lines say, whoever wrote them.
-fn of_any_vendor(text: &Text, is_as_written: bool, claimed: &[Range<usize>], found: &mut Vec<Found>) {
+fn of_any_vendor(text: &Text, trust: Trust, claimed: &[Range<usize>], found: &mut Vec<Found>) {
     let body = text.text.as_str();
     let (mut start, mut next) = (0, 0);
     while start < body.len() {
@@ -134,7 +149,7 @@ fn of_any_vendor(text: &Text, is_as_written: bool, claimed: &[Range<usize>], fou
             let at = start + said.range.start;
             let hit = Hit { form: &ANY_VENDOR, row: None, at, line: start, ahead: &[], strength: said.strength };
             let one = message(text, &hit);
-            let is_sure = |one: &Found| is_as_written || one.failure.get("requested").is_some();
+            let is_sure = |one: &Found| trust == Trust::All || one.failure.get("requested").is_some();
             if let Some(one) = one.filter(is_sure) {
                 start = one.end.max(end) + 1;
                 found.push(one);

@@ -270,6 +270,12 @@ pub fn is_source(body: &str) -> bool {
     code > 3 && code * 4 > lines().count()
 }
 
+/// Whether a text is the history of a program or a catalogue of its messages: items under headings of versions.
+pub fn is_history(body: &str) -> bool {
+    let items = || body.lines().filter(|line| ENTRY.is_match(line.as_bytes())).count();
+    CATALOGUE.is_match(body.as_bytes()) || VERSION.is_match(body.as_bytes()) && items() > 1
+}
+
 /// Whether the line belongs to a diff.
 fn is_diff(body: &str, line_start: usize) -> bool {
     if !body[line_start..].starts_with(['+', '-', ' ']) {

@@ -55,6 +55,7 @@ const COMMON: &[&str] = &["emor", "MEMO", "lloc", "ALLO", "VRAM"];
 /// What stands beside a word of memory where somebody says that there was none.
 const BESIDE: &[&str] = &[
     "ut of ",
+    "ut-of-",
     "nough",
     "ufficient",
     "xceed",

@@ -72,7 +72,7 @@ ascii_patterns! {
 }
 
 /// Parts of words of which every such sentence has one.
-const STEMS: [&str; 21] = [
+const STEMS: [&str; 22] = [
     "memor",
     "alloc",
     "oom",
@@ -90,6 +90,7 @@ const STEMS: [&str; 21] = [
     "memlimit",
     "sbrk",
     "reserv",
+    "buffer size",
     "resource",
     "insufficient",
     "mem_",

@@ -124,16 +124,16 @@ pub fn find(text: &str, found: &mut Vec<Found>) {
 
 /// Reads the listing that follows the sentence, up to the next message.
 pub fn details(found: &mut Found, section: &str, is_cut: bool) {
-    let with_parts = match found.failure.kind {
-        FailureKind::TpuHbmOneline => FailureKind::TpuHbmListing,
-        FailureKind::TpuVmemOneline => FailureKind::TpuVmemListing,
-        kind @ (FailureKind::TpuSmemOneline | FailureKind::TpuSpaceOneline) => kind,
+    let (with_list, with_totals) = match found.failure.kind {
+        FailureKind::TpuHbmOneline => (FailureKind::TpuHbmListing, FailureKind::TpuHbmUsage),
+        kind @ FailureKind::TpuVmemOneline => (FailureKind::TpuVmemListing, kind),
+        kind @ (FailureKind::TpuSmemOneline | FailureKind::TpuSpaceOneline) => (kind, kind),
         _ => return,
     };
     listing::read(found, section, is_cut);
-    let has_totals = found.failure.get("total").is_some() || !found.failure.program_parts.is_empty();
-    // Of VMEM only a list of allocations is more than its one line.
-    if !found.failure.allocations.is_empty() || has_totals && with_parts == FailureKind::TpuHbmListing {
-        found.failure.kind = with_parts;
+    if !found.failure.allocations.is_empty() {
+        found.failure.kind = with_list;
+    } else if found.failure.get("total").is_some() || !found.failure.program_parts.is_empty() {
+        found.failure.kind = with_totals;
     }
 }

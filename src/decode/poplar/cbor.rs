@@ -4,7 +4,7 @@ use super::pull::{Feed, MAX_DEPTH, MAX_TEXT, Pull, Result, Token};
 
 struct Open {
     object: bool,
-    /// Values still to come, for an object keys and values; none where a break ends it.
+    /// Values still to come (for an object, keys and values); `None` if a break ends it.
     left: Option<u64>,
     wants_key: bool,
 }
@@ -33,7 +33,7 @@ impl<'a> Cbor<'a> {
         Ok(value)
     }
 
-    /// The argument of an item; none for one of indefinite length.
+    /// The argument of an item; `None` for indefinite length.
     fn argument(&mut self, info: u8) -> Result<Option<u64>> {
         Ok(Some(match info {
             0..=23 => u64::from(info),

@@ -18,7 +18,7 @@ const MAX_TENSORS: usize = 200;
 /// Reads one of them.
 ///
 /// # Errors
-/// When the input is damaged or ends early; what was read until then is in the state.
+/// If the input is damaged or ends early; what was read until then is in the state.
 pub fn read(pull: &mut dyn Pull, state: &mut State, kind: Kind, group: &str) -> Result<()> {
     match pull.next()? {
         Token::BeginObject => match kind {
@@ -102,7 +102,8 @@ fn debug(pull: &mut dyn Pull, state: &mut State) -> Result<()> {
     result
 }
 
-/// `tile_mapping.json`: where each tensor of a computation lies. Kept: how many tiles, and the largest share on one.
+/// `tile_mapping.json`: the tiles of each tensor of a computation. Keeps the number of tiles and the largest share on
+/// one.
 fn tile_mapping(pull: &mut dyn Pull, state: &mut State) -> Result<()> {
     let mut tensors: Vec<(u64, String, String)> = Vec::new();
     let result = members(pull, &mut |pull, key, first| {

@@ -1,4 +1,4 @@
-//! The profile of the tiles and facts that were read, with the device they are of.
+//! Builds the profile from the tiles and facts read, and identifies the device.
 
 use crate::decode::Reporter;
 use crate::model::{Device, DeviceKind, Fact, NoteCode, Profile, TileMemory};
@@ -8,7 +8,7 @@ pub fn profile_of(tiles: Option<TileMemory>, facts: Vec<Fact>, reporter: &Report
     if let Some(tiles) = &tiles
         && tiles.must_fit().is_none()
     {
-        let text = "There are no bytes by tile (memory.byTile), so nothing says what fits";
+        let text = "There are no bytes by tile (memory.byTile), so it is unknown whether the program fits";
         reporter.warn_about(NoteCode::NoTileBytes, text);
     }
     Profile { device: tiles.as_ref().map(device_of).unwrap_or_default(), tiles, facts, ..Profile::default() }

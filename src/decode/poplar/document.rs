@@ -1,5 +1,5 @@
-//! The trees of Poplar's reports, whichever of them a file holds: graph profile, execution profile, both together,
-//! lowered variables. Told apart by their keys; what stands first in the file does not matter.
+//! The trees of Poplar's reports: graph profile, execution profile, both together, or lowered variables. They are told
+//! apart by their keys, in any order.
 
 use super::memory;
 use super::pull::{Pull, Result, Token, elements, members};
@@ -136,7 +136,7 @@ fn programs(pull: &mut dyn Pull, state: &mut State) -> Result<()> {
                     result
                 }
                 (_, Token::Whole(value)) => {
-                    // Payload keys are not certain: whichever number a program carries.
+                    // The payload keys are not documented: accept any number of a program.
                     if program.payload.is_none() || is_payload(key) {
                         program.payload = Some((state.name(key), value));
                     }

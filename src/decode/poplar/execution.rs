@@ -1,4 +1,4 @@
-//! An execution profile: which programs ran, how often, and how many cycles the simulation counted.
+//! An execution profile: number of runs of each program, and simulated cycles.
 
 use super::pull::{Pull, Result, Token, elements, members};
 use super::state::State;

@@ -1,9 +1,9 @@
-//! Joins the files of one report: each adds what the others do not know.
+//! Joins the files of one report, each adding what the others lack.
 
 use super::step_names::name_steps;
 use crate::model::{Note, NoteCode, NoteLevel, Profile, TileMemory};
 
-/// Adds what another file of the same report knows.
+/// Adds the contents of another file of the same report.
 pub fn join(profile: &mut Profile, other: Profile) {
     match (&mut profile.tiles, other.tiles) {
         (Some(own), Some(more)) => {
@@ -24,13 +24,13 @@ pub fn join(profile: &mut Profile, other: Profile) {
             profile.notes.push(note);
         }
     }
-    // With the other file there, what one of them lacks is no longer missing.
+    // Drop notes about data missing in one file that the other has.
     if profile.tiles.as_ref().is_some_and(|tiles| tiles.must_fit().is_some()) {
         profile.notes.retain(|note| note.code != NoteCode::NoTileBytes);
     }
 }
 
-/// Returns what does not fit together.
+/// Returns contradictions between the files.
 fn join_tiles(own: &mut TileMemory, more: TileMemory) -> Option<String> {
     let (tiles, others) = (own.tile_count(), more.tile_count());
     if own.must_fit().is_none() && more.must_fit().is_some() {
@@ -41,7 +41,7 @@ fn join_tiles(own: &mut TileMemory, more: TileMemory) -> Option<String> {
         return None;
     }
     if more.must_fit().is_some() && more.variables.is_empty() && !own.variables.is_empty() {
-        // What is only summed up from the variables gives way to what the profile itself says, whichever came first.
+        // Totals printed in the profile take precedence over sums of variables, whichever file came first.
         let variables = std::mem::replace(own, more);
         return join_tiles(own, variables);
     }
@@ -79,7 +79,7 @@ fn join_tiles(own: &mut TileMemory, more: TileMemory) -> Option<String> {
     None
 }
 
-/// Programs of another file: names where there were none, runs.
+/// Adds names and run counts from another file's programs.
 fn join_programs(own: &mut TileMemory, programs: Vec<crate::model::TileProgram>) {
     if own.programs.is_empty() {
         own.programs = programs;
@@ -102,7 +102,7 @@ fn join_programs(own: &mut TileMemory, programs: Vec<crate::model::TileProgram>)
     }
 }
 
-/// Whether the viewer's cache is of this `profile.pop`: it keeps the change counter of the file it was made from.
+/// Whether the viewer's cache was made from this `profile.pop`, whose change counter it stores.
 pub fn check_cache(profile: &mut Profile) {
     let fact = |group: &str, key: &str| {
         profile.facts.iter().find(|fact| fact.group == group && fact.key == key).map(|fact| fact.value.clone())

@@ -1,9 +1,8 @@
-//! JSON, token by token. Tolerant of what programs write although they should not: `NaN`, `Infinity`, a byte-order
-//! mark, a comma too many.
+//! JSON, token by token. Tolerates common deviations: `NaN`, `Infinity`, a byte-order mark, a trailing comma.
 
 use super::pull::{Feed, MAX_DEPTH, MAX_TEXT, Pull, Result, Token};
 
-/// A number longer than this is damage.
+/// Longest accepted number in bytes.
 const MAX_NUMBER: usize = 512;
 
 /// Reads JSON.
@@ -11,7 +10,7 @@ pub struct Json<'a> {
     feed: Feed<'a>,
     /// For each open container whether it is an object.
     open: Vec<bool>,
-    /// In an object: the next text is a key.
+    /// Whether the next text is an object's key.
     wants_key: bool,
     text: Vec<u8>,
     shown: String,
@@ -218,11 +217,11 @@ impl Pull for Json<'_> {
         self.feed.offset()
     }
 
-    /// Whole numbers straight out of the buffer: nearly all of a large profile is rows of them.
+    /// Parses integers straight from the buffer: nearly all of a large profile is rows of them.
     fn row(&mut self, row: &mut Vec<u64>, cap: usize) -> Result<u64> {
         let mut count = 0u64;
         loop {
-            // The fast part: digits, then a comma, all inside the buffer.
+            // Fast path: digits, then a comma, all inside the buffer.
             let buffer = &self.feed.buffer;
             let mut at = self.feed.at;
             while let Some(&byte) = buffer.get(at) {
@@ -247,7 +246,7 @@ impl Pull for Json<'_> {
                 at = end;
             }
             self.feed.at = at;
-            // The slow part: whatever stopped it.
+            // Slow path for whatever stopped it.
             let value = match self.next()? {
                 Token::EndArray | Token::End => return Ok(count),
                 Token::BeginArray | Token::BeginObject => {

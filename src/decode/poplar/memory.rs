@@ -22,7 +22,7 @@ const MAX_STEP_VARIABLES: usize = 1 << 20;
 /// Reads the object that has just begun.
 ///
 /// # Errors
-/// When the input is damaged or ends early.
+/// If the input is damaged or ends early.
 pub fn read(pull: &mut dyn Pull, state: &mut State) -> Result<()> {
     members(pull, &mut |pull, key, first| match (key, first) {
         ("byTile", Token::BeginObject) => by_tile(pull, state),
@@ -61,7 +61,7 @@ fn by_tile(pull: &mut dyn Pull, state: &mut State) -> Result<()> {
     })
 }
 
-/// `category.region.overlap.[tile]`; a level that is missing is no harm.
+/// `category.region.overlap.[tile]`; any level may be missing.
 fn by_category(pull: &mut dyn Pull, state: &mut State) -> Result<()> {
     members(pull, &mut |pull, key, first| {
         if state.categories.len() >= MAX_CATEGORIES {

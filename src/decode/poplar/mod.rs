@@ -1,8 +1,8 @@
 //! Profiles of Poplar, Graphcore's software for the IPU: graph and execution profiles as JSON or CBOR, lowered
 //! variables, `profile.pop` and its cache (SQLite), and the small files beside them.
 //!
-//! The layout is the documented one; no genuine memory profile could be had. What is only remembered is accepted and
-//! never required, what is unknown is named in a note.
+//! The layout follows the documentation, as no genuine memory profile was available. Undocumented keys are accepted but
+//! never required; unknown ones are named in a note.
 
 mod cbor;
 mod companions;
@@ -92,7 +92,7 @@ impl Decoder for TreeDecoder {
     }
 }
 
-/// What a small file's facts are listed under.
+/// Group under which a small file's facts are listed.
 fn group(file_name: &str) -> &str {
     file_name.trim_end_matches(".gz").trim_end_matches(".json").trim_end_matches(".cbor")
 }

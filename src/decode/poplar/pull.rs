@@ -5,26 +5,26 @@ use std::io::{self, Read};
 use crate::decode::DecodeError;
 use crate::source::{Input, Progress};
 
-/// What a read can fail with.
+/// Error of a read.
 pub type Result<T> = std::result::Result<T, DecodeError>;
 
-/// Containers inside each other beyond this number are taken for damage. They are kept on the heap, not the stack.
+/// Deepest accepted nesting of containers; the parser's own stack is on the heap.
 pub const MAX_DEPTH: usize = 4096;
 
-/// Text of a key or value beyond this length is cut.
+/// Keys and values are truncated to this many bytes.
 pub const MAX_TEXT: usize = 64 << 10;
 
 /// How much is read at once.
 const CHUNK: usize = 256 << 10;
 
-/// A piece of a tree.
+/// A token of a tree.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Token {
-    /// `null`, or what stands for no value.
+    /// `null` or undefined.
     Null,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
-    /// A whole number that is not negative.
+    /// A non-negative integer.
     Whole(u64),
     /// Any other number.
     Real(f64),
@@ -40,12 +40,12 @@ pub enum Token {
     BeginObject,
     /// An object ends.
     EndObject,
-    /// Nothing more.
+    /// End of the input.
     End,
 }
 
 impl Token {
-    /// A number as whole bytes or counts: what is negative or not a number counts as nothing.
+    /// A number as a byte count or count; negative values and NaN become 0.
     pub fn whole(self) -> Option<u64> {
         match self {
             Self::Whole(value) => Some(value),

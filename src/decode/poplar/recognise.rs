@@ -1,11 +1,11 @@
-//! Which of Poplar's trees an input holds, by the keys in its first bytes.
+//! Detects which kind of Poplar file an input is, by the keys in its first bytes.
 
 use super::cbor::Cbor;
 use super::json::Json;
 use super::pull::{Feed, Pull, Token};
 use crate::source::Input;
 
-/// What a tree is.
+/// Kind of Poplar file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Graph profile, execution profile, both, or lowered variables.
@@ -34,7 +34,7 @@ fn is_json(head: &[u8]) -> bool {
     head.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
 }
 
-/// What an input holds; nothing where it is not Poplar's.
+/// The kind of an input; `None` if it is not a Poplar file.
 pub fn kind(input: &Input) -> Option<Kind> {
     let head = input.head();
     if is_json(head) {
@@ -46,7 +46,7 @@ pub fn kind(input: &Input) -> Option<Kind> {
     None
 }
 
-/// Goes through the tokens of the head until a path of keys settles it. The head is cut, so an error is its end.
+/// Scans the head until a path of keys decides. The head is truncated, so an error counts as its end.
 fn kind_of(pull: &mut dyn Pull, name: &str) -> Option<Kind> {
     let mut path: Vec<String> = Vec::new();
     let mut key = String::new();

@@ -1,4 +1,4 @@
-//! Which files of a folder belong to one Poplar report.
+//! Finds the files of a folder that belong to one Poplar report.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::sql::SqlDecoder;
 use crate::decode::Decoder as _;
 use crate::source::Input;
 
-/// Entries of a folder that are looked at.
+/// Most entries of a folder that are examined.
 const MAX_ENTRIES: usize = 20_000;
 
 /// Fixed names, the main ones first.
@@ -56,7 +56,7 @@ pub fn is_report_file(path: &Path) -> bool {
 #[must_use]
 pub fn report_files(path: &Path) -> Vec<PathBuf> {
     let files = named_files(path);
-    // A name alone says nothing: other programs write a graph.json too.
+    // A name alone is not enough: other programs write a graph.json too.
     let asked = if path.is_dir() { &files[..] } else { &files[..files.len().min(1)] };
     if asked.iter().any(|file| Input::open(file).is_ok_and(|input| is_report(&input))) { files } else { Vec::new() }
 }

@@ -1,4 +1,4 @@
-//! Arrays of rows by tiles (exchange code, vertex state, cycle estimates), folded while they stream past.
+//! Arrays of rows by tile (exchange code, vertex state, cycle estimates), reduced while streaming.
 
 use super::pull::{Pull, Result, Token, elements};
 use crate::model::{LARGEST_ROWS, TileRow, TileRows};

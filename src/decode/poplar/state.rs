@@ -1,4 +1,4 @@
-//! What has been read of a Poplar report so far, whatever comes first; and the step from there to the model.
+//! State of reading a Poplar report, whose parts may come in any order; and its conversion to the model.
 
 use super::rows::{RowFolder, append};
 use crate::decode::Reporter;
@@ -6,13 +6,13 @@ use crate::model::{
     ExecutionProfile, Fact, LiveNode, Liveness, TileCategory, TileColumn, TileMemory, TileProgram, TileVariables,
 };
 
-/// Names together take at most this much.
+/// Maximum total bytes of names.
 const MAX_NAMES: usize = 64 << 20;
 
-/// A name is cut after this many bytes.
+/// Names are truncated to this many bytes.
 const MAX_NAME: usize = 1024;
 
-/// Keys that are not understood and kept.
+/// Most unknown keys that are kept.
 const MAX_UNKNOWN: usize = 60;
 
 /// Everything read so far.
@@ -36,7 +36,7 @@ pub struct State {
     pub by_tile: Vec<TileColumn>,
     /// `memory.byCategory`.
     pub categories: Vec<TileCategory>,
-    /// Whether some category tells overlapped bytes apart.
+    /// Whether any category distinguishes overlapped bytes.
     pub overlap_known: bool,
     /// `memory.byVertexType`.
     pub vertex_types: RowFolder,
@@ -68,7 +68,7 @@ pub struct State {
     pub physical: Option<Vec<u32>>,
     /// For reading.
     pub facts: Vec<Fact>,
-    /// Keys not understood, with what they hold.
+    /// Unknown keys, with the type of their value.
     pub unknown: Vec<String>,
     unknown_more: usize,
     names: usize,
@@ -88,7 +88,7 @@ impl State {
         text[..end].to_owned()
     }
 
-    /// Keeps a key that is not understood.
+    /// Keeps an unknown key.
     pub fn unknown(&mut self, path: &str, holds: &str) {
         if self.unknown.iter().any(|known| known.split(' ').next() == Some(path)) {
             return;
@@ -123,7 +123,7 @@ impl State {
             || !self.variables.is_empty()
     }
 
-    /// The model, and notes on what does not fit together.
+    /// Converts to the model; contradictions go to the reporter.
     pub fn finish(mut self, reporter: &Reporter) -> (Option<TileMemory>, Vec<Fact>) {
         if !self.unknown.is_empty() {
             let more = if self.unknown_more > 0 { format!(" and {} more", self.unknown_more) } else { String::new() };
@@ -192,7 +192,7 @@ impl State {
         (Some(memory), self.facts)
     }
 
-    /// Tiles of the target: as it says, else as many as the longest column has.
+    /// Number of tiles of the target; if not stated, the length of the longest column.
     fn tile_count(&self, reporter: &Reporter) -> usize {
         let longest = self
             .by_tile
@@ -248,7 +248,7 @@ impl State {
         }
     }
 
-    /// Counts what is below each node and names the steps.
+    /// Counts the descendants of each node and names the steps.
     fn finish_liveness(&mut self, programs: &[TileProgram]) -> Liveness {
         let mut liveness = std::mem::take(&mut self.liveness);
         let mut open: Vec<usize> = Vec::new();
@@ -287,7 +287,7 @@ impl State {
 
 fn named(folder: RowFolder, names: &[String], reporter: &Reporter, what: &str) -> crate::model::TileRows {
     if folder.lost_cells() {
-        reporter.info(format!("Too many {what} times tiles to keep each: only their sums are shown"));
+        reporter.info(format!("Too many {what} × tiles to keep each value: only totals are shown"));
     }
     let mut table = folder.finish();
     for (row, name) in table.rows.iter_mut().zip(names) {
@@ -305,7 +305,7 @@ fn fitted(mut column: Vec<u64>, tiles: usize, name: &str, reporter: &Reporter) -
     column
 }
 
-/// Memory of a tile by the number of tiles of an IPU, for files that do not say.
+/// Memory of a tile in bytes by the number of tiles of an IPU, for files that do not state it.
 pub fn guess_bytes_per_tile(tiles_per_ipu: usize) -> (Option<u64>, Option<String>) {
     match tiles_per_ipu {
         1472 => (Some(638_976), Some("guessed: 1472 tiles to an IPU are a Mk2".to_owned())),
@@ -314,7 +314,7 @@ pub fn guess_bytes_per_tile(tiles_per_ipu: usize) -> (Option<u64>, Option<String
     }
 }
 
-/// Where interleaved memory begins, on the two real machines.
+/// Offset of interleaved memory on the two real machines.
 const fn interleaved_start(bytes_per_tile: Option<u64>) -> Option<u64> {
     match bytes_per_tile {
         Some(638_976) => Some(212_992),
@@ -323,7 +323,7 @@ const fn interleaved_start(bytes_per_tile: Option<u64>) -> Option<u64> {
     }
 }
 
-/// What must hold between the columns; where it does not, a warning.
+/// Checks invariants between the columns and warns if they do not hold.
 fn check(memory: &TileMemory, reporter: &Reporter) {
     let below = |low: Option<&[u64]>, high: Option<&[u64]>, text: &str| {
         let (Some(low), Some(high)) = (low, high) else { return };

@@ -1,11 +1,11 @@
-//! Names for the steps of the liveness curve: by the program each names, or, as a guess, by order.
+//! Names the steps of the liveness curve: by the program each refers to, or by order, as a guess.
 
 use crate::model::{Liveness, NO_ROW, TileProgram};
 
-/// Programs visited while looking for the order of steps; loops and calls make more than there are programs.
+/// Most program visits when determining the order of steps; loops and calls visit programs repeatedly.
 const MAX_VISITS: usize = 4 << 20;
 
-/// Program types that control others or only synchronise, and never are a step with memory of its own.
+/// Program types that control others or only synchronise; never a step with memory of its own.
 fn is_control(kind: &str) -> bool {
     matches!(
         kind,
@@ -13,8 +13,8 @@ fn is_control(kind: &str) -> bool {
     )
 }
 
-/// Names the nodes. Where no node says its program, and there are as many steps as lowered programs in order of
-/// execution, they are matched one by one; that is a guess and marked so.
+/// Names the nodes. If no node refers to its program, and there are as many steps as lowered programs in execution
+/// order, they are matched one by one and marked as a guess.
 pub fn name_steps(liveness: &mut Liveness, programs: &[TileProgram]) {
     let said = liveness.nodes.iter().any(|node| node.program != NO_ROW || node.name.0 != 0);
     if !said {
@@ -47,7 +47,7 @@ fn lowered_visits(programs: &[TileProgram]) -> Vec<u32> {
             }
         }
     }
-    // Only control programs begin an order: lowered ones that nobody calls are not run.
+    // Start from control programs only: lowered ones that are never called do not run.
     let mut stack: Vec<(u32, u32)> = (0..programs.len() as u32)
         .rev()
         .filter(|&id| !is_child[id as usize] && is_control(&programs[id as usize].kind))

@@ -1,10 +1,10 @@
-//! Values that every document of a report may have: facts, lists of names, and keys that are not known.
+//! Values common to all documents of a report: facts, lists of names, and unknown keys.
 
 use super::pull::{Pull, Result, Token, elements, members};
 use super::rows::MAX_ROWS;
 use super::state::State;
 
-/// Keeps an unknown key with what it holds, and skips the value.
+/// Records an unknown key with the type of its value, and skips the value.
 ///
 /// # Errors
 /// When the input is damaged or ends early.
@@ -22,7 +22,7 @@ pub fn unknown(pull: &mut dyn Pull, state: &mut State, path: &str, first: Token)
     pull.skip_rest(first)
 }
 
-/// Everything below an object as facts, one for each plain value; lists by their first values.
+/// Records everything below an object as facts, one per scalar; of lists only the first values.
 ///
 /// # Errors
 /// When the input is damaged or ends early.
@@ -33,7 +33,7 @@ pub fn facts(pull: &mut dyn Pull, state: &mut State, group: &str, prefix: &str, 
     })
 }
 
-/// A value as a fact, an object as one for each plain value in it.
+/// Records a value as a fact; an object as one fact per scalar in it.
 ///
 /// # Errors
 /// When the input is damaged or ends early.

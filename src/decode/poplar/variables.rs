@@ -6,10 +6,10 @@ use super::state::State;
 use super::values::unknown;
 use crate::model::{TileCategory, TileColumn, TileVariables};
 
-/// Categories told apart.
+/// Most categories that are distinguished.
 const MAX_CATEGORIES: usize = 64;
 
-/// Variables kept; more are only counted.
+/// Most variables that are kept; more are only counted.
 const MAX_VARIABLES: usize = 2 << 20;
 
 /// Whether a key of the root belongs to such a report.
@@ -60,7 +60,7 @@ pub fn member(pull: &mut dyn Pull, state: &mut State, key: &str, first: Token) -
         ("vars", Token::BeginArray) => elements(pull, &mut |pull, _, first| {
             if first == Token::BeginObject { variable(pull, state) } else { pull.skip_rest(first) }
         }),
-        // Who may not share addresses, and in which order the allocator went: not needed for what is shown.
+        // Interference and allocation order are not needed.
         _ if knows(key) => pull.skip_rest(first),
         _ => unknown(pull, state, key, first),
     }
@@ -125,8 +125,8 @@ fn field(pull: &mut dyn Pull, state: &mut State, found: &mut Variable, key: &str
     pull.skip_rest(first)
 }
 
-/// What the variables of a report with no other memory say of each tile: bytes by category (variables of one category
-/// may share addresses, so this is a sum of sizes), by region, always live, and the highest address used.
+/// Memory of each tile computed from its variables, for a report without other memory data: bytes by category (a sum of
+/// sizes, as variables may share addresses), by region, always-live bytes, and the highest address used.
 pub fn fill_tiles(state: &mut State) {
     if state.variables.is_empty() || !state.by_tile.is_empty() || state.variables.left_out > 0 {
         return;
@@ -163,7 +163,7 @@ pub fn fill_tiles(state: &mut State) {
         }
         let at = match category_of[id.0 as usize] {
             Some(at) => at,
-            // Each costs a number for every tile, so a damaged file must not make many.
+            // Each category takes a number per tile, so limit how many a damaged file can create.
             None if categories.len() < MAX_CATEGORIES => {
                 let empty = || vec![0; tiles];
                 let (bytes, overlapped, interleaved, overflowed) = (empty(), empty(), empty(), empty());
@@ -188,7 +188,7 @@ pub fn fill_tiles(state: &mut State) {
         for &mut (from, to) in places {
             let from = from.max(end);
             if to > from {
-                // What lies across the beginning of the interleaved region counts to both.
+                // A variable that spans the start of the interleaved region counts in both.
                 let cut = start.unwrap_or(u64::MAX).clamp(from, to);
                 add(&mut below[tile], cut - from);
                 add(&mut above[tile], to - cut);

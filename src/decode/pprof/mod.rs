@@ -1,5 +1,5 @@
-//! pprof files of `jax.profiler.save_device_memory_profile`: arrays and executables alive on the devices, with the
-//! Python stacks that made them. Other pprof files open too, by their sample type of bytes.
+//! pprof files of `jax.profiler.save_device_memory_profile`: live arrays and executables on the devices, with the
+//! Python stacks that allocated them. Other pprof files are accepted if they have a sample type in bytes.
 
 mod fields;
 
@@ -129,7 +129,7 @@ impl Tables {
         usize::try_from(number).ok().and_then(|number| self.strings.get(number)).map_or("", String::as_str)
     }
 
-    /// The column of bytes: the one whose unit says so, else the last.
+    /// The column of bytes: the one with that unit, else the last.
     fn columns(&self) -> Option<(Option<usize>, usize)> {
         let unit = |i: &usize| self.string(self.sample_types[*i].1);
         let bytes = (0..self.sample_types.len()).find(|i| unit(i).eq_ignore_ascii_case("bytes"))?;

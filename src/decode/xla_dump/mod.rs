@@ -1,4 +1,4 @@
-//! The small files that XLA and its users leave beside a dump: live ranges, target arguments, compile statistics.
+//! The small files next to a dump: live ranges, target arguments, compile statistics.
 
 mod compile_stats;
 mod live_range_text;

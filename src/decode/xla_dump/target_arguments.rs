@@ -1,5 +1,5 @@
-//! `*.target_arguments.txt` and `.pb`: the TPU that a program was compiled for, and how many of them. The text form is
-//! written under `--xla_dump_hlo_as_text`, the binary form under `--xla_dump_hlo_as_proto`.
+//! `*.target_arguments.txt` and `.pb`: the TPU that a program was compiled for, and the number of chips. The text form
+//! is written under `--xla_dump_hlo_as_text`, the binary form under `--xla_dump_hlo_as_proto`.
 
 use super::tpu;
 use crate::decode::decoder::{Context, DecodeError, Decoder, Family, Reads};
@@ -10,7 +10,7 @@ use crate::source::Input;
 /// Target arguments of libtpu.
 pub struct TargetArgumentsDecoder;
 
-/// The binary form is a few dozen bytes; anything larger is another protobuf.
+/// Largest size of the binary form in bytes; real ones take a few dozen.
 const MAX_BINARY: u64 = 4096;
 
 /// `tpu_topology_args` of the target arguments.

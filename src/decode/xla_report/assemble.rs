@@ -1,5 +1,5 @@
-//! Builds a program from a report that names buffers but has no instructions: every named value becomes a row of its
-//! own, with what the report says of it.
+//! Builds a program from a report that names buffers but has no instructions: each named value becomes an instruction
+//! row with the properties in the report.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::model::{
     ProgramTextHandle, Shape, ShapeId,
 };
 
-/// What a report says of a named value.
+/// A named value in a report.
 #[derive(Debug, Clone, Default)]
 pub struct Named {
     /// `instruction` or `instruction{i,j}`.
@@ -40,7 +40,7 @@ impl Assembler {
         Self { program, ..Self::default() }
     }
 
-    /// The row of a name; one that is known keeps what was said of it first.
+    /// The row of a name; for a known name the first properties are kept.
     pub fn instruction(&mut self, named: Named) -> u32 {
         if let Some(&row) = self.rows.get(&named.name) {
             return row;
@@ -100,7 +100,7 @@ impl Assembler {
         self.assigned.push((allocation, Assigned { buffer, offset }));
     }
 
-    /// What was built so far, to change what needs no care.
+    /// The program so far, for changes that need no index updates.
     pub const fn program(&mut self) -> &mut Program {
         &mut self.program
     }

@@ -37,7 +37,7 @@ impl Decoder for BufferAssignmentDecoder {
             return Err(DecodeError::Empty("a buffer assignment without allocations".to_owned()));
         }
         context.reporter.info(
-            "This report has no heap events, so the moment of the peak is not known; the live-range report or the \
+            "This report has no heap events, so the time of the peak is unknown; the live-range report or the \
              HLO proto beside it has them",
         );
         Ok(Profile { name, programs: vec![program], ..Profile::default() })
@@ -90,7 +90,7 @@ fn reported(program: &Program) -> Vec<ReportedSpace> {
     colors.into_iter().map(|color| ReportedSpace { color, ..ReportedSpace::default() }).collect()
 }
 
-/// An allocation's line behind `allocation `.
+/// Parses the line of an allocation after `allocation `.
 pub fn allocation(head: &str) -> Option<Allocation> {
     let (index, rest) = head.split_once(": size ")?;
     let mut allocation = Allocation { index: index.parse().ok()?, ..Allocation::default() };
@@ -135,7 +135,7 @@ struct ValueRow {
     shape: Option<Shape>,
 }
 
-/// A value's line behind ` value: <`.
+/// Parses the line of a value after ` value: <`.
 fn value_row(line: &str) -> Option<ValueRow> {
     let (head, rest) = line.split_once("> (size=")?;
     let (number, name, color) = value_head(head)?;

@@ -65,7 +65,7 @@ impl Decoder for UsageProtoDecoder {
     }
 }
 
-/// Only memory spaces, each beginning with a total and perhaps a colour, and holding an allocation.
+/// Whether it contains only memory spaces, each with a total, perhaps a colour, and an allocation.
 fn recognises(head: &[u8]) -> bool {
     let mut reader = Reader::new(head, 0);
     let Ok(Some(tag)) = reader.tag() else { return false };

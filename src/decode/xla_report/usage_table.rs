@@ -10,7 +10,7 @@ pub struct TableRow {
     pub size: Bytes,
     /// Offset in the allocation.
     pub offset: u64,
-    /// How many values stand there, one after the other.
+    /// Number of values at the offset, one after the other in time.
     pub values: u64,
     /// Their shapes as printed: `2×f32[4096,4096], s32[]`.
     pub shapes: String,
@@ -31,7 +31,7 @@ pub fn row(line: &str) -> Option<TableRow> {
     })
 }
 
-/// Adds the rows of a table as buffers of an allocation. The report does not name them; their shapes stand for them.
+/// Adds the rows of a table as buffers of an allocation. The report does not name them, so they are named by shape.
 pub fn add_rows(assembler: &mut Assembler, allocation: u32, label: &str, color: MemorySpace, rows: &[TableRow]) {
     for row in rows {
         let first = first_shape(&row.shapes);

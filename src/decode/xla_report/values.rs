@@ -1,4 +1,4 @@
-//! `*-buffer-assignment-values.txt`: where every value is read. The only report that says so.
+//! `*-buffer-assignment-values.txt`: the uses of every value, found only in this report.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! XProf's `memory_profile` as JSON: allocator histories, sampled, with the peak that XProf found in all events.
+//! XProf's `memory_profile` as JSON: sampled allocator histories, with the peak that XProf found among all events.
 
 use serde_json::Value;
 

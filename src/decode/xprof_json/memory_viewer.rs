@@ -70,7 +70,7 @@ impl Decoder for MemoryViewerDecoder {
     }
 }
 
-/// The memory space, and whether the name says it: `….msN.json`, or `memory_space=N` of a saved address.
+/// The memory space, and whether it is in the file name: `….msN.json`, or `memory_space=N` of a saved URL.
 fn color_of(file_name: &str) -> (MemorySpace, bool) {
     let number = |at: usize| {
         let rest = &file_name[at..];

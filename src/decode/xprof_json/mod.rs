@@ -1,4 +1,4 @@
-//! What XProf's server answers, saved as JSON: `memory_viewer` and `memory_profile`.
+//! Saved JSON responses of XProf's server: `memory_viewer` and `memory_profile`.
 
 mod memory_profile;
 mod memory_viewer;

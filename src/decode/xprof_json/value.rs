@@ -48,17 +48,17 @@ pub fn snake_case(key: &str) -> String {
     out
 }
 
-/// A list; empty where it is not there.
+/// An array; empty if missing.
 pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     get(value, key).as_array().map_or(&[], Vec::as_slice)
 }
 
-/// A text; empty where it is not there.
+/// A string; empty if missing.
 pub fn text<'a>(value: &'a Value, key: &str) -> &'a str {
     get(value, key).as_str().unwrap_or("")
 }
 
-/// A whole number; 0 where it is not there.
+/// An integer; 0 if missing.
 pub fn int(value: &Value, key: &str) -> i64 {
     as_int(get(value, key))
 }

@@ -1,4 +1,4 @@
-//! Device planes: what the device is, how much memory it has, and when programs ran on it.
+//! Device planes: kind of device, memory capacity, and program runs.
 
 use super::plane::{Plane, events, line_name};
 use crate::decode::reporter::Reporter;
@@ -7,7 +7,7 @@ use crate::model::{Bytes, Capacity, Device, DeviceKind, Execution, MemorySpace, 
 /// Runs beyond this number are left out.
 const MAX_EXECUTIONS: usize = 1_000_000;
 
-/// Adds what a device plane says.
+/// Adds the contents of a device plane.
 pub fn read(plane: &Plane<'_>, file: &str, profile: &mut Profile, reporter: &Reporter) {
     let short = plane.name.trim_start_matches("/device:");
     let kind = if short.starts_with("TPU:") {

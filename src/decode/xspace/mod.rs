@@ -16,7 +16,7 @@ use plane::{Plane, message_or_rest};
 
 pub use memory::tensorflow_type;
 
-/// What the format is called.
+/// Display name of the format.
 pub const FORMAT: &str = "XSpace trace";
 
 /// XSpace.
@@ -74,7 +74,7 @@ impl Decoder for XSpaceDecoder {
                     (fields::space::HOSTNAMES, LEN) => hosts.push(super::wire::text(reader.bytes().map_err(damaged)?)),
                     (fields::space::ERRORS | fields::space::WARNINGS, LEN) => {
                         let said = super::wire::text(reader.bytes().map_err(damaged)?);
-                        reporter.warn(format!("the profiler said: {said}"), None);
+                        reporter.warn(format!("the profiler reported: {said}"), None);
                     }
                     _ => reader.skip(tag).map_err(damaged)?,
                 }

@@ -1,4 +1,4 @@
-//! HLO modules in the plane `/host:metadata`: listed by name and place, decoded when looked at.
+//! HLO modules in the plane `/host:metadata`: listed by name and offset, decoded on demand.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! One plane of an XSpace: its name tables, and its parts by place in the file. Nothing is decoded that is not asked
-//! for.
+//! One plane of an XSpace: its name tables and the offsets of its parts, which are decoded on demand.
 
 use std::collections::HashMap;
 

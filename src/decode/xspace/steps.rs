@@ -1,5 +1,5 @@
-//! Which step of a training an event of the host belongs to, found as XProf finds it: events nest by time on their
-//! thread, producers lead to consumers on other threads, and everything below an event marked as a root is one step.
+//! The training step of each host event, found as in XProf: events nest by time on their thread, producers lead to
+//! consumers on other threads, and everything below an event marked as a root is one step.
 
 use std::collections::HashMap;
 
@@ -12,9 +12,9 @@ pub struct Node {
     pub duration: i64,
     /// Rank of a root (`_r`), 0 for any other event.
     pub root_level: i64,
-    /// (kind, number) of the work it hands over (`_pt`, `_p`).
+    /// (kind, id) of the work it produces (`_pt`, `_p`).
     pub producer: Option<(i64, u64)>,
-    /// (kind, number) of the work it takes over (`_ct`, `_c`).
+    /// (kind, id) of the work it consumes (`_ct`, `_c`).
     pub consumer: Option<(i64, u64)>,
     /// Step, where the trace says.
     pub group: Option<i64>,

@@ -12,7 +12,7 @@ use crate::analysis::{
 };
 use crate::model::{BufferId, InstructionId, Profile, Program, SourceInfo};
 
-/// A report that grows profile by profile, so that no more than one needs to be decoded at a time.
+/// Builds a report profile by profile, so that only one needs to be in memory at a time.
 #[derive(Debug)]
 pub struct Builder<'a> {
     options: &'a Options,
@@ -28,11 +28,11 @@ impl<'a> Builder<'a> {
         Self { options, report, failed: Vec::new() }
     }
 
-    /// Adds a profile. Programs that are not decoded yet are decoded one after the other.
+    /// Adds a profile. Programs not decoded yet are decoded one at a time.
     pub fn profile(&mut self, profile: &Profile, analysis: &ProfileAnalysis) {
         for info in &profile.sources {
             let source = source(info);
-            // Programs of one trace name the same file.
+            // Programs of one trace have the same file as their source.
             if !self.report.sources.iter().any(|known| known.path == source.path && known.error == source.error) {
                 self.report.sources.push(source);
             }
@@ -80,7 +80,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Whether a program is one that was asked for: by name, or by `name(id)` as XProf writes it.
+/// Whether a program was requested: by name, or as XProf's `name(id)`.
 fn is_wanted(name: &str, id: Option<&str>, options: &Options) -> bool {
     options.program.as_ref().is_none_or(|wanted| {
         wanted == name || id.is_some_and(|id| wanted.strip_prefix(name) == Some(format!("({id})").as_str()))
@@ -217,7 +217,7 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
     }
 }
 
-/// What stands at the peak, by class.
+/// Bytes at the peak by class.
 fn by_class(scene: Scene<'_>) -> Vec<ClassReport> {
     let Scene { program, analysis, space, .. } = scene;
     let classes = analysis.classes(program);
@@ -241,7 +241,7 @@ fn by_class(scene: Scene<'_>) -> Vec<ClassReport> {
         .collect()
 }
 
-/// One buffer in words.
+/// The report's row for one buffer.
 fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport {
     let Scene { program, analysis, space, .. } = scene;
     let row = buffer.index();
@@ -264,7 +264,7 @@ fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport {
         op_name: Some(metadata.op_name).filter(|name| !name.is_empty()),
         source: metadata.source.map(|source| format!("{}:{}", source.file, source.line)),
         offset: allocation.filter(|_| !program.is_listing).map(|_| program.buffers.offset[row]),
-        // Numbers below zero are our own, for allocations that a report does not number.
+        // Negative numbers are our own, for allocations that have none in the report.
         allocation: allocation.map(|id| program.allocations[id.index()].index).filter(|&index| index >= 0),
         start: span.map(|s| s.0),
         end: span.map(|s| s.1),

@@ -12,18 +12,18 @@ use crate::model::{
     error_page, thousands,
 };
 
-/// A failure: its JSON, and what the other formats write.
+/// A failure: its JSON, and its lines in the other formats.
 #[derive(Debug, Serialize)]
 pub struct FailureReport {
-    /// Keys and values, as `report.md` says.
+    /// JSON keys and values, documented in `report.md`.
     #[serde(flatten)]
     pub keys: Map<String, Value>,
-    /// For the text formats.
+    /// Lines for text and Markdown.
     #[serde(skip)]
     lines: Lines,
 }
 
-/// What the text formats write.
+/// What text and Markdown print.
 #[derive(Debug, Default)]
 struct Lines {
     title: String,
@@ -39,7 +39,7 @@ struct Lines {
     next: Vec<(String, Option<String>)>,
 }
 
-/// Describes a failure; `top` rows in lists of the text formats, and of the chunks.
+/// Describes a failure, with `top` rows in the lists of the text formats and of the chunks.
 pub fn report(failure: &Failure, profile: &Profile, top: usize) -> FailureReport {
     let explanation = explain(failure);
     let remedies = remedies(failure, profile);
@@ -174,7 +174,7 @@ fn explained(explanation: &Explanation, remedies: &Remedies) -> Value {
     })
 }
 
-/// The array at the root; a tuple has neither dimensions nor layout.
+/// The root of the shape if it is an array; a tuple has neither dimensions nor layout.
 fn array(shape: Option<&Shape>) -> Option<&ShapeNode> {
     shape.map(Shape::root).filter(|node| !node.is_tuple())
 }
@@ -198,8 +198,8 @@ fn allocation(entry: &ListedAllocation, is_kernel: bool) -> Value {
     map.insert("layout".to_owned(), layout.map_or(Value::Null, |layout| layout.minor_to_major.clone().into()));
     map.insert("tile".to_owned(), layout.and_then(|l| l.tiles.first()).map_or(Value::Null, |tile| tile.clone().into()));
     map.insert("tiles".to_owned(), layout.map_or(Value::Null, |layout| layout.tiles.clone().into()));
-    // `op_name` is the name alone on its line and free of escapes, as programs that read HBM's listing expect it; whatever
-    // the line says stands in `operator`.
+    // `op_name` is set only if it is the plain unescaped name, as programs that read HBM listings expect; `operator`
+    // holds the whole line.
     let plain =
         (is_kernel || entry.op_type.is_none()) && entry.op_name.as_ref().is_some_and(|name| !name.contains('\\'));
     map.insert("op_name".to_owned(), entry.op_name.clone().filter(|_| plain).into());
@@ -237,7 +237,7 @@ fn peak_buffer(buffer: &crate::model::PeakBuffer) -> Value {
     map.insert("shape".to_owned(), buffer.shape_text.clone().into());
     map.insert("dtype".to_owned(), node.map_or(Value::Null, |node| node.element_type.name().into()));
     map.insert("dims".to_owned(), dimensions(node));
-    // Which of the two it is, the line with the shape says.
+    // The line with the shape tells parameters from other buffers.
     let is_known = buffer.entry_parameter || buffer.shape.is_some();
     map.insert("entry_parameter".to_owned(), is_known.then_some(buffer.entry_parameter).into());
     map.insert("label".to_owned(), buffer.label.clone().into());
@@ -317,7 +317,7 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
             .map(|advice| {
                 let results = advice.changes_results.words();
                 let gain = if advice.gain.is_empty() { String::new() } else { format!("; gain: {}", advice.gain) };
-                let sign = if advice.sign.is_empty() { String::new() } else { format!("; sign: {}", advice.sign) };
+                let sign = if advice.sign.is_empty() { String::new() } else { format!("; when: {}", advice.sign) };
                 (advice.text.clone(), format!("{results}{gain}{sign}"))
             })
             .collect(),
@@ -325,7 +325,7 @@ fn lines(failure: &Failure, explanation: &Explanation, remedies: &Remedies, top:
     }
 }
 
-/// A size in three digits; a capacity as its maker writes it.
+/// A size in three digits; a capacity as the vendor writes it.
 fn size_words(key: &str, bytes: u64) -> String {
     if matches!(key, "capacity" | "limit" | "pool limit") {
         UnitSystem::Binary.capacity(Bytes(bytes))
@@ -335,7 +335,7 @@ fn size_words(key: &str, bytes: u64) -> String {
 }
 
 impl FailureReport {
-    /// For a terminal.
+    /// Writes a failure as text.
     pub fn write_text(&self, out: &mut String) {
         let lines = &self.lines;
         let _ = writeln!(out, "{}: {}", if self.is_error() { "failure" } else { "warning" }, lines.title);
@@ -382,7 +382,7 @@ impl FailureReport {
         let _ = writeln!(out, "  as printed: {}", lines.message);
     }
 
-    /// For an issue or a chat; `escape` keeps text from being taken for Markdown.
+    /// Writes a failure as Markdown; `escape` escapes plain text.
     pub fn write_markdown(&self, out: &mut String, escape: impl Fn(&str) -> String) {
         let lines = &self.lines;
         let _ = writeln!(out, "### {}\n\n{}\n", escape(&lines.title), escape(&lines.place));

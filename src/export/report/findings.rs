@@ -28,11 +28,11 @@ pub struct FindingReport {
     pub peak_after_bytes: Option<Bytes>,
     /// Allocated bytes after the change.
     pub allocated_after_bytes: Option<Bytes>,
-    /// Bytes at the peak that the finding is about, which causes are ranked by.
+    /// Bytes at the peak that the finding is about; used for ranking.
     pub at_stake_bytes: Option<Bytes>,
     /// Whether the program fits after the change; `null` if unknown.
     pub fits_after: Option<bool>,
-    /// Whether it may fit after the change, which the compiler decides.
+    /// Whether it may fit after the change, depending on the compiler.
     pub may_fit_after: bool,
     /// Whether results change: `no`, `maybe` or `yes`.
     pub changes_results: &'static str,
@@ -46,13 +46,13 @@ pub struct FindingReport {
     pub band: Option<String>,
     /// Caveats of the prediction.
     pub warnings: Vec<String>,
-    /// Whether it rests on names alone.
+    /// Whether the evidence is names alone.
     pub is_guess: bool,
     /// The change in the syntax of `--edit`.
     pub edits: Vec<String>,
-    /// Title or address of the page it follows.
+    /// Title or URL of the page it is based on.
     pub reference: &'static str,
-    /// Whether its advice stands with an out-of-memory message already, where the text formats print it.
+    /// Whether the text formats already print its advice with an out-of-memory message.
     #[serde(skip)]
     is_of_failure: bool,
 }
@@ -94,9 +94,9 @@ pub struct PlanReport {
 pub struct StepReport {
     /// The change in the syntax of `--edit`.
     pub edit: String,
-    /// The change in the terms of the library.
+    /// The change in words, with the API of the library that made the program.
     pub words: String,
-    /// Allocated bytes after this change and those before it.
+    /// Allocated bytes after this change and the previous ones.
     pub allocated_bytes: Bytes,
     /// Bytes still missing after it; 0 if it fits.
     pub over_by_bytes: Bytes,
@@ -109,9 +109,9 @@ pub struct StepReport {
 pub struct BatchReport {
     /// Name of the program.
     pub program: String,
-    /// Present batch on each device.
+    /// Present batch per device.
     pub per_device: i64,
-    /// Largest batch on each device that fits.
+    /// Largest batch per device that fits.
     pub largest_that_fits: i64,
     /// Largest batch that may fit if the compiler recomputes what it can.
     pub largest_that_may_fit: i64,
@@ -180,14 +180,14 @@ fn step(step: &Step) -> StepReport {
     }
 }
 
-/// A step of a plan in words: what to do, and what is left.
+/// A step of a plan in words: what to do, and the memory needed after it.
 fn step_text(number: usize, step: &StepReport) -> String {
     let left = match step.verdict {
         "may_fit" => "may fit".to_owned(),
         _ if step.over_by_bytes.0 > 0 => format!("{} over", step.over_by_bytes.short()),
         _ => "fits".to_owned(),
     };
-    format!("{number}. {}: {} then, {left}", step.words, step.allocated_bytes.short())
+    format!("{number}. {}: then {}, {left}", step.words, step.allocated_bytes.short())
 }
 
 /// The largest batches of a profile's programs.
@@ -205,19 +205,19 @@ pub fn batches(profile: &Profile, advice: &Advice) -> Vec<BatchReport> {
         .collect()
 }
 
-/// What a finding comes to, in words.
+/// The effect of a finding's change, in words.
 fn effect(finding: &FindingReport) -> Option<String> {
     let (saves, after) = (finding.saves_bytes?, finding.peak_after_bytes?);
     let fits = match finding.fits_after {
-        Some(true) => ", fits then",
+        Some(true) => ", which fits",
         Some(false) => ", does not fit with this alone",
-        None if finding.may_fit_after => ", may fit then: the compiler decides",
+        None if finding.may_fit_after => ", which may fit, depending on the compiler",
         None => "",
     };
     Some(format!("saves {} at the peak, {} after{fits}", saves.short(), after.short()))
 }
 
-/// What a plan says of results.
+/// Whether a plan changes results, in words.
 fn results(plan: &PlanReport) -> &'static str {
     match plan.changes_results {
         "no" => "Results stay the same",
@@ -228,22 +228,22 @@ fn results(plan: &PlanReport) -> &'static str {
 
 /// A sentence about the largest batch.
 fn sentence(batch: &BatchReport) -> String {
-    let guess = if batch.is_guess { " (which arguments hold it is a guess from their names)" } else { "" };
+    let guess = if batch.is_guess { " (the arguments that hold it are guessed from their names)" } else { "" };
     let maybe = if batch.largest_that_may_fit > batch.largest_that_fits {
-        format!("; up to about {} may fit, the compiler can still recompute", batch.largest_that_may_fit)
+        format!("; up to about {} may fit if the compiler recomputes more", batch.largest_that_may_fit)
     } else {
         String::new()
     };
     match batch.largest_that_fits {
         0 if batch.largest_that_may_fit > 0 => {
-            format!("No batch fits for sure{maybe}; it is {} on each device now{guess}", batch.per_device)
+            format!("No batch is certain to fit{maybe}; it is {} per device now{guess}", batch.per_device)
         }
-        0 => format!("Not even a batch of 1 on each device fits; it is {} now{guess}", batch.per_device),
+        0 => format!("Not even a batch of 1 per device fits; it is {} now{guess}", batch.per_device),
         largest if largest >= batch.per_device.saturating_mul(MOST_TIMES) => {
-            format!("A batch of {largest} on each device fits, and more; it is {} now{guess}", batch.per_device)
+            format!("A batch of {largest} or more per device fits; it is {} now{guess}", batch.per_device)
         }
         largest => format!(
-            "The largest batch on each device that surely fits is about {largest}{maybe}; it is {} now{guess}",
+            "The largest batch per device that is certain to fit is about {largest}{maybe}; it is {} now{guess}",
             batch.per_device
         ),
     }
@@ -282,7 +282,7 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
     }
 }
 
-/// Writes the findings as Markdown; `escape` keeps text from being taken for it.
+/// Writes the findings as Markdown; `escape` escapes plain text.
 pub fn write_markdown(
     out: &mut String,
     findings: &[FindingReport],
@@ -312,7 +312,7 @@ pub fn write_markdown(
         if let Some(effect) = effect(finding) {
             let _ = writeln!(out, "  *{effect}*");
         }
-        // Advice holds code in backquotes, which stays code.
+        // Not escaped: advice contains code in backquotes.
         for advice in finding.printed_advice() {
             let _ = writeln!(out, "  * {advice}");
         }

@@ -1,4 +1,4 @@
-//! Instructions that were asked for, as HLO text with their operands.
+//! Requested instructions as HLO text, with their operands.
 
 use std::fmt::Write as _;
 
@@ -9,18 +9,18 @@ use super::words::code;
 use crate::analysis::hlo_text::{instruction_named, instruction_text, operands};
 use crate::model::Program;
 
-/// An instruction that was asked for.
+/// A requested instruction.
 #[derive(Debug, Serialize)]
 pub struct InstructionReport {
-    /// The name it was asked for by.
+    /// The name requested.
     pub name: String,
-    /// Its line of HLO text; `null` where the program has no instruction of this name.
+    /// Its line of HLO text; `null` if the program has no instruction of this name.
     pub text: Option<String>,
-    /// The lines of its operands, in their order.
+    /// HLO text of its operands, in order.
     pub operands: Vec<String>,
 }
 
-/// The instructions that were asked for.
+/// Looks up the requested instructions.
 pub fn reports(program: &Program, options: &Options) -> Vec<InstructionReport> {
     let report = |name: &String| {
         let found = instruction_named(program, name);
@@ -35,7 +35,7 @@ pub fn reports(program: &Program, options: &Options) -> Vec<InstructionReport> {
 }
 
 impl InstructionReport {
-    /// The instruction, and its operands further in.
+    /// Writes the instruction as text, its operands indented.
     pub fn write_text(&self, out: &mut String) {
         let Some(text) = &self.text else {
             let _ = writeln!(out, "  no instruction {}", self.name);
@@ -47,7 +47,7 @@ impl InstructionReport {
         }
     }
 
-    /// The same as a block of code.
+    /// Writes the same as a Markdown code block.
     pub fn write_markdown(&self, out: &mut String) {
         let Some(text) = &self.text else {
             let _ = writeln!(out, "No instruction {}\n", code(&self.name));

@@ -1,4 +1,4 @@
-//! The report for an issue or a chat.
+//! The report as Markdown, for an issue or a chat.
 
 use std::fmt::Write as _;
 
@@ -46,7 +46,7 @@ pub fn write(report: &Report) -> String {
     }
     for source in report.sources.iter().filter(|source| source.error.is_some()) {
         let error = source.error.as_deref().unwrap_or_default();
-        let _ = writeln!(out, "Not read whole: {}: {}\n", code(&source.path), escape(error));
+        let _ = writeln!(out, "Not read completely: {}: {}\n", code(&source.path), escape(error));
     }
     out
 }
@@ -114,7 +114,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     }
 }
 
-/// What changes come to.
+/// Writes the outcome of changes.
 fn write_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if: &WhatIfReport) {
     let edits: Vec<String> = what_if.edits.iter().map(|edit| code(edit)).collect();
     let _ = writeln!(out, "What if {name}{}: {}\n", edits.join(", "), what_if.summary);

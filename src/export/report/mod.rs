@@ -1,4 +1,4 @@
-//! The report: the numbers of the window as text, JSON or Markdown. Schema `highwater.report/1`.
+//! The report: the same numbers as in the window, as text, JSON or Markdown. Schema `highwater.report/1`.
 
 mod build;
 mod failure;
@@ -22,6 +22,7 @@ use crate::model::{Profile, SourceInfo};
 pub use build::Builder;
 pub use options::{Format, Options};
 pub use schema::{PROFILE_FIELDS, Report, SPACE_FIELDS, Shown};
+pub(super) use words::{code, escape};
 
 /// A report over profiles and the sources that could not be read.
 #[must_use]

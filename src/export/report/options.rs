@@ -1,9 +1,9 @@
-//! What goes into a report, and how it is written.
+//! Options of a report: its contents and format.
 
 use crate::analysis::tree::TreeKind;
 use crate::analysis::what_if::{Edit, EditSet};
 
-/// How a report is written.
+/// Format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Format {
     /// For reading in a terminal.
@@ -15,7 +15,7 @@ pub enum Format {
     Markdown,
 }
 
-/// What goes into a report.
+/// Contents of a report.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Rows in every list; 0 for all.
@@ -34,13 +34,13 @@ pub struct Options {
     pub trees: Vec<TreeKind>,
     /// Levels of a tree below its root; 0 for all.
     pub depth: usize,
-    /// The step the trees are of; `None` for the peak.
+    /// The step at which to take the trees; `None` for the peak.
     pub step: Option<u32>,
-    /// Numbered scopes of a tree stay apart.
+    /// Keep the numbered scopes of a tree separate.
     pub unfolded: bool,
     /// Changes to try out.
     pub edits: Vec<Edit>,
-    /// Named sets of changes to try out, each by itself.
+    /// Named sets of changes to try out separately.
     pub sets: Vec<EditSet>,
     /// Names of instructions to print as HLO text.
     pub instructions: Vec<String>,

@@ -1,4 +1,4 @@
-//! Padding in the report: the shapes at the peak that waste something, and what else each could look like.
+//! Padding in the report: padded shapes at the peak, and alternative forms of each.
 
 use std::fmt::Write as _;
 
@@ -8,27 +8,27 @@ use super::words::{code, escape};
 use crate::analysis::Scene;
 use crate::model::Bytes;
 
-/// Shapes whose other forms are worked out.
+/// Most shapes for which other forms are computed.
 const WITH_FORMS: usize = 20;
 
-/// Buffers at the peak of one shape and layout that waste something.
+/// Padded buffers at the peak that share a shape and layout.
 #[derive(Debug, Serialize)]
 pub struct PaddingReport {
     /// Shape without layout.
     pub shape: String,
     /// Layout with tiles.
     pub layout: String,
-    /// How many stand at the peak.
+    /// Number live at the peak.
     pub buffers: usize,
-    /// How many of the shape there are at any time.
+    /// Number in the whole program.
     pub buffers_everywhere: usize,
-    /// Bytes of one.
+    /// Bytes of each, padding included.
     pub each_bytes: u64,
-    /// Bytes of one that hold data.
+    /// Bytes of each that hold data.
     pub useful_bytes: u64,
-    /// Padding of all at the peak.
+    /// Padding of all of them at the peak, in bytes.
     pub waste_bytes: u64,
-    /// Bytes by which the peak falls without the padding of all of them.
+    /// Bytes by which the peak would fall without their padding.
     pub saves_at_peak_bytes: u64,
     /// Other forms the shape could take.
     pub other_forms: Vec<FormReport>,
@@ -37,7 +37,7 @@ pub struct PaddingReport {
 /// Another form of a shape.
 #[derive(Debug, Serialize)]
 pub struct FormReport {
-    /// The change: a dimension, a layout, a type.
+    /// The change: of a dimension, the layout or the type.
     pub change: String,
     /// Its consequence for the data.
     pub effect: String,
@@ -47,7 +47,7 @@ pub struct FormReport {
     pub peak_after_bytes: u64,
 }
 
-/// The shapes at the peak that waste something, those first that would save most.
+/// The padded shapes at the peak, largest possible saving first.
 pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
     scene
         .wasting_shapes()
@@ -79,12 +79,12 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
 /// Shapes that save less than this at the peak are left out of the text.
 const WORTH: u64 = 1 << 20;
 
-/// The shapes that are worth a line.
+/// The shapes worth a line in the text.
 fn worth(rows: &[PaddingReport]) -> impl Iterator<Item = &PaddingReport> {
     rows.iter().filter(|row| row.saves_at_peak_bytes >= WORTH)
 }
 
-/// The shapes as a table, each with the other form that lowers the peak most.
+/// Writes the shapes as a Markdown table, each with the alternative form that lowers the peak most.
 pub fn write_markdown(out: &mut String, rows: &[PaddingReport]) {
     let mut rows = worth(rows).peekable();
     if rows.peek().is_none() {
@@ -110,7 +110,7 @@ pub fn write_markdown(out: &mut String, rows: &[PaddingReport]) {
     out.push('\n');
 }
 
-/// The shapes in words.
+/// Writes the shapes as text.
 pub fn write(out: &mut String, rows: &[PaddingReport]) {
     let mut rows = worth(rows).peekable();
     if rows.peek().is_some() {

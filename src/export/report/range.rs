@@ -1,4 +1,4 @@
-//! What happens in a range of steps, as the timeline measures it.
+//! Statistics of a range of steps, as the timeline shows them.
 
 use std::fmt::Write as _;
 
@@ -18,13 +18,13 @@ pub struct RangeReport {
     pub from: u32,
     /// Last step, included.
     pub to: u32,
-    /// What a step is: `program_point`, or `heap_event` where a file has no program order.
+    /// Unit of a step: `program_point`, or `heap_event` if the file has no program order.
     pub steps: &'static str,
-    /// Sizes of the buffers that come after the first step.
+    /// Bytes of the buffers allocated after the first step.
     pub allocated_bytes: u64,
     /// Number of those buffers.
     pub allocations: usize,
-    /// Sizes of the buffers that are gone before the last step is over.
+    /// Bytes of the buffers freed before the end of the last step.
     pub freed_bytes: u64,
     /// Number of those buffers.
     pub frees: usize,
@@ -36,11 +36,11 @@ pub struct RangeReport {
     pub peak_bytes: u64,
     /// First step that reaches it.
     pub peak_step: u32,
-    /// Who has more at that peak than at the first step, by each way to divide.
+    /// Groups with more bytes at that peak than at the first step, for each grouping.
     pub grew: Vec<GrewReport>,
 }
 
-/// Growth by one way to divide.
+/// Growth by one grouping.
 #[derive(Debug, Serialize)]
 pub struct GrewReport {
     /// `class`, `category`, `scope`, `op`, `dtype` or `source`.
@@ -58,7 +58,7 @@ pub struct GroupReport {
     pub bytes: u64,
 }
 
-/// Measures a range; `None` for a listing, which has no steps.
+/// Computes the statistics of a range; `None` for a listing, which has no steps.
 pub fn report(scene: Scene<'_>, (from, to): (u32, u32)) -> Option<RangeReport> {
     if scene.program.is_listing {
         return None;
@@ -73,7 +73,7 @@ pub fn report(scene: Scene<'_>, (from, to): (u32, u32)) -> Option<RangeReport> {
             bytes: bytes.0,
         });
         let grew = GrewReport { by: grouping.word(), groups: groups.collect() };
-        // However it is divided, the sums are the same.
+        // The sums do not depend on the grouping.
         let report = found.get_or_insert_with(|| RangeReport {
             from: stats.from,
             to: stats.to,
@@ -94,7 +94,7 @@ pub fn report(scene: Scene<'_>, (from, to): (u32, u32)) -> Option<RangeReport> {
 }
 
 impl RangeReport {
-    /// A line for each figure.
+    /// Writes one line for each number.
     pub fn write_text(&self, out: &mut String) {
         let step = |step: u32| thousands(step.into());
         let _ = writeln!(out, "    steps {} to {}", step(self.from), step(self.to));
@@ -115,7 +115,7 @@ impl RangeReport {
         }
     }
 
-    /// The same as a table.
+    /// Writes the same as a Markdown table.
     pub fn write_markdown(&self, out: &mut String) {
         let _ = writeln!(out, "Steps {} to {}:\n", self.from, self.to);
         let _ = writeln!(out, "| | bytes | |\n|---|---:|---|");

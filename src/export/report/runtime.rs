@@ -1,4 +1,4 @@
-//! The report's part on allocator histories and on what was alive at one moment.
+//! Allocator histories and snapshots of live objects in the report.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub struct AllocatorReport {
     pub capacity_bytes: Option<u64>,
     /// Highest use in bytes, stack and heap together.
     pub peak_bytes: u64,
-    /// Time of the peak in picoseconds; `null` where events are ordered but have no times.
+    /// Time of the peak in picoseconds; `null` if events are ordered but have no times.
     pub peak_time_ps: Option<i64>,
     /// Index of the event of the peak, for a file without times.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ pub struct AllocatorReport {
     pub fragmentation_at_peak: Option<f64>,
     /// Bytes in use at the peak that were allocated before the trace began.
     pub before_trace_bytes: u64,
-    /// Rise of the lowest use from the first whole step to the last, if it rose in each.
+    /// Rise of the minimum use in bytes from the first whole step to the last, if it rose in each.
     pub floor_rises_by_bytes: Option<u64>,
     /// Allocations live at the peak, in XProf's rows.
     pub at_peak: Vec<AllocationReport>,
@@ -57,7 +57,7 @@ pub struct AllocationReport {
     pub shape: String,
 }
 
-/// What was alive (`SNAPSHOT`).
+/// A snapshot of live objects (`SNAPSHOT`).
 #[derive(Debug, Serialize)]
 pub struct SnapshotReport {
     /// Sum of all entries in bytes.
@@ -77,7 +77,7 @@ pub struct SnapshotReport {
 /// Bytes of a kind.
 #[derive(Debug, Serialize)]
 pub struct KindReport {
-    /// `buffer`, `executable` or what else the file says.
+    /// `buffer`, `executable` or another kind named in the file.
     pub kind: String,
     /// Bytes.
     pub bytes: u64,
@@ -96,7 +96,7 @@ pub struct DeviceBytes {
     pub count: u64,
 }
 
-/// Equal things that are alive.
+/// Equal live objects.
 #[derive(Debug, Serialize)]
 pub struct LiveReport {
     /// Sum of their bytes.
@@ -195,7 +195,7 @@ fn bin(bin: &Bin) -> BinReport {
     }
 }
 
-/// Describes what was alive.
+/// Describes a snapshot of live objects.
 pub fn snapshot(set: &LiveSet, analysis: &LiveAnalysis, top: usize) -> SnapshotReport {
     let live = |&row: &u32| {
         let entry = &set.entries[row as usize];

@@ -9,7 +9,7 @@ fn short(bytes: u64) -> String {
     Bytes(bytes).short()
 }
 
-/// Milliseconds of picoseconds.
+/// Picoseconds as milliseconds, in words.
 fn milliseconds(ps: i64) -> String {
     format!("{:.3} ms", ps as f64 / 1e9)
 }
@@ -20,7 +20,7 @@ pub fn write_allocator(out: &mut String, report: &AllocatorReport) {
     let _ = writeln!(
         out,
         "allocator {}: peak {}{of} at {}, {} events",
-        if report.name.is_empty() { "without a name" } else { &report.name },
+        if report.name.is_empty() { "(unnamed)" } else { &report.name },
         short(report.peak_bytes),
         match (report.peak_time_ps, report.peak_event) {
             (Some(time), _) => milliseconds(time),
@@ -39,11 +39,11 @@ pub fn write_allocator(out: &mut String, report: &AllocatorReport) {
         line(out, "peak before and since", bytes);
     }
     if report.before_trace_bytes > 0 {
-        line(out, "taken before the trace", report.before_trace_bytes);
+        line(out, "allocated before trace", report.before_trace_bytes);
     }
     match report.fragmentation_at_peak {
         Some(fragmentation) => {
-            let _ = writeln!(out, "    fragmentation          {:.1}\u{2009}% of what was free", fragmentation * 100.0);
+            let _ = writeln!(out, "    fragmentation          {:.1}\u{2009}% of free memory", fragmentation * 100.0);
         }
         None if report.events > 0 && report.capacity_bytes.is_some() => {
             let _ = writeln!(out, "    fragmentation          unknown: nothing was free");
@@ -53,7 +53,7 @@ pub fn write_allocator(out: &mut String, report: &AllocatorReport) {
     if let Some(bytes) = report.floor_rises_by_bytes {
         let _ = writeln!(
             out,
-            "    the lowest use rises from step to step, by {} in all: something is never given back",
+            "    the lowest use rises from step to step, by {} in total: something is never freed",
             short(bytes)
         );
     }
@@ -75,14 +75,14 @@ fn write_rows(out: &mut String, title: &str, rows: &[AllocationReport], count: u
             "      {:>10}{times}  {}  {}  {}",
             short(u64::try_from(row.bytes).unwrap_or(0)),
             row.op_name,
-            // What XProf writes where it knows none.
+            // XProf writes this if the type is unknown.
             if row.dtype == "INVALID" { String::new() } else { format!("{}{}", row.dtype, row.shape) },
             row.region
         );
     }
 }
 
-/// Writes what was alive.
+/// Writes a snapshot of live objects.
 pub fn write_snapshot(out: &mut String, report: &SnapshotReport) {
     let _ = writeln!(out, "alive: {}  {}", short(report.total_bytes), Bytes(report.total_bytes).exact());
     let line = |out: &mut String, label: &str, bytes: u64, count: u64| {
@@ -111,7 +111,7 @@ pub fn write_snapshot(out: &mut String, report: &SnapshotReport) {
             short(heap.free_bytes),
             short(heap.largest_free_bytes),
             heap.fragmentation
-                .map(|f| format!(", {:.1}\u{2009}% of what is free outside it", f * 100.0))
+                .map(|f| format!(", {:.1}\u{2009}% of free memory outside it", f * 100.0))
                 .unwrap_or_default()
         );
         if let Some(bytes) = heap.short_by_bytes.filter(|&bytes| bytes > 0) {

@@ -1,4 +1,4 @@
-//! The report as data. Sizes are bytes; what is not known is `null`, never 0.
+//! The report as data. Sizes are in bytes; unknown values are `null`, never 0.
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub struct Report {
 /// A file.
 #[derive(Debug, Serialize)]
 pub struct Source {
-    /// Path as it was given, and the path inside an archive.
+    /// Path as given, with the path inside an archive.
     pub path: String,
     /// Name of the format, as the decoder gives it.
     pub format: String,
@@ -59,14 +59,14 @@ pub struct ProfileReport {
     pub notes: Vec<String>,
 }
 
-/// Where a field of the JSON stands in the forms for people.
+/// In which human-readable formats a JSON field is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
     /// In text and in Markdown.
     Both,
-    /// In text alone, and why.
+    /// In text only, with the reason.
     Text(&'static str),
-    /// In neither, and why.
+    /// In neither, with the reason.
     Json(&'static str),
 }
 
@@ -87,7 +87,7 @@ pub const PROFILE_FIELDS: &[(&str, Shown)] = &[
 
 /// Fields of a memory space and where they are shown.
 pub const SPACE_FIELDS: &[(&str, Shown)] = &[
-    ("colour", Shown::Json("the name stands for it")),
+    ("colour", Shown::Json("shown by name")),
     ("name", Shown::Both),
     ("capacity_bytes", Shown::Both),
     ("capacity_evidence", Shown::Both),
@@ -96,14 +96,14 @@ pub const SPACE_FIELDS: &[(&str, Shown)] = &[
     ("allocated_bytes", Shown::Both),
     ("always_live_bytes", Shown::Json("arguments and outputs are shown, which are most of it")),
     ("peak_bytes", Shown::Json("XProf's peak, for comparison; people read the peak of all buffers")),
-    ("peak_event", Shown::Json("XProf's count of events; people read the step")),
+    ("peak_event", Shown::Json("XProf's event index; people read the step")),
     ("xprof_peak_unpadded_bytes", Shown::Json("XProf's way of counting, for comparison")),
     ("padding_at_peak_bytes", Shown::Both),
     ("time_count", Shown::Text("a table of sizes has no room for a place in the program")),
     ("reserved_peak_bytes", Shown::Both),
     ("reserved_peak_time", Shown::Text("a table of sizes has no room for a place in the program")),
     ("reserved_peak_instruction", Shown::Text("a table of sizes has no room for a place in the program")),
-    ("content_peak_bytes", Shown::Json("a second peak beside the first confuses more than it tells")),
+    ("content_peak_bytes", Shown::Json("a second peak would only confuse")),
     ("fragmentation_bytes", Shown::Both),
     ("parameter_bytes", Shown::Both),
     ("output_bytes", Shown::Both),
@@ -112,14 +112,14 @@ pub const SPACE_FIELDS: &[(&str, Shown)] = &[
     ("buffers_without_lifetime", Shown::Json("for programs that read the buffers")),
     ("notes", Shown::Both),
     ("at_peak", Shown::Both),
-    ("at_peak_count", Shown::Text("the rows that stand there are enough for an issue or a chat")),
+    ("at_peak_count", Shown::Text("the rows shown are enough for an issue or a chat")),
     ("by_category", Shown::Both),
     ("by_class", Shown::Both),
     ("padding_by_shape", Shown::Both),
-    ("packing", Shown::Json("how well the compiler's packing is reproduced, for tests of that")),
+    ("packing", Shown::Json("only for tests of how well the compiler's packing is reproduced")),
     ("what_if", Shown::Both),
     ("what_if_sets", Shown::Both),
-    ("other_chips", Shown::Json("the window shows it beside the advice")),
+    ("other_chips", Shown::Json("the window shows it with the advice")),
     ("range", Shown::Both),
     ("trees", Shown::Both),
     ("curve", Shown::Json("thousands of points")),
@@ -133,7 +133,7 @@ pub struct DeviceReport {
     pub name: Option<String>,
     /// `tpu`, `gpu`, `ipu` or `cpu`.
     pub kind: Option<&'static str>,
-    /// What the name and kind were derived from.
+    /// Source of the name and kind.
     pub evidence: Option<String>,
     /// Chips of one host that the program was compiled for.
     pub chips_per_host: Option<u64>,
@@ -177,7 +177,7 @@ pub struct SpaceReport {
     pub allocated_bytes: u64,
     /// XProf's `indefiniteBufferAllocationMib`.
     pub always_live_bytes: u64,
-    /// XProf's `peakHeapMib`; `null` where a report holds sums alone.
+    /// XProf's `peakHeapMib`; `null` if the file has only totals.
     pub peak_bytes: Option<u64>,
     /// XProf's `peakHeapSizePosition`: index of the heap event.
     pub peak_event: Option<u32>,
@@ -199,7 +199,7 @@ pub struct SpaceReport {
     pub fragmentation_bytes: Option<u64>,
     /// Arguments (XProf's `entryComputationParametersMib`).
     pub parameter_bytes: u64,
-    /// Results (XProf's `maybeLiveOutMib`); overlaps with the arguments where those are donated.
+    /// Results (XProf's `maybeLiveOutMib`); includes donated arguments.
     pub output_bytes: u64,
     /// Number of heap events.
     pub event_count: usize,
@@ -256,17 +256,17 @@ pub struct BufferReport {
     pub unpadded_bytes: Option<u64>,
     /// Shape with layout.
     pub shape: Option<String>,
-    /// What the compiler says it is: `argument`, `temporary`.
+    /// Category according to the compiler: `argument`, `temporary`.
     pub category: &'static str,
-    /// What it is most likely for: `weight`, `activation`.
+    /// Class, its most likely purpose: `weight`, `activation`.
     pub class: &'static str,
-    /// Evidence for the class; `null` where it is certain.
+    /// Evidence for the class; `null` if certain.
     pub class_guessed_from: Option<&'static str>,
-    /// How sure the class is: `known`, `likely` or `guess`.
+    /// Confidence in the class: `known`, `likely` or `guess`.
     pub class_certainty: &'static str,
     /// Framework op name.
     pub op_name: Option<String>,
-    /// What it is where the op name does not tell: `saved by the scan for 32 layers: mlp/wi`.
+    /// Label, where the op name does not tell what it is: `saved by the scan for 32 layers: mlp/wi`.
     pub label: Option<String>,
     /// Source position as `file:line`.
     pub source: Option<String>,
@@ -282,19 +282,19 @@ pub struct BufferReport {
     pub live_start: Option<u32>,
     /// Last step at which it is live.
     pub live_end: Option<u32>,
-    /// First and last step at which memory is set aside for it; `null` if unknown.
+    /// First and last step at which memory is reserved for it; `null` if unknown.
     pub reserved: Option<(u32, u32)>,
     /// Where the live range comes from.
     pub lifetime_from: Option<&'static str>,
 }
 
 impl BufferReport {
-    /// What it is, in words: its label, else the framework's name of its operation.
+    /// Its label, or else its framework op name.
     pub fn in_words(&self) -> &str {
         self.label.as_deref().or(self.op_name.as_deref()).unwrap_or_default()
     }
 
-    /// When its memory is set aside and when it is written; `None` where that is not known.
+    /// Steps at which its memory is reserved and at which it is live; `None` if unknown.
     pub fn spans(&self) -> Option<Spans> {
         Some(Spans { reserved: self.reserved?, written: (self.live_start?, self.live_end?) })
     }
@@ -309,12 +309,12 @@ pub struct ClassReport {
     pub bytes: u64,
     /// Number of buffers.
     pub buffers: usize,
-    /// Bytes of those whose class is a mere guess.
+    /// Bytes of those whose class is only a guess.
     pub guess_bytes: u64,
 }
 
 impl ClassReport {
-    /// How much of it is a mere guess, in words; `None` where nothing is.
+    /// How much of it is only a guess, in words; `None` if nothing is.
     pub fn guess_in_words(&self) -> Option<String> {
         match self.guess_bytes {
             0 => None,

@@ -1,4 +1,4 @@
-//! The report for a terminal: the answer first, then what it rests on.
+//! The report as text for a terminal: the answer first, then the evidence.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::model::{Bytes, UnitSystem, percent, thousands};
 /// Writes the report as text.
 pub fn write(report: &Report) -> String {
     let mut out = whole(report);
-    // Code stands in backquotes for Markdown; a terminal has no other type to show it in.
+    // Backquotes mark code for Markdown only; a terminal has no other typeface for it.
     out.retain(|c| c != '`');
     out
 }
@@ -56,7 +56,7 @@ pub fn device(profile: &ProfileReport) -> String {
     match (device.chips_per_host, device.hosts) {
         (Some(chips), Some(1)) if chips > 1 => format!("{name}, {chips} chips"),
         (Some(chips), Some(hosts)) if hosts > 1 => {
-            format!("{name}, {} chips, {chips} on each of {hosts} hosts", chips.saturating_mul(hosts))
+            format!("{name}, {} chips, {chips} per host on {hosts} hosts", chips.saturating_mul(hosts))
         }
         _ => name,
     }
@@ -70,7 +70,7 @@ fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileRep
     if program.spaces.is_empty() && program.has_buffer_assignment {
         let _ = writeln!(out, "  no memory space of that name");
     }
-    // HBM and whatever is over its capacity in full, the small spaces in a line each.
+    // HBM and any space over capacity in full, the other spaces one line each.
     let (full, brief): (Vec<&SpaceReport>, Vec<&SpaceReport>) = program
         .spaces
         .iter()
@@ -182,7 +182,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     }
 }
 
-/// What changes come to.
+/// Writes the outcome of changes.
 fn write_what_if(out: &mut String, space: &SpaceReport) {
     if let Some(what_if) = &space.what_if {
         write_one_what_if(out, space, "", what_if);
@@ -210,7 +210,7 @@ fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if:
     }
 }
 
-/// Columns no wider than this are made to stand under one another; a longer name pushes its own row only.
+/// Columns are aligned up to this width; a longer name shifts only its own row.
 const WIDEST: usize = 44;
 
 fn write_at_peak(out: &mut String, space: &SpaceReport) {

@@ -1,4 +1,4 @@
-//! The tiles of an IPU in the report: as data, as text, as Markdown.
+//! IPU tile memory in the report: as data, text and Markdown.
 
 use std::fmt::Write as _;
 
@@ -32,9 +32,9 @@ pub struct TilesReport {
     pub tiles_over: Vec<u32>,
     /// Excess of the fullest tile.
     pub worst_over_by_bytes: u64,
-    /// Bytes live throughout the program.
+    /// Always-live bytes.
     pub always_live_bytes: Option<u64>,
-    /// Peak over the steps of what is live only for a time.
+    /// Peak over all steps of not-always-live bytes.
     pub peak_not_always_live_bytes: Option<u64>,
     /// Sum of the two.
     pub peak_live_bytes: Option<u64>,
@@ -59,7 +59,7 @@ pub struct TilesReport {
 pub struct TileCategoryReport {
     /// Name of the category.
     pub category: String,
-    /// Bytes that share their addresses with nothing.
+    /// Bytes at addresses not shared with anything.
     pub bytes: u64,
     /// Bytes that share addresses over time.
     pub overlapped_bytes: Option<u64>,
@@ -81,7 +81,7 @@ pub struct WorstTile {
     pub tile: u32,
     /// Number of its IPU.
     pub ipu: usize,
-    /// Bytes that must fit.
+    /// Bytes that must fit on the tile.
     pub bytes: u64,
 }
 
@@ -133,7 +133,7 @@ pub fn report(memory: &TileMemory, tiles: &TileAnalysis, top: usize) -> TilesRep
 /// The answer in one line.
 pub fn headline(tiles: &TilesReport) -> String {
     let (Some(tile), Some(bytes)) = (tiles.max_tile, tiles.max_tile_bytes) else {
-        return "Nothing says how much each tile holds".to_owned();
+        return "Memory per tile is unknown".to_owned();
     };
     let bytes = Bytes(bytes).short();
     let Some(limit) = tiles.bytes_per_tile.map(|limit| UnitSystem::Binary.capacity(Bytes(limit))) else {
@@ -153,7 +153,7 @@ pub fn headline(tiles: &TilesReport) -> String {
     }
 }
 
-/// Label, bytes and remark of the lines that text and Markdown share.
+/// Label, bytes and remark of each line, for text and Markdown.
 fn lines(tiles: &TilesReport) -> Vec<(String, u64, String)> {
     let mut lines = Vec::new();
     let mut line = |label: &str, bytes: Option<u64>, remark: String| {

@@ -1,4 +1,4 @@
-//! What is live as a tree: the numbers of the treemap and the icicle, to a bounded depth.
+//! Live bytes as a tree of limited depth: the numbers of the treemap and icicle views.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::analysis::Scene;
 use crate::analysis::tree::{Tree, TreeNode};
 use crate::model::{Bytes, percent, thousands};
 
-/// A tree of what is live.
+/// Live bytes as a tree.
 #[derive(Debug, Serialize)]
 pub struct TreeReport {
     /// `scope`, `class`, `category`, `source`, `op`, `dtype`, `shape` or `sharding`.
@@ -21,26 +21,26 @@ pub struct TreeReport {
     pub root: NodeReport,
 }
 
-/// A node with what is below it.
+/// A node and its subtree.
 #[derive(Debug, Serialize)]
 pub struct NodeReport {
     /// Name; numbered scopes folded: `layer_*`.
     pub name: String,
-    /// Bytes of all buffers below.
+    /// Bytes of all buffers in the subtree.
     pub bytes: u64,
     /// Bytes of padding in them.
     pub padding_bytes: u64,
-    /// Number of buffers below.
+    /// Number of buffers in the subtree.
     pub buffers: usize,
     /// Number of different names folded into this one.
     pub folded: usize,
     /// Number of direct children, before `--top` cut them.
     pub child_count: usize,
-    /// Nodes below, the largest first: as many as `--top` and `--depth` say.
+    /// Children, largest first, limited by `--top` and `--depth`.
     pub children: Vec<NodeReport>,
 }
 
-/// The trees that were asked for.
+/// Builds the requested trees.
 pub fn reports(scene: Scene<'_>, options: &Options) -> Vec<TreeReport> {
     if options.trees.is_empty() {
         return Vec::new();
@@ -56,7 +56,7 @@ pub fn reports(scene: Scene<'_>, options: &Options) -> Vec<TreeReport> {
     options.trees.iter().filter_map(report).collect()
 }
 
-/// A node and `depth` levels below. No deeper than [`Tree`] is, which cuts long paths off.
+/// A node and `depth` levels below it; no deeper than [`Tree`], which truncates long paths.
 fn node(tree: &Tree, of: &TreeNode, depth: usize, top: usize) -> NodeReport {
     let below = of.children.iter().filter_map(|&child| tree.nodes.get(child));
     let children = match depth.checked_sub(1) {
@@ -81,7 +81,7 @@ impl TreeReport {
         format!("{when}, by {}", self.by)
     }
 
-    /// A line for each node, those below further in.
+    /// Writes one line per node, indented by level.
     pub fn write_text(&self, out: &mut String) {
         let _ = writeln!(out, "    {}", self.head());
         self.root.write(0, &mut |level, node, name| {
@@ -96,7 +96,7 @@ impl TreeReport {
         });
     }
 
-    /// The same as a nested list.
+    /// Writes the same as a nested Markdown list.
     pub fn write_markdown(&self, out: &mut String) {
         let _ = writeln!(out, "Memory {}:\n", self.head());
         self.root.write(0, &mut |level, node, name| {
@@ -114,7 +114,8 @@ impl TreeReport {
 }
 
 impl NodeReport {
-    /// Hands over every node with its level and its name in words; `None` for those that are left out.
+    /// Calls `line` with the level, node and display name of each node; the node is `None` for a line that counts the
+    /// nodes left out.
     fn write(&self, level: usize, line: &mut dyn FnMut(usize, Option<&Self>, &str)) {
         let name = match self.folded {
             0 | 1 => self.name.clone(),

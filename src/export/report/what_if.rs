@@ -1,4 +1,4 @@
-//! Changes tried out with `--edit`, how the compiler's packing is reproduced, and other chips, in the report.
+//! What-if results in the report: changes given with `--edit`, reproduction of the compiler's packing, other chips.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use crate::analysis::what_if::{Edit, EditSet};
 use crate::analysis::{Scene, SpaceAnalysis};
 use crate::model::{Bytes, MemorySpace};
 
-/// How the compiler's own packing is reproduced.
+/// How closely the compiler's own packing is reproduced.
 #[derive(Debug, Serialize)]
 pub struct PackingReport {
     /// Size of the reproduced heap.
@@ -23,7 +23,7 @@ pub struct PackingReport {
     pub live_bytes: Bytes,
 }
 
-/// What some changes come to.
+/// Predicted outcome of some changes.
 #[derive(Debug, Serialize)]
 pub struct WhatIfReport {
     /// The changes in the syntax of `--edit`.
@@ -34,7 +34,7 @@ pub struct WhatIfReport {
     pub allocated_bytes: Bytes,
     /// Allocated bytes with the online packer.
     pub allocated_online_bytes: Bytes,
-    /// Bytes live throughout the program.
+    /// Always-live bytes.
     pub base_bytes: Bytes,
     /// Whether the program fits; `null` without a capacity.
     pub fits: Option<bool>,
@@ -42,9 +42,9 @@ pub struct WhatIfReport {
     pub packer: &'static str,
     /// Error of such predictions on real programs.
     pub band: Option<String>,
-    /// Lowest and highest peak to expect.
+    /// Lowest and highest expected peak.
     pub peak_range_bytes: (Bytes, Bytes),
-    /// Lowest and highest number of allocated bytes to expect.
+    /// Lowest and highest expected allocated bytes.
     pub allocated_range_bytes: (Bytes, Bytes),
     /// `fits`, `may_fit` (the compiler can still recompute), `over` or `unknown`.
     pub verdict: &'static str,
@@ -54,7 +54,7 @@ pub struct WhatIfReport {
     pub summary: String,
 }
 
-/// What a named set of changes comes to.
+/// Predicted outcome of a named set of changes.
 #[derive(Debug, Serialize)]
 pub struct SetReport {
     /// Name of the set.
@@ -71,16 +71,16 @@ pub struct ChipReport {
     pub name: String,
     /// Bytes available to a program.
     pub available_bytes: Bytes,
-    /// Bytes left over; negative where the program does not fit.
+    /// Bytes left over; negative if the program does not fit.
     pub spare_bytes: i128,
     /// `fits`, `tight` or `over`.
     pub verdict: &'static str,
     /// Source of the available bytes.
-    pub basis: &'static str,
+    pub basis: String,
 }
 
-/// How the packing of a space is reproduced; `None` for spaces without a heap, and for all but HBM, whose packing alone
-/// is known.
+/// How closely the packing of a space is reproduced; `None` for spaces other than HBM, whose packer alone is known, and
+/// without a heap.
 pub fn packing(scene: Scene<'_>) -> Option<PackingReport> {
     if scene.space.color != MemorySpace::HBM {
         return None;
@@ -95,7 +95,7 @@ pub fn packing(scene: Scene<'_>) -> Option<PackingReport> {
     })
 }
 
-/// What the changes come to, and what named sets of changes come to; nothing without changes.
+/// Predicted outcomes of the changes and of the named sets of changes, if there are any.
 pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<WhatIfReport>, Vec<SetReport>) {
     if scene.space.color != MemorySpace::HBM {
         return (None, Vec::new());

@@ -1,4 +1,4 @@
-//! Small pieces that text and Markdown are made of: counts, code, escaped text.
+//! Helpers for text and Markdown: counts, code, escaping.
 
 use crate::model::thousands;
 
@@ -7,7 +7,7 @@ pub fn buffers(count: usize) -> String {
     if count == 1 { "1 buffer".to_owned() } else { format!("{} buffers", thousands(count as u64)) }
 }
 
-/// Keeps text from being taken for Markdown; an underscore inside a word and a bracket that is no link stay as they are.
+/// Escapes text for Markdown; an underscore inside a word and a bracket that is not a link need no escape.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let is_link = text.contains("](");
@@ -24,7 +24,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// A name as code; a bar would end the cell of a table, a backtick the code.
+/// A name as Markdown code, safe in a table cell: bars are escaped, backticks replaced.
 pub fn code(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("`{}`", text.replace('`', "'").replace('|', "\\|")) }
 }

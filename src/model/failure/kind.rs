@@ -19,21 +19,21 @@ pub enum Speaker {
     Torch,
     /// Graphcore's Poplar.
     Poplar,
-    /// CUDA's driver, runtime and libraries, whoever calls them.
+    /// The CUDA driver, runtime and libraries, whatever framework calls them.
     Cuda,
-    /// Servers of language models: vLLM, SGLang, TGI.
+    /// LLM inference servers: vLLM, SGLang, TGI.
     Serving,
     /// ggml: llama.cpp, ollama, whisper.cpp.
     Ggml,
-    /// A GPU kernel's compiler: Triton, ptxas.
+    /// A GPU kernel compiler: Triton, ptxas.
     Kernel,
     /// Other frameworks on GPUs: ONNX Runtime, CuPy, CUDA.jl, Paddle, TensorRT, IREE.
     Framework,
-    /// Interfaces of graphics drivers: Vulkan, Metal, SYCL, OpenCL.
+    /// Graphics and compute APIs: Vulkan, Metal, SYCL, OpenCL.
     Graphics,
     /// AWS Neuron.
     Neuron,
-    /// The host: its kernel, its schedulers, its languages.
+    /// The host: its kernel, job schedulers and language runtimes.
     Host,
     /// Unknown.
     Unknown,
@@ -96,7 +96,9 @@ macro_rules! kinds {
 }
 
 kinds! {
-    TpuHbmListing "tpu_hbm_listing" TpuCompiler "TPU compiler: the program does not fit, with its parts"
+    TpuHbmListing "tpu_hbm_listing" TpuCompiler "TPU compiler: the program does not fit, with its largest allocations"
+        ["space" "used" "capacity" "exceeded" "total" "reserved" "program" "arguments" "output" "output_shared" "fragmentation"];
+    TpuHbmUsage "tpu_hbm_listing" TpuCompiler "TPU compiler: the program does not fit, with a breakdown"
         ["space" "used" "capacity" "exceeded" "total" "reserved" "program" "arguments" "output" "output_shared" "fragmentation"];
     TpuHbmOneline "tpu_hbm_oneline" TpuCompiler "TPU compiler: the program does not fit in HBM"
         ["space" "used" "capacity" "exceeded"];
@@ -140,7 +142,7 @@ kinds! {
         ["allocator" "requested" "rounded"];
     TfOom "tf_oom" TensorFlow "TensorFlow: no room for a tensor"
         ["shape" "type" "device" "allocator"];
-    TfUsageReport "tf_usage_report" TensorFlow "TensorFlow: what was in memory"
+    TfUsageReport "tf_usage_report" TensorFlow "TensorFlow: tensors in memory"
         ["total" "top" "device" "allocator"];
     TorchCuda "torch_cuda" Torch "PyTorch: CUDA out of memory"
         ["requested" "gpu" "capacity" "free" "allocated"];
@@ -170,13 +172,13 @@ kinds! {
         ["code" "space" "used_words" "capacity_words" "requested_words"];
     XlaConstantAlloc "xla_constant_alloc" Xla "XLA: no room for a constant of the program"
         ["requested"];
-    XlaAutotuneWarning "xla_autotune_warning" Xla "XLA: an algorithm was tried that does not fit; the program goes on"
+    XlaAutotuneWarning "xla_autotune_warning" Xla "XLA: an algorithm that does not fit was tried; the program continues"
         ["requested"];
     TorchCudaLimit "torch_cuda_limit" Torch "PyTorch: CUDA out of memory, below a limit set for the process"
         ["requested" "gpu" "capacity" "free" "allocated" "limit"];
     TorchMps "torch_mps" Torch "PyTorch: MPS out of memory"
         ["requested" "allocated" "other" "limit" "pool"];
-    TorchCpu "torch_cpu" Torch "PyTorch: no memory on the host"
+    TorchCpu "torch_cpu" Torch "PyTorch: out of host memory"
         ["requested"];
     TorchNpu "torch_npu" Torch "PyTorch: NPU out of memory"
         ["requested" "npu" "capacity" "free" "allocated"];
@@ -192,7 +194,7 @@ kinds! {
         ["driver_error"];
     CudaErrorOom "cuda_error_oom" Cuda "CUDA: out of memory, without numbers"
         ["driver_error"];
-    CudaLibraryAlloc "cuda_library_alloc" Cuda "A CUDA library found no memory"
+    CudaLibraryAlloc "cuda_library_alloc" Cuda "A CUDA library ran out of memory"
         ["library" "driver_error"];
     NcclAlloc "nccl_alloc" Cuda "NCCL: an allocation failed"
         ["requested" "gpu"];
@@ -202,7 +204,7 @@ kinds! {
         ["driver_error"];
     VllmKvCache "vllm_kv_cache" Serving "vLLM: no room for the KV cache"
         ["requested" "free"];
-    VllmStartup "vllm_startup" Serving "vLLM: too little is free when it starts"
+    VllmStartup "vllm_startup" Serving "vLLM: too little memory is free at startup"
         ["requested" "free" "capacity"];
     SglangMemory "sglang_memory" Serving "SGLang: not enough memory"
         ["requested"];
@@ -210,9 +212,9 @@ kinds! {
         ["requested"];
     GgmlAlloc "ggml_alloc" Ggml "ggml: no room for a buffer"
         ["requested" "gpu"];
-    TritonSharedMemory "triton_shared_memory" Kernel "Triton: a kernel needs more on-chip memory than there is"
+    TritonSharedMemory "triton_shared_memory" Kernel "Triton: a kernel needs more on-chip memory than available"
         ["space" "used" "capacity"];
-    CudaSharedMemory "cuda_shared_memory" Kernel "CUDA compiler: a kernel needs more shared memory than there is"
+    CudaSharedMemory "cuda_shared_memory" Kernel "CUDA compiler: a kernel needs more shared memory than available"
         ["space" "used" "capacity"];
     OrtArena "ort_arena" Framework "ONNX Runtime: out of memory"
         ["requested" "op"];
@@ -254,13 +256,13 @@ kinds! {
         ["manager" "used" "limit"];
     YarnMemoryKill "yarn_memory_kill" Host "YARN ended a container because it used too much memory"
         ["used" "limit"];
-    TorchSharedMemory "torch_shared_memory" Host "PyTorch: no shared memory for the workers of a loader"
+    TorchSharedMemory "torch_shared_memory" Host "PyTorch: no shared memory for data loader workers"
         [];
     NumpyAlloc "numpy_alloc" Host "NumPy: no memory for an array"
         ["requested" "shape" "type"];
     WindowsCommit "windows_commit" Host "Windows: no memory left to commit"
         [];
-    HostBadAlloc "host_bad_alloc" Host "A process found no memory on the host"
+    HostBadAlloc "host_bad_alloc" Host "A process ran out of host memory"
         ["requested"];
 }
 
@@ -270,6 +272,7 @@ impl FailureKind {
     pub const fn error_code(self) -> Option<&'static str> {
         Some(match self {
             Self::TpuHbmListing
+            | Self::TpuHbmUsage
             | Self::TpuHbmOneline
             | Self::TpuHbmEarly
             | Self::TpuCompileAbort
@@ -282,7 +285,7 @@ impl FailureKind {
         })
     }
 
-    /// Whether the message gives an account of memory, whether or not anything failed.
+    /// Whether the message is a memory report, printed even if nothing failed.
     #[must_use]
     pub const fn is_account(self) -> bool {
         matches!(self, Self::XlaRematWarning | Self::TorchMemorySummary | Self::TfUsageReport)

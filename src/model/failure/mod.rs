@@ -76,11 +76,11 @@ pub struct Failure {
     pub line: u64,
     /// Whether the text ends in the middle of the message.
     pub truncated: bool,
-    /// How often it is said beyond the first time.
+    /// How often the message is repeated after the first time.
     pub repeats: u64,
-    /// Where it is said last: byte offset and line, where it is said again.
+    /// Byte offset and line of the last repetition; `None` if there is none.
     pub last_place: Option<(u64, u64)>,
-    /// Every process that says it, in the order of the text.
+    /// Every process that printed it, in text order.
     pub processes: Vec<String>,
 }
 
@@ -95,7 +95,8 @@ pub struct ListedAllocation {
     pub unpadded: Option<PrintedSize>,
     /// Extra memory due to padding; `None` if none is printed.
     pub padding: Option<PrintedSize>,
-    /// Expansion factor due to padding as printed; 1 if no padding is printed, `None` if the text was truncated before it.
+    /// Expansion factor due to padding as printed; 1 if no padding is printed, `None` if the text was truncated before
+    /// it.
     pub expansion: Option<f64>,
     /// Shape with layout, as printed.
     pub shape_text: Option<String>,

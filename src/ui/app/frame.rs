@@ -122,7 +122,7 @@ impl App {
             space::SIDE_PANEL
         };
         let split = (full.right() - side).max(full.left());
-        let overlay = panel && (full.width() < 1000.0 || self.panel_overlays());
+        let overlay = panel && (self.ctx.content_rect().width() < PANEL_BESIDE || self.panel_overlays());
         let main = if overlay {
             Rect::from_min_max(full.min, Pos2::new(full.right() - space::SIDE_RAIL, full.bottom()))
         } else {
@@ -143,8 +143,7 @@ impl App {
         let entry = VIEWS.shown_or_first(open.shared.view, &open.document);
         let hovered_before = open.shared.hovered;
         open.shared.clear_hover();
-        let shared = &open.shared;
-        let hits = open.derived.hits(&work, &open.document, shared.program, shared.color, &shared.filter);
+        let hits = open.derived.hits(&work, &open.document, &open.shared);
         let mut context = ViewContext {
             document: &open.document.clone(),
             theme,
@@ -220,6 +219,9 @@ impl eframe::App for App {
         }
     }
 }
+
+/// Width of the window from which the panel stands beside the view, not over it.
+const PANEL_BESIDE: f32 = 1280.0;
 
 /// Frame of the top and status bars.
 fn bar(fill: egui::Color32) -> Frame {

@@ -40,6 +40,8 @@ pub struct App {
     pub(super) aliases: Arc<Aliases>,
     /// Whether the find bar is to get the focus in this frame.
     pub(super) focus_find: bool,
+    /// Whether the top bar had room for the find field in the last frame.
+    pub(super) has_find_field: bool,
     /// Size of the view in the last frame, in points.
     pub(super) view_size: Vec2,
     /// Number of offscreen canvases created so far.
@@ -81,6 +83,7 @@ impl App {
             keys: PressedKeys::default(),
             aliases: Arc::default(),
             focus_find: false,
+            has_find_field: false,
             view_size: Vec2::ZERO,
             canvas: 0,
             help: false,

@@ -1,6 +1,6 @@
 //! The numbers beside a plot and the lines behind its data.
 
-use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
+use egui::{Align2, Pos2, Rangef, Rect, Stroke, Ui, Vec2};
 
 use super::ticks::{self, Tick, byte_ticks, decimal_ticks, power_ticks};
 use super::window::Window;
@@ -81,11 +81,21 @@ impl XAxis<'_> {
 
     /// Writes the numbers of a window into a row below it, with the unit once at the end.
     pub fn draw(&self, ui: &Ui, theme: &Theme, window: &Window, top: f32) {
+        self.draw_beside(ui, theme, window, top, &[]);
+    }
+
+    /// As [`Self::draw`], without the numbers that would stand under what lies at `taken` in the row.
+    pub fn draw_beside(&self, ui: &Ui, theme: &Theme, window: &Window, top: f32, taken: &[Rangef]) {
         let painter = ui.painter();
         let small = Weight::Regular.at(size::SMALL);
         let (rect, y) = (window.rect, top + 12.0);
         let right = Pos2::new(rect.right(), y);
-        let unit = painter.text(right, Align2::RIGHT_CENTER, self.unit(), small.clone(), theme.text3);
+        let is_free = |place: Rangef| !taken.iter().any(|other| other.intersects(place.expand(4.0)));
+        let unit = painter.layout_no_wrap(self.unit().to_owned(), small.clone(), theme.text3);
+        let unit_place = Align2::RIGHT_CENTER.anchor_size(right, unit.size());
+        if is_free(unit_place.x_range()) {
+            painter.galley(unit_place.min, unit, theme.text3);
+        }
         let step = self.tick_step(window);
         let mut free = f32::NEG_INFINITY;
         for tick in self.ticks(window) {
@@ -95,25 +105,31 @@ impl XAxis<'_> {
             let least = rect.left().min(x);
             let left = (x - galley.size().x / 2.0).max(least);
             let end = left + galley.size().x;
-            if x < rect.left() || x > rect.right() || left < free || end + 8.0 > unit.left() {
+            if x < rect.left() || x > rect.right() || left < free || end + 8.0 > unit_place.left() {
                 continue;
             }
             free = end + 8.0;
             painter.vline(x.round(), top..=top + 4.0, Stroke::new(1.0, theme.line2));
+            if !is_free(Rangef::new(left, end)) {
+                continue;
+            }
             painter.galley(Pos2::new(left, y - galley.size().y / 2.0), galley, theme.text3);
         }
     }
 }
 
-/// Writes round numbers of bytes above a bar whose length is bytes; `top` is where the words begin.
-pub fn bytes_above(ui: &Ui, theme: &Theme, window: &Window, top: f32, units: UnitSystem) {
+/// Writes round numbers of bytes above a bar whose length is bytes; `top` is where the words begin. The number that a
+/// line at `line` would go through is left out.
+pub fn bytes_above(ui: &Ui, theme: &Theme, window: &Window, top: f32, units: UnitSystem, line: Option<f32>) {
     let painter = ui.painter();
     for tick in byte_ticks(window.x, 8, units) {
         let x = window.x_of(tick.value);
         let align = if tick.value == 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
-        if x < window.rect.right() - 24.0 {
-            let font = Weight::Regular.at(size::SMALL);
-            painter.text(Pos2::new(x, top), align, tick.words, font, theme.text3);
+        let galley = painter.layout_no_wrap(tick.words, Weight::Regular.at(size::SMALL), theme.text3);
+        let place = align.anchor_size(Pos2::new(x, top), galley.size());
+        let is_crossed = line.is_some_and(|line| place.x_range().expand(3.0).contains(line));
+        if x < window.rect.right() - 24.0 && !is_crossed {
+            painter.galley(place.min, galley, theme.text3);
         }
         painter.vline(x.round(), top + 14.0..=top + 18.0, Stroke::new(1.0, theme.line2));
     }

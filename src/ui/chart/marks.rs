@@ -1,6 +1,6 @@
 //! What is drawn over the data of a chart: peaks, the limit, room to spare, ranges, cursors.
 
-use egui::{Align2, Color32, Painter, Pos2, Rect, Shape, Stroke, Ui, Vec2};
+use egui::{Align2, Color32, Painter, Pos2, Rangef, Rect, Shape, Stroke, Ui, Vec2};
 
 use super::window::Window;
 use crate::model::{Bytes, UnitSystem};
@@ -139,7 +139,9 @@ fn beside(tip: Pos2, size: Vec2, rect: Rect, taken: &[Rect]) -> Rect {
         |place: &Rect| rect.contains_rect(*place) && !taken.iter().any(|other| other.intersects(place.expand(1.0)));
     near.into_iter().chain(further).find(free).unwrap_or_else(|| {
         let y = near[0].center().y.clamp(rect.top() + size.y / 2.0, (rect.bottom() - size.y / 2.0).max(rect.top()));
-        Rect::from_center_size(Pos2::new(near[0].center().x, y), size)
+        let most = (rect.right() - size.x / 2.0).max(rect.left() + size.x / 2.0);
+        let x = near[0].center().x.clamp(rect.left() + size.x / 2.0, most);
+        Rect::from_center_size(Pos2::new(x, y), size)
     })
 }
 
@@ -205,20 +207,42 @@ pub(super) fn limit_words(
     Some(ground)
 }
 
+/// Where words of `width` points stand within `place` so that an upright line at `line` does not go through them: at its
+/// beginning, else behind the line, else in the larger part.
+#[must_use]
+pub fn aside(place: Rangef, width: f32, line: f32) -> Rangef {
+    let end = (place.min + width).min(place.max);
+    if !Rangef::new(place.min, end).expand(ASIDE).contains(line) {
+        return place;
+    }
+    let (before, after) = (Rangef::new(place.min, line - ASIDE), Rangef::new(line + ASIDE, place.max));
+    if after.span() >= width.min(before.span()) { after } else { before }
+}
+
+/// Least distance of words from a line.
+const ASIDE: f32 = 5.0;
+
+/// Where the flag of a cursor stands in the row of numbers below the plot; `None` where the cursor is out of sight.
+#[must_use]
+pub fn flag_place(ui: &Ui, row: Rect, x: f32, words: &str) -> Option<Rect> {
+    if !row.x_range().contains(x) {
+        return None;
+    }
+    let font = Weight::SemiBold.at(size::SMALL);
+    let size = ui.painter().layout_no_wrap(words.to_owned(), font, Color32::PLACEHOLDER).size() + Vec2::new(12.0, 4.0);
+    let least = row.left() + size.x / 2.0;
+    let center = x.clamp(least, (row.right() - size.x / 2.0).max(least));
+    Some(Rect::from_center_size(Pos2::new(center, row.top() + 12.0), size))
+}
+
 /// The filled flag of a cursor with its words, in the row of numbers below the plot.
 pub fn flag(ui: &Ui, theme: &Theme, row: Rect, x: f32, words: &str, is_strong: Strength) {
-    if !row.x_range().contains(x) {
-        return;
-    }
+    let Some(rect) = flag_place(ui, row, x, words) else { return };
     let (fill, color) = match is_strong {
         Strength::Chosen => (theme.ink, theme.halo),
         Strength::Pointed => (theme.inset, theme.text),
     };
     let galley = ui.painter().layout_no_wrap(words.to_owned(), Weight::SemiBold.at(size::SMALL), color);
-    let size = galley.size() + Vec2::new(12.0, 4.0);
-    let least = row.left() + size.x / 2.0;
-    let center = x.clamp(least, (row.right() - size.x / 2.0).max(least));
-    let rect = Rect::from_center_size(Pos2::new(center, row.top() + 12.0), size);
     ui.painter().rect_filled(rect, 3.0, fill);
     ui.painter().galley(rect.center() - galley.size() / 2.0, galley, color);
 }
@@ -250,6 +274,15 @@ pub fn range(painter: &Painter, theme: &Theme, axis: &Window, (from, to): (f64, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_stand_beside_a_line() {
+        let place = Rangef::new(10.0, 210.0);
+        assert_eq!(aside(place, 60.0, 100.0), place, "the line is behind the words");
+        assert_eq!(aside(place, 60.0, 40.0), Rangef::new(45.0, 210.0), "behind the line");
+        assert_eq!(aside(place, 190.0, 200.0), Rangef::new(10.0, 195.0), "the larger part");
+        assert_eq!(aside(place, 60.0, 5_000.0), place);
+    }
 
     #[test]
     fn the_words_of_a_peak_move_aside() {

@@ -4,6 +4,7 @@ use egui::{Align, Align2, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo}
 
 use crate::analysis::tiles::{FloorPlan, MemoryReport, Named, Selection, TileAnalysis, step_changes, variables_at};
 use crate::model::{Bytes, TileMemory, TileRows, thousands};
+use crate::ui::part::facts::fact;
 use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{self, link, paint_mark, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
@@ -79,6 +80,7 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: 
     let track = Rect::from_min_size(rect.min + Vec2::new(0.0, 2.0), Vec2::new(rect.width(), 9.0));
     controls::paint_gauge(ui.painter(), track, whole as f64, limit.map(|limit| limit as f64), theme);
     ui.add_space(6.0);
+    why(ui, context, memory, tiles, (report, limit, whole));
     ui.horizontal(|ui| {
         ui.label(text("Memory report", size::BODY, Weight::SemiBold, theme.text));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
@@ -108,6 +110,47 @@ fn card(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, tiles: 
             line(ui, theme, name, &context.short(Bytes(memory.variables.bytes[row])));
         }
     }
+}
+
+/// Asks the memory report for the variables of the chosen tiles.
+#[derive(Default)]
+pub struct AskVariables(pub bool);
+
+/// Share above the mean from which a tile is said to hold more than the others.
+const UNEVEN: f64 = 0.2;
+
+/// What is free on the tiles, and what makes them fuller than others.
+fn why(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    memory: &TileMemory,
+    tiles: &TileAnalysis,
+    (report, limit, whole): (&MemoryReport, Option<u64>, u64),
+) {
+    let theme = context.theme;
+    let units = context.options.units;
+    if let Some(limit) = limit {
+        fact(ui, theme, "Headroom", &units.short(Bytes(limit.saturating_sub(whole))));
+    }
+    let count = memory.tile_count();
+    ui.add_space(2.0);
+    let title = if report.tiles == 1 { "Why this tile" } else { "Why these tiles" };
+    ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
+    let words = match report.most_above_mean(&tiles.categories, count) {
+        Some(most) => {
+            let (name, above) = (colors::words(&most.category), units.short(Bytes(most.above)));
+            let is_uneven = most.above as f64 > (most.bytes - most.above) as f64 * UNEVEN;
+            let advice = if is_uneven { " Spread it over tiles with room." } else { "" };
+            format!("{name}: {}, {above} above the mean.{advice}", units.short(Bytes(most.bytes)))
+        }
+        None => "Nothing on it is above the mean of all tiles.".to_owned(),
+    };
+    ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
+    if link(ui, "Show variables", theme).clicked() {
+        context.locals.get::<AskVariables>().0 = true;
+        context.go("memory");
+    }
+    ui.add_space(6.0);
 }
 
 /// The variables that live at the chosen step and not always, where the file lists them; beside another step, how they

@@ -12,4 +12,4 @@ pub use locals::Locals;
 pub use options::{Options, ThemeChoice};
 pub use pins::{Pin, PinOn};
 pub use settings::Settings;
-pub use shared::{Changes, Location, RowScope, Shared, SharedState, TreePosition};
+pub use shared::{Changes, Lit, Location, RowScope, Shared, SharedState, TreePosition};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Deref;
+use std::sync::Arc;
 
 use super::pins::{MAX_PINS, Pin, PinOn};
 use crate::analysis::tree::TreeKind;
@@ -32,6 +33,15 @@ pub struct TreePosition {
     pub kind: TreeKind,
     /// Names from the root to the node that fills the view.
     pub path: Vec<String>,
+}
+
+/// Buffers that are lit together, the others dimmed: those that a finding is about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lit {
+    /// What they are, in words.
+    pub words: String,
+    /// The buffers, all of the chosen memory space.
+    pub buffers: Arc<[BufferId]>,
 }
 
 /// A place in the history.
@@ -84,6 +94,8 @@ pub struct SharedState {
     pub filter: String,
     /// Whether the find bar is open.
     pub finding: bool,
+    /// Buffers that are lit in place of what the search text finds.
+    pub lit: Option<Lit>,
     /// Buffers the user has hidden.
     pub hidden: BTreeSet<BufferId>,
     /// Pins, in the order of setting; the first is number 1.
@@ -186,6 +198,7 @@ impl Shared {
             rows: RowScope::default(),
             filter: String::new(),
             finding: false,
+            lit: None,
             hidden: BTreeSet::new(),
             pins: Vec::new(),
             capacity: HashMap::new(),
@@ -301,6 +314,7 @@ impl Shared {
 
     /// Filters buffers by these words; nothing for all.
     pub fn set_filter(&mut self, words: impl Into<String>) {
+        self.state.lit = None;
         self.state.filter = words.into();
     }
 
@@ -319,6 +333,12 @@ impl Shared {
     pub fn close_find(&mut self) {
         self.state.filter.clear();
         self.state.finding = false;
+        self.state.lit = None;
+    }
+
+    /// Lights buffers together, in place of what the search text finds.
+    pub fn light(&mut self, lit: Lit) {
+        self.state.lit = Some(lit);
     }
 
     /// Hides a buffer until [`Self::show_hidden`]; it is selected no longer.
@@ -462,6 +482,7 @@ impl SharedState {
             self.range = None;
             self.measured = None;
         }
+        self.lit = None;
         self.selected = None;
         self.hovered = None;
         self.cursor = None;

@@ -1,7 +1,8 @@
 //! Small controls: links, buttons, marks, gauges and swatches.
 
 use egui::{
-    Align2, Color32, CursorIcon, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2, WidgetInfo,
+    Align2, Color32, CursorIcon, Popup, Pos2, Rect, Response, Role, Sense, Shape, Stroke, StrokeKind, Ui, Vec2,
+    WidgetInfo,
 };
 
 pub use super::cut::{cut_label, paint_cut};
@@ -184,6 +185,29 @@ pub fn segmented(ui: &mut Ui, words: &[&str], chosen: usize, theme: &Theme) -> O
         }
         x = cell.right();
     }
+    clicked
+}
+
+/// Adds a row of exclusive choices, or where it would take more than `room` points a button with `name` and a menu of
+/// them; returns the one clicked.
+pub fn choice(ui: &mut Ui, name: &str, words: &[&str], chosen: usize, room: f32, theme: &Theme) -> Option<usize> {
+    let font = Weight::Medium.at(size::SMALL);
+    let width_of = |word: &&str| ui.painter().layout_no_wrap((*word).to_owned(), font.clone(), theme.text).size().x;
+    if words.iter().map(|word| width_of(word) + 20.0).sum::<f32>() <= room {
+        return segmented(ui, words, chosen, theme);
+    }
+    let now = words.get(chosen).copied().unwrap_or_default();
+    let response = button(ui, &format!("{name}: {now}"), "\u{25be}", theme);
+    response.widget_info(|| WidgetInfo::labeled(Role::ComboBox, true, format!("{name}: {now}")));
+    let mut clicked = None;
+    Popup::menu(&response).show(|ui| {
+        ui.set_min_width(160.0);
+        for (i, word) in words.iter().enumerate() {
+            if check_row(ui, word, "", On(i == chosen), theme).clicked() {
+                clicked = Some(i);
+            }
+        }
+    });
     clicked
 }
 

@@ -35,6 +35,13 @@ impl<'a> Cut<'a> {
             painter.layout_job(job)
         };
         let whole = lay(words);
+        if let Some((lead, name)) = named(words).filter(|_| whole.elided) {
+            let first = lead.split(' ').next().unwrap_or_default();
+            let candidates = [format!("{first} \u{2026}: {name}"), format!("\u{2026} {name}")];
+            if let Some(galley) = candidates.iter().map(|words| lay(words)).find(|galley| !galley.elided) {
+                return Self { words, color, galley, is_truncated: true };
+            }
+        }
         if !whole.elided || !is_path(words) {
             let is_truncated = whole.elided;
             return Self { words, color, galley: whole, is_truncated };
@@ -58,6 +65,13 @@ impl<'a> Cut<'a> {
         painter.galley(at, self.galley, self.color);
         self.is_truncated
     }
+}
+
+/// What leads to a name, and the name that tells it from others: `saved by the scan for 32 layers` and `mlp/wi_1, [4,8]`.
+fn named(words: &str) -> Option<(&str, &str)> {
+    let (lead, name) = words.split_once(": ")?;
+    let is_name = !name.split(", ").next().unwrap_or_default().contains(' ');
+    (lead.contains(' ') && is_name).then_some((lead, name))
 }
 
 /// Whether a text is a path of scopes or folders rather than a sentence; a count may stand behind it.
@@ -115,9 +129,13 @@ fn shorter(words: &str) -> impl Iterator<Item = String> + '_ {
             .collect();
         squeezed
     };
+    // Where there is no room for both, the number alone.
+    let numbers =
+        left_out(plain).rsplit_once('/').map(|(head, _)| format!("{}/\u{2026}", head.trim_end_matches("/\u{2026}")));
     let rest = left_out.clone();
     let all = last;
-    (1..=plain).map(left_out).chain(squeezed).chain((plain + 1..=all).map(rest))
+    let numbers = numbers.into_iter().filter(move |words| has_number && words.len() > '\u{2026}'.len_utf8() + 1);
+    (1..=plain).map(left_out).chain(squeezed).chain(numbers).chain((plain + 1..=all).map(rest))
 }
 
 /// Paints text truncated to `width` points, aligned to the point `at`; returns its rectangle and whether it is truncated.
@@ -198,6 +216,14 @@ pub fn show(ctx: &Context, theme: &Theme) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_behind_a_colon_stays() {
+        let label = "saved by the scan for 32 layers: mlp/wi_1, [4,4096,14336]";
+        assert_eq!(named(label), Some(("saved by the scan for 32 layers", "mlp/wi_1, [4,4096,14336]")));
+        assert_eq!(named("Attention scores take 24.5 GiB: block by block 23.1 GiB less"), None, "a sentence");
+        assert_eq!(named("embed: dot_general"), None, "short before the colon");
+    }
 
     #[test]
     fn a_path_keeps_its_number_and_its_end() {

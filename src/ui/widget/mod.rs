@@ -7,6 +7,7 @@ pub mod heat_legend;
 pub mod heat_map;
 pub mod icicle;
 pub mod keys;
+pub mod magnifier;
 pub mod raster;
 pub mod soft_painter;
 pub mod style;

@@ -58,6 +58,21 @@ pub struct Cell {
     pub swatch: Option<Slot>,
     /// Length, 0 to 1, and colour of a bar beside the number.
     pub bar: Option<(f32, Slot)>,
+    /// A part of a whole in place of text.
+    pub span: Option<CellSpan>,
+}
+
+/// A part of a whole, drawn over the width of a cell; places from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CellSpan {
+    /// Where it begins.
+    pub from: f32,
+    /// Where it ends.
+    pub to: f32,
+    /// A place that is marked.
+    pub mark: Option<f32>,
+    /// Colour.
+    pub slot: Slot,
 }
 
 impl Cell {
@@ -92,6 +107,12 @@ impl Cell {
     pub fn swatch(mut self, slot: Slot) -> Self {
         self.swatch = Some(slot);
         self
+    }
+
+    /// A cell that shows a part of a whole.
+    #[must_use]
+    pub fn span(span: CellSpan) -> Self {
+        Self { span: Some(span), ..Self::default() }
     }
 
     /// Adds a bar of length `share`, 0 to 1.
@@ -380,8 +401,34 @@ impl Table<'_> {
     }
 }
 
+/// Least width of what a span shows, so that a moment is seen.
+const LEAST_SPAN: f32 = 2.0;
+
+/// Paints a part of a whole, with the marked place through it.
+fn paint_span(painter: &egui::Painter, theme: &Theme, area: Rect, span: CellSpan) {
+    let y = area.center().y;
+    let track = Rect::from_x_y_ranges(area.left() + PAD..=area.right() - PAD, y - 3.0..=y + 3.0);
+    if track.width() < PAD {
+        return;
+    }
+    let at = |share: f32| egui::lerp(track.x_range(), share.clamp(0.0, 1.0));
+    painter.rect_filled(track, 0.0, theme.inset);
+    let right = at(span.to).max(at(span.from) + LEAST_SPAN).min(track.right());
+    let fill = Rect::from_x_y_ranges((right - LEAST_SPAN).min(at(span.from))..=right, track.y_range());
+    painter.rect_filled(fill, 0.0, span.slot.color());
+    if span.slot.is_faint(theme) {
+        painter.rect_stroke(fill, 0.0, Stroke::new(1.0, theme.text3), StrokeKind::Inside);
+    }
+    if let Some(mark) = span.mark {
+        painter.vline(at(mark), y - 6.0..=y + 6.0, Stroke::new(1.5, theme.ink));
+    }
+}
+
 /// Paints a cell.
 fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Column, cell: &Cell) {
+    if let Some(span) = cell.span {
+        return paint_span(painter, theme, area, span);
+    }
     let color = if cell.quiet { theme.text3 } else { theme.text };
     let weight = match (cell.mono, cell.strong) {
         (true, false) => Weight::Mono,
@@ -398,8 +445,10 @@ fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Colum
     }
     let mut right = area.right() - PAD;
     // In a narrow column the bar is dropped, so that the number is never truncated.
-    if let Some((share, slot)) = cell.bar.filter(|_| area.width() >= MIN_WIDTH_WITH_BAR) {
-        let width = ((area.width() - PAD) * 0.42).min(90.0);
+    let width = ((area.width() - PAD) * 0.42).min(90.0);
+    let words = || painter.layout_no_wrap(cell.text.clone(), weight.at(size::SMALL), color).size().x;
+    let has_room = || area.width() >= MIN_WIDTH_WITH_BAR && left + width + 6.0 + words() <= right;
+    if let Some((share, slot)) = cell.bar.filter(|_| has_room()) {
         let track = Rect::from_min_size(Pos2::new(left, y - 3.0), Vec2::new(width, 6.0));
         painter.rect_filled(track, 0.0, theme.inset);
         let fill = Rect::from_min_size(track.min, Vec2::new(width * share.clamp(0.0, 1.0), 6.0));

@@ -13,7 +13,7 @@ use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::analysis::table::BufferTable;
 use crate::analysis::what_if::{Edit, Memory};
 use crate::model::{BufferId, Bytes, MemorySpace};
-use crate::ui::session::Document;
+use crate::ui::session::{Document, Lit, Shared};
 use crate::ui::work::Related;
 use crate::ui::work::WhatIfResult;
 
@@ -66,6 +66,8 @@ pub struct Derived {
     search: Option<(SearchKey, SharedJob<SearchResults>)>,
     /// The last finished search, shown until the next one is done.
     last_hits: Option<(SearchKey, Arc<SearchResults>)>,
+    /// What a finding lights.
+    lit: Option<(Lit, Arc<SearchResults>)>,
     advice: Option<(Option<u64>, Job<Arc<Advice>>)>,
     memories: HashMap<(usize, Option<u64>), SharedJob<Memory>>,
     what_if_job: Option<(WhatIfKey, Job<Option<Arc<WhatIfResult>>>)>,
@@ -77,17 +79,19 @@ pub struct Derived {
 }
 
 impl Derived {
-    /// Search results in a memory space; while a search runs, the previous results in the same space. `None` without
-    /// search text or before the first results.
-    pub fn hits(
-        &mut self,
-        work: &Work,
-        document: &Arc<Document>,
-        program: usize,
-        color: MemorySpace,
-        words: &str,
-    ) -> Option<Arc<SearchResults>> {
-        let words = words.trim();
+    /// What is lit in the chosen memory space: what a finding lights, else the search results; while a search runs, the
+    /// previous results in the same space. `None` without either, or before the first results.
+    pub fn hits(&mut self, work: &Work, document: &Arc<Document>, shared: &Shared) -> Option<Arc<SearchResults>> {
+        let (program, color) = (shared.program, shared.color);
+        if let Some(lit) = &shared.lit {
+            let is_known = self.lit.as_ref().is_some_and(|(of, _)| of == lit);
+            if !is_known {
+                let count = document.program(program).map_or(0, |(program, _)| program.buffers.len());
+                self.lit = Some((lit.clone(), Arc::new(SearchResults::of_list(&lit.words, &lit.buffers, count))));
+            }
+            return self.lit.as_ref().map(|(_, hits)| Arc::clone(hits));
+        }
+        let words = shared.filter.trim();
         if words.is_empty() {
             (self.search, self.last_hits) = (None, None);
             return None;

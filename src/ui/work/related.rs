@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::derived::SpaceData;
 use super::job::{Job, Work};
 use crate::analysis::Scene;
+use crate::analysis::contributors::{Contributor, contributors};
 use crate::analysis::hlo_text::{self, instruction_text};
 use crate::analysis::live_at::LiveBuffer;
 use crate::analysis::live_range::Uses;
@@ -37,10 +38,14 @@ pub struct RelatedToStep {
     pub unwritten: Bytes,
     /// The largest of them, at most 32.
     pub largest: Vec<LiveBuffer>,
+    /// The same with equal layers folded, at most 32; empty where there are too many to fold at every step.
+    pub folded: Vec<Contributor>,
 }
 
 /// Maximum length of [`RelatedToStep::largest`].
 const LARGEST: usize = 32;
+/// Buffers at a step that are folded at most.
+const FOLDED: usize = 20_000;
 
 /// (program, memory space, buffer or step)
 type Key = (usize, MemorySpace, u32);
@@ -109,12 +114,19 @@ impl Related {
         if self.step.as_ref().is_none_or(|(of, _)| *of != key) {
             let (document, data) = (Arc::clone(document), Arc::clone(data));
             let job = Job::start(work, "step", move || {
-                let mut largest = document.scene(space.0, space.1).map(|scene| scene.live_at(step)).unwrap_or_default();
+                let scene = document.scene(space.0, space.1);
+                let mut largest = scene.map(|scene| scene.live_at(step)).unwrap_or_default();
                 let live = largest.len();
+                let buffers: Vec<BufferId> = largest.iter().map(|live| live.buffer).collect();
+                let mut folded = scene
+                    .filter(|_| live <= FOLDED)
+                    .map(|scene| contributors(scene.program, scene.analysis, &buffers))
+                    .unwrap_or_default();
+                folded.truncate(LARGEST);
                 let unwritten = largest.iter().filter(|live| live.written.is_some_and(|(first, _)| first > step));
                 let unwritten = unwritten.map(|live| live.bytes).sum();
                 largest.truncate(LARGEST);
-                Arc::new(RelatedToStep { largest_hole: data.map.largest_hole(step), live, unwritten, largest })
+                Arc::new(RelatedToStep { largest_hole: data.map.largest_hole(step), live, unwritten, largest, folded })
             });
             self.step = Some((key, job));
         }

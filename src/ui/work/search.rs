@@ -55,6 +55,18 @@ impl SearchResults {
         Some(Self { words: words.to_owned(), found, list, of: table.len() })
     }
 
+    /// A list of buffers as the result of a search, of a program with `count` buffers.
+    #[must_use]
+    pub fn of_list(words: &str, list: &[BufferId], count: usize) -> Self {
+        let mut found = vec![false; count];
+        for buffer in list {
+            if let Some(found) = found.get_mut(buffer.index()) {
+                *found = true;
+            }
+        }
+        Self { words: words.to_owned(), found, list: list.to_vec(), of: count }
+    }
+
     /// Whether a buffer matches.
     #[must_use]
     pub fn has(&self, buffer: BufferId) -> bool {

@@ -1,5 +1,5 @@
-//! Aliases in place of the names in the code: the same word always gets the same alias, and numbers stay, so that
-//! layers still fold and an argument is still told from its neighbour.
+//! Replaces names from the source code by aliases: a word always gets the same alias, and numbers are kept, so layers
+//! still fold and arguments stay distinguishable.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ struct Given {
     programs: HashMap<String, String>,
 }
 
-/// Endings of files that say what they are, not whose.
+/// File extensions, which reveal nothing and are kept.
 const ENDINGS: &[&str] = &[
     "py", "pb", "gz", "hlo", "txt", "json", "log", "zip", "tar", "zst", "cc", "h", "cpp", "pop", "cbor", "prof",
     "mlir", "rs", "c", "ipynb", "pprof",
@@ -33,19 +33,19 @@ impl Aliases {
         self.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A framework's name of an operation or an argument, a function, a stack.
+    /// Aliases a framework op name, argument path or function name.
     #[must_use]
     pub fn scope(&self, text: &str) -> String {
         self.replace(text, |given, word| given.word(word, true))
     }
 
-    /// A name of an instruction or a computation.
+    /// Aliases the name of an instruction or computation.
     #[must_use]
     pub fn op(&self, text: &str) -> String {
         self.replace(text, |given, word| given.word(word, false))
     }
 
-    /// A file: `file_2.py`.
+    /// Aliases a file name: `file_2.py`.
     #[must_use]
     pub fn file(&self, path: &str) -> String {
         if path.is_empty() {
@@ -64,7 +64,7 @@ impl Aliases {
         name
     }
 
-    /// A program: `program_1`.
+    /// Aliases a program name: `program_1`.
     #[must_use]
     pub fn program(&self, name: &str) -> String {
         if name.is_empty() {
@@ -75,7 +75,7 @@ impl Aliases {
         given.programs.entry(name.to_owned()).or_insert_with(|| format!("program_{next}")).clone()
     }
 
-    /// A sentence about a file: paths and the words that have an alias are replaced, the rest is left.
+    /// Aliases a sentence: replaces paths and the words that have an alias, and leaves the rest.
     #[must_use]
     pub fn sentence(&self, text: &str) -> String {
         let edge = |c: char| matches!(c, ',' | ';' | ':' | '(' | ')' | '\'' | '"' | '`' | '\u{201c}' | '\u{201d}');
@@ -94,7 +94,7 @@ impl Aliases {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Replaces the words of a text; what stands between them, and numbers at the end of a word, stay.
+    /// Replaces the words of a text, keeping separators and numbers at the end of a word.
     fn replace(&self, text: &str, alias: impl Fn(&mut Given, &str) -> String) -> String {
         let mut given = self.given();
         let mut out = String::with_capacity(text.len());

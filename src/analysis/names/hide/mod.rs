@@ -1,5 +1,5 @@
-//! A profile under aliases, for a screen that strangers see: scopes, operations, files, functions and modules
-//! are renamed in the profile itself, so that nothing that is made of it can show the real ones.
+//! Hides names for screens that strangers see: scopes, operations, files, functions and modules are renamed in the
+//! profile itself, so nothing derived from it can show the real ones.
 
 mod aliases;
 mod vocabulary;
@@ -15,15 +15,14 @@ use crate::model::{
     SourceInfo, SourceLine, TileMemory,
 };
 
-/// Instructions of a program whose names are looked at in order, so that aliases follow the program and not the
-/// views; later ones get theirs when they are first shown.
+/// Number of instructions whose names get aliases up front, in program order; later ones get theirs when first shown.
 const IN_ORDER: usize = 200_000;
 
-/// The same profile with aliases in place of its names.
+/// A copy of a profile with its names replaced by aliases.
 #[must_use]
 pub fn hide_names(profile: &Profile, aliases: &Arc<Aliases>) -> Profile {
     let mut out = profile.clone();
-    // Programs first: sentences are cleaned of the words that were met there.
+    // Programs first: only words met there are replaced in sentences.
     for program in &mut out.programs {
         rename(program, aliases);
     }
@@ -161,7 +160,7 @@ fn rename_tiles(tiles: &mut TileMemory, aliases: &Aliases) {
     tiles.variables.strings = tiles.variables.strings.map(|text| aliases.scope(text));
 }
 
-/// A program's words, renamed as they are read.
+/// A program's text, with aliases applied on reading.
 #[derive(Debug)]
 struct HiddenText {
     inner: ProgramTextHandle,
@@ -204,7 +203,7 @@ impl ProgramText for HiddenText {
     }
 }
 
-/// Programs that are decoded later are renamed then.
+/// Applies aliases to programs decoded later.
 #[derive(Debug)]
 struct HiddenSource {
     inner: Arc<dyn ProgramSource>,

@@ -1,7 +1,7 @@
-//! Words that say nothing about whose program it is: those of XLA, JAX and Poplar themselves, which stand in every
-//! program. All other words are replaced when names are hidden.
+//! Words that reveal nothing about a program because XLA, JAX or Poplar put them in every program. All other words are
+//! replaced when names are hidden.
 
-/// Whether a word is the framework's own: it, or every part between underscores, is in the list.
+/// Whether a word, or each of its parts between underscores, is in the list.
 #[must_use]
 pub fn is_common(word: &str) -> bool {
     let lower = word.to_ascii_lowercase();
@@ -12,7 +12,7 @@ pub fn is_common(word: &str) -> bool {
     known(&lower) || lower.split('_').all(known)
 }
 
-/// Lower case, sorted by kind; looked at a few times a label, so a list is enough.
+/// Lower case, grouped by kind; searched only a few times per label, so a list is fast enough.
 const WORDS: &[&str] = &[
     // Element types.
     "pred",
@@ -37,6 +37,7 @@ const WORDS: &[&str] = &[
     "c64",
     "c128",
     "token",
+    "tokens",
     "opaque",
     "tuple",
     "half",
@@ -54,7 +55,7 @@ const WORDS: &[&str] = &[
     "int32",
     "int64",
     "bfloat16",
-    // Opcodes of HLO and primitives of JAX, by their parts.
+    // HLO opcodes and JAX primitives, split into parts.
     "abs",
     "acos",
     "add",

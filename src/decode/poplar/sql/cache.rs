@@ -1,4 +1,4 @@
-//! `profile.pop_cache`: what PopVision prepared of the execution trace. No memory in it.
+//! `profile.pop_cache`: PopVision's cache of the execution trace. Contains no memory data.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const MAX_STEPS: usize = 4 << 20;
 /// Reads the tables of the cache; returns their names.
 ///
 /// # Errors
-/// When it was cancelled. What cannot be read goes to the reporter.
+/// If it was cancelled. Whatever cannot be read goes to the reporter.
 pub fn read(
     connection: &Connection,
     schema: &Schema,

@@ -1,5 +1,5 @@
-//! `profile.pop` and `profile.pop_cache`: SQLite files. Opened read-only and immutable, so nothing is written beside
-//! them and locks do not matter; summed by SQL, never loaded; the tables are looked up, not assumed.
+//! `profile.pop` and `profile.pop_cache`: SQLite files. Opened read-only and immutable, so no journal is written and
+//! locks do not matter; totals are computed in SQL without loading the rows; tables are looked up, not assumed.
 
 mod cache;
 mod schema;
@@ -20,7 +20,7 @@ pub use cache::step_ids;
 use schema::Schema;
 pub use tables::{TileVariable, variables_of_tile};
 
-/// How every SQLite file begins.
+/// First bytes of every SQLite file.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Poplar's SQLite files.
@@ -73,7 +73,7 @@ impl Decoder for SqlDecoder {
     }
 }
 
-/// A journal beside the file means that who wrote it has not finished, or died.
+/// A journal next to the file means that its writer has not finished, or crashed.
 fn say_journals(input: &Input, reporter: &Reporter) {
     let Some(path) = input.path() else { return };
     for suffix in ["-journal", "-wal"] {
@@ -93,10 +93,10 @@ fn say_journals(input: &Input, reporter: &Reporter) {
     }
 }
 
-/// Missing bytes beyond this are not made up for.
+/// Most missing bytes that are replaced by empty pages.
 const MAX_MISSING: u64 = 1 << 30;
 
-/// The size that the header of a file says, 0 where it does not.
+/// The file size according to the header, in bytes; 0 if unknown.
 fn whole_size(head: &[u8]) -> u64 {
     let number = |at: usize| {
         head.get(at..at + 4).and_then(|bytes| bytes.first_chunk::<4>()).map_or(0, |bytes| u32::from_be_bytes(*bytes))
@@ -113,12 +113,12 @@ fn page_size(head: &[u8]) -> u32 {
     }
 }
 
-/// By how much a plain file is shorter than it says.
+/// Bytes by which an uncompressed file is shorter than its header states.
 fn missing_bytes(input: &Input) -> u64 {
     if input.packing() == Packing::None { whole_size(input.head()).saturating_sub(input.size()) } else { 0 }
 }
 
-/// Opens the database for reading, as it lies.
+/// Opens the database for reading.
 fn open(input: &Input, progress: &Progress, reporter: &Reporter) -> Result<Connection, DecodeError> {
     let missing = missing_bytes(input);
     let connection = match (input.path(), input.packing()) {
@@ -167,12 +167,12 @@ fn open_path(path: &Path) -> rusqlite::Result<Connection> {
     )
 }
 
-/// What SQLite says, as our error.
+/// Converts an SQLite error.
 fn damaged(error: &rusqlite::Error) -> DecodeError {
     DecodeError::Damaged { what: format!("SQLite cannot read it: {error}"), offset: 0 }
 }
 
-/// What stands in the header of the file.
+/// Adds facts from the file header.
 fn header_facts(head: &[u8], state: &mut State) {
     let number = |at: usize| {
         head.get(at..at + 4).and_then(|bytes| bytes.first_chunk::<4>()).map_or(0, |bytes| u32::from_be_bytes(*bytes))

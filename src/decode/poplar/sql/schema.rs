@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-/// Tables beyond this number are not looked at.
+/// Most tables that are examined.
 const MAX_TABLES: usize = 2000;
 
 /// A table.
@@ -25,7 +25,7 @@ pub struct Schema {
     pub tables: Vec<Table>,
 }
 
-/// A name in SQL.
+/// A quoted SQL identifier.
 pub fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -39,7 +39,7 @@ impl Schema {
     /// Reads the list of tables.
     ///
     /// # Errors
-    /// When the file is no database or its list is damaged.
+    /// If the file is not a database or its list is damaged.
     pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
         let mut schema = Self::default();
         let mut query =

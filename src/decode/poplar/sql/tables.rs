@@ -1,4 +1,4 @@
-//! What the known tables of `profile.pop` say: bytes by tile and category, programs, runs; the variables of a tile.
+//! Reads the known tables of `profile.pop`: bytes by tile and category, programs, runs; the variables of a tile.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::decode::{Context, DecodeError, Reporter};
 use crate::model::{ExecutionProfile, TileCategory, TileColumn, TileProgram};
 use crate::source::Stage;
 
-/// Rows summed by one query: between two of them somebody may cancel.
+/// Rows summed by one query; cancellation is checked between queries.
 const CHUNK: u64 = 1 << 20;
 
 /// Programs kept.
@@ -70,9 +70,9 @@ pub fn read(
             .filter(|name| plain(name).contains("live") || plain(name).contains("equivalence"))
             .collect();
         reporter.info(if live.is_empty() {
-            "This file has no liveness in a known form: what must be in memory at the same time is not shown".to_owned()
+            "This file has no liveness in a known form, so memory by step is not shown".to_owned()
         } else {
-            format!("Liveness is probably in {}, whose layout is not known", live.join(", "))
+            format!("Liveness is probably in {}, whose layout is unknown", live.join(", "))
         });
     }
     Ok(known)
@@ -107,7 +107,7 @@ fn text(row: &rusqlite::Row<'_>, column: usize, state: &mut State) -> String {
     }
 }
 
-/// Small tables that describe the machine: whichever has a column of a telling name.
+/// Reads the small tables that describe the machine, found by column name.
 fn target(connection: &Connection, schema: &Schema, state: &mut State) {
     for table in schema.tables.iter().filter(|table| (1..=4).contains(&table.rows)) {
         for column in &table.columns {
@@ -124,7 +124,7 @@ fn target(connection: &Connection, schema: &Schema, state: &mut State) {
     }
 }
 
-/// Bytes by tile. Returns whether there is only a total, of which the name does not say what it counts.
+/// Reads bytes by tile. Returns whether there is only one total and it is unknown whether it includes gaps.
 fn memory_by_tile(connection: &Connection, table: &Table, state: &mut State) -> rusqlite::Result<bool> {
     let including = table.column_where(|name| name.contains("gap") && name.contains("incl"));
     let excluding = table
@@ -152,7 +152,7 @@ fn memory_by_tile(connection: &Connection, table: &Table, state: &mut State) -> 
     let mut columns: Vec<Vec<u64>> = vec![Vec::new(); wanted.len()];
     let mut query = connection.prepare(&sql)?;
     let mut rows = query.query([])?;
-    // What was read before damage is kept.
+    // Rows read before any damage are kept.
     let result = loop {
         let row = match rows.next() {
             Ok(Some(row)) => row,
@@ -267,7 +267,7 @@ fn by_category(
             Ok(())
         });
         if attempt(chunk, table, context.reporter).is_none() {
-            // A sum needs every row; one by one, those before the damage still count.
+            // A sum needs every row; reading one by one keeps those before the damage.
             columns = rows_until_damage(connection, table, (tile, &category, size), kept, from);
             break;
         }
@@ -391,10 +391,10 @@ pub struct TileVariable {
     pub bytes: u64,
 }
 
-/// The variables of one tile of a `profile.pop`, largest first, at most `limit`: read when somebody looks at the tile.
+/// The variables of one tile of a `profile.pop`, largest first, at most `limit`; read on demand.
 ///
 /// # Errors
-/// When the file cannot be read or has no table of variables.
+/// If the file cannot be read or has no table of variables.
 pub fn variables_of_tile(path: &Path, tile: u32, limit: usize) -> Result<Vec<TileVariable>, DecodeError> {
     let connection = open_path(path).map_err(|error| damaged(&error))?;
     let schema = Schema::read(&connection).map_err(|error| damaged(&error))?;

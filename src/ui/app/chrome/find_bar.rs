@@ -1,17 +1,26 @@
-//! The field to find buffers, over every view that shows them: what matches stays lit, the rest is dimmed, Enter goes
-//! from one to the next.
+//! The field to find buffers: in the top bar where it has room, else over the views that show buffers. What matches stays
+//! lit, the rest is dimmed, Enter goes from one to the next.
 
-use egui::{Align, Area, Frame, Key, Layout, Margin, Order, Pos2, Rect, Role, Stroke, Ui, WidgetInfo};
+use egui::{Align, Area, Frame, Key, Layout, Margin, Order, Pos2, Rect, Response, Role, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::table::Filter;
 use crate::model::thousands;
 use crate::ui::app::App;
 use crate::ui::part::Find;
+use crate::ui::session::Shared;
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls::{self, link};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
-use crate::ui::work::Direction;
+use crate::ui::work::{Direction, SearchResults};
+
+/// Least and largest width of the field in the top bar.
+const LEAST: f32 = 190.0;
+const MOST: f32 = 400.0;
+/// Room that is left to what is typed.
+const LEAST_EDIT: f32 = 110.0;
+/// Width from which arrows stand behind what is typed.
+const WITH_ARROWS: f32 = 330.0;
 
 impl App {
     /// Opens the find bar, or gives it the focus.
@@ -38,26 +47,76 @@ impl App {
     pub(in crate::ui::app) fn next_hit(&mut self, direction: Direction) {
         let work = self.work();
         let Some(open) = self.files.current_mut() else { return };
-        let shared = &mut open.shared;
-        let hits = open.derived.hits(&work, &open.document, shared.program, shared.color, &shared.filter);
-        if let Some(next) = hits.and_then(|hits| hits.next(shared.selected, direction)) {
-            shared.select(next);
+        let hits = open.derived.hits(&work, &open.document, &open.shared);
+        if let Some(next) = hits.and_then(|hits| hits.next(open.shared.selected, direction)) {
+            open.shared.select(next);
         }
     }
 
-    /// Draws the find bar in the lower right corner of the view, if it is open: at the top it would cover the
-    /// view's switches.
-    pub(in crate::ui::app) fn find_bar(&mut self, ui: &Ui, theme: &Theme, body: Rect) {
+    /// Draws the field into the top bar, if there is room; in a view without buffers Enter shows the table of those that
+    /// match.
+    pub(in crate::ui::app) fn find_field(&mut self, ui: &mut Ui, theme: &Theme) {
+        let room = ui.available_width() - 12.0;
+        let has_buffers = self.files.current().is_some_and(|open| open.document.has_buffers());
+        self.has_find_field = has_buffers && room >= LEAST;
+        if !self.has_find_field {
+            return;
+        }
         let work = self.work();
         let focus = std::mem::take(&mut self.focus_find);
         let Some(open) = self.files.current_mut() else { return };
+        let hits = open.derived.hits(&work, &open.document, &open.shared);
+        let width = room.min(MOST);
+        let is_asked = !open.shared.filter.trim().is_empty();
+        let place = Vec2::new(width, space::CONTROL);
+        let mut step = None;
+        ui.allocate_ui_with_layout(place, Layout::right_to_left(Align::Center), |ui| {
+            ui.spacing_mut().item_spacing.x = 6.0;
+            if is_asked {
+                let is_wide = width >= WITH_ARROWS;
+                let close = link(ui, if is_wide { "Close" } else { "\u{d7}" }, theme);
+                close.widget_info(|| WidgetInfo::labeled(Role::Link, true, "Close"));
+                if close.clicked() {
+                    open.shared.close_find();
+                }
+                if is_wide {
+                    step = arrows(ui, theme);
+                }
+                let length = if is_wide { Length::Whole } else { Length::Short };
+                count(ui, theme, &open.shared, hits.as_deref(), length);
+            }
+            let response = edit(ui, theme, &mut open.shared, ui.available_width(), focus);
+            if !is_asked && !response.has_focus() {
+                let at = Pos2::new(response.rect.right() - 8.0, response.rect.center().y);
+                let font = Weight::Mono.at(size::SMALL);
+                ui.painter().text(at, egui::Align2::RIGHT_CENTER, "Ctrl F", font, theme.text3);
+            }
+            step = entered(ui, &response).or(step);
+        });
+        if let Some(direction) = step {
+            let shown = VIEWS.shown_or_first(open.shared.view, &open.document);
+            if matches!(shown.find, Find::Elsewhere) {
+                return self.find();
+            }
+            self.next_hit(direction);
+        }
+    }
+
+    /// Draws the find bar in the lower right corner of the view, if it is open and has no place in the top bar: at the top
+    /// it would cover the view's switches. What a finding lights, and what is hidden, is said there as well.
+    pub(in crate::ui::app) fn find_bar(&mut self, ui: &Ui, theme: &Theme, body: Rect) {
+        let work = self.work();
+        let has_field = self.has_find_field;
+        let focus = !has_field && std::mem::take(&mut self.focus_find);
+        let Some(open) = self.files.current_mut() else { return };
         let (shared, document) = (&mut open.shared, &open.document);
-        let is_asked = shared.finding || !shared.filter.trim().is_empty() || !shared.hidden.is_empty();
+        let is_asked = !has_field && (shared.finding || !shared.filter.trim().is_empty());
+        let is_open = is_asked || shared.lit.is_some() || !shared.hidden.is_empty();
         let dims = VIEWS.by_id(shared.view).is_some_and(|view| matches!(view.find, Find::Dim));
-        if !is_asked || !dims {
+        if !is_open || !dims {
             return;
         }
-        let hits = open.derived.hits(&work, document, shared.program, shared.color, &shared.filter);
+        let hits = open.derived.hits(&work, document, shared);
         let mut step = None;
         Area::new(egui::Id::unique("find bar"))
             .order(Order::Middle)
@@ -68,49 +127,18 @@ impl App {
                 let frame = Frame::new().fill(theme.panel).stroke(edge).corner_radius(space::RADIUS);
                 frame.inner_margin(Margin::symmetric(8, 5)).show(ui, |ui| {
                     ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                        let mut filter = shared.filter.clone();
-                        let edit = egui::TextEdit::singleline(&mut filter)
-                            .hint_text("Find by name, op, shape, category")
-                            .font(Weight::Mono.at(size::SMALL));
-                        let response = ui.add_sized(egui::Vec2::new(230.0, space::CONTROL), edit);
-                        response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Find"));
-                        if response.changed() {
-                            shared.set_filter(filter);
+                        if let Some(lit) = shared.lit.clone() {
+                            let number = thousands(lit.buffers.len() as u64);
+                            let words = format!("{number} lit: {}", lit.words);
+                            let most = (body.width() - 260.0).clamp(120.0, 460.0);
+                            controls::cut_label(ui, &words, Weight::Medium.at(size::SMALL), theme.text, most);
+                        } else if is_asked {
+                            let response = edit(ui, theme, shared, 230.0, focus);
+                            step = entered(ui, &response);
+                            count(ui, theme, shared, hits.as_deref(), Length::Whole);
                         }
-                        if focus {
-                            response.request_focus();
-                        }
-                        if response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter)) {
-                            let back = ui.input(|i| i.modifiers.shift);
-                            step = Some(if back { Direction::Back } else { Direction::Forward });
-                            response.request_focus();
-                        }
-                        let words = match &hits {
-                            Some(hits) => {
-                                let at = shared.selected.and_then(|b| hits.list.iter().position(|hit| *hit == b));
-                                let at = at.map(|at| format!("{} of ", thousands(at as u64 + 1))).unwrap_or_default();
-                                let found = thousands(hits.list.len() as u64);
-                                if at.is_empty() {
-                                    format!("{found} of {} match", thousands(hits.of as u64))
-                                } else {
-                                    format!("{at}{found}")
-                                }
-                            }
-                            None => String::new(),
-                        };
-                        match Filter::parse(&shared.filter) {
-                            Ok(_) => ui.label(text(words, size::SMALL, Weight::Medium, theme.text2)),
-                            Err(error) => ui.label(text(error.to_string(), size::SMALL, Weight::Regular, theme.danger)),
-                        };
-                        for (name, arrow, direction) in [
-                            ("Previous match", "\u{2039}", Direction::Back),
-                            ("Next match", "\u{203a}", Direction::Forward),
-                        ] {
-                            let response = controls::button(ui, arrow, "", theme);
-                            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
-                            if response.clicked() {
-                                step = Some(direction);
-                            }
+                        if is_asked || shared.lit.is_some() {
+                            step = arrows(ui, theme).or(step);
                         }
                         if !shared.hidden.is_empty() {
                             let words = format!("show {} hidden", thousands(shared.hidden.len() as u64));
@@ -129,4 +157,83 @@ impl App {
             self.next_hit(direction);
         }
     }
+}
+
+/// The field itself.
+fn edit(ui: &mut Ui, theme: &Theme, shared: &mut Shared, width: f32, focus: bool) -> Response {
+    let mut filter = shared.filter.clone();
+    // What stands beside it comes and goes; it stays the same field.
+    let edit = egui::TextEdit::singleline(&mut filter)
+        .id(egui::Id::unique("find field"))
+        .hint_text(text("Find buffer, op, scope", size::SMALL, Weight::Regular, theme.text3))
+        .font(Weight::Mono.at(size::SMALL))
+        .align(egui::Align2::LEFT_CENTER);
+    let response = ui.add_sized(Vec2::new(width, space::CONTROL), edit);
+    response.widget_info(|| WidgetInfo::labeled(Role::TextInput, true, "Find"));
+    if response.changed() {
+        shared.set_filter(filter);
+    }
+    if focus {
+        response.request_focus();
+    }
+    response
+}
+
+/// Which way Enter goes in the field; it keeps the focus.
+fn entered(ui: &Ui, response: &Response) -> Option<Direction> {
+    if !(response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter))) {
+        return None;
+    }
+    response.request_focus();
+    Some(if ui.input(|i| i.modifiers.shift) { Direction::Back } else { Direction::Forward })
+}
+
+/// How many match and which of them is selected, or what is wrong with the words.
+fn count(ui: &mut Ui, theme: &Theme, shared: &Shared, hits: Option<&SearchResults>, length: Length) {
+    if let Err(error) = Filter::parse(&shared.filter) {
+        let room = (ui.available_width() - LEAST_EDIT).max(60.0);
+        controls::cut_label(ui, &error.to_string(), Weight::Regular.at(size::SMALL), theme.danger, room);
+        return;
+    }
+    let words = match hits {
+        Some(hits) => {
+            let at = shared.selected.and_then(|b| hits.list.iter().position(|hit| *hit == b));
+            let found = thousands(hits.list.len() as u64);
+            match at {
+                Some(at) => format!("{} of {found}", thousands(at as u64 + 1)),
+                None => format!("{found} of {} match", thousands(hits.of as u64)),
+            }
+        }
+        None => String::new(),
+    };
+    let short = words.split(" of ").next().unwrap_or_default().to_owned();
+    let shown = if length == Length::Short { short } else { words.clone() };
+    let response = ui.label(text(shown, size::SMALL, Weight::Medium, theme.text2));
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, &words));
+}
+
+/// How much is written of a count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Length {
+    /// How many there are.
+    Short,
+    /// Of how many, too.
+    Whole,
+}
+
+/// Buttons to the previous and the next match, in the order of the layout.
+fn arrows(ui: &mut Ui, theme: &Theme) -> Option<Direction> {
+    let mut both = [("Previous match", "\u{2039}", Direction::Back), ("Next match", "\u{203a}", Direction::Forward)];
+    if ui.layout().prefer_right_to_left() {
+        both.reverse();
+    }
+    let mut step = None;
+    for (name, arrow, direction) in both {
+        let response = controls::button(ui, arrow, "", theme);
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, name));
+        if response.clicked() {
+            step = Some(direction);
+        }
+    }
+    step
 }

@@ -1,8 +1,9 @@
 //! Panel on the right: details of what is selected; folds to a rail.
 
+use egui::epaint::TextShape;
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use crate::ui::part::ViewContext;
+use crate::ui::part::{View, ViewContext};
 use crate::ui::session::Locals;
 use crate::ui::view::PANELS;
 use crate::ui::widget::controls::{hairline, vline};
@@ -28,6 +29,33 @@ pub enum Shown {
     Rail,
 }
 
+/// The names of the panels down a rail; returns the one that was clicked.
+fn rail(ui: &Ui, context: &ViewContext<'_>, rect: Rect, panels: &[&View]) -> Option<&'static str> {
+    let theme = context.theme;
+    let mut top = rect.top() + 16.0;
+    let mut chosen = None;
+    for panel in panels {
+        let font = Weight::Medium.at(size::SMALL);
+        let galley = ui.painter().layout_no_wrap(panel.title.to_owned(), font, theme.text2);
+        let place = Rect::from_min_size(Pos2::new(rect.left(), top), Vec2::new(rect.width(), galley.size().x + 16.0));
+        if place.bottom() > rect.bottom() {
+            break;
+        }
+        let response = ui.interact(place, ui.scope_id().with(("rail", panel.id)), Sense::click());
+        response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("Open {}", panel.title)));
+        let color = if response.hovered() || response.has_focus() { theme.accent } else { theme.text2 };
+        // Turned by a right angle, read from above.
+        let at = Pos2::new(place.center().x + galley.size().y / 2.0, place.top() + 8.0);
+        let words = TextShape::new(at, galley, color).with_override_text_color(color);
+        ui.painter().add(words.with_angle(std::f32::consts::FRAC_PI_2));
+        if response.clicked() {
+            chosen = Some(panel.id);
+        }
+        top = place.bottom() + 8.0;
+    }
+    chosen
+}
+
 /// Shows the panel, or its rail; returns whether it is to be folded or unfolded.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, rect: Rect, shown: Shown) -> bool {
     let (theme, open) = (context.theme, shown == Shown::Whole);
@@ -43,10 +71,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, rect: Rect, shown: Shown
     ui.painter().text(fold.center(), Align2::CENTER_CENTER, arrow, Weight::Medium.at(size::HEADLINE), color);
     let toggled = response.clicked();
     hairline(ui, head, theme.line);
-    if !open {
-        return toggled;
-    }
     let shown: Vec<_> = PANELS.shown_for(context.document).collect();
+    if !open {
+        let chosen = rail(ui, context, Rect::from_min_max(head.left_bottom(), rect.max), &shown);
+        if let Some(panel) = chosen {
+            context.locals.get::<Chosen>().0 = panel;
+        }
+        return toggled || chosen.is_some();
+    }
     let chosen = context.locals.get::<Chosen>().0;
     let chosen = shown.iter().position(|panel| panel.id == chosen).unwrap_or(0);
     let mut x = rect.left() + 14.0;

@@ -59,6 +59,7 @@ impl App {
                 }
                 if self.files.current().is_some() {
                     Self::quick(ui, theme, &mut commands);
+                    self.find_field(ui, theme);
                 }
             });
         });
@@ -69,12 +70,12 @@ impl App {
 
     /// Frequent commands, if there is room.
     fn quick(ui: &mut Ui, theme: &Theme, commands: &mut Vec<Command>) {
-        for (words, command, room) in [
-            ("Presenter", Command::Presenter, 620.0),
-            ("Copy picture", Command::CopyPicture, 480.0),
-            ("Find buffer, op, scope", Command::Find, 260.0),
-        ] {
-            if ui.available_width() > room && controls::button(ui, words, keys_of(command), theme).clicked() {
+        for (words, command, room) in
+            [("Presenter", Command::Presenter, 470.0), ("Copy picture", Command::CopyPicture, 400.0)]
+        {
+            // The keys give way to the field for finding.
+            let keys = if ui.available_width() > WITH_KEYS { keys_of(command) } else { "" };
+            if ui.available_width() > room && controls::button(ui, words, keys, theme).clicked() {
                 commands.push(command);
             }
         }
@@ -309,6 +310,9 @@ impl App {
         }
     }
 }
+
+/// Room from which the buttons of the bar show their keys.
+const WITH_KEYS: f32 = 700.0;
 
 /// Points between two tabs.
 const TAB_GAP: f32 = 4.0;

@@ -260,6 +260,7 @@ impl App {
         let path = entry.target.origin().filter(|_| !self.options.names_hidden);
         egui::Popup::context_menu(response).show(|ui| {
             ui.set_min_width(220.0);
+            ui.set_max_width(220.0);
             let mut row = |words: &str| controls::menu_row(ui, words, "", theme).clicked();
             if row("Close") {
                 asked.close = Some(index);

@@ -81,7 +81,7 @@ impl App {
         let entry = VIEWS.shown_or_first(open.shared.view, &open.document);
         let before = open.shared.clone();
         let document = open.document.clone();
-        let hits = open.derived.hits(&work, &document, before.program, before.color, &before.filter);
+        let hits = open.derived.hits(&work, &document, &before);
         let mut kept = self.settings_store.settings.kept.clone();
         let ground = Theme::of(&ctx).canvas;
         let picture = frames(&ctx, size, scale, 1.0, ground, |ui| {

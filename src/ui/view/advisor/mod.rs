@@ -9,11 +9,12 @@ use egui::{Sense, Ui, Vec2};
 use crate::advisor::{ChangesResults, Finding, Severity};
 use crate::model::{BufferId, MemorySpace};
 use crate::ui::part::{Action, View, ViewContext, colors};
-use crate::ui::session::Document;
+use crate::ui::session::{Document, Lit};
 use crate::ui::widget::controls::{cut_label, link, paint_swatch, rule};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::theme::size;
+use crate::ui::work::SpaceData;
 
 /// Which findings are unfolded.
 #[derive(Default)]
@@ -48,10 +49,28 @@ fn show_page(ui: &mut Ui, context: &mut ViewContext<'_>) {
         |ui| {
             egui::Frame::new().inner_margin(egui::Margin::symmetric(24, 18)).show(ui, |ui| {
                 ui.set_width(ui.available_width().min(760.0));
+                answer(ui, context);
                 show(ui, context);
             });
         },
     );
+}
+
+/// What the findings come to, in large type.
+fn answer(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let (theme, program) = (context.theme, context.shared.program);
+    let Some(advice) = context.advice() else { return };
+    let count = advice.findings.iter().filter(|finding| finding.program.is_none_or(|p| p == program)).count();
+    let (words, color) = match advice.plans.iter().find(|plan| plan.program == program) {
+        Some(plan) if plan.fits && plan.edits.len() == 1 => ("One change makes it fit".to_owned(), theme.ok),
+        Some(plan) if plan.fits => (format!("{} changes make it fit", plan.edits.len()), theme.ok),
+        Some(plan) => (format!("No combination found is enough: {} over", context.short(plan.over)), theme.danger),
+        None if count == 0 => return,
+        None if count == 1 => ("One thing to look at".to_owned(), theme.text),
+        None => (format!("{count} things to look at"), theme.text),
+    };
+    ui.label(text(words, size::HEADLINE, Weight::SemiBold, color));
+    ui.add_space(8.0);
 }
 
 /// Draws the findings.
@@ -75,7 +94,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.label(text("The plan", size::BODY, Weight::SemiBold, theme.text));
         ui.add_space(2.0);
         let color = if plan.fits { theme.ok } else { theme.danger };
-        let words = format!("{}.", plan.summary.replace('`', ""));
+        let words = format!("{}.", plan.in_words());
         ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, color)).wrap());
         ui.add_space(4.0);
         if link(ui, "Show it in What if", theme).clicked() {
@@ -162,10 +181,21 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
     });
 }
 
-/// Selects the evidence and shows it as large as its life, or on its tiles.
+/// Lights the evidence, all of it, as large as its lives, or shows it on its tiles.
 fn show_me(context: &mut ViewContext<'_>, finding: &Finding) {
-    if let Some(&buffer) = finding.buffers.first() {
+    if let [buffer] = finding.buffers[..] {
         show_buffer(context, buffer, finding.color);
+    } else if !finding.buffers.is_empty() {
+        let program = context.shared.program;
+        if context.document.space(program, finding.color).is_some() {
+            context.shared.choose(program, finding.color);
+        }
+        context.shared.select(None);
+        let range = context.data().and_then(|data| lives(&data, &finding.buffers));
+        context.shared.zoom_to(range);
+        let buffers = finding.buffers.clone().into();
+        context.shared.light(Lit { words: finding.title.replace('`', ""), buffers });
+        context.go("timeline");
     } else if !finding.tiles.is_empty() {
         context.shared.choose_tiles(finding.tiles.clone());
         context.go("tiles");
@@ -179,16 +209,19 @@ fn show_buffer(context: &mut ViewContext<'_>, buffer: BufferId, color: MemorySpa
         context.shared.choose(program, color);
     }
     context.select(buffer);
-    let range = context.data().and_then(|data| {
-        let item = data.box_of(buffer)?;
-        let (start, end) = (f64::from(item.start), f64::from(item.end) + 1.0);
-        let room = ((end - start) * 0.15).max(4.0);
-        let range = ((start - room).max(0.0), (end + room).min(f64::from(data.map.points)));
-        // A buffer that lives throughout is seen whole as it is.
-        (range.1 - range.0 < f64::from(data.map.points)).then_some(range)
-    });
+    let range = context.data().and_then(|data| lives(&data, &[buffer]));
     context.shared.zoom_to(range);
     context.go("timeline");
+}
+
+/// The part of the program in which buffers live, with some room on both sides; nothing where it is all of it.
+fn lives(data: &SpaceData, buffers: &[BufferId]) -> Option<(f64, f64)> {
+    let boxes = || buffers.iter().filter_map(|&buffer| data.box_of(buffer));
+    let start = f64::from(boxes().map(|item| item.start).min()?);
+    let end = f64::from(boxes().map(|item| item.end).max()?) + 1.0;
+    let room = ((end - start) * 0.15).max(4.0);
+    let range = ((start - room).max(0.0), (end + room).min(f64::from(data.map.points)));
+    (range.1 - range.0 < f64::from(data.map.points)).then_some(range)
 }
 
 /// Words with code in backquotes.

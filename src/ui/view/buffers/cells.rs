@@ -37,6 +37,7 @@ pub fn head(column: Column, unit: &str, keys: &[Key]) -> widget::Column {
         Column::Op => (120.0, 2.6),
         Column::Source => (110.0, 0.8),
         Column::From | Column::To | Column::Length => (72.0, 0.0),
+        Column::Life => (110.0, 0.7),
         Column::Offset => (112.0, 0.0),
         Column::Allocation => (82.0, 0.0),
     };
@@ -50,19 +51,32 @@ pub fn group_name(group: &GroupRow) -> &str {
     if group.name.is_empty() { "none" } else { &group.name }
 }
 
-/// The cell of a line in a column, by its place and kind; `scale` is the unit of sizes and the largest size.
+/// What the cells of a table are drawn to.
+#[derive(Debug, Clone, Copy)]
+pub struct Scale {
+    /// Bytes of the unit of sizes.
+    pub unit: u64,
+    /// The largest size.
+    pub largest: u64,
+    /// Steps of the program.
+    pub points: u32,
+    /// The step that is marked in the lives.
+    pub step: u32,
+}
+
+/// The cell of a line in a column, by its place and kind.
 pub fn cell(
     table: &BufferTable,
     shown: &Shown,
     line: Line,
     (column, own): (usize, Column),
-    scale: (u64, u64),
+    scale: Scale,
     kept: &mut HashMap<(u32, Column), String>,
 ) -> Cell {
     match line {
         Line::Group(group) => {
             let Some(group) = shown.groups.get(group as usize) else { return Cell::default() };
-            group_cell(group, own, column == 0, scale.0, shown.size)
+            group_cell(group, own, column == 0, scale.unit, shown.size)
         }
         Line::Row(row) => row_cell(table, row, own, scale, kept),
     }
@@ -93,13 +107,15 @@ fn row_cell(
     table: &BufferTable,
     row: u32,
     column: Column,
-    (unit, largest): (u64, u64),
+    scale: Scale,
     kept: &mut HashMap<(u32, Column), String>,
 ) -> Cell {
     let index = row as usize;
     let slot = colors::slot_of_class(table.class[index]);
     let size = table.size[index];
+    let Scale { unit, largest, .. } = scale;
     match column {
+        Column::Life => life(table, index, slot, scale),
         Column::Size => {
             Cell::text(in_unit(Bytes(size), unit)).strong().bar((size as f64 / largest.max(1) as f64) as f32, slot)
         }
@@ -118,6 +134,16 @@ fn row_cell(
         }
         _ => Cell::text(number(table, index, column, unit)),
     }
+}
+
+/// The life of a buffer as a part of the program, with the step of the views in it.
+fn life(table: &BufferTable, row: usize, slot: Slot, Scale { points, step, .. }: Scale) -> Cell {
+    if table.start[row] == u32::MAX {
+        return Cell::text("\u{2013}").quiet();
+    }
+    let share = |step: f64| (step / f64::from(points.max(1))) as f32;
+    let (from, to) = (share(f64::from(table.start[row])), share(f64::from(table.end[row]) + 1.0));
+    Cell::span(widget::CellSpan { from, to, mark: Some(share(f64::from(step) + 0.5)), slot })
 }
 
 fn number(table: &BufferTable, row: usize, column: Column, unit: u64) -> String {

@@ -24,8 +24,17 @@ use crate::ui::widget::theme::size;
 use crate::ui::work::Job;
 
 /// Columns that are shown at first.
-const FIRST: [Column; 8] =
-    [Column::Name, Column::Size, Column::Padding, Column::Class, Column::Shape, Column::Op, Column::From, Column::To];
+const FIRST: [Column; 9] = [
+    Column::Name,
+    Column::Size,
+    Column::Padding,
+    Column::Class,
+    Column::Shape,
+    Column::Op,
+    Column::From,
+    Column::To,
+    Column::Life,
+];
 
 /// State of this view of one document.
 struct State {
@@ -152,6 +161,8 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
     if state.cells.len() > 20_000 {
         state.cells.clear();
     }
+    let points = context.data().map_or(1, |data| data.map.points);
+    let scale = cells::Scale { unit, largest, points, step: context.step() };
     let (kept, shown_columns) = (&mut state.cells, &state.columns);
     let response = widget.show(
         ui,
@@ -169,7 +180,7 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
         },
         |line, column| {
             let Some(&kind) = shown_columns.get(column) else { return Cell::default() };
-            cells::cell(table, shown, shown.lines[line], (column, kind), (unit, largest), kept)
+            cells::cell(table, shown, shown.lines[line], (column, kind), scale, kept)
         },
     );
     if let Some(line) = response.chosen {
@@ -222,7 +233,8 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
 
 /// A click on a head sorts by it, a second one turns the order round; with Shift the others stay and count before it.
 fn sort_by(keys: &mut Vec<Key>, column: Column, add: bool) {
-    let down = column.is_number() && !matches!(column, Column::From | Column::To | Column::Offset | Column::Allocation);
+    let down = column.is_number()
+        && !matches!(column, Column::From | Column::To | Column::Life | Column::Offset | Column::Allocation);
     let known = keys.iter_mut().find(|key| key.column == column);
     match known {
         Some(key) => {

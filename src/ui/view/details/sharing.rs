@@ -58,7 +58,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     ui.add_space(8.0);
 }
 
-/// A buffer in a list: a link to it, and a size.
+/// A buffer in a list: a link to it, and a size; returns whether it was clicked.
 pub fn buffer_row(
     ui: &mut Ui,
     context: &mut ViewContext<'_>,
@@ -66,7 +66,7 @@ pub fn buffer_row(
     buffer: BufferId,
     words: &str,
     bytes: Bytes,
-) {
+) -> bool {
     let theme = context.theme;
     let (rect, response) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 20.0), Sense::click());
     if response.hovered() || response.has_focus() {
@@ -97,4 +97,5 @@ pub fn buffer_row(
     if response.clicked() {
         context.select(buffer);
     }
+    response.clicked()
 }

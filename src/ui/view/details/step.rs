@@ -4,12 +4,13 @@ use egui::{Align, Layout, Ui};
 
 use super::card::{ROWS, readout};
 use crate::analysis::Scene;
+use crate::analysis::contributors::Contributor;
 use crate::analysis::live_at::Spans;
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::facts::title;
 use crate::ui::part::links::{self, To};
-use crate::ui::session::RowScope;
+use crate::ui::session::{Lit, RowScope};
 use crate::ui::view::details::sharing::buffer_row;
 use crate::ui::widget::controls::{cut_label, link, rule};
 use crate::ui::widget::fonts::{Weight, text};
@@ -102,16 +103,51 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
             }
         });
     });
+    let items = match &related {
+        _ if is_listing => &[][..],
+        _ if at_peak => &data.contributors[..],
+        Some(related) => &related.folded[..],
+        None => &[],
+    };
+    if !items.is_empty() {
+        return folded(ui, context, scene, (data, step), items);
+    }
     for (buffer, bytes) in rows {
-        let name = scene.analysis.labels(scene.program).buffer_name(scene.program, buffer);
-        // Some traces leave the names out.
-        let name =
-            if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };
-        let later = Spans::of(&data.map, buffer).map(|spans| spans.written.0).filter(|first| *first > step);
-        let name = match later {
-            Some(first) => format!("{name}, written at {}", thousands(first.into())),
-            None => name,
-        };
-        buffer_row(ui, context, scene, buffer, &name, bytes);
+        buffer_row(ui, context, scene, buffer, &name_at(scene, data, buffer, step), bytes);
+    }
+}
+
+/// What a buffer is called at a step at which it has memory, and when it is written where that is later.
+fn name_at(scene: Scene<'_>, data: &SpaceData, buffer: BufferId, step: u32) -> String {
+    let name = scene.analysis.labels(scene.program).buffer_name(scene.program, buffer);
+    // Some traces leave the names out.
+    let name = if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };
+    let later = Spans::of(&data.map, buffer).map(|spans| spans.written.0).filter(|first| *first > step);
+    match later {
+        Some(first) => format!("{name}, written at {}", thousands(first.into())),
+        None => name,
+    }
+}
+
+/// What stands at a step, the buffers of equal layers in one row with their count; a click lights them all.
+fn folded(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    scene: Scene<'_>,
+    (data, step): (&SpaceData, u32),
+    items: &[Contributor],
+) {
+    for item in items.iter().take(ROWS * 2) {
+        let Some(&first) = item.buffers.first() else { continue };
+        let count = item.buffers.len();
+        if count == 1 {
+            buffer_row(ui, context, scene, first, &name_at(scene, data, first, step), item.bytes);
+            continue;
+        }
+        let scope = if item.scope.is_empty() { &item.opcode } else { &item.scope };
+        let words = format!("{scope}  \u{d7}{}", thousands(count as u64));
+        if buffer_row(ui, context, scene, first, &words, item.bytes) {
+            context.shared.light(Lit { words, buffers: item.buffers.clone().into() });
+        }
     }
 }

@@ -65,7 +65,8 @@ pub fn show(
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("{} by part", explained.memory)));
     let window = Window::strip(outer, x);
     let at = |bytes: f64| window.x_of(bytes);
-    chart::bytes_above(ui, theme, &window, outer.top(), context.options.units);
+    let line = limit_at.or(capacity).map(|limit| at(limit.0 as f64).round());
+    chart::bytes_above(ui, theme, &window, outer.top(), context.options.units, line);
     let row = Rect::from_min_max(
         Pos2::new(outer.left(), outer.top() + 18.0),
         Pos2::new(outer.right(), outer.top() + 18.0 + HEIGHT),

@@ -86,7 +86,7 @@ pub fn change(ui: &mut Ui, theme: &Theme, failure: &Failure, remedies: &[Remedy]
                 ui.label(text(format!("gain: {}", remedy.gain), size::SMALL, Weight::Regular, theme.text2));
             }
             if !remedy.sign.is_empty() {
-                ui.label(text(format!("sign: {}", remedy.sign), size::SMALL, Weight::Regular, theme.text3));
+                ui.label(text(format!("when: {}", remedy.sign), size::SMALL, Weight::Regular, theme.text3));
             }
         });
         ui.add_space(4.0);

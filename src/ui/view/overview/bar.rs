@@ -44,7 +44,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
     let x = Span::new(0.0, whole * 1.005);
     let window = Window::strip(outer, x);
     let at = |bytes: f64| window.x_of(bytes);
-    chart::bytes_above(ui, theme, &window, outer.top(), context.options.units);
+    let line = capacity.map(|capacity| at(capacity.0 as f64).round());
+    chart::bytes_above(ui, theme, &window, outer.top(), context.options.units, line);
     let upper = Rect::from_min_max(
         Pos2::new(outer.left(), outer.top() + 18.0),
         Pos2::new(outer.right(), outer.top() + 18.0 + UPPER),
@@ -62,7 +63,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
         );
         let words = format!("{}  {}", category.name(), context.short(bytes));
         let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.peak().0));
-        if segment(ui, theme, rect, colors::slot(category), &[&words], &hover).clicked() {
+        let look = Look { theme, slot: colors::slot(category), line };
+        if segment(ui, look, rect, &[&words], &hover).clicked() {
             context.shared.list_rows(RowScope::Peak);
             context.shared.set_filter(category.name().to_lowercase());
             context.go("buffers");
@@ -70,10 +72,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
         offset += bytes.0 as f64;
     }
     if let Some(data) = data {
-        lower_row(ui, context, data, lower, &at);
+        lower_row(ui, context, data, lower, (&at, line));
     }
     if let Some(capacity) = capacity {
-        let place = at(capacity.0 as f64).round();
+        let place = line.unwrap_or_default();
         let words = format!("capacity {}", context.options.units.capacity(capacity));
         let y = lower.bottom() + 14.0;
         let left_side = place > outer.left() + 160.0;
@@ -107,7 +109,13 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
     }
 }
 
-fn lower_row(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, row: Rect, at: &dyn Fn(f64) -> f32) {
+fn lower_row(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    data: &SpaceData,
+    row: Rect,
+    (at, line): (&dyn Fn(f64) -> f32, Option<f32>),
+) {
     let theme = context.theme;
     let Some(scene) = context.scene() else { return };
     let mut offset = 0.0;
@@ -132,7 +140,8 @@ fn lower_row(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, row: 
                 item.shape
             );
             let first = format!("{name}{count}");
-            if segment(ui, theme, rect, colors::slot_of_class(item.class), &[&first, &size_words], &hover).clicked() {
+            let look = Look { theme, slot: colors::slot_of_class(item.class), line };
+            if segment(ui, look, rect, &[&first, &size_words], &hover).clicked() {
                 context.shared.select(item.buffers.first().copied());
             }
         }
@@ -154,8 +163,30 @@ fn last_parts(scope: &str, parts: usize) -> String {
 /// Room in which a name that does not fit is worth its beginning.
 const LEAST_CUT: f32 = 60.0;
 
+/// How a part of the bar looks.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    theme: &'a Theme,
+    slot: Slot,
+    /// Where the limit's line stands.
+    line: Option<f32>,
+}
+
+/// The larger part of a segment on one side of the limit's line, so that the line goes through no words.
+fn beside(rect: Rect, line: Option<f32>) -> Rect {
+    let Some(line) = line.filter(|line| rect.x_range().contains(*line)) else { return rect };
+    let (left, right) = rect.split_left_right_at_x(line);
+    if left.width() > right.width() { left } else { right }
+}
+
 /// A part of the bar: fill, words where they fit, and everything on hover.
-fn segment(ui: &mut Ui, theme: &Theme, rect: Rect, slot: Slot, lines: &[&str], hover: &str) -> egui::Response {
+fn segment(
+    ui: &mut Ui,
+    Look { theme, slot, line }: Look<'_>,
+    rect: Rect,
+    lines: &[&str],
+    hover: &str,
+) -> egui::Response {
     let response =
         ui.interact(rect, ui.scope_id().with(("segment", rect.left().to_bits(), rect.top().to_bits())), Sense::click());
     let gap = if rect.width() > 3.0 { 1.0 } else { 0.0 };
@@ -164,6 +195,7 @@ fn segment(ui: &mut Ui, theme: &Theme, rect: Rect, slot: Slot, lines: &[&str], h
     if response.hovered() || response.has_focus() {
         ui.painter().rect_stroke(fill, 0.0, Stroke::new(1.5, theme.ink), egui::StrokeKind::Inside);
     }
+    let rect = beside(rect, line);
     if rect.width() > 44.0 {
         let step = 15.0;
         let top = rect.center().y - step * (lines.len() as f32 - 1.0) / 2.0;

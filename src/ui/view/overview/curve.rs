@@ -8,15 +8,18 @@ use crate::ui::chart::{
     self, Areas, Chart, Cursor, Fit, Line, Peak, Reach, Tone, Window, XAxis, step_of, steps_between,
 };
 use crate::ui::part::{ViewContext, colors};
+use crate::ui::view::overview::largest;
 use crate::ui::widget::controls::link;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::size;
 use crate::ui::work::SpaceData;
 
-/// Height of the curve with its numbers, and its share of a window that is taller.
+/// Height of the curve with its numbers, and the most of a tall window that it takes.
 const HEIGHT: f32 = 190.0;
-const SHARE: f32 = 0.2;
+const SHARE: f32 = 0.42;
+/// Room for titles below and above it.
+const TITLES: f32 = 90.0;
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster: &mut CachedRaster) {
     let theme = context.theme;
@@ -30,10 +33,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster
         });
     });
     let Some(scene) = context.scene() else { return };
-    let (outer, _) = ui.allocate_exact_size(
-        Vec2::new(ui.available_width(), HEIGHT.max(ui.clip_rect().height() * SHARE)),
-        Sense::hover(),
-    );
+    // What a tall window leaves above the table.
+    let clip = ui.clip_rect();
+    let left = clip.bottom() - ui.cursor().top().max(clip.top()) - largest::height(clip.height(), data) - TITLES;
+    let height = left.clamp(HEIGHT, (clip.height() * SHARE).max(HEIGHT));
+    let (outer, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
     let limit = context.capacity().map(|c| c.bytes.0);
     let right = if limit.is_some() { chart::RIGHT } else { chart::RIGHT_PLAIN };
     let rect = Rect::from_min_max(

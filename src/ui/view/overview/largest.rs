@@ -1,8 +1,11 @@
 //! The largest contributors at the peak, equal things of all layers folded into one row.
 
+use std::collections::HashSet;
+
 use egui::{Sense, Ui, Vec2};
 
-use crate::model::{Bytes, UnitSystem, percent, thousands};
+use crate::analysis::contributors::Contributor;
+use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
 use crate::ui::part::{FindKey, ViewContext, colors, menu};
 use crate::ui::session::RowScope;
 use crate::ui::widget::controls::link;
@@ -16,6 +19,23 @@ pub struct State {
     table: TableState,
     /// Which rows have something that is found, and what that depends on.
     lit: (Option<(usize, FindKey)>, Vec<bool>),
+    /// Rows that are open, by what they are called.
+    open: HashSet<String>,
+}
+
+/// Buffers that are listed below an open row.
+const MOST_OPEN: usize = 64;
+
+/// The lines of the table: a row of equal things, or one buffer of an open row.
+fn lines(items: &[Contributor], rows: usize, open: &HashSet<String>) -> Vec<(usize, Option<BufferId>)> {
+    let mut lines = Vec::new();
+    for (row, item) in items.iter().enumerate().take(rows) {
+        lines.push((row, None));
+        if item.buffers.len() > 1 && open.contains(&words(items, row)) {
+            lines.extend(item.buffers.iter().take(MOST_OPEN).map(|&buffer| (row, Some(buffer))));
+        }
+    }
+    lines
 }
 
 /// Rows that are shown without asking.
@@ -24,6 +44,20 @@ const ROWS: usize = 12;
 /// What a tall window leaves for the rows: this share of its height, less what stands above them.
 const SHARE: f32 = 0.8;
 const ABOVE: f32 = 430.0;
+
+/// How many rows a window of a height lists: a tall one as many more as it has room for.
+fn rows(window: f32, data: &SpaceData) -> usize {
+    let room = ((window * SHARE - ABOVE) / space::ROW).floor().max(0.0) as usize;
+    data.contributors.len().min(room.max(ROWS))
+}
+
+/// Height of the table with all rows closed, in a window of a height.
+pub fn height(window: f32, data: &SpaceData) -> f32 {
+    HEAD + space::ROW * rows(window, data) as f32 + 1.0
+}
+
+/// Height of the table's head.
+const HEAD: f32 = 26.0;
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state: &mut State) {
     let theme = context.theme;
@@ -39,9 +73,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
             }
         });
     });
-    // A tall window lists as many more as it has room for.
-    let room = ((ui.clip_rect().height() * SHARE - ABOVE) / space::ROW).floor().max(0.0) as usize;
-    let rows = data.contributors.len().min(room.max(ROWS));
+    let rows = rows(ui.clip_rect().height(), data);
     let largest = data.contributors.first().map_or(0, |item| item.bytes.0).max(1);
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
     let columns = [
@@ -52,22 +84,19 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
         Column::number(&format!("Padding, {unit_name}"), 110.0).fixed(),
         Column::number("Share of the peak", 190.0).fixed(),
     ];
-    let height = 26.0 + space::ROW * rows as f32 + 1.0;
+    let lines = lines(&data.contributors, rows, &state.open);
+    let height = HEAD + space::ROW * lines.len() as f32 + 1.0;
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
-    let selected =
-        context.shared.selected.and_then(|buffer| data.contributors.iter().position(|c| c.buffers.contains(&buffer)));
+    let selected = context.shared.selected.and_then(|buffer| {
+        let own = lines.iter().position(|line| line.1 == Some(buffer));
+        own.or_else(|| lines.iter().position(|line| data.contributors[line.0].buffers.contains(&buffer)))
+    });
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("largest"));
-    let table = Table {
-        columns: &columns,
-        rows,
-        selected: selected.filter(|row| *row < rows),
-        lit: None,
-        sort: None,
-        name: "largest",
-        keys: false,
-    };
+    let table =
+        Table { columns: &columns, rows: lines.len(), selected, lit: None, sort: None, name: "largest", keys: false };
     let peak = scene.space.peak().0;
     let units = context.options.units;
+    let labels = scene.analysis.labels(scene.program);
     let items = &data.contributors;
     let key = Some((std::ptr::from_ref(data) as usize, context.find_key()));
     if state.lit.0 != key {
@@ -78,9 +107,25 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
     let response = table.show(
         &mut child,
         &mut state.table,
-        |row| format!("{} {}", words(items, row), units.short(items[row].bytes)),
-        |row, column| {
+        |line| match lines[line] {
+            (row, None) => format!("{} {}", words(items, row), units.short(items[row].bytes)),
+            (_, Some(buffer)) => {
+                let bytes = units.short(scene.program.buffers.size_of(buffer));
+                format!("{} {bytes}", labels.buffer_name(scene.program, buffer))
+            }
+        },
+        |line, column| {
+            let (row, buffer) = lines[line];
             let item = &items[row];
+            if let Some(buffer) = buffer {
+                let bytes = scene.program.buffers.size_of(buffer);
+                return match column {
+                    0 => Cell::text(format!("      {}", labels.buffer_name(scene.program, buffer))).quiet(),
+                    3 => Cell::text(UnitSystem::in_unit(bytes, unit)),
+                    5 => Cell::text(percent(bytes.0, peak)).quiet(),
+                    _ => Cell::default(),
+                };
+            }
             let slot = colors::slot_of_class(item.class);
             let is_lit = lit.get(row).copied().unwrap_or(true);
             match column {
@@ -92,7 +137,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
                     let more = if item.other_shapes > 0 { format!("  +{}", item.other_shapes) } else { String::new() };
                     Cell::mono(format!("{}{more}", item.shape)).quiet()
                 }
-                2 => Cell::text(format!("\u{d7}{}", thousands(item.buffers.len() as u64))).quiet(),
+                2 => Cell::text(count(item, &state.open, items, row)).quiet(),
                 3 => Cell::text(UnitSystem::in_unit(item.bytes, unit)).strong(),
                 4 if item.padding.0 == 0 => Cell::text("0").quiet(),
                 4 => Cell::text(match UnitSystem::in_unit(item.padding, unit) {
@@ -105,16 +150,26 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
             }
         },
     );
-    let under = response.hovered.and_then(|row| items[row].buffers.first().copied());
-    if let Some((row, place)) = response.focused {
-        menu::aim(context, items[row].buffers.first().copied(), place);
+    let at = |line: usize| lines[line].1.or_else(|| items[lines[line].0].buffers.first().copied());
+    if let Some((line, place)) = response.focused {
+        menu::aim(context, at(line), place);
     }
-    menu::show(ui, context, rect, under);
-    if let Some(row) = response.chosen {
-        context.shared.select(items[row].buffers.first().copied());
+    menu::show(ui, context, rect, response.hovered.and_then(at));
+    if let Some(line) = response.chosen {
+        context.shared.select(at(line));
     }
-    if let Some(row) = response.hovered {
-        context.shared.hover(items[row].buffers.first().copied());
+    if let Some(line) = response.hovered {
+        context.shared.hover(at(line));
+    }
+    match response.opened.map(|line| lines[line]) {
+        Some((row, None)) if items[row].buffers.len() > 1 => {
+            let name = words(items, row);
+            if !state.open.remove(&name) {
+                state.open.insert(name);
+            }
+        }
+        Some(_) => context.go("timeline"),
+        None => {}
     }
     if items.len() > rows {
         let rest: Bytes = items[rows..].iter().map(|item| item.bytes).sum();
@@ -130,8 +185,18 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
     }
 }
 
+/// How many buffers a row stands for, with a sign that says whether it is open.
+fn count(item: &Contributor, open: &HashSet<String>, items: &[Contributor], row: usize) -> String {
+    let number = thousands(item.buffers.len() as u64);
+    match item.buffers.len() {
+        0 | 1 => format!("\u{d7}{number}"),
+        _ if open.contains(&words(items, row)) => format!("\u{d7}{number}  \u{2212}"),
+        _ => format!("\u{d7}{number}  +"),
+    }
+}
+
 /// What a row is called.
-fn words(items: &[crate::analysis::contributors::Contributor], row: usize) -> String {
+fn words(items: &[Contributor], row: usize) -> String {
     let item = &items[row];
     if item.scope.is_empty() { format!("no op name ({})", item.opcode) } else { item.scope.clone() }
 }

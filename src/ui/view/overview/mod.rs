@@ -64,10 +64,10 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             let Some(data) = data else { return };
             let full = ui.available_width();
             if full < WIDE {
-                advice::findings(ui, context, advice.as_ref(), (full / 290.0) as usize);
-                ui.add_space(10.0);
                 curve::show(ui, context, &data, &mut state.curve);
                 ui.add_space(12.0);
+                advice::findings(ui, context, advice.as_ref(), (full / 290.0) as usize);
+                ui.add_space(10.0);
                 largest::show(ui, context, &data, &mut state.largest);
                 return;
             }

@@ -2,7 +2,7 @@
 
 use egui::{Align2, Pos2, Rect, Stroke, Ui, Vec2};
 
-use crate::model::{ShapeNode, thousands};
+use crate::model::{ShapeNode, percent, thousands};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
 use crate::ui::widget::theme::{Slot, Theme, size};
@@ -101,6 +101,7 @@ pub fn show(
             }
         }
     });
+    share(painter, theme, plot, minor.size.saturating_mul(rows), minor.padded.saturating_mul(padded_rows));
     let tile = node.first_tile();
     let tile: Vec<String> = tile.iter().map(|t| if *t < 0 { "*".to_owned() } else { t.to_string() }).collect();
     let count = (minor.padded / tile_columns) * (padded_rows / tile_rows.max(1));
@@ -114,6 +115,20 @@ pub fn show(
     );
     painter.galley(at, galley, theme.text2);
     painter.rect_stroke(plot, 0.0, Stroke::new(1.0, theme.line2), egui::StrokeKind::Outside);
+}
+
+/// Writes in the middle how much of the tiles is padding, on a ground of its own.
+fn share(painter: &egui::Painter, theme: &Theme, plot: Rect, useful: u64, whole: u64) {
+    if useful >= whole {
+        return;
+    }
+    let words = format!("{} of the tiles is padding", percent(whole - useful, whole));
+    let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.text);
+    let place = Rect::from_center_size(plot.center(), galley.size());
+    if plot.expand(-6.0).contains_rect(place) {
+        painter.rect_filled(place.expand2(Vec2::new(6.0, 3.0)), 2.0, theme.panel.gamma_multiply(0.92));
+        painter.galley(place.min, galley, theme.text);
+    }
 }
 
 /// Which tiles of a dimension are drawn: the first, and the last, which may be partly empty.

@@ -70,6 +70,9 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
+    if std::mem::take(&mut context.locals.get::<tile_card::AskVariables>().0) {
+        state.part = Part::Variables;
+    }
     let mut chosen = context.shared.tiles.clone();
     if chosen.is_empty() {
         chosen.extend(tiles.max.map(|max| max.0));

@@ -1,6 +1,6 @@
 //! The heat map: all IPUs side by side, each tile a cell; drawn as one texture.
 
-use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{Key, Painter, PointerButton, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::state::State;
 use crate::analysis::tiles::FloorPlan;
@@ -8,6 +8,7 @@ use crate::model::{Bytes, TileMemory, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::menu::{self, Thing};
 use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::magnifier::Magnifier;
 use crate::ui::widget::raster::{Raster, RasterArea};
 use crate::ui::widget::theme::{Theme, heat, mix, size};
 use crate::ui::widget::{heat_map, keys};
@@ -52,7 +53,9 @@ impl Layout {
             (panel.y / plan.rows as f32).min(panel.x / plan.columns as f32 * 2.4),
         );
         let height = cell.y * plan.rows as f32;
-        let place = |place: Rect| Rect::from_min_size(place.min, Vec2::new(panel.x, height));
+        let magnifier = state.magnifier;
+        let place = |place: Rect| magnifier.place(room, Rect::from_min_size(place.min, Vec2::new(panel.x, height)));
+        let (cell, group_gap) = (cell * magnifier.factor, group_gap * magnifier.factor);
         let panels = shown.into_iter().zip(places.into_iter().map(place)).collect();
         let cell_to_tile = plan.tiles();
         Self { plan, panels, cell, group_gap, cell_to_tile, per_ipu }
@@ -96,6 +99,10 @@ pub fn scale_end(state: &State) -> u64 {
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, state: &mut State, room: Rect) {
     let theme = context.theme;
+    state.magnifier.take(ui, room);
+    if keys::are_free(ui.ctx()) && ui.input(|input| !input.modifiers.any() && input.key_pressed(Key::Num0)) {
+        state.magnifier = Magnifier::default();
+    }
     let layout = Layout::new(memory, state, room);
     let caption = if state.software_order { "software order, row by row" } else { layout.plan.evidence };
     let font = Weight::Regular.at(size::SMALL);
@@ -109,7 +116,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
     let key = (
         state.of,
         (state.metric, state.software_order, state.over_only, state.zoom, state.limit),
-        theme.dark,
+        (theme.dark, state.magnifier.key()),
         if dims { context.shared.tiles.clone() } else { Vec::new() },
     );
     let chosen: Vec<u32> = if dims { sorted(&context.shared.tiles) } else { Vec::new() };
@@ -125,13 +132,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
         let value = Bytes(state.values.get(tile).copied().unwrap_or(0));
         let (short, exact) = (context.short(value), value.exact());
         spoken = format!("{spoken}; tile {} {short}, {exact}", thousands(tile as u64));
-        keys::ring_at(ui.painter(), place.expand(3.0), theme);
+        keys::ring_at(&ui.painter().with_clip_rect(room.expand(4.0)), place.expand(3.0), theme);
+        state.magnifier.reveal(room, place);
         context.shared.hover_tile(tile as u32);
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     take_input(ui, context, state, &layout, &response);
-    titles(ui, context, &layout);
-    outlines(ui, context, &layout);
+    titles(ui, context, &layout, room);
+    outlines(&ui.painter().with_clip_rect(room.expand(4.0)), context, &layout);
     let under = response.hover_pos().and_then(|at| layout.tile_at(at)).filter(|_| !response.dragged());
     let thing = |tile: usize| {
         let bytes = state.values.get(tile).copied().unwrap_or(0).to_string();
@@ -149,12 +157,12 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, sta
 }
 
 /// The name of each IPU above its cells; a click chooses all its tiles.
-fn titles(ui: &Ui, context: &mut ViewContext<'_>, layout: &Layout) {
+fn titles(ui: &Ui, context: &mut ViewContext<'_>, layout: &Layout, room: Rect) {
     let theme = context.theme;
     if layout.panels.len() < 2 {
         return;
     }
-    for &(ipu, panel) in &layout.panels {
+    for &(ipu, panel) in layout.panels.iter().filter(|(_, panel)| room.contains(panel.left_top())) {
         let response = heat_map::panel_title(ui, theme, panel, &format!("IPU {ipu}"), "Choose all tiles of");
         if response.clicked() {
             let adds = ui.input(|input| input.modifiers.shift);
@@ -268,7 +276,7 @@ fn sorted(tiles: &[u32]) -> Vec<u32> {
 fn take_input(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, layout: &Layout, response: &egui::Response) {
     let theme = context.theme;
     let adds = ui.input(|input| input.modifiers.shift || input.modifiers.command);
-    if response.drag_started() {
+    if response.drag_started_by(PointerButton::Primary) {
         state.drag_from = ui.input(|input| input.pointer.press_origin());
     }
     if let (Some(from), Some(to)) = (state.drag_from, response.interact_pointer_pos()) {
@@ -296,10 +304,14 @@ fn take_input(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, layout:
     let Some(at) = response.interact_pointer_pos() else { return };
     let tile = layout.tile_at(at);
     if response.double_clicked() {
-        state.zoom = match (state.zoom, tile) {
-            (None, Some(tile)) => Some(tile / layout.per_ipu.max(1)),
-            _ => None,
-        };
+        // Out of the magnified map first, then from one IPU to all of them.
+        if state.magnifier.is_whole() {
+            state.zoom = match (state.zoom, tile) {
+                (None, Some(tile)) => Some(tile / layout.per_ipu.max(1)),
+                _ => None,
+            };
+        }
+        state.magnifier = Magnifier::default();
     } else if response.clicked() {
         match tile {
             Some(tile) => choose(context, tile as u32, adds),
@@ -309,19 +321,19 @@ fn take_input(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, layout:
 }
 
 /// Outlines of what is chosen and what is under the pointer.
-fn outlines(ui: &Ui, context: &ViewContext<'_>, layout: &Layout) {
+fn outlines(painter: &Painter, context: &ViewContext<'_>, layout: &Layout) {
     let theme = context.theme;
     if context.shared.tiles.len() <= OUTLINES {
         for &tile in &context.shared.tiles {
             if let Some(rect) = layout.rect(tile as usize) {
                 let rect = rect.expand(1.0);
-                ui.painter().rect_stroke(rect, 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
-                ui.painter().rect_stroke(rect, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Middle);
+                painter.rect_stroke(rect, 0.0, Stroke::new(2.0, theme.halo), StrokeKind::Outside);
+                painter.rect_stroke(rect, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Middle);
             }
         }
     }
     if let Some(rect) = context.shared.tile_hovered.and_then(|tile| layout.rect(tile as usize)) {
-        ui.painter().rect_stroke(rect, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Outside);
+        painter.rect_stroke(rect, 0.0, Stroke::new(1.5, theme.ink), StrokeKind::Outside);
     }
 }
 

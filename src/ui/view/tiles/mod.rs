@@ -31,6 +31,8 @@ const KEYS: &[KeyHelp] = &[
     ("click, shift click", "Tiles: choose a tile, add one"),
     ("drag", "Tiles: choose many"),
     ("double click", "Tiles: one IPU, or all of them"),
+    ("wheel, middle drag", "Tiles: magnify at the pointer, move"),
+    ("0", "Tiles: show the whole map"),
     ("Enter, Shift Enter", "Tiles: choose the tile that the arrows are at, add it"),
 ];
 

@@ -4,6 +4,7 @@ use egui::Pos2;
 
 use super::by_tile::{Breakdown, Group};
 use super::metric::Metric;
+use crate::ui::widget::magnifier::Magnifier;
 use crate::ui::widget::raster::CachedRaster;
 
 /// State of this view of one document.
@@ -15,6 +16,8 @@ pub struct State {
     pub over_only: bool,
     /// The IPU that fills the room; none for all of them.
     pub zoom: Option<usize>,
+    /// How much the map is magnified.
+    pub magnifier: Magnifier,
     pub breakdown: Breakdown,
     /// Values of the metric by tile.
     pub values: Vec<u64>,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{Align2, Pos2, Rangef, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use super::groups::Groups;
 use super::state::{AT_ONCE, Drawn, FrameLayout, State};
@@ -74,7 +74,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
         line.zip(middle).is_some_and(|(line, middle)| (line - middle).abs() < LABEL.y / 2.0)
     };
     let named: Vec<u32> = named.into_iter().filter(|&row| !is_crossed(row)).collect();
-    labels(&painter, state, &named, scene, drawn, &box_rect);
+    let cursor = window.x_of(f64::from(context.step()) + 0.5);
+    labels(&painter, state, &named, (scene, cursor), drawn, &box_rect);
     axis(ui, context, data, &window);
     chart::limit(ui, theme, &window, limit, context.options.units);
     if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
@@ -166,6 +167,11 @@ fn hole(painter: &egui::Painter, context: &mut ViewContext<'_>, window: &Window)
         return;
     }
     let (top, bottom) = (window.y_of((address + bytes.0) as f64), window.y_of(address as f64));
+    // Only where it is: an edge of the picture is not its place.
+    if bytes == Bytes::ZERO || bottom < window.rect.top() || top > window.rect.bottom() {
+        return;
+    }
+    let (top, bottom) = (top.max(window.rect.top()), bottom.min(window.rect.bottom()));
     let stroke = Stroke::new(3.0, theme.ink);
     let x = x + 4.0;
     painter.vline(x, top..=bottom.max(top + 2.0), stroke);
@@ -287,7 +293,7 @@ fn labels(
     painter: &egui::Painter,
     state: &mut State,
     named: &[u32],
-    scene: Scene<'_>,
+    (scene, cursor): (Scene<'_>, f32),
     Drawn { data, groups, layout }: Drawn<'_>,
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
@@ -311,14 +317,18 @@ fn labels(
         let slot = groups.slot_of(item.buffer);
         let bytes = Bytes(item.size).short();
         let y = shown.center().y.round();
-        let right = Pos2::new(shown.right() - 8.0, y);
-        let mut room = shown.width() - 14.0;
-        if shown.width() > 240.0 {
-            let drawn = painter.text(right, Align2::RIGHT_CENTER, bytes, Weight::Medium.at(size::SMALL), slot.text());
-            room -= drawn.width() + 12.0;
+        let font = Weight::Medium.at(size::SMALL);
+        let mut place = Rangef::new(shown.left() + 6.0, shown.right() - 8.0);
+        let number = painter.layout_no_wrap(bytes, font.clone(), slot.text());
+        let from = place.max - number.size().x;
+        if shown.width() > 240.0 && !Rangef::new(from, place.max).expand(3.0).contains(cursor) {
+            painter.galley(Pos2::new(from, y - number.size().y / 2.0), number, slot.text());
+            place.max = from - 12.0;
         }
-        let at = Pos2::new(shown.left() + 6.0, y);
-        paint_cut(painter, (at, Align2::LEFT_CENTER), name, Weight::Medium.at(size::SMALL), slot.text(), room);
+        let width = painter.layout_no_wrap(name.to_owned(), font.clone(), slot.text()).size().x;
+        let place = chart::aside(place, width, cursor);
+        let at = Pos2::new(place.min, y);
+        paint_cut(painter, (at, Align2::LEFT_CENTER), name, font, slot.text(), place.span());
     }
 }
 
@@ -329,15 +339,6 @@ fn axis(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, window: &Window) {
     if data.map.heap_base > 0 && data.map.heap_base < data.map.height && rect.y_range().contains(heap) {
         ui.painter().hline(rect.left() - 6.0..=rect.left(), heap.round(), Stroke::new(2.0, theme.text2));
         ui.painter().hline(rect.x_range(), heap.round(), Stroke::new(1.0, theme.text3));
-        let at = Pos2::new(rect.right() - 6.0, heap - 2.0);
-        if rect.bottom() - heap > 14.0 {
-            let words = "heap above, arguments, constants and results below";
-            let small = Weight::Regular.at(size::SMALL);
-            let galley = ui.painter().layout_no_wrap(words.to_owned(), small, theme.text2);
-            let place = Rect::from_min_size(at - galley.size(), galley.size());
-            ui.painter().rect_filled(place.expand2(Vec2::new(4.0, 0.0)), 2.0, theme.canvas.gamma_multiply(0.85));
-            ui.painter().galley(place.min, galley, theme.text2);
-        }
     }
 }
 

@@ -21,7 +21,7 @@ use self::state::{Asked, Bands, Drawn, FrameLayout, State};
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 use crate::model::thousands;
 use crate::ui::chart::legend::Sign;
-use crate::ui::chart::{self, Cursor, Span, Strength, XAxis};
+use crate::ui::chart::{self, Cursor, Fit, Span, Strength, XAxis};
 use crate::ui::part::{Find, KeyHelp, View, ViewContext, class_legend, empty, menu};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, legend, segmented};
@@ -45,7 +45,8 @@ const KEYS: &[KeyHelp] = &[
     ("Alt wheel", "Memory map: zoom the addresses"),
     ("double click", "Timeline: fit a buffer, or all"),
     ("F", "Timeline: focus the selected buffer"),
-    ("0", "Timeline: show the whole program"),
+    ("0", "Timeline: show the whole program, up to capacity"),
+    ("Shift 0", "Timeline: fit the bytes to what is visible"),
     (". ,", "Next and previous allocation"),
     ("click above", "Pin a step for every view"),
     ("drag on the axis", "Measure a range of steps, in Details"),
@@ -101,10 +102,10 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let mini_height = if bottom - top > 420.0 { 46.0 } else { 0.0 };
     let bands = Arc::clone(state.program_bands.get_or_insert_with(|| program_band::bands(context, &data).into()));
     let bands_height = bands.len() as f32 * program_band::HEIGHT;
-    let fixed = 24.0 + bands_height + if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 };
+    let fixed = 24.0 + UNDER_CURVE + bands_height + if mini_height > 0.0 { mini_height + 12.0 } else { 0.0 };
     let free = (bottom - top - fixed).max(80.0);
     let curve_rect = Rect::from_min_max(Pos2::new(left, top), Pos2::new(right, top + free * 0.32));
-    let band_top = curve_rect.bottom() + 2.0;
+    let band_top = curve_rect.bottom() + UNDER_CURVE;
     let axis_top = band_top + bands_height;
     let below = Rect::from_min_max(
         Pos2::new(left, axis_top + AXIS),
@@ -121,7 +122,12 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     let drawn = Drawn { data: &data, groups: &groups, layout: &layout };
     curve::show(ui, context, state, drawn);
     program_band::show(ui, context, &bands, &layout, band_top);
-    XAxis::Steps(data.map.axis.unit()).draw(ui, theme, &layout.window(), axis_top);
+    let taken: Vec<_> = flags(context, &data)
+        .iter()
+        .filter_map(|flag| chart::flag_place(ui, axis_rect, layout.x_of(flag.at), &flag.words))
+        .map(|place| place.x_range())
+        .collect();
+    XAxis::Steps(data.map.axis.unit()).draw_beside(ui, theme, &layout.window(), axis_top, &taken);
     if state.bands.has_map() {
         let how = "height is size, place is address: arguments, constants and results below, the heap above them";
         let at = Pos2::new(full.left() + 16.0, map_rect.top() - 11.0);
@@ -143,8 +149,14 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     }
 }
 
+/// Width from which the buttons show their keys, and what all but the first choice take with and without them.
+const ROOMY: f32 = 860.0;
+const TOOLS: f32 = 640.0;
+const NARROW_TOOLS: f32 = 500.0;
 /// Room for the numbers of the steps.
 const AXIS: f32 = 24.0;
+/// Room under the curve, in which the lowest number of its axis ends.
+const UNDER_CURVE: f32 = 8.0;
 /// Room for the title of a band.
 const TITLE: f32 = 22.0;
 
@@ -170,7 +182,11 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Optio
     ui.horizontal(|ui| {
         let words: Vec<&str> = Grouping::ALL.iter().map(|grouping| grouping.name()).collect();
         let chosen = Grouping::ALL.iter().position(|grouping| *grouping == state.grouping).unwrap_or(0);
-        if let Some(i) = segmented(ui, &words, chosen, theme) {
+        let width = ui.available_width();
+        // In a narrow view the keys are left to the sheet of keys.
+        let key = |key: &'static str| if width < ROOMY { "" } else { key };
+        let others = if width < ROOMY { NARROW_TOOLS } else { TOOLS };
+        if let Some(i) = controls::choice(ui, "Group", &words, chosen, width - others, theme) {
             state.grouping = Grouping::ALL[i];
         }
         let chosen = Bands::ALL.iter().position(|bands| *bands == state.bands).unwrap_or(0);
@@ -183,15 +199,21 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) -> Optio
             state.show_padding = !state.show_padding;
         }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            if controls::button(ui, "Peak", "P", theme).clicked() {
+            if controls::button(ui, "Peak", key("P"), theme).clicked() {
                 context.shared.choose_step(None);
                 context.shared.select(None);
             }
-            if controls::button(ui, "All", "0", theme).clicked() {
+            if controls::button(ui, "All", key("0"), theme).clicked() {
                 asked = Some(Asked::All);
             }
+            let fits = Fit::of(ui.ctx()) == Fit::Visible;
+            let fit = controls::toggle_button(ui, "Fit", key("Shift 0"), controls::On(fits), theme)
+                .on_hover_text("Bytes reach as far as what is visible, not up to capacity");
+            if fit.clicked() {
+                if fits { Fit::All } else { Fit::Visible }.set(ui.ctx());
+            }
             let can = context.shared.selected.is_some();
-            if can && controls::button(ui, "Focus", "F", theme).clicked() {
+            if can && controls::button(ui, "Focus", key("F"), theme).clicked() {
                 asked = Some(Asked::Focus);
             }
         });
@@ -226,17 +248,35 @@ fn legends(ui: &mut Ui, context: &ViewContext<'_>, groups: &Groups) {
 /// The chosen step and the one under the pointer, through all bands, with a flag among the numbers.
 fn cursor(ui: &Ui, context: &ViewContext<'_>, data: &SpaceData, layout: &FrameLayout) {
     let theme = context.theme;
-    let step = context.step();
     let axis = layout.window();
-    let mark = |cursor: Cursor, words: &str, strength| {
+    for flag in flags(context, data) {
+        let cursor = match flag.strength {
+            Strength::Pointed => Cursor::pointed(flag.at, theme),
+            Strength::Chosen => Cursor::chosen(flag.at, theme),
+        };
         cursor.draw(ui.painter(), &axis, &layout.bands());
-        chart::flag(ui, theme, layout.axis, axis.x_of(cursor.x), words, strength);
-    };
-    let middle = |step: u32| f64::from(step) + 0.5;
-    if let Some(cursor) = context.shared.cursor.filter(|cursor| *cursor != step) {
-        mark(Cursor::pointed(middle(cursor), theme), &thousands(cursor.into()), Strength::Pointed);
+        chart::flag(ui, theme, layout.axis, axis.x_of(flag.at), &flag.words, flag.strength);
     }
+}
+
+/// A step that is marked among the numbers.
+struct Flag {
+    at: f64,
+    words: String,
+    strength: Strength,
+}
+
+/// The step under the pointer, and the chosen one.
+fn flags(context: &ViewContext<'_>, data: &SpaceData) -> Vec<Flag> {
+    let step = context.step();
+    let middle = |step: u32| f64::from(step) + 0.5;
+    let pointed = context.shared.cursor.filter(|cursor| *cursor != step);
+    let mut flags: Vec<Flag> = pointed
+        .map(|step| Flag { at: middle(step), words: thousands(step.into()), strength: Strength::Pointed })
+        .into_iter()
+        .collect();
     let words = format!("{} {}", data.map.axis.unit(), thousands(step.into()));
     let words = if context.shared.step.is_some() { words } else { format!("peak, {words}") };
-    mark(Cursor::chosen(middle(step), theme), &words, Strength::Chosen);
+    flags.push(Flag { at: middle(step), words, strength: Strength::Chosen });
+    flags
 }

@@ -1,11 +1,12 @@
 //! The program as bands over the time axis: its passes and their layers, and below them the computations that run
 //! inside it, loop bodies above all.
 
-use egui::{Align2, Pos2, Rect, Ui, Vec2};
+use egui::{Align2, Pos2, Rangef, Rect, Ui};
 
 use super::state::{Band, FrameLayout};
 use crate::analysis::phases::Phase;
 use crate::model::ComputationId;
+use crate::ui::chart;
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::paint_cut;
 use crate::ui::widget::fonts::Weight;
@@ -16,6 +17,8 @@ use crate::ui::work::SpaceData;
 const MAX_ROWS: usize = 2;
 /// A computation shorter than the program divided by this is not shown.
 const LEAST: u32 = 25;
+/// Room in which a name is worth its beginning.
+const LEAST_WORDS: f32 = 24.0;
 /// Height of one.
 const ROW: f32 = 18.0;
 
@@ -61,6 +64,7 @@ fn calls(context: &ViewContext<'_>) -> Vec<Band> {
 pub fn show(ui: &Ui, context: &ViewContext<'_>, bands: &[Band], layout: &FrameLayout, top: f32) {
     let theme = context.theme;
     let small = Weight::Regular.at(size::SMALL);
+    let cursor = layout.x_of(f64::from(context.step()) + 0.5);
     for (depth, band) in bands.iter().enumerate() {
         let top = top + ROW * depth as f32;
         let at = Pos2::new(layout.curve.left() - 10.0, top + ROW / 2.0);
@@ -78,9 +82,14 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, bands: &[Band], layout: &FrameLa
             let number = name.rsplit(['_', '.', '-']).next().filter(|number| number.parse::<u32>().is_ok());
             let name = number.filter(|_| rect.width() < 54.0).unwrap_or(name);
             if rect.width() > if name.len() <= 2 { 20.0 } else { 30.0 } {
-                let at = rect.left_center() + Vec2::new(if name.len() <= 2 { 3.0 } else { 6.0 }, 0.0);
-                let room = rect.right() - at.x - 1.0;
-                paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), name, small.clone(), theme.text2, room);
+                let inset = if name.len() <= 2 { 3.0 } else { 6.0 };
+                let width = ui.painter().layout_no_wrap(name.to_owned(), small.clone(), theme.text2).size().x;
+                let place = chart::aside(Rangef::new(rect.left() + inset, rect.right() - 1.0), width, cursor);
+                if place.span() < LEAST_WORDS.min(width) {
+                    continue;
+                }
+                let at = Pos2::new(place.min, rect.center().y);
+                paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), name, small.clone(), theme.text2, place.span());
             }
         }
     }

@@ -25,6 +25,8 @@ pub struct Cell {
     pub leaf: bool,
     /// How many frames it lies in.
     pub depth: u32,
+    /// Equal buffers of folded layers that it stands for; 1 for anything else.
+    pub equal: usize,
     /// Bytes.
     pub bytes: Bytes,
     /// Share of padding.
@@ -104,6 +106,7 @@ impl Place<'_> {
                 class,
                 leaf: true,
                 depth,
+                equal: 1,
                 bytes: Bytes(value),
                 padding_share: 0.0,
             };
@@ -120,15 +123,26 @@ impl Place<'_> {
             // A node with a single buffer, or too small to be divided, is a cell.
             let single = below.children.is_empty() && below.buffers.len() == 1;
             let small = place.width() < LEAST.x || place.height() < LEAST.y;
-            let leaf = single || small;
+            let equal = self.equal(inmost);
+            let leaf = single || small || equal > 1;
             let buffer = if single { below.buffers.first().copied() } else { None };
             let padding_share = share(below.padding, below.bytes);
-            cells.push(Cell { node: inmost, buffer, leaf, padding_share, ..whole });
+            cells.push(Cell { node: inmost, buffer, leaf, equal, padding_share, ..whole });
             if !leaf {
                 let inner = Rect::from_min_max(place.min + Vec2::new(2.0, HEAD), place.max - Vec2::splat(3.0));
                 self.divide(inmost, inner, depth + 1, cells);
             }
         }
+    }
+
+    /// How many equal buffers of folded layers a node holds, and nothing else; 1 where it is not so.
+    fn equal(&self, node: usize) -> usize {
+        let own = &self.tree.nodes[node];
+        let is_folded = || self.tree.trail(node).iter().any(|&at| self.tree.nodes[at].folded > 1);
+        let [first, rest @ ..] = &own.buffers[..] else { return 1 };
+        let bytes = self.tree.bytes_of(self.program, *first);
+        let is_equal = own.children.is_empty() && rest.iter().all(|&b| self.tree.bytes_of(self.program, b) == bytes);
+        if is_equal && is_folded() { own.buffers.len() } else { 1 }
     }
 
     fn padding_of(&self, buffer: BufferId) -> f64 {

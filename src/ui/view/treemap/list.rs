@@ -10,8 +10,8 @@ use crate::analysis::{Scene, unpadded};
 use crate::model::{BufferId, Bytes, Program, UnitSystem, percent, thousands};
 use crate::ui::part::{BufferNames, ViewContext, colors, menu};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::table::{Cell, Column, Table, TableState};
-use crate::ui::widget::theme::size;
+use crate::ui::widget::table::{Cell, CellSpan, Column, Table, TableState};
+use crate::ui::widget::theme::{Slot, size};
 use crate::ui::work::Job;
 
 /// Height from which a view has room for the table, and the most it takes.
@@ -113,6 +113,7 @@ pub fn show(
     if wide {
         columns.push(Column::number("From", 70.0).fixed());
         columns.push(Column::number("To", 70.0).fixed());
+        columns.push(Column::text("Life", 110.0, 0.7).fixed());
         columns.push(Column::text("Source", 110.0, 0.8).fixed());
     }
     let table = Table {
@@ -126,6 +127,7 @@ pub fn show(
     };
     let units = context.options.units;
     let live = scene.analysis.live.as_ref();
+    let (points, step) = (scene.map().points, context.step());
     let place = ui.available_rect_before_wrap();
     let names = &state.names;
     let answer = table.show(
@@ -164,6 +166,7 @@ pub fn show(
                 4 => Cell::text(scene.analysis.class_now(scene.program, buffer).name()),
                 5 => Cell::text(point(live.and_then(|live| live.of(buffer)).map(|range| range.0))),
                 6 => Cell::text(point(live.and_then(|live| live.of(buffer)).map(|range| range.1))),
+                7 => life(live.and_then(|live| live.of(buffer)), points, step, slot),
                 _ => Cell::mono(source_of(scene.program, buffer)).quiet(),
             }
         },
@@ -184,6 +187,14 @@ pub fn show(
         context.shared.select(buffer);
         context.go("timeline");
     }
+}
+
+/// A life as a part of the program, with a step marked in it.
+fn life(life: Option<(u32, u32)>, points: u32, step: u32, slot: Slot) -> Cell {
+    let share = |step: f64| (step / f64::from(points.max(1))) as f32;
+    let Some((first, last)) = life else { return Cell::text("\u{2013}").quiet() };
+    let (from, to) = (share(f64::from(first)), share(f64::from(last) + 1.0));
+    Cell::span(CellSpan { from, to, mark: Some(share(f64::from(step) + 0.5)), slot })
 }
 
 /// `file:line` of a buffer's innermost frame.

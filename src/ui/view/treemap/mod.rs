@@ -42,6 +42,12 @@ enum Form {
 
 /// Parts of what fills the view that are named for those who do not see them; the rest is smaller.
 const SPOKEN: usize = 60;
+/// Room for the tools after the first choice.
+const OTHER_TOOLS: f32 = 430.0;
+/// Where the hairlines between equal buffers of a cell begin, in points below its top, and how far apart they are at
+/// least.
+const PARTED_BELOW: f32 = 76.0;
+const LEAST_PART: f32 = 6.0;
 
 struct State {
     form: Form,
@@ -209,7 +215,8 @@ fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
     ui.horizontal(|ui| {
         let words: Vec<&str> = TreeKind::ALL.iter().map(|kind| kind.name()).collect();
         let chosen = TreeKind::ALL.iter().position(|kind| *kind == context.shared.tree.kind).unwrap_or(0);
-        if let Some(i) = segmented(ui, &words, chosen, theme) {
+        let room = ui.available_width() - OTHER_TOOLS;
+        if let Some(i) = controls::choice(ui, "Group", &words, chosen, room, theme) {
             context.shared.divide_tree(TreeKind::ALL[i]);
         }
         ui.add_space(8.0);
@@ -336,6 +343,7 @@ fn cell_of(tree: &Tree, node: usize, rect: Rect) -> Cell {
         rect,
         class: own.class,
         depth: 0,
+        equal: 1,
         leaf: own.children.is_empty(),
         bytes: own.bytes,
         padding_share,
@@ -372,6 +380,14 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
                 let wasted = ((y1 - y0) as f64 * cell.padding_share).round() as i64;
                 if wasted > 0 && lit {
                     raster.hatch(x0, y1 - gap - wasted, x1 - gap, y1 - gap, Hatch::padding(theme.hatch));
+                }
+                // Equal buffers in one cell are parted by hairlines below its words.
+                let (parts, top) = (cell.equal as i64, y0 + pixel(PARTED_BELOW));
+                if parts > 1 && top < y1 - gap && (x1 - x0) / parts >= pixel(LEAST_PART) {
+                    for part in 1..parts {
+                        let x = x0 + (x1 - x0) * part / parts;
+                        raster.fill(x, top, x + 1, y1 - gap, mix(color, theme.canvas, 0.5));
+                    }
                 }
             } else {
                 raster.fill(x0, y0, x1 - gap, y1 - gap, theme.inset);
@@ -465,6 +481,9 @@ fn name_of(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
     }
     let instruction = cell.buffer.and_then(|buffer| scene.program.buffers.instruction_of(buffer));
     let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
+    if cell.equal > 1 {
+        return format!("{}  \u{d7}{}", cells::title_of(&state.tree, &state.names, cell), thousands(cell.equal as u64));
+    }
     if op.is_empty() { cells::title_of(&state.tree, &state.names, cell) } else { scope::short(&op, 3) }
 }
 

@@ -7,6 +7,7 @@ use crate::analysis::what_if::Edit;
 use crate::model::{Bytes, UnitSystem};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::session::Changes;
+use crate::ui::view::what_if::layers::Layers;
 use crate::ui::view::what_if::{at_peak, sets};
 use crate::ui::widget::controls::{On, button, cut_label, hairline, link, paint_gauge, toggle};
 use crate::ui::widget::fonts::{Weight, text};
@@ -64,7 +65,9 @@ pub fn show(
 
 fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Option<&WhatIfResult>) {
     let theme = context.theme;
-    let on = context.shared.changes.are_on(finding.edits());
+    let layers = result.and_then(|result| Layers::of(finding.edits(), result, &context.shared.changes));
+    let chosen = layers.as_ref().and_then(|layers| layers.chosen);
+    let on = chosen.is_some() || context.shared.changes.are_on(finding.edits());
     let ground = if on { theme.accent_bg } else { theme.panel };
     let units = context.options.units;
     let response =
@@ -72,12 +75,18 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
             ui.spacing_mut().item_spacing.y = 4.0;
             ui.spacing_mut().interact_size.y = 16.0;
             let words = finding.edits().iter().map(Edit::in_words).collect::<Vec<_>>().join(", ");
+            // The figures of a finding are those of all layers.
+            let is_partial = layers.as_ref().is_some_and(Layers::is_partial);
             let change = -i128::from(finding.saves_bytes().map_or(0, |b| b.0));
             let is_most = finding.band().is_some_and(|band| band.starts_with("at most"));
             let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
+            let amount = if is_partial { String::new() } else { amount };
             ui.horizontal(|ui| {
                 if toggle(ui, On(on), &words, theme) {
-                    flip(context.shared.changes_mut(), finding.edits(), on);
+                    match &layers {
+                        Some(layers) if on => layers.switch_off(context.shared.changes_mut()),
+                        _ => flip(context.shared.changes_mut(), finding.edits(), on),
+                    }
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
                 let room = ui.available_width() - galley.size().x - 12.0;
@@ -88,13 +97,22 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
             });
             ui.horizontal(|ui| {
                 ui.add_space(38.0);
-                let edits: Vec<String> = finding.edits().iter().map(ToString::to_string).collect();
+                let edits: Vec<String> = match &layers {
+                    Some(layers) => vec![layers.edit().to_string()],
+                    None => finding.edits().iter().map(ToString::to_string).collect(),
+                };
                 let room = ui.available_width();
                 cut_label(ui, &edits.join("; "), Weight::Mono.at(size::SMALL), theme.text2, room);
             });
+            if let Some(layers) = &layers {
+                layers.show(ui, context);
+            }
             ui.horizontal(|ui| {
                 ui.add_space(38.0);
                 let (bar, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 8.0), Sense::hover());
+                if is_partial {
+                    return;
+                }
                 let needs = finding.allocated_after_bytes().map_or(0, |b| b.0);
                 let limit = result.and_then(|t| t.memory.capacity).map(|c| c as f64);
                 paint_gauge(ui.painter(), bar, needs as f64, limit, theme);
@@ -108,7 +126,9 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
                 };
                 let small = Weight::Regular.at(size::SMALL);
                 let width = ui.painter().layout_no_wrap(words.to_owned(), small, color).size().x;
-                verdict(ui, theme, units, finding, result);
+                if !is_partial {
+                    verdict(ui, theme, units, finding, result);
+                }
                 if ui.available_width() > width + 24.0 {
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                         ui.label(text(words, size::SMALL, Weight::Regular, color));
@@ -178,8 +198,13 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
         ui.add(egui::Label::new(text(error, size::SMALL, Weight::Regular, theme.warn)).wrap());
     }
     let mut gone = None;
-    let is_found =
-        |edit: &Edit| advice.is_some_and(|a| a.findings.iter().any(|f| matches!(f.edits(), [only] if only == edit)));
+    let is_switch = |only: &Edit, edit: &Edit| match (only, edit) {
+        (Edit::Remat(scope, _), Edit::Remat(of, _)) => scope == of,
+        _ => only == edit,
+    };
+    let is_found = |edit: &Edit| {
+        advice.is_some_and(|a| a.findings.iter().any(|f| matches!(f.edits(), [only] if is_switch(only, edit))))
+    };
     for edit in context.shared.changes.own.clone() {
         if is_found(&edit) {
             continue;
@@ -235,7 +260,7 @@ fn buttons(
     });
     if let Some(plan) = plan {
         ui.add_space(6.0);
-        let words = format!("{}.", plan.summary.replace('`', ""));
+        let words = format!("{}.", plan.in_words());
         ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
     }
     if let Some(result) = result {

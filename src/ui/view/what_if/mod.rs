@@ -3,6 +3,7 @@
 mod at_peak;
 mod changes;
 mod curve;
+mod layers;
 mod packed;
 mod sets;
 
@@ -13,7 +14,7 @@ use egui::{Pos2, Rect, Sense, Ui, Vec2};
 use crate::analysis::map::TimeAxis;
 use crate::model::{Bytes, MemorySpace, thousands};
 use crate::ui::chart;
-use crate::ui::part::{View, ViewContext, empty};
+use crate::ui::part::{BufferNames, View, ViewContext, empty};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{cut_label, vline};
 use crate::ui::widget::fonts::{Weight, text};
@@ -34,6 +35,7 @@ const READOUTS: f32 = 250.0;
 struct State {
     curve: CachedRaster,
     packed: CachedRaster,
+    names: BufferNames,
     list: changes::State,
 }
 
@@ -81,7 +83,7 @@ fn outcome(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, result
     let upper = Rect::from_min_size(rest.min, Vec2::new(rest.width(), half));
     let lower = Rect::from_min_max(Pos2::new(rest.left(), upper.bottom() + 12.0), rest.max);
     curve::show(ui, context, &mut state.curve, result, upper);
-    packed::show(ui, context, &mut state.packed, result, lower);
+    packed::show(ui, context, (&mut state.packed, &mut state.names), result, lower);
 }
 
 fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
@@ -92,6 +94,9 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
             (theme.warn, format!("Just fits, with {} to spare", units.short(spare)))
         }
         Some((true, spare)) => (theme.ok, format!("Fits with {} to spare", units.short(spare))),
+        Some((false, over)) if context.shared.changes.on.is_empty() => {
+            (theme.danger, format!("{} over, no change on", units.short(over)))
+        }
         Some((false, over)) => (theme.danger, format!("Still {} over", units.short(over))),
         None => (theme.text, format!("Needs {}", units.short(result.allocated()))),
     };

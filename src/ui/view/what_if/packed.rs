@@ -5,17 +5,19 @@ use egui::{Pos2, Rect, Ui, Vec2};
 
 use super::plot_in;
 use crate::analysis::class::Class;
-use crate::analysis::names::scope;
 use crate::analysis::packing::Packer;
 use crate::model::{BufferId, Bytes};
 use crate::ui::chart::{Chart, Fit, Reach, Spare, Window, XAxis};
-use crate::ui::part::ViewContext;
 use crate::ui::part::colors::slot_of_class;
+use crate::ui::part::{BufferNames, ViewContext};
 use crate::ui::widget::controls::cut_label;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
 use crate::ui::widget::theme::{Theme, size};
 use crate::ui::work::WhatIfResult;
+
+/// Least height of a box that carries its name.
+const LABEL: f32 = 15.0;
 
 /// A block in the picture.
 struct Piece {
@@ -56,7 +58,13 @@ fn buffer_of(result: &WhatIfResult, block: usize) -> Option<BufferId> {
 }
 
 /// Draws the map into a rectangle.
-pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaster, result: &WhatIfResult, rect: Rect) {
+pub fn show(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    (raster, names): (&mut CachedRaster, &mut BufferNames),
+    result: &WhatIfResult,
+    rect: Rect,
+) {
     let theme = context.theme;
     let units = context.options.units;
     let line = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
@@ -106,7 +114,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         .start(f64::from(result.peak_after().1) + 0.5)
         .show(ui);
     let response = shown.response;
-    labels(ui, context, result, &layout);
+    labels(ui, context, names, result, &layout);
     for block in context.shared.selected.into_iter().flat_map(|buffer| result.blocks.of(buffer)) {
         if let Some(piece) = layout.piece(result, block) {
             let outline = egui::Stroke::new(2.5, theme.ink);
@@ -140,14 +148,18 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     });
 }
 
-fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, layout: &FrameLayout) {
+fn labels(ui: &Ui, context: &ViewContext<'_>, names: &mut BufferNames, result: &WhatIfResult, layout: &FrameLayout) {
+    let Some(scene) = context.scene() else { return };
     let painter = ui.painter().with_clip_rect(layout.window.rect.intersect(ui.clip_rect()));
     let font = Weight::Regular.at(size::SMALL);
+    // No label under the limit's line.
+    let line = result.memory.capacity.map(|limit| layout.window.y_of(limit as f64));
+    let is_free = |y: f32| line.is_none_or(|line| (line - y).abs() >= LABEL / 2.0 + 1.0);
     let mut from = 0u64;
     for (class, &bytes) in Class::ALL.iter().zip(&result.base_by_class) {
         let to = from.saturating_add(bytes);
         let band = layout.window.rect_of((0.0, layout.window.x.hi), (from as f64, to as f64));
-        if band.height() >= 15.0 {
+        if band.height() >= LABEL && is_free(band.center().y) {
             let words = format!("{}, live throughout: {}", class.name(), context.short(Bytes(to - from)));
             let at = Pos2::new(band.left() + 6.0, band.center().y);
             painter.text(at, egui::Align2::LEFT_CENTER, words, font.clone(), slot_of_class(*class).text());
@@ -159,23 +171,23 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, result: &WhatIfResult, layout: &Fr
         let block = block as usize;
         let Some(piece) = layout.piece(result, block) else { continue };
         // The rest is lower still.
-        if piece.rect.height() < 15.0 || shown > 200 {
+        if piece.rect.height() < LABEL || shown > 200 {
             break;
         }
-        if piece.rect.width() < 90.0 {
+        if piece.rect.width() < 90.0 || !is_free(piece.rect.center().y) {
             continue;
         }
         shown += 1;
         let family = result.after.sizes.family[block] as usize;
-        let name = result.memory.family_name(family);
-        let short = scope::short(name, 4);
+        let Some(buffer) = buffer_of(result, block) else { continue };
+        let name = names.name(scene, buffer);
         let at = Pos2::new(piece.rect.left().max(layout.window.rect.left()) + 6.0, piece.rect.center().y);
         let color = slot_of_class(result.class_of(family)).text();
         let width = piece.rect.width() - 12.0;
         crate::ui::widget::controls::paint_cut(
             &painter,
             (at, egui::Align2::LEFT_CENTER),
-            &short,
+            name,
             font.clone(),
             color,
             width,

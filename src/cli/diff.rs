@@ -1,0 +1,150 @@
+//! `highwater diff`: two dumps compared, or several as columns.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use highwater::analysis::ProfileAnalysis;
+use highwater::analysis::compare::pair_programs;
+use highwater::export::diff::{self, Builder, Side, Sweep};
+use highwater::export::report::{Format, Options};
+use highwater::model::{Bytes, parse_size};
+use highwater::open::{Found, Target};
+use highwater::source::{Progress, Stage};
+
+use super::inputs::{EXIT_UNREADABLE, complain, override_capacity, targets};
+use super::listed::{Listed, place};
+use super::terminal::{self, Meter};
+
+#[derive(Debug, clap::Args)]
+pub struct DiffArgs {
+    /// Before and after: files, folders or archives, whose programs are matched by name. More than two are listed side
+    /// by side
+    #[arg(required = true, num_args = 2.., value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Only this memory space, by name or colour: HBM, 1
+    #[arg(long)]
+    space: Option<String>,
+    /// Only this program, by its name in the first dump
+    #[arg(long)]
+    program: Option<String>,
+    /// Rows in every list; 0 for all
+    #[arg(long, default_value_t = 20)]
+    top: usize,
+    /// What a program may use, on every side: 15.75GiB
+    #[arg(long, value_parser = parse_size)]
+    capacity: Option<Bytes>,
+    /// Columns to wrap the text to; by default the width of the terminal, or no wrapping without one
+    #[arg(long, value_name = "COLUMNS")]
+    width: Option<usize>,
+}
+
+impl DiffArgs {
+    /// A comparison as `report --against` asks for it.
+    pub fn against(before: PathBuf, report: &super::report::ReportArgs) -> Self {
+        Self {
+            paths: [before].into_iter().chain(report.paths.iter().cloned()).collect(),
+            format: report.format,
+            space: report.space.clone(),
+            program: report.program.clone(),
+            top: report.top,
+            capacity: report.capacity,
+            width: report.width,
+        }
+    }
+}
+
+/// Prints a comparison.
+pub fn print(args: &DiffArgs) -> ExitCode {
+    let named = targets(&args.paths);
+    if named.len() < args.paths.len() {
+        return ExitCode::from(EXIT_UNREADABLE);
+    }
+    let (text, whole) = match &named[..] {
+        [before, after] => compare(before, after, args),
+        many => columns(many, args),
+    };
+    if args.format == Format::Text {
+        terminal::print(&text, args.width);
+    } else {
+        // A reader that closes the pipe early (`| head`) is no error.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+    }
+    if whole { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
+}
+
+fn compare(before: &Target, after: &Target, args: &DiffArgs) -> (String, bool) {
+    let options = Options { top: args.top, space: args.space.clone(), ..Options::default() };
+    let progress = Arc::new(Progress::default());
+    let _meter = Meter::watch(&progress, &after.name());
+    let mut builder = Builder::new(&options, place(before), place(after));
+    let mut whole = true;
+    let mut unread = |builder: &mut Builder<'_>, what: String| {
+        terminal::complain(&format!("error: {what}"));
+        builder.unread(what);
+        whole = false;
+    };
+    let mut sides = Vec::new();
+    for target in [before, after] {
+        match Listed::open(target, args.capacity, &progress) {
+            Ok(listed) => sides.push(listed),
+            Err(error) => unread(&mut builder, format!("{}: {error}", place(target))),
+        }
+    }
+    let Ok([first, second]) = <[Listed; 2]>::try_from(sides) else {
+        return (diff::write(&builder.finish(), args.format), false);
+    };
+    let mut found = pair_programs(&first.names, &second.names);
+    if let Some(wanted) = &args.program {
+        found.pairs.retain(|&(row, _)| first.names[row] == *wanted);
+        found.only_before.retain(|&row| first.names[row] == *wanted);
+        found.only_after.retain(|&row| second.names[row] == *wanted);
+    }
+    for (from, to) in found.pairs {
+        match (first.load(from, &progress), second.load(to, &progress)) {
+            (Ok(one), Ok(other)) => {
+                for error in one.errors().chain(other.errors()) {
+                    unread(&mut builder, error);
+                }
+                builder.pair(one.side(), other.side());
+            }
+            (one, other) => {
+                for error in [one.err(), other.err()].into_iter().flatten() {
+                    unread(&mut builder, format!("{}: {error}", first.names[from]));
+                }
+            }
+        }
+    }
+    let names = |rows: &[usize], names: &[String]| rows.iter().map(|&row| names[row].clone()).collect();
+    builder.unpaired(names(&found.only_before, &first.names), names(&found.only_after, &second.names));
+    (diff::write(&builder.finish(), args.format), whole)
+}
+
+fn columns(targets: &[Target], args: &DiffArgs) -> (String, bool) {
+    let mut sweep = Sweep::default();
+    for target in targets {
+        let progress = Arc::new(Progress::default());
+        let _meter = Meter::watch(&progress, &target.name());
+        target.read_all(&progress, &mut |found| match found {
+            Found::Profile(mut profile) => {
+                if let Some(bytes) = args.capacity {
+                    override_capacity(&mut profile, bytes);
+                }
+                progress.begin(Stage::Analysing, 0);
+                let analysis = ProfileAnalysis::new(&profile);
+                sweep.add(&place(target), Side { profile: &profile, analysis: &analysis });
+            }
+            Found::Unread(info) => {
+                let why = info.error.as_deref().unwrap_or_default();
+                complain(&info.path, why);
+                sweep.unread.push(format!("{}: {why}", info.path));
+            }
+            Found::Note(note) => terminal::complain(&format!("note: {note}")),
+        });
+    }
+    (diff::write_sweep(&sweep, args.format), sweep.unread.is_empty())
+}

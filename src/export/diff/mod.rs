@@ -1,0 +1,42 @@
+//! Two or more profiles side by side: what differs as text, JSON and Markdown. Schema `highwater.diff/1`.
+
+mod build;
+mod markdown;
+mod schema;
+mod sweep;
+mod text;
+
+pub use build::{Builder, Side};
+pub use schema::{
+    BufferDiff, BytesDiff, Diff, FindingDiff, FindingsDiff, GroupDiff, MatchedReport, NumberDiff, PairDiff, PhaseDiff,
+    ShapeDiff, SpaceDiff, StepDiff,
+};
+pub use sweep::{Column, Sweep};
+
+use super::report::Format;
+
+/// Writes a comparison of two sides.
+#[must_use]
+pub fn write(diff: &Diff, format: Format) -> String {
+    match format {
+        Format::Text => text::write(diff),
+        Format::Json => json(diff),
+        Format::Markdown => markdown::write(diff),
+    }
+}
+
+/// Writes several profiles as columns.
+#[must_use]
+pub fn write_sweep(sweep: &Sweep, format: Format) -> String {
+    match format {
+        Format::Text => sweep.text(),
+        Format::Json => json(sweep),
+        Format::Markdown => sweep.markdown(),
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    let mut json = serde_json::to_string_pretty(value).unwrap_or_else(|error| error.to_string());
+    json.push('\n');
+    json
+}

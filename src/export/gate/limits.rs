@@ -1,0 +1,256 @@
+//! The limits, and what becomes of a program held against them.
+
+use serde::Serialize;
+
+use crate::advisor::{Finding, Severity, advise};
+use crate::analysis::{Scene, Verdict};
+use crate::export::diff::Side;
+use crate::model::{Bytes, MemorySpace, UnitSystem, percent};
+
+/// What a program must keep to. Without any, it must fit its device.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    /// Highest use in bytes.
+    pub max_peak: Option<Bytes>,
+    /// Share of the capacity that may be allocated, 1 for all of it.
+    pub max_of_capacity: Option<f64>,
+    /// Growth of the allocated bytes over the program before, 0.02 for 2 %.
+    pub max_growth: Option<f64>,
+    /// No finding of this severity or a worse one that the program before did not have.
+    pub no_new: Option<Severity>,
+}
+
+/// Whether a limit is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// It is.
+    Passed,
+    /// It is not.
+    Failed,
+    /// It cannot be told: no capacity, no peak, no program to compare with.
+    Unknown,
+}
+
+/// One limit of one program.
+#[derive(Debug, Clone, Serialize)]
+pub struct Check {
+    /// The file.
+    pub file: String,
+    /// The program; empty where the file could not be read.
+    pub program: String,
+    /// `fits`, `max-peak`, `max-of-capacity`, `max-growth`, `no-new`, `read`.
+    pub limit: &'static str,
+    /// Whether it is kept.
+    pub outcome: Outcome,
+    /// The numbers in a sentence.
+    pub words: String,
+}
+
+impl Check {
+    /// In one line.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let outcome = match self.outcome {
+            Outcome::Passed => "ok     ",
+            Outcome::Failed => "FAILED ",
+            Outcome::Unknown => "UNKNOWN",
+        };
+        let what = if self.program.is_empty() { &self.file } else { &self.program };
+        format!("{outcome} {what}: {}  [{}]", self.words, self.limit)
+    }
+}
+
+/// Every limit of every program.
+#[derive(Debug, Serialize)]
+pub struct Gate {
+    /// `highwater.check/1`.
+    pub schema: &'static str,
+    /// The limits, in the order of the files.
+    pub checks: Vec<Check>,
+}
+
+impl Default for Gate {
+    fn default() -> Self {
+        Self { schema: "highwater.check/1", checks: Vec::new() }
+    }
+}
+
+impl Gate {
+    /// The worst that came out: failed before unknown before passed. [`Outcome::Unknown`] where nothing was checked.
+    #[must_use]
+    pub fn outcome(&self) -> Outcome {
+        let has = |outcome| self.checks.iter().any(|check| check.outcome == outcome);
+        if has(Outcome::Failed) {
+            Outcome::Failed
+        } else if has(Outcome::Unknown) || self.checks.is_empty() {
+            Outcome::Unknown
+        } else {
+            Outcome::Passed
+        }
+    }
+
+    /// A file that could not be read.
+    pub fn unread(&mut self, file: &str, why: &str) {
+        self.add(file, "", "read", (Outcome::Unknown, why.to_owned()));
+    }
+
+    /// Holds every program of a profile to the limits, against the one before where there is one.
+    pub fn profile(&mut self, file: &str, side: Side<'_>, before: Option<Side<'_>>, limits: &Limits) {
+        let mut any = false;
+        for row in 0..side.profile.programs.len() {
+            let Some(scene) = side.analysis.scene(side.profile, row, MemorySpace::HBM) else { continue };
+            let earlier = before.and_then(|before| before.analysis.scene(before.profile, row, MemorySpace::HBM));
+            self.program(file, scene, earlier, limits);
+            any = true;
+        }
+        if let Some(worst) = limits.no_new {
+            let found = no_new(side, before, worst);
+            self.add(file, side.profile.programs.first().map_or("", |program| &program.name), "no-new", found);
+        }
+        if !any {
+            self.unread(file, "no program with a memory assignment");
+        }
+    }
+
+    fn program(&mut self, file: &str, scene: Scene<'_>, before: Option<Scene<'_>>, limits: &Limits) {
+        let name = &scene.program.name;
+        if let Some(limit) = limits.max_peak {
+            self.add(file, name, "max-peak", peak(scene, limit));
+        }
+        if let Some(share) = limits.max_of_capacity {
+            self.add(file, name, "max-of-capacity", of_capacity(scene, share));
+        }
+        if let Some(share) = limits.max_growth {
+            self.add(file, name, "max-growth", growth(scene, before, share));
+        }
+        let is_limited = limits.max_peak.is_some() || limits.max_of_capacity.is_some() || limits.max_growth.is_some();
+        if !is_limited && limits.no_new.is_none() {
+            self.add(file, name, "fits", fits(scene));
+        }
+    }
+
+    fn add(&mut self, file: &str, program: &str, limit: &'static str, (outcome, words): (Outcome, String)) {
+        let (file, program) = (file.to_owned(), program.to_owned());
+        self.checks.push(Check { file, program, limit, outcome, words });
+    }
+}
+
+fn outcome(is_kept: bool) -> Outcome {
+    if is_kept { Outcome::Passed } else { Outcome::Failed }
+}
+
+fn fits(scene: Scene<'_>) -> (Outcome, String) {
+    let needs = scene.space.xprof.allocated;
+    match scene.space.verdict() {
+        Verdict::Fits { .. } => (Outcome::Passed, format!("fits, {}", of(scene))),
+        Verdict::Over { by } => (Outcome::Failed, format!("does not fit, {}, {} over", of(scene), by.short())),
+        Verdict::Unknown => (Outcome::Unknown, format!("{} allocated, capacity unknown", needs.short())),
+    }
+}
+
+/// `12.1 GiB of 15.75 GiB`.
+fn of(scene: Scene<'_>) -> String {
+    let capacity = scene.space.capacity.as_ref().map(|capacity| UnitSystem::Binary.capacity(capacity.bytes));
+    format!("{} of {}", scene.space.xprof.allocated.short(), capacity.unwrap_or_default())
+}
+
+fn peak(scene: Scene<'_>, limit: Bytes) -> (Outcome, String) {
+    let ours = scene.space.occupancy.as_ref().map(|occupancy| occupancy.reserved_peak);
+    let Some(peak) = ours.or(scene.space.xprof.peak_is_known.then_some(scene.space.xprof.peak)) else {
+        return (Outcome::Unknown, "the file has no peak".to_owned());
+    };
+    let words = format!("peak {}, at most {}", peak.short(), UnitSystem::Binary.capacity(limit));
+    (outcome(peak <= limit), words)
+}
+
+fn of_capacity(scene: Scene<'_>, share: f64) -> (Outcome, String) {
+    let Some(capacity) = &scene.space.capacity else {
+        return (Outcome::Unknown, "capacity unknown; give it with --capacity".to_owned());
+    };
+    let needs = scene.space.xprof.allocated;
+    let words = format!(
+        "{} allocated, {} of the capacity, at most {}",
+        of(scene),
+        percent(needs.0, capacity.bytes.0),
+        share_text(share)
+    );
+    (outcome(needs.0 as f64 <= capacity.bytes.0 as f64 * share), words)
+}
+
+fn growth(scene: Scene<'_>, before: Option<Scene<'_>>, share: f64) -> (Outcome, String) {
+    let Some(before) = before else {
+        return (Outcome::Unknown, "no program of this name to compare with".to_owned());
+    };
+    let [was, is] = [before.space.xprof.allocated, scene.space.xprof.allocated];
+    let change = i128::from(is.0) - i128::from(was.0);
+    let words = format!(
+        "{} \u{2192} {} allocated ({}), at most {} more",
+        was.short(),
+        is.short(),
+        UnitSystem::Binary.signed(change),
+        share_text(share)
+    );
+    (outcome(change as f64 <= was.0 as f64 * share), words)
+}
+
+fn no_new(side: Side<'_>, before: Option<Side<'_>>, worst: Severity) -> (Outcome, String) {
+    let Some(before) = before else {
+        return (Outcome::Unknown, "no program of this name to compare with".to_owned());
+    };
+    let known = advise(before.profile, before.analysis).findings;
+    let is_new = |finding: &Finding| finding.severity >= worst && !known.iter().any(|old| old.rule == finding.rule);
+    let found = advise(side.profile, side.analysis).findings;
+    let new: Vec<&str> = found.iter().filter(|finding| is_new(finding)).map(|finding| finding.title.as_str()).collect();
+    match new.len() {
+        0 => (Outcome::Passed, format!("no new finding that is {}", at_least(worst))),
+        _ => (Outcome::Failed, format!("new: {}", new.join("; "))),
+    }
+}
+
+const fn at_least(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Critical => "critical",
+        Severity::Warning => "critical or a warning",
+        Severity::Hint => "of any severity",
+    }
+}
+
+fn share_text(share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    format!("{}\u{2009}%", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A share as people write it: `92%`, `92 %`, `0.92`.
+///
+/// # Errors
+/// A sentence on what is no share.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let trimmed = text.trim();
+    let (number, scale) = match trimmed.strip_suffix('%') {
+        Some(number) => (number.trim(), 100.0),
+        None => (trimmed, 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value / scale),
+        _ => Err(format!("'{text}' is no share such as 92% or 0.92")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_read_as_people_write_them() {
+        for (text, expected) in [("92%", 0.92), ("92 %", 0.92), ("0.92", 0.92), ("2.5%", 0.025), ("0", 0.0)] {
+            let read = parse_share(text).expect(text);
+            assert!((read - expected).abs() < 1e-12, "{text}: {read}");
+        }
+        for text in ["", "%", "-1%", "abc", "nan", "inf"] {
+            assert!(parse_share(text).is_err(), "{text}");
+        }
+        assert_eq!(share_text(0.925), "92.5\u{2009}%");
+        assert_eq!(share_text(1.0), "100\u{2009}%");
+    }
+}

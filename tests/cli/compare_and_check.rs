@@ -1,0 +1,104 @@
+//! `highwater diff` and `highwater check`: what they print, and how they end.
+
+use serde_json::Value;
+
+use super::command_line::{path, run, stderr, stdout};
+use crate::common;
+
+fn pair(folder: &str) -> [String; 2] {
+    ["before.hlo.pb.gz", "after.hlo.pb.gz"].map(|name| {
+        let path = common::samples().join("pairs").join(folder).join(name);
+        path.to_str().expect("UTF-8").to_owned()
+    })
+}
+
+#[test]
+fn a_comparison_answers_first_and_adds_up() {
+    let [before, after] = pair("donate_mlp_v4");
+    let output = run(&["diff", &before, &after]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("less than before"), "{text}");
+    assert!(text.contains("allocated, by class at the peak") && text.contains("matched: "), "{text}");
+    let output = run(&["diff", "--format", "json", &before, &after]);
+    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(diff["schema"], "highwater.diff/1");
+    let space = &diff["pairs"][0]["spaces"][0];
+    let steps = space["waterfall"].as_array().expect("steps");
+    let sum: i64 = steps.iter().map(|step| step["difference"].as_i64().expect("a number")).sum();
+    assert_eq!(Some(sum), space["allocated"]["difference"].as_i64());
+    assert!(sum < 0);
+    assert_eq!(stdout(&run(&["report", &after, "--against", &before])), text, "the same by another name");
+    let output = run(&["diff", "--format", "markdown", &before, &after]);
+    assert!(stdout(&output).contains("| allocated | "), "{}", stdout(&output));
+}
+
+#[test]
+fn folders_are_compared_program_by_program_and_three_files_as_columns() {
+    let folder = common::samples().join("pairs");
+    let folder = folder.to_str().expect("UTF-8");
+    let output = run(&["diff", "--format", "json", folder, folder]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let diff: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let pairs = diff["pairs"].as_array().expect("pairs");
+    let allocated: Vec<&Value> =
+        pairs.iter().filter_map(|pair| pair["spaces"].get(0)).map(|space| &space["allocated"]["difference"]).collect();
+    assert_eq!(allocated.len(), 4, "the programs of the folder");
+    assert!(allocated.iter().all(|difference| **difference == 0), "{allocated:?}");
+    let [one, two] = [path("v5e_mlp_f32"), path("v5e_gpt_m_oom")];
+    let output = run(&["diff", &one, &two, &one]);
+    let text = stdout(&output);
+    assert!(text.contains("does not fit") && text.lines().any(|line| line.starts_with("allocated")), "{text}");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_named() {
+    let output = run(&["diff", &path("v5e_mlp_f32"), "/nonexistent.pb"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("/nonexistent.pb"), "{}", stderr(&output));
+    let output = run(&["check", "/nonexistent.pb"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stdout(&output).contains("/nonexistent.pb"), "{}", stdout(&output));
+    assert_eq!(run(&["diff", &path("v5e_mlp_f32")]).status.code(), Some(2), "one file is nothing to compare");
+}
+
+#[test]
+fn the_gate_ends_with_what_a_build_goes_by() {
+    let [before, after] = pair("donate_mlp_v4");
+    let (fits, over) = (path("v5e_mlp_f32"), path("v5e_gpt_m_oom"));
+    for (args, expected) in [
+        (&["check", &fits][..], 0),
+        (&["check", &over], 1),
+        (&["check", &fits, "--max-peak", "1TiB", "--max-of-capacity", "92%"], 0),
+        (&["check", &fits, "--max-peak", "1KiB"], 1),
+        (&["check", &over, "--max-of-capacity", "300%"], 0),
+        (&["check", &after, "--against", &before, "--max-growth", "0%"], 0),
+        (&["check", &before, "--against", &after, "--max-growth", "2%"], 1),
+        (&["check", &before, "--against", &before, "--no-new", "hint"], 0),
+        (&["check", &before, "--against", &after, "--no-new", "hint"], 1),
+        (&["check", &fits, "--max-growth", "2%"], 2),
+        (&["check", &fits, "--no-new", "grave", "--against", &fits], 2),
+        (&["check", &fits, "--max-of-capacity", "much"], 2),
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(expected), "{args:?}\n{}{}", stdout(&output), stderr(&output));
+    }
+    let output = run(&["check", &over, &fits]);
+    let text = stdout(&output);
+    assert_eq!(text.lines().count(), 2, "a line for each limit: {text}");
+    assert!(text.lines().any(|line| line.starts_with("FAILED")) && text.lines().any(|line| line.starts_with("ok")));
+}
+
+#[test]
+fn the_gate_speaks_to_ci_systems() {
+    let over = path("v5e_gpt_m_oom");
+    let junit = stdout(&run(&["check", &over, "--format", "junit"]));
+    assert!(junit.starts_with("<?xml") && junit.contains("failures=\"1\"") && junit.contains("<failure message="));
+    let sarif: Value =
+        serde_json::from_slice(&run(&["check", &over, "--format", "sarif"]).stdout).expect("SARIF is JSON");
+    assert_eq!(sarif["version"], "2.1.0");
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!((&result["ruleId"], &result["level"]), (&"fits".into(), &"error".into()));
+    let json: Value = serde_json::from_slice(&run(&["check", &over, "--format", "json"]).stdout).expect("JSON");
+    assert_eq!(json["checks"][0]["outcome"], "failed");
+}
