@@ -8,7 +8,7 @@ use super::library::Library;
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::kept::Kept;
-use crate::analysis::what_if::{Edit, SCAN, TryVerdict};
+use crate::analysis::what_if::{Depth, Edit, SCAN};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -179,7 +179,7 @@ fn in_parts(case: &Case<'_>, finding: &mut Finding) {
     let edits = |parts: u32| vec![Edit::Micro(parts)];
     let divides = |parts: &u32| batch % i64::from(*parts) == 0 && batch > i64::from(*parts);
     let parts: Vec<u32> = PARTS.into_iter().filter(divides).collect();
-    let fits = |parts: &&u32| case.try_out(&edits(**parts)).verdict == TryVerdict::Fits;
+    let fits = |parts: &&u32| case.fits_with(&edits(**parts), Depth::Verdict);
     let Some(&parts) = parts.iter().find(fits).or_else(|| parts.first()) else { return };
     if case.is_worth(case.saved(&case.try_out(&edits(parts)))) {
         case.fill(finding, edits(parts));

@@ -6,7 +6,7 @@ use super::case::{Case, Total, short_names};
 use super::finding::{ChangesResults, Finding};
 use super::replicated;
 use crate::analysis::class::Class;
-use crate::analysis::what_if::{Arguments, Edit, TryVerdict};
+use crate::analysis::what_if::{Arguments, Depth, Edit};
 use crate::model::Bytes;
 
 /// Name of the rule.
@@ -89,7 +89,7 @@ fn divide(case: &Case<'_>, finding: &mut Finding, bytes: u64) {
         return;
     }
     let half = case.memory.capacity.unwrap_or(0) / 2;
-    let fits = |parts: &u32| case.try_out(&edit(*parts)).verdict == TryVerdict::Fits;
+    let fits = |parts: &u32| case.fits_with(&edit(*parts), Depth::Verdict);
     let enough = |parts: &u32| bytes / u64::from(*parts) <= half;
     let Some(parts) = PARTS.into_iter().find(fits).or_else(|| PARTS.into_iter().find(enough)) else { return };
     case.fill(finding, edit(parts));

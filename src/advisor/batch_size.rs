@@ -16,24 +16,26 @@ pub const MOST_TIMES: i64 = 64;
 #[must_use]
 pub fn largest(case: &Case<'_>) -> Option<(i64, i64)> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
-    case.largest_batch.get_or_init(|| search(case, now, |verdict| verdict == TryVerdict::Fits)).map(|size| (size, now))
+    let fits = |edits: &[Edit]| case.fits_with(edits, Depth::Estimate);
+    case.largest_batch.get_or_init(|| search(case, now, &fits)).map(|size| (size, now))
 }
 
 /// Largest batch per device that may fit if the compiler recomputes all it can.
 #[must_use]
 pub fn largest_maybe(case: &Case<'_>) -> Option<i64> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
-    search(case, now, |verdict| matches!(verdict, TryVerdict::Fits | TryVerdict::MayFit))
+    search(case, now, &|edits| {
+        matches!(case.try_to(edits, Depth::Estimate).verdict, TryVerdict::Fits | TryVerdict::MayFit)
+    })
 }
 
-fn search(case: &Case<'_>, now: i64, accept: fn(TryVerdict) -> bool) -> Option<i64> {
+fn search(case: &Case<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool) -> Option<i64> {
     case.memory.capacity?;
     let fits = |size: i64| {
         if size == now {
             return case.before.fits == Some(true);
         }
-        let edits = [Edit::Batch(size as f64 / now as f64)];
-        accept(case.memory.evaluate(case.program, &edits, Depth::Estimate).verdict)
+        accept(&[Edit::Batch(size as f64 / now as f64)])
     };
     // Memory grows with the batch: double until it does not fit, then bisect.
     let (mut low, mut high) =

@@ -2,13 +2,13 @@
 //! finding's predicted savings.
 
 use std::collections::HashSet;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::effect::Effect;
 use super::finding::{Finding, Severity};
 use crate::analysis::packing::FALLBACK_SHARE;
 use crate::analysis::what_if::kept::is_among;
-use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role};
+use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role, TryVerdict};
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis};
 use crate::model::{BufferId, Bytes, Device, Program, ShapeNode, percent, thousands};
 
@@ -38,6 +38,15 @@ pub struct Case<'a> {
     pub peak: Vec<AtPeak>,
     /// The largest batch that fits, computed on first use.
     pub(super) largest_batch: OnceLock<Option<i64>>,
+    /// Changes that were worked out, without their blocks: rules and the plan try many of them more than once.
+    tried: Mutex<Vec<Tried>>,
+}
+
+/// Changes that were worked out to some depth.
+struct Tried {
+    edits: Vec<Edit>,
+    depth: Depth,
+    outcome: Arc<Outcome>,
 }
 
 /// A temporary at the peak.
@@ -68,7 +77,8 @@ impl<'a> Case<'a> {
             .map(|(i, family)| AtPeak { family: i, buffer: family.root, size: family.size })
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
-        Self { row, program, analysis, space, device, memory, before, peak, largest_batch: OnceLock::new() }
+        let (largest_batch, tried) = (OnceLock::new(), Mutex::default());
+        Self { row, program, analysis, space, device, memory, before, peak, largest_batch, tried }
     }
 
     /// Allocated bytes.
@@ -140,10 +150,35 @@ impl<'a> Case<'a> {
         Finding { is_remedy: true, ..self.finding(rule) }
     }
 
-    /// Evaluates changes.
+    /// What changes come to, worked out once; without its blocks.
     #[must_use]
-    pub fn try_out(&self, edits: &[Edit]) -> Outcome {
-        self.memory.evaluate(self.program, edits, Depth::Verdict)
+    pub fn try_out(&self, edits: &[Edit]) -> Arc<Outcome> {
+        self.try_to(edits, Depth::Verdict)
+    }
+
+    /// As [`Self::try_out`], to another depth.
+    #[must_use]
+    pub fn try_to(&self, edits: &[Edit], depth: Depth) -> Arc<Outcome> {
+        let known = || self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tried) = known().iter().find(|tried| tried.depth == depth && tried.edits == edits) {
+            return Arc::clone(&tried.outcome);
+        }
+        let outcome = Arc::new(self.memory.evaluate(self.program, edits, depth).without_blocks());
+        known().push(Tried { edits: edits.to_vec(), depth, outcome: Arc::clone(&outcome) });
+        outcome
+    }
+
+    /// Whether the program may fit with some changes, as far as the bytes tell that are live at once: a bound that takes
+    /// no packing.
+    #[must_use]
+    pub fn can_fit(&self, edits: &[Edit]) -> bool {
+        self.memory.capacity.is_some_and(|capacity| self.memory.least(self.program, edits).0 <= capacity)
+    }
+
+    /// Whether the program surely fits with some changes.
+    #[must_use]
+    pub fn fits_with(&self, edits: &[Edit], depth: Depth) -> bool {
+        self.can_fit(edits) && self.try_to(edits, depth).verdict == TryVerdict::Fits
     }
 
     /// Bytes by which the peak falls.
@@ -159,7 +194,7 @@ impl<'a> Case<'a> {
         if saved > 0 && !finding.is_remedy {
             finding.severity = self.severity();
         }
-        finding.warnings.extend(outcome.warnings);
+        finding.warnings.extend(outcome.warnings.iter().cloned());
         finding.effect = Some(effect);
         saved
     }

@@ -1,6 +1,8 @@
 //! Predicted effect of a finding's changes. Only the what-if evaluation makes one, so a finding and the what-if of its
 //! changes cannot disagree.
 
+use std::sync::Arc;
+
 use super::case::Case;
 use crate::analysis::what_if::{Edit, Outcome, TryVerdict};
 use crate::model::Bytes;
@@ -19,7 +21,7 @@ pub struct Effect {
 
 impl Effect {
     /// Evaluates changes.
-    pub(super) fn of(case: &Case<'_>, edits: Vec<Edit>) -> (Self, Outcome) {
+    pub(super) fn of(case: &Case<'_>, edits: Vec<Edit>) -> (Self, Arc<Outcome>) {
         let outcome = case.try_out(&edits);
         let effect = Self {
             saves: Bytes(case.saved(&outcome)),

@@ -1,5 +1,7 @@
 //! The plan: a short list of changes that make a program fit, safest first, with the memory needed after each.
 
+use std::cmp::Reverse;
+
 use rayon::prelude::*;
 
 use super::case::Case;
@@ -80,14 +82,10 @@ pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
         }
         before = allowed.len();
         for size in 1..=MOST_TOGETHER.min(allowed.len()) {
-            let mut sets: Vec<Vec<usize>> = Vec::new();
-            subsets(allowed.len(), size, &mut |rows| sets.push(rows.to_vec()));
-            let chosen = |rows: &[usize]| rows.iter().map(|&i| allowed[i]).collect::<Vec<&Finding>>();
-            // Estimate all, pack only the best.
-            let tried: Vec<Plan> = sets.par_iter().map(|rows| try_out(case, &chosen(rows), Depth::Estimate)).collect();
-            let best = tried.iter().zip(&sets).reduce(|a, b| if b.0.is_better_than(a.0) { b } else { a });
-            let Some((_, rows)) = best else { continue };
-            let best = try_out(case, &chosen(rows), Depth::Verdict);
+            let mut sets: Vec<Vec<&Finding>> = Vec::new();
+            subsets(allowed.len(), size, &mut |rows| sets.push(rows.iter().map(|&i| allowed[i]).collect()));
+            let Some((row, _)) = best_of(case, &sets) else { continue };
+            let best = try_out(case, &sets[row], Depth::Verdict);
             if best.fits {
                 return Some(best.with_steps(case));
             }
@@ -115,19 +113,14 @@ pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
 }
 
 /// Greedily adds the change that helps most until the program fits or nothing helps.
-fn lengthen(case: &Case<'_>, allowed: &[&Finding]) -> Option<Plan> {
-    let mut chosen: Vec<&Finding> = Vec::new();
-    let mut waiting: Vec<&Finding> = allowed.to_vec();
+fn lengthen<'a>(case: &Case<'_>, allowed: &[&'a Finding]) -> Option<Plan> {
+    let mut chosen: Vec<&'a Finding> = Vec::new();
+    let mut waiting: Vec<&'a Finding> = allowed.to_vec();
     let mut best: Option<Plan> = None;
     while !waiting.is_empty() {
-        let tried: Vec<Plan> = waiting
-            .par_iter()
-            .map(|finding| {
-                let with: Vec<&Finding> = chosen.iter().chain([finding]).copied().collect();
-                try_out(case, &with, Depth::Estimate)
-            })
-            .collect();
-        let (row, plan) = tried.into_iter().enumerate().reduce(|a, b| if b.1.is_better_than(&a.1) { b } else { a })?;
+        let with = |finding: &&'a Finding| chosen.iter().chain([finding]).copied().collect();
+        let sets: Vec<Vec<&Finding>> = waiting.iter().map(with).collect();
+        let (row, plan) = best_of(case, &sets)?;
         let helps = best.as_ref().is_none_or(|best| plan.allocated < best.allocated);
         if !helps {
             break;
@@ -150,7 +143,10 @@ fn divide_batch(case: &Case<'_>, nearest: &Plan) -> Option<Plan> {
     }
     let parts: Vec<u32> = BATCH_PARTS.into_iter().filter(|&parts| now % i64::from(parts) == 0).collect();
     let with = |edit: Edit, changes: ChangesResults| {
-        let edits = nearest.edits.iter().cloned().chain([edit]).collect();
+        let edits: Vec<Edit> = nearest.edits.iter().cloned().chain([edit]).collect();
+        if !case.can_fit(&edits) {
+            return None;
+        }
         let rules = nearest.rules.iter().copied().chain([super::batch_size::NAME]).collect();
         let plan = evaluated(case, edits, rules, nearest.changes_results.max(changes), Depth::Verdict);
         plan.fits.then_some(plan)
@@ -160,6 +156,9 @@ fn divide_batch(case: &Case<'_>, nearest: &Plan) -> Option<Plan> {
     micro().or_else(|| parts.iter().find_map(|&parts| with(Edit::Batch(1.0 / f64::from(parts)), ChangesResults::Yes)))
 }
 
+/// How good a set of changes is: whether the program fits, whether results stay the same, allocated bytes.
+type Rank = (bool, Reverse<ChangesResults>, Reverse<Bytes>);
+
 impl Plan {
     /// [`Self::summary`] with the changes as the window calls them.
     #[must_use]
@@ -168,10 +167,33 @@ impl Plan {
         self.edits.iter().fold(self.summary.clone(), |words, edit| words.replace(&format!("`{edit}`"), &called(edit)))
     }
 
-    fn is_better_than(&self, other: &Self) -> bool {
-        (self.fits, std::cmp::Reverse(self.changes_results), std::cmp::Reverse(self.allocated))
-            > (other.fits, std::cmp::Reverse(other.changes_results), std::cmp::Reverse(other.allocated))
+    fn rank(&self) -> Rank {
+        (self.fits, Reverse(self.changes_results), Reverse(self.allocated))
     }
+}
+
+/// The best a set of changes can be, by the bytes that are live at once, which takes no packing.
+fn bound(case: &Case<'_>, chosen: &[&Finding]) -> Rank {
+    let (edits, changes) = together(chosen);
+    let least = case.memory.least(case.program, &edits);
+    (case.memory.capacity.is_some_and(|capacity| least.0 <= capacity), Reverse(changes), Reverse(least))
+}
+
+/// The best of some sets by estimate, the first of equal ones. Those are packed that may be the best, the most promising
+/// first.
+fn best_of(case: &Case<'_>, sets: &[Vec<&Finding>]) -> Option<(usize, Plan)> {
+    let bounds: Vec<Rank> = sets.par_iter().map(|chosen| bound(case, chosen)).collect();
+    let mut order: Vec<usize> = (0..sets.len()).collect();
+    order.sort_by_key(|&row| (Reverse(bounds[row]), row));
+    let mut best: Option<(usize, Plan)> = None;
+    for rows in order.chunks(rayon::current_num_threads().max(1)) {
+        let is_open = |row: usize| best.as_ref().is_none_or(|best| (bounds[row], best.0) > (best.1.rank(), row));
+        let open: Vec<usize> = rows.iter().copied().filter(|&row| is_open(row)).collect();
+        let try_set = |&row: &usize| (row, try_out(case, &sets[row], Depth::Estimate));
+        let tried: Vec<(usize, Plan)> = open.par_iter().map(try_set).collect();
+        best = best.into_iter().chain(tried).max_by_key(|(row, plan)| (plan.rank(), Reverse(*row)));
+    }
+    best
 }
 
 /// Calls `each` with every subset of `size` rows out of `count`, in lexicographic order.
@@ -190,9 +212,14 @@ fn subsets(count: usize, size: usize, each: &mut dyn FnMut(&[usize])) {
     }
 }
 
+/// The changes of some findings, and whether results may change with them.
+fn together(chosen: &[&Finding]) -> (Vec<Edit>, ChangesResults) {
+    let edits = chosen.iter().flat_map(|f| f.edits().iter().cloned()).collect();
+    (edits, chosen.iter().map(|f| f.changes_results).max().unwrap_or_default())
+}
+
 fn try_out(case: &Case<'_>, chosen: &[&Finding], depth: Depth) -> Plan {
-    let edits: Vec<Edit> = chosen.iter().flat_map(|f| f.edits().iter().cloned()).collect();
-    let changes = chosen.iter().map(|f| f.changes_results).max().unwrap_or_default();
+    let (edits, changes) = together(chosen);
     evaluated(case, edits, chosen.iter().map(|f| f.rule).collect(), changes, depth)
 }
 
@@ -203,7 +230,7 @@ fn evaluated(
     changes_results: ChangesResults,
     depth: Depth,
 ) -> Plan {
-    let outcome = case.memory.evaluate(case.program, &edits, depth);
+    let outcome = case.try_to(&edits, depth);
     let capacity = case.memory.capacity.unwrap_or(u64::MAX);
     let fits = outcome.fits == Some(true) && outcome.verdict == TryVerdict::Fits;
     let allocated = outcome.expected();
@@ -233,6 +260,9 @@ fn pruned(case: &Case<'_>, plan: Plan) -> Plan {
         at -= 1;
         let mut edits = plan.edits.clone();
         edits.remove(at);
+        if !case.can_fit(&edits) {
+            continue;
+        }
         let shorter = evaluated(case, edits, plan.rules.clone(), plan.changes_results, Depth::Verdict);
         if shorter.fits {
             let mut rules = plan.rules.clone();
@@ -254,16 +284,17 @@ fn fewest_layers(case: &Case<'_>, plan: Plan) -> Plan {
     let (Some(at), Some(turn), true) = (at, &case.memory.kept.turn, plan.fits) else { return plan };
     let Edit::Remat(scope, _) = &plan.edits[at] else { return plan };
     let all = turn.layers.iter().filter(|layer| matches(scope, &layer.name)).count() as u32;
-    let with = |layers: u32| {
+    let edits = |layers: u32| {
         let mut edits = plan.edits.clone();
         edits[at] = Edit::Remat(scope.clone(), Some(layers));
-        evaluated(case, edits, plan.rules.clone(), plan.changes_results, Depth::Verdict)
+        edits
     };
+    let with = |layers: u32| evaluated(case, edits(layers), plan.rules.clone(), plan.changes_results, Depth::Verdict);
     // Checkpointing more layers never needs more memory, so bisect.
     let (mut low, mut high) = (0, all);
     while high - low > 1 {
         let middle = low + (high - low) / 2;
-        if with(middle).fits {
+        if case.can_fit(&edits(middle)) && with(middle).fits {
             high = middle;
         } else {
             low = middle;

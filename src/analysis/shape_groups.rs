@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::map::{MapBox, MemoryMap};
 use super::program::{ProgramAnalysis, unpadded};
 use super::steps::Steps;
-use crate::model::{BufferId, Bytes, Program, ShapeNode};
+use crate::model::{BufferId, Bytes, ElementType, Layout, Program, ShapeNode};
 
 /// Buffers of one shape with one layout.
 #[derive(Debug, Clone)]
@@ -43,28 +45,42 @@ impl ShapeGroup {
     }
 }
 
+/// What tells an array from others: element type, dimensions, which of them are dynamic, layout, bytes.
+type Outline<'a> = (ElementType, &'a [i64], &'a [bool], Option<&'a Layout>, u64);
+
 /// Groups buffers by shape, layout and size, most padding first.
 #[must_use]
 pub fn shape_groups(program: &Program, analysis: &ProgramAnalysis, buffers: &[BufferId]) -> Vec<ShapeGroup> {
     let mut groups: Vec<ShapeGroup> = Vec::new();
     let mut row_of: HashMap<(String, u64), usize> = HashMap::new();
+    // Most equal shapes of a program are one value, whose place stands for its text; elements of tuples are not, but
+    // what is the same has the same text.
+    let mut known_at: HashMap<(*const ShapeNode, u64), usize, RandomState> = HashMap::default();
+    let mut known: HashMap<Outline<'_>, usize, RandomState> = HashMap::default();
     for &buffer in buffers {
         let Some((shape, index)) = program.buffer_shape(buffer) else { continue };
         let Some(node) = shape.nodes.get(index as usize) else { continue };
         let each = program.buffers.size_of(buffer);
-        let row = *row_of.entry((shape.text_of(index), each.0)).or_insert_with(|| {
-            groups.push(ShapeGroup {
-                node: node.clone(),
-                shape: shape.short_text_of(index),
-                layout: node.layout.as_ref().map(|layout| layout.text(node.dimensions.len())).unwrap_or_default(),
-                buffers: Vec::new(),
-                each,
-                useful: unpadded(program, &analysis.traces, buffer),
-                everywhere: Vec::new(),
-                saves: Bytes::ZERO,
-            });
-            groups.len() - 1
-        });
+        let outline = (node.element_type, &*node.dimensions, &*node.dynamic, node.layout.as_deref(), each.0);
+        let is_plain = node.children.is_empty() && !node.is_tuple();
+        let mut of_text = || {
+            *row_of.entry((shape.text_of(index), each.0)).or_insert_with(|| {
+                groups.push(ShapeGroup {
+                    node: node.clone(),
+                    shape: shape.short_text_of(index),
+                    layout: node.layout.as_ref().map(|layout| layout.text(node.dimensions.len())).unwrap_or_default(),
+                    buffers: Vec::new(),
+                    each,
+                    useful: unpadded(program, &analysis.traces, buffer),
+                    everywhere: Vec::new(),
+                    saves: Bytes::ZERO,
+                });
+                groups.len() - 1
+            })
+        };
+        let row = *known_at
+            .entry((std::ptr::from_ref(node), each.0))
+            .or_insert_with(|| if is_plain { *known.entry(outline).or_insert_with(of_text) } else { of_text() });
         groups[row].buffers.push(buffer);
     }
     groups

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::tree::TreeKind;
@@ -76,6 +77,9 @@ pub struct ReportArgs {
     /// Columns to wrap the text to; by default the width of the terminal, or no wrapping without one
     #[arg(long, value_name = "COLUMNS")]
     pub width: Option<usize>,
+    /// Say on standard error how long each stage took, and how much memory there was at its end
+    #[arg(long)]
+    pub stats: bool,
 }
 
 /// Prints a report about all programs of some targets.
@@ -104,9 +108,11 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
         instructions: args.instructions.clone(),
     };
     let mut builder = report::Builder::new(&options);
+    let progress = Arc::new(Progress::default());
     for target in targets {
-        add(&mut builder, target, args.capacity);
+        add(&mut builder, target, &progress, args.capacity);
     }
+    progress.begin(Stage::Reporting, 0);
     let (report, whole) = builder.finish();
     let text = report::write(&report, args.format);
     if args.format == Format::Text {
@@ -115,15 +121,17 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
         // A reader that closes the pipe early (`| head`) is not an error.
         let _ = std::io::stdout().write_all(text.as_bytes());
     }
+    if args.stats {
+        terminal::complain(&stats(&progress));
+    }
     if whole { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
 }
 
 /// Adds all profiles of a target to the report. Files that cannot be read are reported on standard error and in the
 /// report.
-fn add(builder: &mut report::Builder<'_>, target: &Target, capacity: Option<Bytes>) {
-    let progress = Arc::new(Progress::default());
-    let _meter = Meter::watch(&progress, &target.name());
-    target.read_all(&progress, &mut |found| match found {
+fn add(builder: &mut report::Builder<'_>, target: &Target, progress: &Arc<Progress>, capacity: Option<Bytes>) {
+    let _meter = Meter::watch(progress, &target.name());
+    target.read_all(progress, &mut |found| match found {
         Found::Profile(mut profile) => {
             if let Some(bytes) = capacity {
                 override_capacity(&mut profile, bytes);
@@ -134,7 +142,9 @@ fn add(builder: &mut report::Builder<'_>, target: &Target, capacity: Option<Byte
                 }
             }
             progress.begin(Stage::Analysing, 0);
-            builder.profile(&profile, &ProfileAnalysis::new(&profile));
+            let analysis = ProfileAnalysis::new(&profile);
+            progress.begin(Stage::Advising, 0);
+            builder.profile(&profile, &analysis);
         }
         Found::Unread(info) => {
             complain(&info.path, info.error.as_deref().unwrap_or_default());
@@ -142,4 +152,17 @@ fn add(builder: &mut report::Builder<'_>, target: &Target, capacity: Option<Byte
         }
         Found::Note(note) => terminal::complain(&format!("note: {note}")),
     });
+}
+
+/// What each stage took, a line each, and all of them together.
+fn stats(progress: &Progress) -> String {
+    let spent = progress.spent();
+    let line = |name: &str, time: Duration, memory: Option<u64>| {
+        let memory = memory.map_or_else(|| "\u{2013}".to_owned(), |bytes| Bytes(bytes).short());
+        format!("{name:20}{:>9.1} ms  {memory:>10}", time.as_secs_f64() * 1e3)
+    };
+    let all = spent.iter().map(|spent| spent.time).sum();
+    let most = spent.iter().filter_map(|spent| spent.memory).max();
+    let lines = spent.iter().map(|spent| line(spent.stage.text(), spent.time, spent.memory));
+    lines.chain([line("together", all, most)]).collect::<Vec<_>>().join("\n")
 }

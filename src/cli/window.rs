@@ -85,6 +85,7 @@ pub fn open(args: WindowArgs) -> ExitCode {
         instructions: Vec::new(),
         against: None,
         width: None,
+        stats: false,
     };
     report::print(&targets, &args)
 }

@@ -278,7 +278,7 @@ impl Shape {
         let mut path = Vec::new();
         while node != 0 {
             let Some(parent) = self.nodes.get(node as usize).map(|n| n.parent) else { break };
-            let Some(step) = self.nodes[parent as usize].children.iter().position(|&c| c == node) else { break };
+            let Ok(step) = self.nodes[parent as usize].children.binary_search(&node) else { break };
             path.push(step as i64);
             node = parent;
         }

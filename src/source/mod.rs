@@ -6,6 +6,7 @@ mod error;
 mod input;
 mod progress;
 mod siblings;
+mod stages;
 mod tree;
 
 pub use archive::{Archive, ArchiveKind, ArchiveMember, MAX_CLAIMED, MAX_MEMBERS, MAX_UNPACKED, is_archive_name};
@@ -14,4 +15,5 @@ pub use error::SourceError;
 pub use input::{HEAD_BYTES, Input, MAX_IN_MEMORY, Packing};
 pub use progress::{Cancelled, Progress, Stage};
 pub use siblings::{DumpName, is_run_file, siblings_of};
+pub use stages::Spent;
 pub use tree::{Member, Tree};

@@ -1,6 +1,9 @@
 //! Progress and cancellation of a long operation, shared between the worker and its caller.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::stages::{Spent, Stages};
 
 /// The operation was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,9 +23,24 @@ pub enum Stage {
     Listing,
     /// Scanning listed programs for their memory requirements.
     Scanning,
+    /// Working out what to change, and what else is shown of a program.
+    Advising,
+    /// Writing a report.
+    Reporting,
 }
 
 impl Stage {
+    /// All of them, in the order of an operation.
+    pub const ALL: [Self; 7] = [
+        Self::Listing,
+        Self::Scanning,
+        Self::Reading,
+        Self::Decoding,
+        Self::Analysing,
+        Self::Advising,
+        Self::Reporting,
+    ];
+
     /// Lower-case label for a progress bar.
     #[must_use]
     pub const fn text(self) -> &'static str {
@@ -32,6 +50,8 @@ impl Stage {
             Self::Analysing => "analysing",
             Self::Listing => "listing",
             Self::Scanning => "scanning programs",
+            Self::Advising => "advising",
+            Self::Reporting => "writing",
         }
     }
 }
@@ -43,6 +63,7 @@ pub struct Progress {
     total: AtomicU64,
     stage: AtomicU8,
     cancelled: AtomicBool,
+    stages: Mutex<Stages>,
 }
 
 impl Progress {
@@ -51,6 +72,13 @@ impl Progress {
         self.done.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
         self.stage.store(stage as u8, Ordering::Relaxed);
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner).begin(stage);
+    }
+
+    /// What each stage took until now.
+    #[must_use]
+    pub fn spent(&self) -> Vec<Spent> {
+        self.stages.lock().unwrap_or_else(PoisonError::into_inner).spent()
     }
 
     /// Adds completed steps.
@@ -89,6 +117,8 @@ impl Progress {
             1 => Stage::Decoding,
             3 => Stage::Listing,
             4 => Stage::Scanning,
+            5 => Stage::Advising,
+            6 => Stage::Reporting,
             _ => Stage::Analysing,
         }
     }

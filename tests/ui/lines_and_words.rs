@@ -73,10 +73,16 @@ fn the_line_of_the_capacity_goes_through_no_words() {
 #[test]
 fn the_line_of_the_chosen_step_goes_through_no_words() {
     for size in [[1000.0, 640.0], [1280.0, 800.0], [1600.0, 1000.0]] {
-        let harness = open("v5e_gpt_m_oom", "timeline", size, &[]);
-        let (count, found) = crossed(&harness, Theme::LIGHT.ink);
-        assert!(count > 0, "the line of the peak is seen");
-        assert!(found.is_empty(), "{size:?}: {found:#?}");
+        let mut harness = open("v5e_gpt_m_oom", "timeline", size, &[]);
+        for bands in ["Memory map", "Lifetimes"] {
+            harness.get_by_role_and_label(egui::Role::RadioButton, bands).click();
+            harness.run_ok();
+            harness.remove_cursor();
+            harness.run_ok();
+            let (count, found) = crossed(&harness, Theme::LIGHT.ink);
+            assert!(count > 0, "the line of the peak is seen");
+            assert!(found.is_empty(), "{bands}, {size:?}: {found:#?}");
+        }
     }
 }
 

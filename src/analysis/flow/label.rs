@@ -119,6 +119,18 @@ impl Labels {
         Some(Label::plain(text))
     }
 
+    /// Whether a buffer holds a copy of an argument, as [`Self::of`] would say.
+    #[must_use]
+    pub fn is_copy_of_argument(&self, program: &Program, buffer: BufferId) -> bool {
+        let Some(at) = program.buffers.instruction_of(buffer) else { return false };
+        if opcode(program, at) == Opcode::PARAMETER && is_of_entry(program, at) {
+            return false;
+        }
+        let value = Value { at, index: program.buffer_index(buffer) };
+        self.stack(program, &value, 0).is_none()
+            && self.copied_argument(program, &value).is_some_and(|path| !path.is_empty())
+    }
+
     /// Full name of a buffer: its label, else its framework op name; a copy has that of its source.
     #[must_use]
     pub fn op_name(&self, program: &Program, buffer: BufferId) -> String {

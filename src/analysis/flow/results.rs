@@ -1,10 +1,10 @@
 //! Which results of a program each argument reaches, and which of them is its own next value: tells weights, optimizer
 //! state, caches and data apart if names do not.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::{Value, beginning, handed_on, opcode, operand, root};
-use crate::model::{InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{ElementType, InstructionId, NO_ROW, Opcode, Program};
 
 /// Largest bit set in 64-bit words (512 MiB); the flow of larger programs is not analysed.
 const MAX_WORDS: usize = 64 << 20;
@@ -16,6 +16,10 @@ pub struct Flow {
     pub arguments: HashMap<i64, ArgumentFlow>,
     /// Results of the program.
     pub results: u32,
+    /// The argument whose next value a result is, by result.
+    owners: Vec<Option<i64>>,
+    /// Most results that an argument reaches.
+    most_reached: u32,
 }
 
 /// Data flow of one argument.
@@ -33,6 +37,18 @@ pub struct ArgumentFlow {
 }
 
 impl ArgumentFlow {
+    /// The results that it reaches, ascending.
+    fn results(&self) -> impl Iterator<Item = u32> + '_ {
+        (0u32..).zip(&self.reaches).flat_map(|(place, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                let bit = rest.trailing_zeros();
+                rest &= rest.wrapping_sub(1);
+                (bit < 64).then_some(place * 64 + bit)
+            })
+        })
+    }
+
     fn has(&self, result: u32) -> bool {
         self.reaches.get(result as usize / 64).is_some_and(|word| word >> (result % 64) & 1 == 1)
     }
@@ -111,6 +127,7 @@ impl Flow {
         let Some(entry) = program.entry.and_then(|entry| program.computations.get(entry.index())) else { return };
         let mut is_taken = vec![false; results.len()];
         let mut pairs: Vec<(i64, usize)> = Vec::new();
+        let mut paired: HashSet<i64> = HashSet::new();
         for alias in program.aliases.iter().filter(|alias| alias.parameter_index.is_empty()) {
             let place = match alias.output_index.as_slice() {
                 [] => Some(0),
@@ -119,28 +136,34 @@ impl Flow {
             };
             if let Some(taken) = place.and_then(|place| is_taken.get_mut(place)) {
                 *taken = true;
+                paired.insert(alias.parameter);
                 pairs.extend(place.map(|place| (alias.parameter, place)));
             }
         }
         let shape = |at: InstructionId| program.shape_of(at).map(|shape| shape.root()).filter(|node| !node.is_tuple());
+        // Results that are free, by their arrays, in order.
+        let mut free: HashMap<(ElementType, &[i64]), VecDeque<usize>> = HashMap::new();
+        for (place, &result) in results.iter().enumerate().filter(|row| !is_taken[row.0]) {
+            if let Some(node) = shape(result) {
+                free.entry((node.element_type, &node.dimensions)).or_default().push_back(place);
+            }
+        }
         for row in entry.start..entry.end {
             let at = InstructionId(row);
             let number = program.instructions.argument.get(at.index()).copied().map(i64::from).unwrap_or_default();
-            if opcode(program, at) != Opcode::PARAMETER || pairs.iter().any(|pair| pair.0 == number) {
+            if opcode(program, at) != Opcode::PARAMETER || paired.contains(&number) {
                 continue;
             }
             let (Some(own), Some(flow)) = (shape(at), self.arguments.get(&number)) else { continue };
-            let found = results.iter().enumerate().position(|(i, &result)| {
-                !is_taken[i]
-                    && flow.has(i as u32)
-                    && shape(result)
-                        .is_some_and(|r| r.dimensions == own.dimensions && r.element_type == own.element_type)
-            });
-            if let Some(place) = found {
-                is_taken[place] = true;
+            let Some(free) = free.get_mut(&(own.element_type, own.dimensions.as_slice())) else { continue };
+            let found = free.iter().position(|&place| flow.has(place as u32));
+            if let Some(place) = found.and_then(|at| free.remove(at)) {
+                paired.insert(number);
                 pairs.push((number, place));
             }
         }
+        self.owners = vec![None; results.len()];
+        self.most_reached = self.arguments.values().map(|flow| flow.reached).max().unwrap_or(0);
         for (number, place) in pairs {
             let begun = beginning(program, Value::whole(results[place]), 0);
             let is_own = |begun: &super::Beginning| {
@@ -148,6 +171,7 @@ impl Flow {
             };
             let Some(flow) = self.arguments.get_mut(&number) else { continue };
             flow.own_result = u32::try_from(place).ok();
+            self.owners[place] = Some(number);
             flow.is_updated_in_place = begun.is_some_and(|begun| begun.is_updated && is_own(&begun));
         }
     }
@@ -158,10 +182,19 @@ impl Flow {
     pub fn serves_an_update(&self, number: i64) -> bool {
         let Some(own) = self.arguments.get(&number) else { return false };
         let Some(next) = own.own_result else { return false };
-        self.arguments.iter().any(|(&other, weight)| {
-            let is_small = own.reached.saturating_mul(2) <= weight.reached
-                || (own.reached < weight.reached && weight.reached <= SMALL_PROGRAM);
-            other != number && is_small && weight.has(next) && weight.own_result.is_some_and(|result| own.has(result))
+        let is_small = |reached: u32| {
+            own.reached.saturating_mul(2) <= reached || (own.reached < reached && reached <= SMALL_PROGRAM)
+        };
+        // What reaches nearly as much as anything else serves nothing.
+        let is_most = own.reached.saturating_mul(2) > self.most_reached;
+        if is_most && own.reached >= self.most_reached.min(SMALL_PROGRAM) {
+            return false;
+        }
+        own.results().any(|result| {
+            let other = self.owners.get(result as usize).copied().flatten().filter(|&other| other != number);
+            let weight = other.and_then(|other| self.arguments.get(&other));
+            weight
+                .is_some_and(|weight| weight.own_result == Some(result) && is_small(weight.reached) && weight.has(next))
         })
     }
 

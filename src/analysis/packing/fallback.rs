@@ -18,6 +18,11 @@ pub enum Order {
 /// Packs blocks; ties keep the order of the list. Live ranges include both ends.
 #[must_use]
 pub fn fallback(blocks: &[Block], order: Order) -> Placement {
+    packed(blocks, order, &|_| false).unwrap_or_default()
+}
+
+/// As [`fallback`]; `None` once the heap comes to too many bytes.
+pub(super) fn packed(blocks: &[Block], order: Order, is_too_large: &dyn Fn(u64) -> bool) -> Option<Placement> {
     let mut ranked: Vec<u32> = (0..blocks.len() as u32).filter(|&i| blocks[i as usize].size > 0).collect();
     ranked.sort_by_key(|&i| {
         let block = &blocks[i as usize];
@@ -34,10 +39,16 @@ pub fn fallback(blocks: &[Block], order: Order) -> Placement {
         let block = &blocks[i as usize];
         let offset = occupied.smallest_gap(block.size, &[range(block)]);
         placement.offsets[i as usize] = offset;
-        placement.heap = placement.heap.max(offset.saturating_add(block.size));
+        let top = offset.saturating_add(block.size);
+        if top > placement.heap {
+            placement.heap = top;
+            if is_too_large(top) {
+                return None;
+            }
+        }
         occupied.insert(block.size, &[range(block)], offset);
     }
-    placement
+    Some(placement)
 }
 
 #[cfg(test)]

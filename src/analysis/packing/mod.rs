@@ -8,6 +8,7 @@ mod block;
 mod colocated;
 mod fallback;
 mod families;
+mod moves;
 mod occupied;
 mod online;
 
@@ -15,7 +16,10 @@ pub use block::{ALIGNMENT, Block, Placement};
 pub use colocated::colocated;
 pub use fallback::{MAX_BLOCKS, Order, fallback};
 pub use families::{Families, Family};
-pub use online::online;
+pub use moves::Moves;
+pub use online::{online, online_along};
+
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::SpaceAnalysis;
 use crate::model::{Bytes, Program};
@@ -52,6 +56,30 @@ pub fn best_fallback(blocks: &[Block]) -> Option<Placement> {
     Some(smaller_heap(|order| fallback(blocks, order)))
 }
 
+/// As [`best_fallback`], where it comes to less than `below` bytes; `None` where it does not. Packing ends as soon as
+/// that is certain.
+#[must_use]
+pub fn fallback_below(blocks: &[Block], below: u64) -> Option<Placement> {
+    if blocks.len() > MAX_BLOCKS {
+        return None;
+    }
+    // What the other order has come to.
+    let known = [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)];
+    let pack = |order| {
+        // Of equal heaps that by size counts, in whatever order they are finished.
+        let (own, other, may_equal) = if order == Order::Size { (0, 1, true) } else { (1, 0, false) };
+        let is_too_large = |heap: u64| {
+            let other = known[other].load(Ordering::Relaxed);
+            heap >= below || heap > other || (heap == other && !may_equal)
+        };
+        let placement = fallback::packed(blocks, order, &is_too_large)?;
+        known[own].store(placement.heap, Ordering::Relaxed);
+        Some(placement)
+    };
+    let (size, span) = rayon::join(|| pack(Order::Size), || pack(Order::Span));
+    [size, span].into_iter().flatten().min_by_key(|placement| placement.heap)
+}
+
 /// Packs in both orders and keeps the smaller heap.
 fn smaller_heap(pack: impl Fn(Order) -> Placement + Sync) -> Placement {
     let (size, span) = rayon::join(|| pack(Order::Size), || pack(Order::Span));
@@ -61,25 +89,7 @@ fn smaller_heap(pack: impl Fn(Order) -> Placement + Sync) -> Placement {
 /// Peak live bytes and the first time at which they are reached.
 #[must_use]
 pub fn most_live(blocks: &[Block]) -> (u64, u32) {
-    let mut changes: Vec<(u32, bool, u64)> = Vec::with_capacity(2 * blocks.len());
-    for block in blocks.iter().filter(|block| block.size > 0) {
-        changes.push((block.start, false, block.size));
-        changes.push((block.end, true, block.size));
-    }
-    // Both ends are inclusive: at equal times, allocations come before frees.
-    changes.sort_unstable();
-    let (mut live, mut most, mut at) = (0u64, 0, 0);
-    for (time, goes, size) in changes {
-        if goes {
-            live = live.saturating_sub(size);
-        } else {
-            live = live.saturating_add(size);
-            if live > most {
-                (most, at) = (live, time);
-            }
-        }
-    }
-    (most, at)
+    Moves::new(blocks).most_live(blocks)
 }
 
 /// Comparison of the reproduced packing with the compiler's.
@@ -164,6 +174,14 @@ mod tests {
             check(&blocks, &online(&blocks))?;
             check(&blocks, &fallback(&blocks, Order::Size))?;
             check(&blocks, &fallback(&blocks, Order::Span))?;
+        }
+
+        #[test]
+        fn a_smaller_heap_is_found_exactly_where_there_is_one(blocks in blocks(), by in 0u64..4) {
+            let Some(best) = best_fallback(&blocks) else { return Ok(()) };
+            let below = (best.heap + ALIGNMENT).saturating_sub(by * ALIGNMENT / 2);
+            let expected = (best.heap < below).then_some(best);
+            prop_assert_eq!(fallback_below(&blocks, below), expected);
         }
 
         #[test]

@@ -58,7 +58,8 @@ impl Occupied {
             for_each_node(first, last, |node| self.met.extend_from_slice(&self.within[node]));
             for_each_ancestor(first, last, |node| self.met.extend_from_slice(&self.throughout[node]));
         }
-        self.met.sort_unstable();
+        // Ranges that begin at the same address leave the same gap before them, in whatever order.
+        self.met.sort_unstable_by_key(|range| range.0);
         let mut best = u64::MAX;
         let mut best_at = None;
         // First address above all ranges so far.

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ALIGNMENT, Block, Placement};
+use super::moves::Move;
+use super::{ALIGNMENT, Block, Moves, Placement};
 
 /// The gaps in the heap, excluding the space above its top.
 #[derive(Debug, Default)]
@@ -81,20 +82,20 @@ impl Gaps {
 /// Packs blocks in order of their start; ties keep the order of the list.
 #[must_use]
 pub fn online(blocks: &[Block]) -> Placement {
-    let mut events: Vec<(u32, bool, u32)> = Vec::with_capacity(2 * blocks.len());
-    for (i, block) in blocks.iter().enumerate() {
-        if block.size > 0 && block.start <= block.end {
-            events.push((block.start, false, i as u32));
-            events.push((block.end, true, i as u32));
-        }
-    }
-    events.sort_unstable();
+    online_along(blocks, &Moves::new(blocks))
+}
+
+/// As [`online`], with the moves of the blocks.
+#[must_use]
+pub fn online_along(blocks: &[Block], moves: &Moves) -> Placement {
     let mut gaps = Gaps::default();
     let mut placement = Placement { heap: 0, offsets: vec![0; blocks.len()] };
     let mut taken_from = vec![0u64; blocks.len()];
-    for (_, goes, i) in events {
-        let i = i as usize;
-        let size = blocks[i].size;
+    for Move { goes, block: i, .. } in moves.iter() {
+        let Block { size, start, end } = blocks[i];
+        if start > end {
+            continue;
+        }
         if goes {
             gaps.give_back(taken_from[i], placement.offsets[i].saturating_add(size));
         } else {

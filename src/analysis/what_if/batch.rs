@@ -125,10 +125,12 @@ pub fn outline(dimensions: &[i64]) -> Vec<i64> {
 /// Outlines of all arguments that hold no batch.
 #[must_use]
 pub fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) -> HashSet<Vec<i64>> {
+    let data: HashSet<u32> = data.iter().map(|d| d.base).collect();
     bases
         .iter()
-        .enumerate()
-        .filter(|(i, base)| matches!(base.role, Role::Argument { .. }) && !data.iter().any(|d| d.base as usize == *i))
+        .zip(0u32..)
+        .map(|(base, row)| (row, base))
+        .filter(|(row, base)| matches!(base.role, Role::Argument { .. }) && !data.contains(row))
         .filter_map(|(_, base)| node_of(program, base))
         .map(|node| outline(&node.dimensions))
         .filter(|outline| !outline.is_empty())
@@ -139,9 +141,10 @@ pub fn weights(program: &Program, bases: &[Base], data: &[DataArgument]) -> Hash
 /// buffer is sharded along such a dimension cannot be told.
 fn divided_sizes(program: &Program, bases: &[Base], data: &[DataArgument]) -> HashSet<i64> {
     let mut divided = HashSet::new();
-    for (i, base) in bases.iter().enumerate() {
+    let data: HashSet<u32> = data.iter().map(|d| d.base).collect();
+    for (base, row) in bases.iter().zip(0u32..) {
         let (Role::Argument { number, .. }, Some(node)) = (&base.role, node_of(program, base)) else { continue };
-        if data.iter().any(|d| d.base as usize == i) {
+        if data.contains(&row) {
             continue;
         }
         let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
@@ -183,7 +186,8 @@ impl GlobalBatch {
         let parts = data.iter().map(|d| d.parts).max().filter(|&parts| parts > 1)?;
         let divided: Vec<DataArgument> = data.iter().filter(|d| d.parts == parts).cloned().collect();
         let batch = divided.first().map(DataArgument::batch)?;
-        let is_data = |i: usize| data.iter().any(|d| d.base as usize == i);
+        let rows: HashSet<usize> = data.iter().map(|d| d.base as usize).collect();
+        let is_data = |i: usize| rows.contains(&i);
         let weight_sizes = bases
             .iter()
             .enumerate()

@@ -191,6 +191,8 @@ impl Weights {
                 weights.largest.push((whole[d], node.dimensions[d]));
             }
         }
+        weights.largest.sort_unstable();
+        weights.largest.dedup();
         weights
     }
 

@@ -2,9 +2,12 @@
 //! temporaries, and what the compiler adds.
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use super::batch::{self, DataArgument};
 use super::kept::Kept;
+use super::segments::{Named, Patterns};
+use super::shapes::Shapes;
 use crate::analysis::class::Class;
 use crate::analysis::flow::node_at;
 use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name};
@@ -117,6 +120,20 @@ pub struct Memory {
     first_items: Vec<u32>,
     /// Row of [`Self::data`] by row of [`Self::base`], or `NO_ROW`.
     data_rows: Vec<u32>,
+    /// Shapes of the items.
+    pub(super) shapes: Shapes,
+    /// Row of the shape, by item; `NO_ROW` for what is no array.
+    pub(super) shape_of: Vec<u32>,
+    /// Bytes by item.
+    pub(super) item_bytes: Vec<u64>,
+    /// What patterns of layers name.
+    pub(super) segments: Patterns,
+    /// What is computed again, once somebody asked: see [`super::recompute`].
+    pub(super) recomputed: OnceLock<Vec<Option<(u32, bool)>>>,
+    /// Results by their place in the program's result: rows of [`Self::base`].
+    pub(super) results: Vec<u32>,
+    /// Number of the array that the program returns, by row of [`Self::base`]; `NO_ROW` where it is not known.
+    returned_arrays: Vec<u32>,
 }
 
 impl Memory {
@@ -150,6 +167,16 @@ impl Memory {
             .collect();
         makers.sort_unstable();
         items.append(&mut members);
+        let (mut shapes, shape_of) = Shapes::of_buffers(program, items.iter().map(|item| item.buffer));
+        let returned_arrays =
+            base.iter().map(|base| base.returned.as_ref().map_or(NO_ROW, |node| shapes.array_of(node))).collect();
+        let item_bytes = items.iter().map(|item| program.buffers.size_of(item.buffer).0).collect();
+        let place = |row: &u32| match &base[*row as usize].role {
+            Role::Result(place) => Some(place.as_slice()),
+            _ => None,
+        };
+        let mut results: Vec<u32> = (0..base.len() as u32).filter(|row| place(row).is_some()).collect();
+        results.sort_by_key(place);
         let live = crate::analysis::packing::most_live(&families.blocks()).0;
         let always: u64 = base.iter().fold(0, |sum, b| sum.saturating_add(b.size));
         let roots = || families.list.iter().map(|family| program.buffers.instruction_of(family.root));
@@ -205,6 +232,13 @@ impl Memory {
             makers,
             first_items,
             data_rows,
+            shapes,
+            shape_of,
+            item_bytes,
+            results,
+            returned_arrays,
+            segments: Patterns::default(),
+            recomputed: OnceLock::new(),
             base,
             families,
             items,
@@ -215,6 +249,11 @@ impl Memory {
     #[must_use]
     pub fn family_name(&self, family: usize) -> &str {
         self.family_names.get(family).map_or("", String::as_str)
+    }
+
+    /// The families with their names and passes.
+    pub(super) fn named(&self) -> Named<'_> {
+        Named { families: &self.families, names: &self.family_names, passes: &self.kept.passes }
     }
 
     /// First and last time at which a result's memory is in use while the argument to be donated to it is still read;
@@ -243,6 +282,11 @@ impl Memory {
     #[must_use]
     pub fn item_of(&self, row: usize) -> Option<usize> {
         self.first_items.get(row).map(|&item| item as usize)
+    }
+
+    /// Number of the array that the program returns for a result, where it is known.
+    pub(super) fn returned_array(&self, row: usize) -> Option<u32> {
+        self.returned_arrays.get(row).copied().filter(|&array| array != NO_ROW)
     }
 
     /// The batch that a row of [`Self::base`] holds, if it does.
@@ -356,8 +400,8 @@ fn lodger_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Opti
             || (opcode == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "AllocateBuffer");
         let is_result = buffer == base.buffer && !is_empty;
         let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
-        let is_copy = is_view || analysis.labels(program).of(program, buffer).is_some_and(|l| !l.copy_of.is_empty());
-        (is_large && !is_result && !is_copy && !updates_in_place(program, at)).then(|| live.of(buffer))?
+        let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);
+        (is_large && !is_result && !is_view && !updates_in_place(program, at) && !is_copy()).then(|| live.of(buffer))?
     };
     program.assigned_to(allocation).iter().filter_map(|a| lodges(a.buffer)).map(|range| range.0).min()
 }

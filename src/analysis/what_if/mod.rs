@@ -5,6 +5,7 @@
 
 mod axis;
 pub mod batch;
+mod divide;
 mod edit;
 pub mod kept;
 mod memory;
@@ -14,7 +15,9 @@ mod recompute;
 mod resize;
 mod result;
 mod scale;
+mod segments;
 mod sets;
+mod shapes;
 mod state;
 mod turn;
 

@@ -2,9 +2,9 @@
 
 use super::edit::Edit;
 use super::memory::{Memory, Role};
-use super::recompute::EVERY;
+use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
-use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Packer, Placement};
+use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
 use crate::model::{BufferId, Bytes, Program};
 
 /// How much of an [`Outcome`] is computed.
@@ -100,6 +100,12 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// The same without its blocks and where they lie: what a list of outcomes keeps.
+    #[must_use]
+    pub fn without_blocks(self) -> Self {
+        Self { sizes: Sizes::default(), placement: Placement::default(), ..self }
+    }
+
     /// Expected allocated bytes: from the online packer if the compiler would use it, else from the better one.
     #[must_use]
     pub fn expected(&self) -> Bytes {
@@ -141,6 +147,22 @@ impl Memory {
         self.conclude(state, edits, depth)
     }
 
+    /// The fewest bytes that any packer can allocate after some changes: what is live at once.
+    #[must_use]
+    pub fn least(&self, program: &Program, edits: &[Edit]) -> Bytes {
+        let mut state = State::new(program, self);
+        for edit in edits {
+            state.apply(edit);
+        }
+        let sizes = state.finish();
+        Bytes(self.least_of(&sizes, packing::most_live(&sizes.blocks).0))
+    }
+
+    fn least_of(&self, sizes: &Sizes, live: u64) -> u64 {
+        let base = sizes.base.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
+        base.saturating_add(live).saturating_add(self.rest)
+    }
+
     /// The program without some families of temporaries: an upper bound for any change to them.
     #[must_use]
     pub fn without(&self, program: &Program, families: &[usize]) -> Outcome {
@@ -152,26 +174,25 @@ impl Memory {
     fn conclude(&self, mut state: State<'_>, edits: &[Edit], depth: Depth) -> Outcome {
         let sizes = state.finish();
         let base = sizes.base.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
-        let (live, at) = packing::most_live(&sizes.blocks);
+        let moves = Moves::new(&sizes.blocks);
+        let (live, at) = moves.most_live(&sizes.blocks);
         let peak = base.saturating_add(live).saturating_add_signed(self.correction);
-        let least = base.saturating_add(live).saturating_add(self.rest);
+        let least = self.least_of(&sizes, live);
         let allocated = |heap: u64| base.saturating_add(heap).saturating_add(self.rest);
-        let online = packing::online(&sizes.blocks);
+        let online = packing::online_along(&sizes.blocks, &moves);
         let limit = |share: f64| self.capacity.map(|c| (c as f64 * share) as u64);
         let over = |bytes: u64, share: f64| limit(share).is_some_and(|limit| bytes > limit);
         let allocated_online = allocated(online.heap);
         let packer = if over(allocated_online, FALLBACK_SHARE) { Packer::Fallback } else { Packer::Online };
         // The second packer is slow, and no packer brings the heap below what is live at once.
         let undecided = over(allocated_online, 1.0) && !over(least, 1.0);
-        let fallback = if depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict) {
-            packing::best_fallback(&sizes.blocks)
-        } else {
-            None
-        };
-        let heap = fallback.as_ref().map_or(online.heap, |fallback| fallback.heap.min(online.heap));
+        let is_asked = depth == Depth::Packed || (packer == Packer::Fallback && depth == Depth::Verdict);
+        let fallback =
+            if is_asked && online.heap > live { packing::fallback_below(&sizes.blocks, online.heap) } else { None };
+        let heap = fallback.as_ref().map_or(online.heap, |fallback| fallback.heap);
         let best = allocated(heap);
         let placement = match fallback {
-            Some(fallback) if packer == Packer::Fallback && fallback.heap < online.heap => fallback,
+            Some(fallback) if packer == Packer::Fallback => fallback,
             _ => online,
         };
         // Packed by size, a heap takes hardly more than its live bytes.
@@ -278,8 +299,7 @@ impl Memory {
         }
         state.remat_layers(EVERY, None);
         let sizes = state.finish();
-        let base = sizes.base.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
-        Some(base.saturating_add(packing::most_live(&sizes.blocks).0).saturating_add(self.rest))
+        Some(self.least_of(&sizes, packing::most_live(&sizes.blocks).0))
     }
 
     /// Adds caveats that apply to any prediction about this program.

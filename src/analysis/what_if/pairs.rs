@@ -1,11 +1,12 @@
 //! Reuse of memory: results in place of donated arguments, and results in place of operands of their instruction.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
-use super::memory::Role;
+use foldhash::fast::RandomState;
+
 use super::resize;
 use super::state::State;
-use crate::model::{BufferId, ElementType, EventKind, InstructionId, NO_ROW, Opcode};
+use crate::model::{BufferId, EventKind, InstructionId, NO_ROW, Opcode};
 
 /// Donated arguments of one shape, type and size that no result has reused yet, in row order.
 #[derive(Debug, Default)]
@@ -32,42 +33,35 @@ impl Waiting {
 impl State<'_> {
     /// Pairs donated arguments with results of the same shape, as JAX does: results in their order, each with the
     /// first argument of its shape and type.
-    pub(super) fn pair(&mut self) {
+    pub(super) fn pair(&mut self, sizes: &[u64]) {
         let memory = self.memory;
-        let sizes = self.base_sizes();
-        let donated: HashSet<u32> = self.donated.iter().copied().collect();
+        let mut donated = self.donated.clone();
+        donated.sort_unstable();
         let mut rows: Vec<u32> = self.donated.iter().chain(&memory.donors).copied().collect();
         rows.sort_unstable();
         rows.dedup();
-        let mut waiting: HashMap<(ElementType, &[i64], u64), Waiting> = HashMap::new();
+        // By the number of the array, and bytes.
+        let mut waiting: HashMap<(u32, u64), Waiting, RandomState> = HashMap::default();
         for row in rows {
             let Some(item) = memory.item_of(row as usize) else { continue };
-            let Some(node) = self.node(item) else { continue };
-            let group = waiting.entry((node.element_type, &node.dimensions, sizes[row as usize])).or_default();
-            let is_changed = donated.contains(&row) || self.nodes[item].is_some();
+            let Some(shape) = self.shape(item) else { continue };
+            let group = waiting.entry((shape.array, sizes[row as usize])).or_default();
+            let is_changed = donated.binary_search(&row).is_ok() || self.is_changed(item);
             if is_changed { &mut group.changed } else { &mut group.unchanged }.push_back(row);
         }
-        let mut results: Vec<(&[i64], usize)> = memory
-            .base
-            .iter()
-            .enumerate()
-            .filter_map(|(i, base)| match &base.role {
-                Role::Result(place) => Some((place.as_slice(), i)),
-                _ => None,
-            })
-            .collect();
-        results.sort_unstable();
         let mut hosts = 0u64;
         let (mut pairs, mut gone) = (Vec::new(), Vec::new());
         let mut lodgers: Vec<(u64, u32, u32)> = Vec::new();
-        for (_, result) in results {
+        for result in memory.results.iter().map(|&row| row as usize) {
             let Some(own) = memory.item_of(result) else { continue };
-            let Some(node) = self.node(own) else { continue };
+            let Some(shape) = self.shape(own) else { continue };
             // An unchanged result has the shape that the program returns, whatever views produced it.
-            let is_changed = self.nodes[own].is_some();
-            let node = memory.base[result].returned.as_ref().filter(|_| !is_changed).unwrap_or(node);
-            let key = (node.element_type, node.dimensions.as_slice(), sizes[result]);
-            let Some(argument) = waiting.get_mut(&key).and_then(|group| group.take(is_changed)) else { continue };
+            let is_changed = self.is_changed(own);
+            let array = memory.returned_array(result).filter(|_| !is_changed).unwrap_or(shape.array);
+            let Some(argument) = waiting.get_mut(&(array, sizes[result])).and_then(|group| group.take(is_changed))
+            else {
+                continue;
+            };
             // Temporaries that lie in the result before it exists need a new home: nothing is saved. What is only the
             // argument with a part of it written is no such temporary, whatever its shape.
             let base = &memory.base[result];
@@ -78,7 +72,7 @@ impl State<'_> {
                 gone.push(result);
                 pairs.push((argument, result as u32));
                 // The program no longer slices a sharded argument: what was there is its own shard.
-                let is_whole = memory.item_of(argument as usize).is_some_and(|item| self.nodes[item].is_none());
+                let is_whole = memory.item_of(argument as usize).is_some_and(|item| !self.is_changed(item));
                 let lodger = memory.lodger(argument as usize, result).filter(|_| is_whole);
                 lodgers.extend(lodger.map(|(first, last)| (sizes[result], first, last)));
             } else {

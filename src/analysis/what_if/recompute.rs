@@ -1,72 +1,19 @@
 //! Edits that trade compute for memory: checkpointed layers and scans, chunked losses, block-wise attention.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::edit::{LOGITS, SCAN};
 use super::kept::{BLOCK, Kept, is_among};
+use super::memory::Memory;
 use super::resize;
+use super::segments::{Segment, Segments};
 use super::state::{Sizes, State};
-use super::turn::{Read, Turn};
-use crate::analysis::names::lookup::op_name;
+use super::turn::Turn;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
-use crate::analysis::names::scope;
 use crate::analysis::packing;
-use crate::model::{InstructionId, Program};
-
-/// A unit of checkpointing: a layer, or a scope matched by a pattern.
-#[derive(Default)]
-struct Segment {
-    /// Families of its forward pass.
-    forward: Vec<u32>,
-    /// First time of its backward pass.
-    backward: u32,
-}
-
-/// The segment that each family and operation belongs to.
-#[derive(Default)]
-struct Parts {
-    pattern: String,
-    rows: HashMap<String, u32>,
-    /// By family; `None` if it is in no segment or not in the forward pass.
-    of_family: Vec<Option<u32>>,
-}
-
-impl Parts {
-    /// The segment of a layer and the name of an operation.
-    fn place(&mut self, turn: &Turn, layer: Option<u32>, name: &str, may_add: bool) -> Option<u32> {
-        let own = self.name(turn, layer, name)?;
-        if let Some(&row) = self.rows.get(&own) {
-            return Some(row);
-        }
-        let row = self.rows.len() as u32;
-        may_add.then(|| {
-            self.rows.insert(own, row);
-            row
-        })
-    }
-
-    fn name(&self, turn: &Turn, layer: Option<u32>, name: &str) -> Option<String> {
-        let layer = layer.and_then(|row| turn.layers.get(row as usize));
-        match layer {
-            Some(layer) if matches(&self.pattern, &layer.name) => Some(layer.name.clone()),
-            // The pattern for every layer does not include what is outside the layers.
-            _ if self.pattern == EVERY => None,
-            _ => {
-                let path = scope::path(name);
-                let (_, scopes) = path.split_last()?;
-                let at = scopes.iter().position(|part| matches(&self.pattern, part))?;
-                Some(scopes[..=at].join("/"))
-            }
-        }
-    }
-
-    /// The segment that makes a read.
-    fn of_read(&self, program: &Program, turn: &Turn, read: &Read) -> Option<u32> {
-        let name = if self.pattern == EVERY { String::new() } else { op_name(program, InstructionId(read.reader)) };
-        self.rows.get(&self.name(turn, read.layer, &name)?).copied()
-    }
-}
+use crate::model::{BufferId, Program};
 
 /// Leaves all but the first segments as they are.
 fn keep_first(segments: &mut [Segment], most: usize) {
@@ -77,9 +24,6 @@ fn keep_first(segments: &mut [Segment], most: usize) {
         segments[i].forward.clear();
     }
 }
-
-/// The pattern for every layer.
-pub(super) const EVERY: &str = "*";
 
 impl State<'_> {
     /// Checkpoints the layers whose names match, or the bodies of the scans over layers.
@@ -104,9 +48,10 @@ impl State<'_> {
             self.warn("it is not known when a backward pass begins: nothing is changed".to_owned());
             return;
         };
-        let (parts, mut segments) = self.segments(turn, pattern);
+        let parts = memory.segments.segments(self.program, memory.named(), turn, pattern);
+        let mut segments = Cow::Borrowed(&parts.list);
         if let Some(most) = most {
-            keep_first(&mut segments, most as usize);
+            keep_first(segments.to_mut(), most as usize);
         }
         let is_checkpointed =
             segments.iter().flat_map(|segment| &segment.forward).any(|&row| self.is_checkpointed(row));
@@ -129,57 +74,20 @@ impl State<'_> {
         Kept::is_checkpointed(self.memory.family_name(row as usize))
     }
 
-    /// The segments that a pattern names.
-    fn segments(&self, turn: &Turn, pattern: &str) -> (Parts, Vec<Segment>) {
-        let memory = self.memory;
-        let mut parts = Parts { pattern: pattern.to_owned(), ..Parts::default() };
-        let mut segments: Vec<Segment> = Vec::new();
-        let mut backward: Vec<Option<u32>> = Vec::new();
-        parts.of_family = vec![None; memory.families.list.len()];
-        for (i, family) in memory.families.list.iter().enumerate() {
-            let layer = turn.layer_of.get(i).copied().flatten();
-            let Some(row) = parts.place(turn, layer, memory.family_name(i), true) else { continue };
-            if row as usize >= segments.len() {
-                segments.push(Segment::default());
-                backward.push(None);
-            }
-            let time = 2 * family.first;
-            match memory.kept.passes.get(i) {
-                Some(Pass::Forward) if time < turn.at => {
-                    segments[row as usize].forward.push(i as u32);
-                    parts.of_family[i] = Some(row);
-                }
-                Some(Pass::Backward | Pass::Recomputed) if time >= turn.at => {
-                    let first = &mut backward[row as usize];
-                    *first = Some(first.map_or(time, |at| at.min(time)));
-                }
-                _ => {}
-            }
-        }
-        // Where no name tells, a layer's backward pass begins when that of the next layer is over.
-        let last: Vec<u32> = segments
-            .iter()
-            .map(|s| s.forward.iter().map(|&row| 2 * memory.families.list[row as usize].last).max().unwrap_or(0))
-            .collect();
-        for (i, segment) in segments.iter_mut().enumerate() {
-            let after = || last.iter().copied().filter(|&other| other < last[i]).max();
-            segment.backward = backward[i].or_else(after).unwrap_or(turn.at).max(turn.at);
-        }
-        (parts, segments)
-    }
-
     /// Splits the live range of a segment's family in two: in the forward pass, and from when the backward pass
     /// recomputes it. What other segments read is their input and is kept.
-    fn compute_again(&mut self, turn: &Turn, parts: &Parts, row: u32, (segment, backward): (u32, u32)) -> bool {
+    fn compute_again(&mut self, turn: &Turn, parts: &Segments, row: u32, (segment, backward): (u32, u32)) -> bool {
         let (first, last) = self.spans[row as usize];
         if self.is_checkpointed(row) || first >= turn.at || last <= backward {
             return false;
         }
-        let reads = turn.reads_of(row);
+        let rows = turn.reads_of(row);
+        let reads = &turn.reads()[rows.clone()];
         // A layer's result is read once the next layer runs; an earlier reader is part of the layer under another name.
         let layer = turn.layer_of.get(row as usize).copied().flatten();
         let end = layer.map_or(0, |layer| turn.window(layer).1);
-        if reads.iter().any(|read| read.time >= end && parts.of_read(self.program, turn, read) != Some(segment)) {
+        let readers = parts.of_read.get(rows).unwrap_or_default();
+        if reads.iter().zip(readers).any(|(read, &reader)| read.time >= end && reader != Some(segment)) {
             return false;
         }
         self.spans[row as usize].1 = reads.last().map_or(first, |read| read.time).max(first);
@@ -188,13 +96,13 @@ impl State<'_> {
     }
 
     /// Keeps the inputs of a segment (what it reads from others) live until the segment is recomputed.
-    fn keep_inputs(&mut self, turn: &Turn, parts: &Parts, segments: &[Segment]) {
-        for read in turn.reads() {
+    fn keep_inputs(&mut self, turn: &Turn, parts: &Segments, segments: &[Segment]) {
+        for (read, &segment) in turn.reads().iter().zip(&parts.of_read) {
             // What is read before the layer runs is not an input, but is cast or copied for it.
             if read.layer.is_some_and(|layer| read.time < turn.window(layer).0) {
                 continue;
             }
-            let Some(segment) = parts.of_read(self.program, turn, read) else { continue };
+            let Some(segment) = segment else { continue };
             let row = read.family as usize;
             let is_own = parts.of_family.get(row).copied().flatten() == Some(segment);
             let Some(backward) = segments.get(segment as usize).filter(|s| !s.forward.is_empty()).map(|s| s.backward)
@@ -272,41 +180,32 @@ impl State<'_> {
 
     /// Shrinks families (ascending) by a factor along their first large dimension.
     fn shrink(&mut self, rows: &[u32], times: i64, of: i64) {
-        for item in self.items_of(|owner| matches!(owner, super::Owner::Family(row) if is_among(rows, row as usize))) {
-            self.change(item, |node| {
-                let Some(at) = (0..node.dimensions.len()).max_by_key(|&d| node.dimensions[d]) else { return false };
-                let size = i128::from(node.dimensions[at]) * i128::from(times) / i128::from(of.max(1));
-                resize::set_dimension(node, at, i64::try_from(size).unwrap_or(i64::MAX).max(1));
-                true
-            });
-        }
+        let is_meant = |owner| matches!(owner, super::Owner::Family(row) if is_among(rows, row as usize));
+        let items = self.items_of(is_meant);
+        self.change(items, |node| {
+            let Some(at) = (0..node.dimensions.len()).max_by_key(|&d| node.dimensions[d]) else { return false };
+            let size = i128::from(node.dimensions[at]) * i128::from(times) / i128::from(of.max(1));
+            resize::set_dimension(node, at, i64::try_from(size).unwrap_or(i64::MAX).max(1));
+            true
+        });
     }
 
     /// Peak bytes of temporaries if the compiler rematerialised nothing: what it recomputes (`.remat` in names) is kept
     /// from the first time on.
     pub(super) fn live_without_recomputation(&self, sizes: &Sizes) -> u64 {
-        let mut first_of: HashMap<String, usize> = HashMap::new();
+        let known = self.memory.recomputed.get_or_init(|| recomputed(self.program, self.memory));
+        let mut first_of: Vec<Option<usize>> = vec![None; known.len()];
         let mut spans: Vec<(usize, u32)> = Vec::new();
         let mut blocks = sizes.blocks.clone();
         for (i, &family) in sizes.family.iter().enumerate() {
-            let root = self.memory.families.list[family as usize].root;
-            let Some(instruction) = self.program.buffers.instruction_of(root) else { continue };
-            let name = self.program.text.instruction_name(instruction);
-            let place = self.program.buffer_index(root);
-            let (plain, is_again) = match name.split_once(".remat") {
-                Some((plain, _)) => (plain.to_owned(), true),
-                None => (name, false),
-            };
-            let key = format!("{plain}{place:?}");
-            match first_of.get(&key) {
-                Some(&first) if is_again => {
+            let Some(&Some((value, is_again))) = known.get(family as usize) else { continue };
+            match first_of[value as usize] {
+                Some(first) if is_again => {
                     spans.push((first, blocks[i].end));
                     blocks[i].size = 0;
                 }
                 Some(_) => {}
-                None => {
-                    first_of.insert(key, i);
-                }
+                None => first_of[value as usize] = Some(i),
             }
         }
         for (first, end) in spans {
@@ -314,4 +213,20 @@ impl State<'_> {
         }
         packing::most_live(&blocks).0
     }
+}
+
+/// By family: the value it holds, one number for all that are the same but computed again, and whether it is computed
+/// again, as names tell; `None` where nothing is known. There are at most as many values as families.
+fn recomputed(program: &Program, memory: &Memory) -> Vec<Option<(u32, bool)>> {
+    let mut values: HashMap<(String, Vec<i64>), u32> = HashMap::new();
+    let value = |root: BufferId| {
+        let name = program.text.instruction_name(program.buffers.instruction_of(root)?);
+        let (plain, is_again) = match name.split_once(".remat") {
+            Some((plain, _)) => (plain.to_owned(), true),
+            None => (name, false),
+        };
+        let next = values.len() as u32;
+        Some((*values.entry((plain, program.buffer_index(root))).or_insert(next), is_again))
+    };
+    memory.families.list.iter().map(|family| family.root).map(value).collect()
 }

@@ -1,6 +1,8 @@
 //! Buffer sizes after a change of dimensions or element type, keeping the layout.
 
-use crate::model::{ElementType, Program, ShapeNode};
+use std::collections::HashSet;
+
+use crate::model::{Bytes, ElementType, Program, ShapeNode};
 
 /// Whether a type of `new` bits makes a buffer of `old` bits per element smaller.
 const fn is_narrower(new: u32, old: u32) -> bool {
@@ -54,11 +56,20 @@ pub fn is_meant(old: ElementType, new: ElementType) -> bool {
     is_narrower(new, old) || (new >= 32 && is_narrower(old, new))
 }
 
-/// Bytes of a buffer after a change. If the formula does not reproduce the present size, the size is scaled in
-/// proportion.
+/// As [`set_type`], for a value that "everything in another type" means ([`is_meant`]); returns whether it does.
+pub fn set_meant_type(node: &mut ShapeNode, ty: ElementType) -> bool {
+    let meant = is_meant(node.element_type, ty);
+    if meant {
+        set_type(node, ty);
+    }
+    meant
+}
+
+/// Bytes of a buffer after a change, from those that the formula gives before and after it. Where the formula does not
+/// give the present size, the size changes in proportion.
 #[must_use]
-pub fn resized(present: u64, before: &ShapeNode, after: &ShapeNode) -> u64 {
-    let (Some(old), Some(new)) = (before.padded_size(), after.padded_size()) else { return present };
+pub fn resized(present: u64, before: Option<Bytes>, after: Option<Bytes>) -> u64 {
+    let (Some(old), Some(new)) = (before, after) else { return present };
     if old.0 == present {
         return new.0;
     }
@@ -105,7 +116,8 @@ pub fn merged_sizes(arguments: &[&ShapeNode], from: i64) -> Vec<i64> {
     }
     sizes.sort_unstable();
     sizes.dedup();
-    sizes.retain(|size| !arguments.iter().any(|node| node.dimensions.contains(size)));
+    let own: HashSet<i64> = arguments.iter().flat_map(|node| node.dimensions.iter().copied()).collect();
+    sizes.retain(|size| !own.contains(size));
     sizes
 }
 
@@ -136,7 +148,7 @@ pub fn node_of(program: &Program, buffer: crate::model::BufferId) -> Option<&Sha
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Bytes, Layout};
+    use crate::model::Layout;
 
     fn tiled(ty: ElementType, dims: &[i64], m2m: &[u32], tiles: &[&[i64]]) -> ShapeNode {
         ShapeNode {
@@ -156,9 +168,10 @@ mod tests {
         set_dimension(&mut after, 2, 2);
         assert_eq!(after.first_tile(), [2, 128]);
         let size = before.padded_size().unwrap_or(Bytes(0)).0;
-        assert_eq!(resized(size, &before, &after), size / 4);
+        let resized = |present| resized(present, before.padded_size(), after.padded_size());
+        assert_eq!(resized(size), size / 4);
         // A size that the formula does not give changes in proportion.
-        assert_eq!(resized(size + 1000, &before, &after), (size + 1000) / 4);
+        assert_eq!(resized(size + 1000), (size + 1000) / 4);
     }
 
     #[test]

@@ -62,13 +62,10 @@ impl State<'_> {
             let scaled = i128::from(size) * i128::from(scaled) / i128::from(batch.max(1));
             i64::try_from(scaled).unwrap_or(i64::MAX).max(1)
         };
-        for item in 0..self.nodes.len() {
-            let owner = memory.items[item].owner;
-            if !accept(owner) {
-                continue;
-            }
-            let own_data = matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
-            self.change(item, |node| {
+        for own_data in [true, false] {
+            let is_data = |owner| matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
+            let items = self.items_of(|owner| is_data(owner) == own_data && accept(owner));
+            self.change(items, |node| {
                 if !own_data && weights.contains(&batch::outline(&node.dimensions)) {
                     return false;
                 }

@@ -1,12 +1,10 @@
 //! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
-use std::collections::{BTreeSet, HashMap};
-
 use super::batch;
 use super::edit::{Arguments, Edit};
-use super::memory::{Base, Memory, Owner, Role};
+use super::memory::{Base, Item, Memory, Owner, Role};
 use super::resize;
-use crate::analysis::names::argument::holds_state;
+use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
 use crate::model::{BufferId, ElementType, Program, ShapeNode};
 
@@ -35,16 +33,15 @@ pub struct Kinds {
     pub by_hand: bool,
 }
 
-/// Rows of the base by their shape.
-type ByShape = HashMap<(ElementType, Vec<i64>), BTreeSet<usize>>;
-
 /// The memory after some changes.
 #[derive(Debug)]
 pub struct State<'a> {
     pub(super) program: &'a Program,
     pub(super) memory: &'a Memory,
-    /// Changed shapes, by item.
-    pub(super) nodes: Vec<Option<Box<ShapeNode>>>,
+    /// Every shape there is, changed ones too.
+    pub(super) shapes: Changed<'a>,
+    /// Row of the present shape, by item.
+    pub(super) shape_of: Vec<u32>,
     /// Whether each base allocation has been removed.
     pub(super) gone: Vec<bool>,
     /// Whether each family was dropped.
@@ -87,7 +84,8 @@ impl<'a> State<'a> {
         Self {
             program,
             memory,
-            nodes: vec![None; memory.items.len()],
+            shapes: Changed::new(&memory.shapes),
+            shape_of: memory.shape_of.clone(),
             gone: vec![false; memory.base.len()],
             dropped: vec![false; memory.families.list.len()],
             spans: memory.families.list.iter().map(|f| (2 * f.first, 2 * f.last)).collect(),
@@ -138,35 +136,48 @@ impl<'a> State<'a> {
         }
     }
 
-    fn base(&self, row: usize) -> &'a Base {
+    pub(super) fn base(&self, row: usize) -> &'a Base {
         &self.memory.base[row]
     }
 
     /// Present shape of an item.
-    pub(super) fn node(&self, item: usize) -> Option<&ShapeNode> {
-        match &self.nodes[item] {
-            Some(node) => Some(node),
-            None => resize::node_of(self.program, self.memory.items[item].buffer),
-        }
+    pub(super) fn shape(&self, item: usize) -> Option<&Known> {
+        self.shapes.get(*self.shape_of.get(item)?)
     }
 
-    /// Changes the shape of an item; returns whether it changed.
-    pub(super) fn change(&mut self, item: usize, how: impl FnOnce(&mut ShapeNode) -> bool) -> bool {
-        let Some(mut node) = self.node(item).cloned() else { return false };
-        if !how(&mut node) {
-            return false;
+    /// Whether changes made another shape of an item.
+    pub(super) fn is_changed(&self, item: usize) -> bool {
+        self.shape_of.get(item) != self.memory.shape_of.get(item)
+    }
+
+    /// Changes the shapes of some items, all in one way, which is asked once for each shape; returns how many changed.
+    pub(super) fn change(
+        &mut self,
+        items: impl Iterator<Item = usize>,
+        mut how: impl FnMut(&mut ShapeNode) -> bool,
+    ) -> usize {
+        let mut known: Vec<Option<Option<u32>>> = vec![None; self.shapes.len()];
+        let mut count = 0;
+        for item in items {
+            let row = self.shape_of[item];
+            let Some(slot) = known.get_mut(row as usize) else { continue };
+            let changed = *slot.get_or_insert_with(|| self.shapes.changed(row, &mut how));
+            if let Some(changed) = changed {
+                self.shape_of[item] = changed;
+                count += 1;
+            }
         }
-        self.nodes[item] = Some(Box::new(node));
-        true
+        count
     }
 
     /// Items of the base rows that a test accepts.
-    pub(super) fn items_of(&self, accept: impl Fn(Owner) -> bool) -> Vec<usize> {
-        (0..self.memory.items.len()).filter(|&i| accept(self.memory.items[i].owner)).collect()
+    pub(super) fn items_of<F: Fn(Owner) -> bool>(&self, accept: F) -> impl Iterator<Item = usize> + use<'a, F> {
+        let items: &'a [Item] = &self.memory.items;
+        (0..items.len()).filter(move |&i| accept(items[i].owner))
     }
 
     /// Rows of the arguments named; warns if there are none.
-    fn arguments(&mut self, arguments: &Arguments) -> Vec<usize> {
+    pub(super) fn arguments(&mut self, arguments: &Arguments) -> Vec<usize> {
         let rows: Vec<usize> = self.memory.arguments(|path| arguments.include(path)).collect();
         if rows.is_empty() {
             self.warn(format!("no argument begins with {arguments}"));
@@ -187,42 +198,26 @@ impl<'a> State<'a> {
         self.kinds.dtype = true;
         if arguments.is_all() {
             self.in_place = true;
-            for item in 0..self.nodes.len() {
-                self.change(item, |node| {
-                    let meant = resize::is_meant(node.element_type, ty);
-                    if meant {
-                        resize::set_type(node, ty);
-                    }
-                    meant
-                });
-            }
+            self.change(0..self.shape_of.len(), |node| resize::set_meant_type(node, ty));
             return;
         }
         let mut is_meant = vec![false; self.memory.base.len()];
         for row in self.arguments(arguments) {
             is_meant[row] = true;
         }
-        for item in self.items_of(|owner| matches!(owner, Owner::Base(row) if is_meant[row as usize])) {
-            self.change(item, |node| {
-                // Floats may be quantised to integers, but integers are never converted to floats.
-                let meant = resize::is_float(node.element_type) || !resize::is_float(ty);
-                resize::set_type(node, if meant { ty } else { node.element_type });
-                meant
-            });
-        }
+        let items = self.items_of(|owner| matches!(owner, Owner::Base(row) if is_meant[row as usize]));
+        self.change(items, |node| {
+            // Floats may be quantised to integers, but integers are never converted to floats.
+            let meant = resize::is_float(node.element_type) || !resize::is_float(ty);
+            resize::set_type(node, if meant { ty } else { node.element_type });
+            meant
+        });
     }
 
     fn compute(&mut self, ty: ElementType) {
         self.kinds.compute = true;
-        for item in self.items_of(|owner| matches!(owner, Owner::Family(_))) {
-            self.change(item, |node| {
-                let meant = resize::is_meant(node.element_type, ty);
-                if meant {
-                    resize::set_type(node, ty);
-                }
-                meant
-            });
-        }
+        let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
+        self.change(items, |node| resize::set_meant_type(node, ty));
     }
 
     fn dimension(&mut self, from: i64, to: i64) {
@@ -235,10 +230,7 @@ impl<'a> State<'a> {
             .filter_map(|base| resize::node_of(self.program, base.buffer))
             .collect();
         let merged = resize::merged_sizes(&arguments, from);
-        let mut changed = 0usize;
-        for item in 0..self.nodes.len() {
-            changed += usize::from(self.change(item, |node| resize::replace_size(node, from, to, &merged)));
-        }
+        let changed = self.change(0..self.shape_of.len(), |node| resize::replace_size(node, from, to, &merged));
         if changed == 0 {
             self.warn(format!("no buffer has a dimension of {from}"));
         }
@@ -252,144 +244,14 @@ impl<'a> State<'a> {
 
     fn unpad_dimension(&mut self, size: i64) {
         self.kinds.dimension = true;
-        let is_padded = |item: usize| self.node(item).is_some_and(|node| resize::is_padded_by(node, size));
-        if !(0..self.nodes.len()).any(is_padded) {
+        let mut rows = self.shape_of.clone();
+        rows.sort_unstable();
+        rows.dedup();
+        let is_padded = |row: u32| self.shapes.get(row).is_some_and(|known| resize::is_padded_by(&known.node, size));
+        if !rows.into_iter().any(is_padded) {
             self.warn(format!("no buffer is padded because of a dimension of {size}"));
         }
         self.merged.push(size);
-    }
-
-    fn shard(&mut self, arguments: &Arguments, parts: i64) {
-        self.kinds.sharding = true;
-        if parts <= 1 {
-            return;
-        }
-        let rows = self.arguments(arguments);
-        let (data, others): (Vec<usize>, Vec<usize>) = rows
-            .into_iter()
-            .partition(|&row| self.memory.data_of(row).is_some_and(|d| d.parts == 1) && !self.is_state(row));
-        if let Some(batch) = data.first().and_then(|&row| self.memory.data_of(row)) {
-            let batch = batch.batch();
-            if batch % parts == 0 {
-                self.kinds.batch = true;
-                self.scale_batch(batch, batch / parts);
-            } else {
-                self.warn(format!("a batch of {batch} cannot be divided by {parts}"));
-            }
-        }
-        let mut undivided = Vec::new();
-        let mut results_follow = false;
-        let mut is_weight = false;
-        let mut results = self.results_by_shape();
-        for row in others {
-            let Some((dimension, follows)) = self.dimension_to_divide(row, parts, &results) else {
-                undivided.push(row);
-                continue;
-            };
-            is_weight |= !self.is_state(row);
-            self.divide(row, dimension, parts);
-            if let Some(result) = follows {
-                results_follow = true;
-                self.divide_result(result, dimension, parts, &mut results);
-            }
-        }
-        if !undivided.is_empty() {
-            let arguments = match undivided.len() {
-                1 => "1 argument has".to_owned(),
-                many => format!("{many} arguments have"),
-            };
-            self.warn(format!("{arguments} no dimension divisible by {parts}, and stay replicated"));
-        }
-        if results_follow {
-            self.warn("results of the same shape are assumed to be sharded in the same way".to_owned());
-        }
-        if is_weight {
-            self.least_factor = self.least_factor.min(1.0 / parts as f64);
-            if self.memory.data.iter().any(|d| d.parts == parts) {
-                self.warn(format!(
-                    "the batch is sharded {parts} ways too; if over the same mesh axis, activations may end up holding the global batch and the peak can triple. Constrain them with jax.lax.with_sharding_constraint"
-                ));
-            }
-        }
-    }
-
-    /// Whether an argument is per-sample state rather than the sample itself.
-    fn is_state(&self, row: usize) -> bool {
-        match &self.base(row).role {
-            Role::Argument { path, .. } => self.memory.is_data(row) && holds_state(path),
-            _ => false,
-        }
-    }
-
-    /// The dimension to shard, and the result to shard with it: preferably one that makes the argument match an
-    /// unpaired result; else the one that leaves least padding, and of those the largest.
-    fn dimension_to_divide(&self, row: usize, parts: i64, results: &ByShape) -> Option<(usize, Option<usize>)> {
-        let node = self.node(self.memory.item_of(row)?)?;
-        let divisible = |d: usize| node.dimensions[d] % parts == 0 && node.dimensions[d] > 0;
-        let is_kept = matches!(self.base(row).role, Role::Argument { is_donated: false, .. });
-        if is_kept {
-            for d in (0..node.dimensions.len()).filter(|&d| divisible(d)) {
-                let mut divided = node.dimensions.clone();
-                divided[d] /= parts;
-                if results.contains_key(&(node.element_type, divided)) {
-                    return Some((d, None));
-                }
-            }
-        }
-        let best = (0..node.dimensions.len()).filter(|&d| divisible(d)).min_by_key(|&d| {
-            let mut divided = node.clone();
-            resize::set_dimension(&mut divided, d, node.dimensions[d] / parts);
-            (divided.padded_size(), std::cmp::Reverse(node.dimensions[d]))
-        })?;
-        let follows = || results.get(&(node.element_type, node.dimensions.clone()))?.first().copied();
-        Some((best, if is_kept { follows() } else { None }))
-    }
-
-    /// Rows of the results, ascending, by their present shape.
-    fn results_by_shape(&self) -> ByShape {
-        let mut results = ByShape::new();
-        for (row, base) in self.memory.base.iter().enumerate() {
-            if !matches!(base.role, Role::Result(_)) {
-                continue;
-            }
-            if let Some(node) = self.memory.item_of(row).and_then(|item| self.node(item)) {
-                results.entry((node.element_type, node.dimensions.clone())).or_default().insert(row);
-            }
-        }
-        results
-    }
-
-    /// Shards a dimension of a base row.
-    fn divide(&mut self, row: usize, dimension: usize, parts: i64) {
-        let Some(first) = self.memory.item_of(row) else { return };
-        let own = self.memory.items[first..].iter().take_while(|item| item.owner == Owner::Base(row as u32)).count();
-        for item in first..first + own {
-            self.change(item, |node| {
-                let Some(&size) = node.dimensions.get(dimension) else { return false };
-                resize::set_dimension(node, dimension, size / parts);
-                true
-            });
-        }
-    }
-
-    /// As [`Self::divide`], for a result, whose shape entry is updated.
-    fn divide_result(&mut self, row: usize, dimension: usize, parts: i64, results: &mut ByShape) {
-        let shape = |state: &Self| {
-            let node = state.node(state.memory.item_of(row)?)?;
-            Some((node.element_type, node.dimensions.clone()))
-        };
-        if let Some(before) = shape(self)
-            && let Some(rows) = results.get_mut(&before)
-        {
-            rows.remove(&row);
-            if rows.is_empty() {
-                results.remove(&before);
-            }
-        }
-        self.divide(row, dimension, parts);
-        if let Some(after) = shape(self) {
-            results.entry(after).or_default().insert(row);
-        }
     }
 
     fn constrain(&mut self, parts: i64) {
@@ -399,16 +261,15 @@ impl<'a> State<'a> {
             self.warn("no argument's batch is sharded over devices: nothing is changed".to_owned());
             return;
         };
-        for item in self.items_of(|owner| matches!(owner, Owner::Family(_))) {
-            self.change(item, |node| {
-                let Some(at) = whole.dimension(node) else { return false };
-                let size = node.dimensions[at];
-                if size % parts == 0 {
-                    resize::set_dimension(node, at, size / parts);
-                }
-                size % parts == 0
-            });
-        }
+        let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
+        self.change(items, |node| {
+            let Some(at) = whole.dimension(node) else { return false };
+            let size = node.dimensions[at];
+            if size % parts == 0 {
+                resize::set_dimension(node, at, size / parts);
+            }
+            size % parts == 0
+        });
     }
 
     fn find(&mut self, number: i64) -> Option<BufferId> {
@@ -453,53 +314,59 @@ impl<'a> State<'a> {
     }
 
     /// Bytes by item.
-    fn item_size(&self, item: usize) -> u64 {
-        let buffer = self.memory.items[item].buffer;
-        let present = self.program.buffers.size_of(buffer).0;
-        let merged = |node: &ShapeNode| self.merged.iter().any(|&size| resize::is_padded_by(node, size));
-        match (&self.nodes[item], resize::node_of(self.program, buffer)) {
-            (None, Some(node)) if merged(node) => resize::size_in_rows(node).min(present),
-            (Some(node), Some(before)) if merged(node) => {
-                resize::size_in_rows(node).min(resize::resized(present, before, node))
-            }
-            (Some(node), Some(before)) => resize::resized(present, before, node),
-            _ => present,
-        }
+    fn item_sizes(&self) -> Vec<u64> {
+        // Bytes of the shapes that are merged with their neighbours.
+        let in_rows = |row: u32| {
+            let node = &self.shapes.get(row)?.node;
+            self.merged.iter().any(|&size| resize::is_padded_by(node, size)).then(|| resize::size_in_rows(node))
+        };
+        let merged: Vec<Option<u64>> =
+            if self.merged.is_empty() { Vec::new() } else { (0..self.shapes.len() as u32).map(in_rows).collect() };
+        let padded = |row: u32| self.shapes.get(row).and_then(|known| known.padded);
+        let rows = self.memory.shape_of.iter().zip(&self.shape_of);
+        rows.zip(&self.memory.item_bytes)
+            .map(|((&before, &after), &present)| {
+                let resized =
+                    if before == after { present } else { resize::resized(present, padded(before), padded(after)) };
+                merged.get(after as usize).copied().flatten().map_or(resized, |rows| rows.min(resized))
+            })
+            .collect()
     }
 
-    pub(super) fn base_sizes(&self) -> Vec<u64> {
-        let mut sizes: Vec<u64> = self.memory.base.iter().map(|base| base.size).collect();
-        let mut largest: Vec<Option<(u64, u64)>> = vec![None; sizes.len()];
-        for (i, item) in self.memory.items.iter().enumerate() {
+    /// Bytes by row of the base.
+    fn base_sizes(&self, items: &[u64]) -> Vec<u64> {
+        let memory = self.memory;
+        let mut largest: Vec<Option<(u64, u64)>> = vec![None; memory.base.len()];
+        for ((item, &before), &after) in memory.items.iter().zip(&memory.item_bytes).zip(items) {
             let Owner::Base(row) = item.owner else { break };
             let entry = largest[row as usize].get_or_insert((0, 0));
-            entry.0 = entry.0.max(self.program.buffers.size_of(item.buffer).0);
-            entry.1 = entry.1.max(self.item_size(i));
+            *entry = (entry.0.max(before), entry.1.max(after));
         }
-        for (size, largest) in sizes.iter_mut().zip(largest) {
-            let Some((before, after)) = largest else { continue };
-            if before == *size {
-                *size = after;
-            } else if before > 0 {
-                *size = u64::try_from(u128::from(*size) * u128::from(after) / u128::from(before)).unwrap_or(u64::MAX);
+        let resized = |(base, largest): (&Base, Option<(u64, u64)>)| match largest {
+            Some((before, after)) if before == base.size => after,
+            Some((before, after)) if before > 0 => {
+                u64::try_from(u128::from(base.size) * u128::from(after) / u128::from(before)).unwrap_or(u64::MAX)
             }
-        }
-        sizes
+            _ => base.size,
+        };
+        memory.base.iter().zip(largest).map(resized).collect()
     }
 
     /// Finishes: pairs donated arguments, lets results reuse memory, and returns what is left to pack.
     pub fn finish(&mut self) -> Sizes {
-        self.pair();
-        let mut base = self.base_sizes();
+        let items = self.item_sizes();
+        let mut base = self.base_sizes(&items);
+        self.pair(&base);
         for (size, gone) in base.iter_mut().zip(&self.gone) {
             if *gone {
                 *size = 0;
             }
         }
         let mut families = vec![0u64; self.spans.len()];
-        for (i, item) in self.memory.items.iter().enumerate() {
+        for (item, &bytes) in self.memory.items.iter().zip(&items) {
             if let Owner::Family(row) = item.owner {
-                families[row as usize] = families[row as usize].max(self.item_size(i));
+                let size = &mut families[row as usize];
+                *size = bytes.max(*size);
             }
         }
         for (size, dropped) in families.iter_mut().zip(&self.dropped) {

@@ -2,6 +2,7 @@
 //! before it: this tells a layer's input and result from its internal values.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::names::layer::{Layer, Layers};
@@ -157,11 +158,12 @@ impl Turn {
         (u32::MAX, self.at)
     }
 
-    /// Reads of a family before the turn, by time.
-    pub fn reads_of(&self, family: u32) -> &[Read] {
+    /// Rows of [`Self::reads`] that read a family, by time.
+    #[must_use]
+    pub fn reads_of(&self, family: u32) -> Range<usize> {
         let start = self.reads.partition_point(|read| read.family < family);
         let count = self.reads[start..].partition_point(|read| read.family == family);
-        &self.reads[start..start + count]
+        start..start + count
     }
 
     /// Every read before the turn.

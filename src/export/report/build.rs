@@ -5,6 +5,7 @@ use super::schema::{
     BufferReport, CategoryReport, ClassReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
 };
 use super::{findings, runtime, what_if};
+use crate::advisor::advise;
 use crate::analysis::class::{Certainty, Reason};
 use crate::analysis::live_at::Spans;
 use crate::analysis::{
@@ -99,14 +100,22 @@ fn source(info: &SourceInfo) -> Source {
 
 fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Options) -> ProfileReport {
     let device = &profile.device;
-    let advice = crate::advisor::advise(profile, analysis);
-    let programs = profile
-        .programs
-        .iter()
-        .enumerate()
-        .filter(|(_, program)| is_wanted(&program.name, program.id.as_deref(), options))
-        .map(|(row, program)| program_report(program, analysis.scenes(profile, row), options))
-        .collect();
+    let programs = || {
+        profile
+            .programs
+            .iter()
+            .enumerate()
+            .filter(|(_, program)| is_wanted(&program.name, program.id.as_deref(), options))
+            .map(|(row, program)| program_report(program, analysis.scenes(profile, row), options))
+            .collect()
+    };
+    // A thread of its own and no job of the pool: a worker that waits for what is worked out once might be given the
+    // other half of the report, which waits for the same.
+    let (advice, programs) = std::thread::scope(|scope| {
+        let advice = scope.spawn(|| advise(profile, analysis));
+        let programs = programs();
+        (advice.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), programs)
+    });
     ProfileReport {
         name: profile.name.clone(),
         device: DeviceReport {

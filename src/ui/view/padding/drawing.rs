@@ -125,7 +125,8 @@ fn share(painter: &egui::Painter, theme: &Theme, plot: Rect, useful: u64, whole:
     let words = format!("{} of the tiles is padding", percent(whole - useful, whole));
     let galley = painter.layout_no_wrap(words, Weight::SemiBold.at(size::SMALL), theme.text);
     let place = Rect::from_center_size(plot.center(), galley.size());
-    if plot.expand(-6.0).contains_rect(place) {
+    // The count of tiles stands in the lower corner.
+    if plot.expand(-6.0).contains_rect(place) && plot.height() > 5.0 * galley.size().y {
         painter.rect_filled(place.expand2(Vec2::new(6.0, 3.0)), 2.0, theme.panel.gamma_multiply(0.92));
         painter.galley(place.min, galley, theme.text);
     }

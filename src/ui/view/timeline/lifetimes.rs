@@ -8,7 +8,7 @@ use super::map;
 use super::state::{AT_ONCE, Drawn};
 use crate::analysis::live_at::Spans;
 use crate::model::{Bytes, thousands};
-use crate::ui::chart::{Span, Window, YAxis};
+use crate::ui::chart::{self, Span, Window, YAxis};
 use crate::ui::part::{ViewContext, menu};
 use crate::ui::session::RowScope;
 use crate::ui::widget::controls::{self, paint_cut, segmented};
@@ -17,7 +17,7 @@ use crate::ui::widget::keys;
 use crate::ui::widget::raster::Raster;
 use crate::ui::widget::theme::{NO_MATCH, Theme, mix, size};
 use crate::ui::work::{Highlight, Sheet, SpaceData};
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{Align2, Pos2, Rangef, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 /// Height of a row.
 const ROW: f32 = 20.0;
@@ -209,6 +209,7 @@ fn one(
     );
     let small = Weight::Regular.at(size::SMALL);
     let y = line.center().y.round();
+    let cursor = layout.x_of(f64::from(context.step()) + 0.5);
     let left = layout.x_of(f64::from(start)).max(line.left());
     let right = layout.x_of(f64::from(end) + 1.0).min(line.right());
     let size_at = Pos2::new(line.left() - 10.0, y);
@@ -238,19 +239,23 @@ fn one(
         };
         painter.text(at, align, words, small, theme.text3);
     } else if right - left > 90.0 {
-        let at = Pos2::new(left + 6.0, y);
         let color = if group.is_some() { theme.text } else { slot.text() };
         let font = Weight::Medium.at(size::SMALL);
+        let whole = painter.layout_no_wrap(name.clone(), font.clone(), color).size().x;
+        let place = chart::aside(Rangef::new(left + 6.0, right - 4.0), whole, cursor);
+        let at = Pos2::new(place.min, y);
         if group.is_some() {
             // Over an area that is part full, part empty, words need a ground of their own.
-            let wide = painter.layout_no_wrap(name.clone(), font.clone(), color).size().x.min(right - left - 10.0);
+            let wide = whole.min(place.span());
             let ground = Rect::from_min_size(at - Vec2::new(3.0, 7.5), Vec2::new(wide + 6.0, 15.0));
             painter.rect_filled(ground, 2.0, theme.canvas.gamma_multiply(0.82));
         }
-        paint_cut(&painter, (at, Align2::LEFT_CENTER), &name, font, color, right - left - 10.0);
+        paint_cut(&painter, (at, Align2::LEFT_CENTER), &name, font, color, place.span());
     } else if line.right() - right > 140.0 {
-        let at = Pos2::new(right + 6.0, y);
-        paint_cut(&painter, (at, Align2::LEFT_CENTER), &name, small, theme.text, line.right() - right - 20.0);
+        let whole = painter.layout_no_wrap(name.clone(), small.clone(), theme.text).size().x;
+        let place = chart::aside(Rangef::new(right + 6.0, line.right() - 14.0), whole, cursor);
+        let at = Pos2::new(place.min, y);
+        paint_cut(&painter, (at, Align2::LEFT_CENTER), &name, small, theme.text, place.span());
     } else {
         let galley = painter.layout_no_wrap(name.clone(), small, theme.text);
         let at = Pos2::new((left - 6.0 - galley.size().x).max(line.left() + 4.0), y - galley.size().y / 2.0);

@@ -1,0 +1,183 @@
+//! Arguments divided over devices: which of their dimensions, and which results are divided with them.
+
+use std::collections::{BTreeSet, HashMap};
+
+use foldhash::fast::RandomState;
+
+use super::edit::Arguments;
+use super::memory::{Owner, Role};
+use super::resize;
+use super::state::State;
+use crate::analysis::names::argument::holds_state;
+use crate::model::NO_ROW;
+
+/// Rows of results by the array they hold: (number of the array, row of the base).
+type ByArray = BTreeSet<(u32, usize)>;
+
+/// How arguments of one shape can be divided.
+#[derive(Debug, Clone, Default)]
+struct Division {
+    /// Dimensions that can be divided, with the array that is left.
+    dimensions: Vec<(usize, u32)>,
+    /// The one that leaves least padding, the largest of equal ones.
+    best: Option<usize>,
+    /// The present array.
+    array: u32,
+}
+
+/// What dividing shapes comes to, each worked out once.
+struct Divisions {
+    parts: i64,
+    by_shape: HashMap<u32, Division, RandomState>,
+    /// Shapes after a division, by shape and dimension.
+    divided: HashMap<(u32, usize), Option<u32>, RandomState>,
+}
+
+impl State<'_> {
+    /// Divides arguments over devices.
+    pub(super) fn shard(&mut self, arguments: &Arguments, parts: i64) {
+        self.kinds.sharding = true;
+        if parts <= 1 {
+            return;
+        }
+        let rows = self.arguments(arguments);
+        let (data, others): (Vec<usize>, Vec<usize>) = rows
+            .into_iter()
+            .partition(|&row| self.memory.data_of(row).is_some_and(|d| d.parts == 1) && !self.is_state(row));
+        if let Some(batch) = data.first().and_then(|&row| self.memory.data_of(row)) {
+            let batch = batch.batch();
+            if batch % parts == 0 {
+                self.kinds.batch = true;
+                self.scale_batch(batch, batch / parts);
+            } else {
+                self.warn(format!("a batch of {batch} cannot be divided by {parts}"));
+            }
+        }
+        let mut undivided = 0usize;
+        let mut results_follow = false;
+        let mut is_weight = false;
+        let mut results = self.results_by_array();
+        let mut known = Divisions { parts, by_shape: HashMap::default(), divided: HashMap::default() };
+        for row in others {
+            let Some((dimension, follows)) = self.dimension_to_divide(row, &mut known, &results) else {
+                undivided += 1;
+                continue;
+            };
+            is_weight |= !self.is_state(row);
+            self.divide(row, dimension, &mut known);
+            if let Some(result) = follows {
+                results_follow = true;
+                self.divide_result(result, dimension, &mut known, &mut results);
+            }
+        }
+        if undivided > 0 {
+            let arguments = match undivided {
+                1 => "1 argument has".to_owned(),
+                many => format!("{many} arguments have"),
+            };
+            self.warn(format!("{arguments} no dimension divisible by {parts}, and stay replicated"));
+        }
+        if results_follow {
+            self.warn("results of the same shape are assumed to be sharded in the same way".to_owned());
+        }
+        if is_weight {
+            self.least_factor = self.least_factor.min(1.0 / parts as f64);
+            if self.memory.data.iter().any(|d| d.parts == parts) {
+                self.warn(format!(
+                    "the batch is sharded {parts} ways too; if over the same mesh axis, activations may end up holding the global batch and the peak can triple. Constrain them with jax.lax.with_sharding_constraint"
+                ));
+            }
+        }
+    }
+
+    /// Whether an argument is per-sample state rather than the sample itself.
+    fn is_state(&self, row: usize) -> bool {
+        match &self.base(row).role {
+            Role::Argument { path, .. } => self.memory.is_data(row) && holds_state(path),
+            _ => false,
+        }
+    }
+
+    /// Row of the present shape of a row of the base.
+    fn shape_of_row(&self, row: usize) -> Option<u32> {
+        let shape = *self.shape_of.get(self.memory.item_of(row)?)?;
+        (shape != NO_ROW).then_some(shape)
+    }
+
+    /// The dimension to shard, and the result to shard with it: preferably one that makes the argument match an
+    /// unpaired result; else the one that leaves least padding.
+    fn dimension_to_divide(
+        &mut self,
+        row: usize,
+        known: &mut Divisions,
+        results: &ByArray,
+    ) -> Option<(usize, Option<usize>)> {
+        let shape = self.shape_of_row(row)?;
+        let parts = known.parts;
+        let division = known.by_shape.entry(shape).or_insert_with(|| self.division(shape, parts));
+        let is_kept = matches!(self.memory.base[row].role, Role::Argument { is_donated: false, .. });
+        let first = |array: u32| results.range((array, 0)..).next().filter(|row| row.0 == array).map(|row| row.1);
+        if is_kept && let Some(&(d, _)) = division.dimensions.iter().find(|&&(_, array)| first(array).is_some()) {
+            return Some((d, None));
+        }
+        Some((division.best?, if is_kept { first(division.array) } else { None }))
+    }
+
+    /// How arguments of a shape can be divided.
+    fn division(&mut self, shape: u32, parts: i64) -> Division {
+        let Some(known) = self.shapes.get(shape) else { return Division::default() };
+        let (array, node) = (known.array, known.node.clone());
+        let divisible = |d: &usize| node.dimensions[*d] % parts == 0 && node.dimensions[*d] > 0;
+        let dimensions: Vec<usize> = (0..node.dimensions.len()).filter(divisible).collect();
+        let best = dimensions.iter().copied().min_by_key(|&d| {
+            let mut divided = node.clone();
+            resize::set_dimension(&mut divided, d, node.dimensions[d] / parts);
+            (divided.padded_size(), std::cmp::Reverse(node.dimensions[d]))
+        });
+        let without = |d: usize| {
+            let mut divided = node.dimensions.clone();
+            divided[d] /= parts;
+            divided
+        };
+        let dimensions =
+            dimensions.into_iter().map(|d| (d, self.shapes.array(node.element_type, without(d)))).collect();
+        Division { dimensions, best, array }
+    }
+
+    /// Rows of the results, by the array they hold now.
+    fn results_by_array(&self) -> ByArray {
+        let array = |row: u32| Some((self.shapes.get(self.shape_of_row(row as usize)?)?.array, row as usize));
+        self.memory.results.iter().filter_map(|&row| array(row)).collect()
+    }
+
+    /// Shards a dimension of a base row.
+    fn divide(&mut self, row: usize, dimension: usize, known: &mut Divisions) {
+        let Some(first) = self.memory.item_of(row) else { return };
+        let own = self.memory.items[first..].iter().take_while(|item| item.owner == Owner::Base(row as u32)).count();
+        for item in first..first + own {
+            let shape = self.shape_of[item];
+            let divided = *known.divided.entry((shape, dimension)).or_insert_with(|| {
+                self.shapes.changed(shape, |node| {
+                    let Some(&size) = node.dimensions.get(dimension) else { return false };
+                    resize::set_dimension(node, dimension, size / known.parts);
+                    true
+                })
+            });
+            if let Some(divided) = divided {
+                self.shape_of[item] = divided;
+            }
+        }
+    }
+
+    /// As [`Self::divide`], for a result: it holds another array then.
+    fn divide_result(&mut self, row: usize, dimension: usize, known: &mut Divisions, results: &mut ByArray) {
+        let array = |state: &Self| Some((state.shapes.get(state.shape_of_row(row)?)?.array, row));
+        if let Some(before) = array(self) {
+            results.remove(&before);
+        }
+        self.divide(row, dimension, known);
+        if let Some(after) = array(self) {
+            results.insert(after);
+        }
+    }
+}
