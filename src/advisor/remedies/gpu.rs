@@ -24,7 +24,7 @@ pub fn pieces(cause: Cause) -> Vec<Remedy> {
 
 /// XLA's and the BFC allocator's messages on a GPU.
 pub fn gpu(failure: &Failure, cause: Cause) -> Vec<Remedy> {
-    let mut out = pieces(cause);
+    let mut out = if failure.kind == FailureKind::RocmAlloc { Vec::new() } else { pieces(cause) };
     if failure.text("allocator").is_some_and(|name| name.contains("host")) {
         out.push(remedy(
             "This is page-locked host memory, not GPU memory: use fewer or smaller transfers at a time",

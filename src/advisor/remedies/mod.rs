@@ -76,6 +76,7 @@ fn change(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
                 out.extend(tensorflow());
                 out
             }
+            Speaker::Rocm if kind == Kind::HipErrorOom => others::cuda(failure),
             Speaker::Xla | Speaker::Rocm | Speaker::Bfc => gpu::gpu(failure, cause),
             Speaker::Torch => gpu::torch(failure, cause),
             Speaker::Cuda => others::cuda(failure),
@@ -83,8 +84,8 @@ fn change(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
             Speaker::Ggml => others::ggml(failure),
             Speaker::Kernel => others::kernel(),
             Speaker::Framework => others::framework(failure, cause),
-            Speaker::Graphics => others::graphics(),
-            Speaker::Neuron => others::neuron(),
+            Speaker::Graphics => others::graphics(failure),
+            Speaker::Neuron => others::neuron(failure),
             Speaker::Host => others::host(failure),
             Speaker::Poplar => ipu::ipu(failure),
             Speaker::TensorFlow => tensorflow(),

@@ -3,7 +3,7 @@
 use super::remedy::{Remedy, remedy};
 use crate::advisor::finding::ChangesResults::{Maybe, No, Yes};
 use crate::analysis::failure::Cause;
-use crate::model::{Failure, FailureKind};
+use crate::model::{Failure, FailureKind, Speaker};
 
 const VLLM: &str = "https://docs.vllm.ai/en/latest/configuration/conserving_memory.html";
 const ORT: &str = "https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html";
@@ -78,9 +78,13 @@ pub fn cuda(failure: &Failure) -> Vec<Remedy> {
             "it fails at the first operation of the library",
             "",
         )],
-        _ => vec![
+        kind => vec![
             remedy(
-                "Check which processes hold memory on the card (`nvidia-smi`), including ones left over from earlier runs",
+                if kind.speaker() == Speaker::Rocm {
+                    "Check which processes hold memory on the card (`rocm-smi --showpids`), including ones left over from earlier runs"
+                } else {
+                    "Check which processes hold memory on the card (`nvidia-smi`), including ones left over from earlier runs"
+                },
                 No,
                 "what they hold",
                 "memory is in use before the program starts",
@@ -184,7 +188,7 @@ pub fn ggml(failure: &Failure) -> Vec<Remedy> {
         "",
     ));
     out.push(remedy(
-        "A quantised cache: `--cache-type-k q8_0 --cache-type-v q8_0`",
+        "A quantised cache: `--cache-type-k q8_0 --cache-type-v q8_0` (the second needs `--flash-attn`)",
         Yes,
         "up to half of the cache",
         "",
@@ -278,28 +282,79 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     out
 }
 
-/// Vulkan, Metal, SYCL, OpenCL.
-pub fn graphics() -> Vec<Remedy> {
-    vec![
-        remedy("Close other programs that use the graphics card, including the browser", No, "what they hold", "", ""),
-        remedy(
-            "Split the largest buffer: drivers also limit the size of a single allocation",
+/// Vulkan, Metal, SYCL, OpenCL, DirectML.
+pub fn graphics(failure: &Failure) -> Vec<Remedy> {
+    let others = "Close other programs that use the graphics card, including the browser";
+    let mut out = vec![remedy(others, No, "what they hold", "memory is in use before the program starts", "")];
+    let (limit, sign) = match failure.kind {
+        FailureKind::VulkanAlloc => (
+            "Split the largest buffer: drivers also limit the size of a single allocation (`maxMemoryAllocationSize` in `vulkaninfo`)",
+            "the request is larger than this limit, and memory is free",
+        ),
+        FailureKind::MetalAlloc => (
+            "Split the largest buffer: Metal limits the size of a single one (`maxBufferLength` of the device)",
+            "the message names a maximum buffer size",
+        ),
+        FailureKind::SyclAlloc => (
+            "Split the largest buffer; on Intel GPUs one above 4 GiB needs `UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1`",
+            "the request is above 4 GiB, and memory is free",
+        ),
+        _ => ("Split the largest buffer: drivers also limit the size of a single allocation", "memory is free"),
+    };
+    out.push(remedy(limit, No, "", sign, ""));
+    if failure.kind == FailureKind::MetalAlloc {
+        out.push(remedy(
+            "Let the GPU use more of the host's memory: `sudo sysctl iogpu.wired_limit_mb=…` (macOS 14 and later), until the next start",
             No,
             "",
-            "memory is free",
+            "the host has memory left",
             "",
-        ),
-        remedy("A smaller batch, or smaller inputs", Maybe, "in proportion", "", ""),
-    ]
+        ));
+    }
+    out.push(remedy("A smaller batch, or smaller inputs", Maybe, "in proportion", "", ""));
+    out
 }
 
 /// AWS Neuron.
-pub fn neuron() -> Vec<Remedy> {
-    vec![
+pub fn neuron(failure: &Failure) -> Vec<Remedy> {
+    let mut out = Vec::new();
+    if failure.message.contains("HOST memory") {
+        out.push(remedy(
+            "This is the host's memory, not the device's: load fewer models at once, or use an instance with more memory",
+            No,
+            "",
+            "the message says HOST",
+            NEURON,
+        ));
+    }
+    out.extend([
+        remedy(
+            "Check which processes hold memory on the NeuronCores (`neuron-top`, `neuron-ls`), including ones left over from earlier runs",
+            No,
+            "what they hold",
+            "memory is in use before the program starts",
+            NEURON,
+        ),
         remedy("Split the model over more NeuronCores", No, "", "weights alone nearly fill the core's memory", NEURON),
         remedy("A smaller batch or a shorter sequence", Maybe, "in proportion", "", NEURON),
         remedy("Load fewer compiled graphs at once", No, "", "`model code` or `shared scratchpad` is large", NEURON),
-    ]
+    ]);
+    out
+}
+
+/// How a job asks its manager for more memory.
+fn more_for_a_job(manager: Option<&str>) -> &'static str {
+    match manager {
+        Some("PBS") => "Ask for more memory: `-l select=1:mem=64gb` (Torque: `-l mem=64gb`)",
+        Some("LSF") => "Ask for more memory: `bsub -M` for the limit, `-R \"rusage[mem=…]\"` for what is reserved",
+        Some("Grid Engine") => "Ask for more memory: `-l h_vmem=…`, which counts for each slot",
+        Some("HTCondor") => "Ask for more memory: `request_memory` in the submit file",
+        Some("Nomad") => "Raise the task's `resources` block: `memory`, or `memory_max`",
+        Some("ECS") => "Raise `memory` of the container (AWS Batch: `resourceRequirements` of type `MEMORY`)",
+        Some("Vertex AI") => "Choose a machine type with more memory for the worker pool",
+        Some("Colab") => "Change to a runtime with more memory (Runtime, Change runtime type)",
+        _ => "Ask the job manager for more memory",
+    }
 }
 
 /// Memory of the host.
@@ -322,6 +377,9 @@ pub fn host(failure: &Failure) -> Vec<Remedy> {
         }
         FailureKind::SlurmOomKill => {
             out.push(remedy("Ask for more memory: `--mem` or `--mem-per-cpu`", No, "", "the node has memory left", ""));
+        }
+        FailureKind::JobMemoryKill => {
+            out.push(remedy(more_for_a_job(failure.text("manager")), No, "", "the node has memory left", ""));
         }
         FailureKind::YarnMemoryKill => {
             out.push(remedy(

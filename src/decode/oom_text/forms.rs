@@ -4,15 +4,18 @@
 use std::ops::Range;
 
 use super::found::Found;
-use super::guard::{self, Verdict};
+use super::guard::{self, Evidence, Verdict};
 use super::layers::Text;
 use super::pattern::{count_value, patterns, size_value, text_value};
 use super::roles::{Role, Told, told};
 use super::size::Unit;
-use super::triggers::{self, FORMS, Form, Need};
+use super::statements::{self, Strength};
+use super::triggers::{self, ANY_VENDOR, FORMS, Form, Need};
 use crate::model::{FailureKind as Kind, FailureValue, PrintedSize, Speaker};
 
 patterns! {
+    CLASS = r"^[\w:.]*(?:Error|Exception|ERROR|EXCEPTION)(?:: |\()";
+    WHO = r"(?i)\b(?:process(?:es)?|pid|job|container|task|worker|pod|scope|service|unit|replica|session|notebook|executor|node|program|application|app|instance|step|python\d?|h_vmem|MEMLIMIT)\b|/\S+\.(?:scope|slice)";
     GPU = r"\b(?:GPU|gpu|cuda:|CUDA:)\s?(\d+)\b|on device(?: ordinal)? (\d+)\b|\bCUDA(\d+) buffer|current device: (\d+)";
     NPU = r"\bNPU (\d+)\b";
     OP = r"\[Op:(\w+)\]|while running (\w+) node|requested by op (\w+)|current working operator name is (\w+)";
@@ -26,7 +29,14 @@ patterns! {
     OWN = r"this process has <T> memory in use";
     KILLED = r"Kill(?:ed)? process (\d+),? \(?([^)\n,]+?)\)?(?:,|\s|$)";
     TASK = r"task=([^,\n]+),pid=(\d+)";
-    RSS = r"anon-rss:([\d,]+kB)";
+    /// earlyoom: `sending SIGTERM to process 12006 uid 1000 "python3": badness 209, VmRSS 2891 MiB`.
+    SIGNALLED = r#"(?:to|[Kk]illing) process (\d+)(?: uid \d+)? "([^"\n]+)""#;
+    /// kubelet: `victim process: python, pid: 1234`.
+    VICTIM = r"victim process: ([^,\n]+), pid: (\d+)";
+    /// systemd-oomd: `Killed /system.slice/run.scope due to`.
+    UNIT = r"Killed (/\S+) due to|(\S+\.(?:scope|service|slice)): systemd-oomd killed";
+    RSS = r"(?:anon-rss:|VmRSS:? )([\d,]+ ?[kM]i?B)";
+    MANAGER = r"\b(PBS|LSF|Slurm|slurmstepd|condor\w*|cgroup memory limit|request_memory|h_vmem|Nomad|OOM Killed|[Rr]eplica workerpool|Container killed|using all available RAM|Your notebook)";
     TOTAL_VM = r"total-vm:([\d,]+kB)";
     SLURM_STEP = r"StepId=([\w.+]+)|[Ss]tep ([\w.]+)|[Jj]ob (\d+)";
     NEURON_SIZE = r"Failed to alloc(?:ate)? (?:DEVICE |HOST )?(?:memory: )?(\d+(?:\.\d+)?\s?(?:[KMG]i?B|bytes))";
@@ -51,13 +61,15 @@ patterns! {
     TORCH_GOES_ON = r"^(?:\w+ )?(?:backend )?out of memory(?:\s*[.(;]|$)|^Invalid|^Allocation on device|EL0004|current platform";
     PHYSICAL = r"<T> of <T> physical memory used";
     ASCEND = r"Available \w+ size:(\d+) free size:(\d+)";
-    CLOSING = r"(?i)\bautotun|best \w+ (?:convolution )?algorithm|conv_algorithm_picker|gemm_algorithm|algorithm picker";
+    CLOSING = r"(?i)\bautotun|_autotune|_tuner\.py|select_algorithm|best \w+ (?:convolution )?algorithm|conv_algorithm_picker|gemm_algorithm|algorithm picker";
 }
 
 /// Bytes before a phrase that can belong to its message.
 const BEFORE: usize = 400;
 /// The longest message.
 const LONGEST: usize = 2600;
+/// Bytes around a message that may tell of a crash.
+const AROUND: usize = 1200;
 
 /// Words of sentences that have rules of their own, which give every number its name: half of such a sentence gives none.
 const RULED: [&str; 11] = [
@@ -74,13 +86,25 @@ const RULED: [&str; 11] = [
     "ran out of memory trying to allocate",
 ];
 
-/// Every message of the table in a text, beside those that were found already; only those with the size that was asked
-/// for where the lines are not as they were written.
-pub fn find(text: &Text, is_as_written: bool, found: &mut Vec<Found>) {
+/// What is believed of lines, by how they were put together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// Everything: they are as they were written, or wrapped between words.
+    All,
+    /// Messages with sizes: they were wrapped at a width.
+    Sizes,
+    /// Messages with the size that was asked for: nobody knows how they were wrapped.
+    Requests,
+}
+
+/// Every message of the table in a text, beside those that were found already; only those with sizes where the
+/// lines are not as they were written.
+pub fn find(text: &Text, trust: Trust, found: &mut Vec<Found>) {
     let body = text.text.as_str();
     let claimed: Vec<Range<usize>> =
         found.iter().map(|one| line_start(body, one.start)..line_end(body, one.end)).collect();
     let hits = triggers::hits(body);
+    let known = found.len();
     let mut i = 0;
     while i < hits.len() {
         let (start, end) = (line_start(body, hits[i].0), line_end(body, hits[i].0));
@@ -93,10 +117,52 @@ pub fn find(text: &Text, is_as_written: bool, found: &mut Vec<Found>) {
             continue;
         }
         let ahead = &hits[i..];
-        let mut rows = of_line.iter().filter(|hit| is_as_written || FORMS[hit.1].need == Need::Requested);
-        let one = rows.find_map(|&(at, row)| message(text, &FORMS[row], row, at, start, ahead));
+        let one = of_line.iter().find_map(|&(at, row)| {
+            let strength = Strength::Clear;
+            let one = message(text, &Hit { form: &FORMS[row], row: Some(row), at, line: start, ahead, strength })?;
+            let is_sure = match trust {
+                Trust::All => true,
+                Trust::Sizes => FORMS[row].need == Need::Requested || has_size(&one),
+                Trust::Requests => FORMS[row].need == Need::Requested,
+            };
+            is_sure.then_some(one)
+        });
         found.extend(one);
     }
+    let of_forms = found[known..].iter().map(|one| line_start(body, one.start)..one.end);
+    let mut claimed: Vec<Range<usize>> = claimed.into_iter().chain(of_forms).collect();
+    claimed.sort_unstable_by_key(|range| range.start);
+    of_any_vendor(text, trust, &claimed, found);
+}
+
+/// What other lines say, whoever wrote them.
+fn of_any_vendor(text: &Text, trust: Trust, claimed: &[Range<usize>], found: &mut Vec<Found>) {
+    let body = text.text.as_str();
+    let (mut start, mut next) = (0, 0);
+    while start < body.len() {
+        let end = line_end(body, start);
+        while next < claimed.len() && claimed[next].end <= start {
+            next += 1;
+        }
+        let is_claimed = claimed[next..].iter().take_while(|range| range.start < end).any(|range| range.end > start);
+        if !is_claimed && let Some(said) = statements::of_line(&body[start..end]) {
+            let at = start + said.range.start;
+            let hit = Hit { form: &ANY_VENDOR, row: None, at, line: start, ahead: &[], strength: said.strength };
+            let one = message(text, &hit);
+            let is_sure = |one: &Found| trust == Trust::All || one.failure.get("requested").is_some();
+            if let Some(one) = one.filter(is_sure) {
+                start = one.end.max(end) + 1;
+                found.push(one);
+                continue;
+            }
+        }
+        start = end + 1;
+    }
+}
+
+/// Whether a message gives any size: lines put together by chance have none beside the right words.
+fn has_size(found: &Found) -> bool {
+    found.failure.fields.iter().any(|(_, value)| matches!(value, FailureValue::Size(_)))
 }
 
 fn line_start(body: &str, at: usize) -> usize {
@@ -107,15 +173,29 @@ fn line_end(body: &str, at: usize) -> usize {
     memchr::memchr(b'\n', &body.as_bytes()[at..]).map_or(body.len(), |i| at + i)
 }
 
+/// A phrase, or a statement of any vendor, in a text.
+struct Hit<'t> {
+    form: &'static Form,
+    /// Row of the form; none of a statement.
+    row: Option<usize>,
+    /// Where it begins, and its line.
+    at: usize,
+    line: usize,
+    /// Phrases in the lines behind.
+    ahead: &'t [(usize, usize)],
+    strength: Strength,
+}
+
 /// The message of a form at a place, where it is one.
-fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead: &[(usize, usize)]) -> Option<Found> {
+fn message(text: &Text, of: &Hit) -> Option<Found> {
+    let Hit { form, at: hit, line, .. } = *of;
     let body = text.text.as_str();
     let from = floor(body, hit.saturating_sub(BEFORE)).max(line);
     let mut to = hit;
     for n in 0..form.lines {
         to = line_end(body, (to + usize::from(n > 0)).min(body.len()));
         // The next message of the same form is another one.
-        let next = ahead.iter().take_while(|next| next.0 < to).find(|next| next.1 == row);
+        let next = of.ahead.iter().take_while(|next| next.0 < to).find(|next| Some(next.1) == of.row);
         if let Some(next) = next {
             to = line_start(body, next.0).saturating_sub(1).max(line_end(body, hit));
             break;
@@ -154,16 +234,33 @@ fn message(text: &Text, form: &Form, row: usize, hit: usize, line: usize, ahead:
         return None;
     }
     let prefix = text.place(from).map_or("", |place| place.prefix.as_str());
-    let verdict = guard::verdict(body, line, hit, to, !sizes.is_empty());
-    let spot = Spot { line: &body[line..line_end(body, hit)], at: hit - line, rest: &body[hit..to], prefix };
+    let spot = Spot {
+        line: &body[line..line_end(body, hit)],
+        at: hit - line,
+        rest: &body[hit..to],
+        prefix,
+        around: (&body[floor(body, line.saturating_sub(AROUND))..line], &body[to..ceil(body, to + AROUND)]),
+        strength: of.strength,
+    };
+    let evidence = match () {
+        () if !sizes.is_empty() => Evidence::Numbers,
+        () if matches!(form.kind, Kind::Unknown | Kind::JobMemoryKill) => Evidence::Words,
+        () if form.kind.speaker() == Speaker::Host && guard::is_logged(prefix) => Evidence::Words,
+        () if form.kind == Kind::KubernetesOomKill && !window.contains("OOMKilled") => Evidence::Words,
+        () => Evidence::Phrase,
+    };
+    let verdict = guard::verdict(body, line, hit, to, evidence);
     // Of no known kind and no failure either: nothing to say.
     let is_idle = verdict == Verdict::Warning && form.kind == Kind::Unknown;
-    if verdict == Verdict::Nothing || is_idle || !is_said(form, &spot, &sizes) {
+    let is_told_elsewhere = guard::is_text_about_messages(body, line, hit, has_request);
+    if verdict == Verdict::Nothing || is_told_elsewhere || is_idle || !is_said(form, &spot, &sizes) {
         return None;
     }
     let first_line_end = line_end(body, hit).min(to).max(hit);
     let mut found = Found::at(form.kind, &body[from..first_line_end], from, to);
-    found.failure.is_error = verdict == Verdict::Failure;
+    // A kernel that was only tried, to see which is the fastest.
+    let is_tried = form.kind.speaker() == Speaker::Kernel && is_autotuning(prefix);
+    found.failure.is_error = verdict == Verdict::Failure && !is_tried;
     refine(&mut found, window, prefix, &sizes);
     Some(found)
 }
@@ -178,6 +275,9 @@ struct Spot<'t> {
     rest: &'t str,
     /// What a logger put before the line.
     prefix: &'t str,
+    /// What stands before its line and behind its message.
+    around: (&'t str, &'t str),
+    strength: Strength,
 }
 
 /// Whether a phrase stands as its form has it.
@@ -186,7 +286,12 @@ fn is_said(form: &Form, spot: &Spot, sizes: &[Told]) -> bool {
     match form.kind {
         _ if form.need == Need::Report && !is_report => false,
         Kind::Unknown | Kind::CudaErrorOom | Kind::HipErrorOom if guard::is_subject(spot.rest) => false,
-        Kind::KubernetesOomKill => KILLED_BY.is_match(spot.rest),
+        // Python says no more than the name of the class.
+        Kind::HostBadAlloc if spot.rest.starts_with("MemoryError") => {
+            spot.line.trim_start().starts_with("MemoryError")
+                && (spot.rest.starts_with("MemoryError: ") || guard::is_crash(spot.around.0, spot.around.1))
+        }
+        Kind::KubernetesOomKill => !spot.rest.starts_with("OOMK") || KILLED_BY.is_match(spot.rest),
         Kind::TritonSharedMemory => {
             !spot.rest.contains("resource: threads") && !spot.rest.contains("resource: registers")
         }
@@ -194,13 +299,7 @@ fn is_said(form: &Form, spot: &Spot, sizes: &[Told]) -> bool {
         Kind::TorchMps | Kind::TorchNpu | Kind::TorchXpu | Kind::TorchHip | Kind::TorchCuda => {
             TORCH_GOES_ON.is_match(spot.rest)
         }
-        Kind::Unknown => {
-            let is_measured = sizes.iter().any(|told| {
-                !matches!(told.role, Role::Limit | Role::Free)
-                    && (told.unit != Unit::Bare || told.printed.bytes.0 >= 4096)
-            });
-            (form.need == Need::Report || is_measured) && (is_report || guard::stands_alone(spot.line, spot.at))
-        }
+        Kind::Unknown => is_failure_of_any_vendor(spot, sizes, is_report),
         Kind::CudaErrorOom
         | Kind::HipErrorOom
         | Kind::VulkanAlloc
@@ -208,6 +307,36 @@ fn is_said(form: &Form, spot: &Spot, sizes: &[Told]) -> bool {
         | Kind::CudaLibraryAlloc
         | Kind::HostBadAlloc => is_report || guard::stands_alone(spot.line, spot.at),
         _ => true,
+    }
+}
+
+/// Whether a statement of nobody known is the report of a failure: by its sizes, by how its line begins, or because the
+/// program ends there.
+fn is_failure_of_any_vendor(spot: &Spot, sizes: &[Told], is_report: bool) -> bool {
+    let is_measured = sizes.iter().any(|told| {
+        let is_of_request = spot.strength != Strength::Measured || matches!(told.role, Role::Requested | Role::InUse);
+        let is_large = told.unit != Unit::Bare || told.printed.bytes.0 >= 4096;
+        !matches!(told.role, Role::Limit | Role::Free) && is_large && is_of_request
+    });
+    if is_measured {
+        return is_report || guard::stands_alone(spot.line, spot.at);
+    }
+    // The class of an error, and what it says.
+    if spot.strength == Strength::Clear && CLASS.is_match(spot.rest) && guard::stands_alone(spot.line, spot.at) {
+        return true;
+    }
+    let head = format!("{}{}", spot.prefix, &spot.line[..spot.at]);
+    let is_logged = guard::is_logged(&head);
+    match spot.strength {
+        Strength::Measured => false,
+        _ if is_report => true,
+        // Caches are emptied and tables dropped for want of memory too.
+        Strength::Ended if !WHO.is_match(spot.line) => false,
+        Strength::Ended => is_logged || guard::stands_alone(spot.line, spot.at),
+        Strength::Clear => {
+            guard::stands_alone(spot.line, spot.at)
+                && (guard::is_logged_as_trouble(&head) || guard::is_crash(spot.around.0, spot.around.1))
+        }
     }
 }
 
@@ -247,6 +376,7 @@ fn refine(found: &mut Found, window: &str, prefix: &str, sizes: &[Told]) {
                 found.bytes("capacity", &captures, 1).bytes("free", &captures, 2);
             }
         }
+        Kind::JobMemoryKill => job(found, window),
         Kind::SlurmOomKill => {
             found.put("step", group(&SLURM_STEP).map(FailureValue::Text));
             if let Some(captures) = SLURM_LIMIT.captures(window) {
@@ -345,7 +475,7 @@ fn key(kind: Kind, role: Role) -> Option<&'static str> {
     Some(match (kind, role) {
         (Kind::TritonSharedMemory | Kind::CudaSharedMemory, Role::Requested | Role::InUse) => "used",
         (Kind::TritonSharedMemory | Kind::CudaSharedMemory, Role::Limit | Role::Free | Role::Capacity) => "capacity",
-        (Kind::RayOomKill, Role::InUse) => "used",
+        (Kind::RayOomKill | Kind::JobMemoryKill, Role::InUse) => "used",
         (Kind::RayOomKill, Role::Requested) => return None,
         (_, role) => role.key(),
     })
@@ -405,11 +535,35 @@ fn neuron(found: &mut Found, window: &str) {
     }
 }
 
+/// What a job manager says of a job: who it is, what was used, what was allowed.
+fn job(found: &mut Found, window: &str) {
+    let manager = MANAGER.captures(window).map(|captures| match &captures[1] {
+        "PBS" => "PBS",
+        "LSF" => "LSF",
+        "h_vmem" => "Grid Engine",
+        "Nomad" | "OOM Killed" => "Nomad",
+        "Container killed" => "ECS",
+        "using all available RAM" => "Colab",
+        "Your notebook" => "Kaggle",
+        name if name.starts_with("condor") || name.contains("request_memory") || name.contains("cgroup") => "HTCondor",
+        name if name.ends_with("workerpool") => "Vertex AI",
+        _ => "Slurm",
+    });
+    found.put("manager", manager.map(text_value));
+}
+
 fn linux(found: &mut Found, window: &str) {
     if let Some(captures) = KILLED.captures(window) {
         found.count("pid", &captures, 1).text("name", &captures, 2);
     } else if let Some(captures) = TASK.captures(window) {
         found.text("name", &captures, 1).count("pid", &captures, 2);
+    } else if let Some(captures) = SIGNALLED.captures(window) {
+        found.count("pid", &captures, 1).text("name", &captures, 2);
+    } else if let Some(captures) = VICTIM.captures(window) {
+        found.text("name", &captures, 1).count("pid", &captures, 2);
+    } else if let Some(name) = UNIT.captures(window).and_then(|found| found.get(1).or_else(|| found.get(2))) {
+        let unit = name.as_str().rsplit('/').next().unwrap_or_default();
+        found.put("unit", Some(text_value(unit)));
     }
     found.size_in("used", &RSS, window);
     if let Some(captures) = TOTAL_VM.captures(window) {
@@ -423,6 +577,14 @@ fn floor(text: &str, mut at: usize) -> usize {
     at = at.min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;
+    }
+    at
+}
+
+fn ceil(text: &str, mut at: usize) -> usize {
+    at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
     }
     at
 }

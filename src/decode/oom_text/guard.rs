@@ -1,7 +1,7 @@
 //! Whether a sentence reports a failure: not prose about one, not source code, not a diff, not a retry that went well.
 
 use super::found::Found;
-use super::pattern::patterns;
+use super::pattern::{ascii_patterns, patterns};
 use crate::model::FailureKind;
 
 /// What a sentence is.
@@ -17,13 +17,13 @@ pub enum Verdict {
 
 patterns! {
     /// Words of somebody who explains.
-    PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|e\.g\.|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|typically|usually|commonly|in case of|tells? you|see the)\b";
+    PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|e\.g\.|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|may (?:cause|lead|result|also)|can (?:cause|lead)|could (?:cause|lead)|typically|usually|commonly|in case of|tells? you|see the)\b";
     /// The error as something to talk about: `out of memory errors are common`.
     TOPIC = r"(?i)^[\w ]{0,40}\bmemory (?:errors\b|error (?:is|can|may|often|usually|occurs?|happens?)\b)";
     /// The error as the subject of a sentence: `out of memory is what you see`.
-    SUBJECT = r#"^[^\n.;(]{0,60}(?:memory|MEMORY|\w_\w+|\w+Error|\w+Exception)\b[`"')]{0,2},?\s+(?:is|are|was|were|can|may|might|should|will|would|even|because|and|but|if|means?|happens?|occurs?|appears?|which|that|issues?|problems?|conditions?|situations?|handling|exceptions?|twice|again|with batch|after \d+ epochs?)\b"#;
+    SUBJECT = r#"^(?:[^\n.;(:]|: ?[a-z]){0,60}(?:memory|MEMORY|\w_\w+|\w+Error|\w+Exception)\b[`"')]{0,2},?\s+(?:is|are|was|were|can|may|might|should|will|would|even|because|and|but|if|means?|happens?|occurs?|appears?|which|that|issues?|problems?|conditions?|situations?|handling|exceptions?|twice|again|with batch|after \d+ epochs?)\b"#;
     /// Words of a sentence that somebody wrote: no program speaks of itself, and few begin with an article.
-    OWN_WORDS = r"\b(?:I|I'm|I've|[Ww]e|[Mm]y|[Oo]ur|[Mm]ine|[Aa]nyone|[Ss]omeone|[Hh]i|[Hh]ello|[Tt]hanks|me|us)\b";
+    OWN_WORDS = r"\b(?:I|I'm|I've|[Ww]e|[Mm]y|[Oo]ur|[Mm]ine|[Aa]nyone|[Ss]omeone|[Hh]i|[Hh]ello|[Tt]hanks|me)\b";
     STOP_WORDS = r"(?i)^(?:the|an?|this|that|these|it|its|if|when|and|or|but|you|your|to|of|for|with|on|in|is|are|be|been|get|gets|got|has|have|had|do|does|did|not|no|so|as|at|than|then|still|see|add|added|adds|fix|fixed|fixes|handle|avoid|raise|raises|which|who|what|why|how|anything|larger|more|less)$";
     /// The name of an error and then what it means, as a table or a list of constants has it.
     DEFINED = r"^[A-Z][A-Z0-9]*_[A-Z0-9_]+|^(?:cuda|hip)Error\w+";
@@ -34,26 +34,77 @@ patterns! {
     /// A word that reports.
     REPORTS = r"(?i)error|exception|fatal|fail|abort|panic|terminate|terminating|kill|exhausted|warn|unable|could not|cannot|out of|insufficient|not enough|oom";
     /// How a report begins: the class of an error, what a runtime says of it.
-    REPORT = r#"^\s*(?:[\w:.']*(?:Error|Exception|Failure|bad_alloc)\b[^:\n]{0,40}: |what\(\):|(?:fatal |internal |runtime |system )?(?:error|ERROR|Error|FATAL|panic|Exception)\b[: !]|terminate called|!!! |\*+ ?Error)|[\s>'"=(\[|,:][\w:.]*(?:Error|Exception): [^:;.\n]{0,60}$"#;
+    REPORT = r#"^\s*(?:[\w:.']*(?:Error|Exception|EXCEPTION|Failure|bad_alloc)\b[^:\n]{0,40}: |what\(\):|(?:fatal |internal |runtime |system )?(?:error|ERROR|Error|FATAL|panic|Exception)\b[: !]|terminate called|!!! |\*+ ?(?:Error|ERROR))|^\s*(?:[\w.-]+ ){1,2}(?:ERROR|FATAL)\b[: ]|(?i:\b(?:error|fatal|failure|panic|exception|critical)\b[\])]?: ?)$|panicked at [^\n]{0,120}: ?$|[\s>'"=(\[|,:][\w:.]*(?:Error|Exception): [^:;.\n]{0,60}$"#;
     /// The level of a log, in what stands before a line.
     LEVEL = r"\b(?:ERROR|FATAL|CRITICAL|Error|error|fatal)\b|(?:^|\s)[EF]\d{4}\s|(?:^|[\s:])[EF]\s";
     /// What is said of an attempt that is made again, or that does not matter.
-    GOES_ON = r"(?i)caller indicates that this is not a failure|retrying|will retry|will be retried|trying again|try again with|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignored|ignoring|for benchmark choice|during autotuning|may not be an? (?:issue|error|problem)|free cache and retry";
+    GOES_ON = r"(?i)caller indicates that this is not a failure|retrying|will retry|will be retried|trying again|try again with|try(?:ing)? (?:the )?(?:next|another|other|smaller)|next config|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignored|ignoring|for benchmark choice|during autotuning|AUTOTUNE benchmarking|may not be an? (?:issue|error|problem)|free cache and retry";
     /// The attempt was the last one.
     ENDS = r"Could not find any implementation|[Ff]ailed (?:building|to build)|[Bb]uild failed";
     HUNK = r"(?m)^@@ -\d+(?:,\d+)? \+\d+";
-    CODE = r"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$";
+    CODE = r"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|message\(|endif\(|option\(|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$";
     ECHOED = r#"^(?:File "|frame #|---|at |\^|~)"#;
     QUOTED_CODE = r#"(?:^|[\s(=,{\[])(?:r?b?f?["'`]|b?r?#")[^"'`]*$"#;
 }
 
+ascii_patterns! {
+    /// Places that a program fills in: `%d`, `{{ $labels.pod }}`, `${NAME}`.
+    TEMPLATE = r"(?:^|[^\d%\w])%(?:\(\w+\))?[-+#0]*\d*(?:\.\d+)?(?:hh|h|ll|l|z|j|t|L)?[diuxXfgGsp](?:\b|[A-Z]|kB)|\{\{-?\s*[.$][\w.$]|\{\{\s*\w+(?:\.\w+)+\s*[|}]|\$\{\w+\}|\$labels|[\s\x22'(]\{\d\}|%\d\$s|<%=";
+    /// What stands around a translation.
+    CATALOGUE = r#"(?m)^\s*(?:msgid|msgstr)(?:_plural|\[\d\])?\s+""#;
+    /// What stands under a heading.
+    UNDERLINE = r"^\n(?:={4,}|-{4,}|~{4,}|\^{4,})\s*\n\s*\n";
+    /// What stands around an alert's condition.
+    RULE = r"(?m)^\s*(?:-\s+)?\x22?(?:alert|expr)\x22?\s*:\s|^\s*annotations:\s*$|\bincrease\(\w+[{\[]|\brate\(\w+[{\[]";
+    /// A comment behind code or a setting.
+    COMMENTED = r"\S\s+(?:#|//|/\*|<!--)\s";
+    /// A line of a test's result.
+    TEST = r"(?:\s\.\.\.\s(?:ok|ignored)|\b(?:PASSED|SKIPPED|XFAIL|XPASS)\b(?:\s*\[\s*\d+%\])?)\s*$|^\s*\[\s*(?:RUN|OK|PASSED)\s*\]|\((?:\d+ ms total|\d+ ms)\)\s*$";
+    /// An item of a list.
+    ENTRY = r"^\s*(?:(?:[*+-]|\xE2\x80\xA2)|\d{1,3}[.)])\s+\S";
+    /// What a change is said to do.
+    CHANGE = r"(?i)^\s*(?:(?:[*+-]|\xE2\x80\xA2)\s+|\d{1,3}[.)]\s+)?(?:\[[\w /.-]{1,24}\]\s*)?(?:[\w./ -]{1,24}(?:\([\w./-]+\))?!?:\s+)?(?:fix(?:e[sd]|ing)?|add(?:s|ed|ing)?|remov(?:e[sd]?|ing)|catch(?:es)?|handl(?:e[sd]?|ing)|avoid(?:s|ed|ing)?|prevent(?:s|ed|ing)?|revert(?:s|ed)?|improv(?:e[sd]?|ing)|reduc(?:e[sd]?|ing)|updat(?:e[sd]?|ing)|support(?:s|ed)?|implement(?:s|ed)?|document(?:s|ed)?|explain(?:s|ed)?|rework(?:s|ed)?|refactor(?:s|ed)?|bump(?:s|ed)?|merge[sd]?|introduc(?:e[sd]?|ing)|mitigat(?:e[sd]?|ing)|workaround|resolv(?:e[sd]?|ing)|clarif(?:y|ies|ied)|mention(?:s|ed)?)[\s:]";
+    /// An entry of a history that names its subject: `fix(loader): …`, `[CI] …`, and ends with its number.
+    SCOPED_CHANGE = r"^\s*(?:(?:fix|feat|docs?|test|perf|chore|refactor|ci|build)(?:\([\w ./-]+\))?!?:\s)|\(#\d+\)\s*$";
+    /// A commit's name and subject.
+    COMMIT = r"^\s*(?:\*\s+)?(?:[0-9]+[a-f]+|[a-f]+[0-9]+)[0-9a-f]{3,38}\s+(?:\([^)\n]*\)\s+)?[A-Za-z]";
+    /// The heading of a version.
+    VERSION = r"(?im)^\s*(?:#{1,4}\s+|={2,}\s+)?(?:v|version\s|release\s)?\[?\d+\.\d+(?:\.\d+)?\w*\]?(?:\s*[^\w\s][^\n]{0,40})?\s*$|^\s*(?:#{1,4}\s+)?(?:unreleased|changelog|release notes|what's changed)\s*$";
+    /// What did not happen, or does not happen any more.
+    NEGATED = r"(?i)\b(?:no longer|never|without|instead of|avoid(?:s|ing)?|prevent(?:s|ing)?|not|isn't|wasn't|don't|doesn't|didn't|won't|unlike|until|unless|whenever|whether|rather than)(?:\s+[\w-]+){0,3}\s*$";
+    /// A setting that names the message that it looks for.
+    CONFIGURED = r#"(?i)(?:\b|_)(?:pattern|regexp?|match(?:es)?|filter|expr|query|rule|grep(?:\s+-\w+)*|on_error|keywords?|hint|help|description|summary|title|label|tooltip|comment|usage|example)["']?\s*(?:[:=]\s*)?["'/]?[^"']{0,40}$"#;
+    /// What a logger puts before a line: time, level, or program with the number of its process.
+    LOGGED = r"\d\d:\d\d:\d\d|\[\s*\d+\.\d{6}\]|[\w-]\[\d+\]:|\b(?:INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b|^<\d>|[IWEF]\d{4}\s";
+    QUIET = r"\b(?:DEBUG|TRACE|INFO|debug|info)\b|(?:^|\s)[ID]\d{4}\s";
+    TROUBLE = r"\b(?:WARN|WARNING|Warning|SEVERE|ALERT|EMERG)\b|(?:^|\s)W\d{4}\s|(?:^|\s)W\s";
+    /// A frame of a traceback.
+    FRAME = r#"^\s*(?:File ".+", line \d+|at [\w.$<>/]+[(\[]|\d+: 0x[0-9a-f]+|\d+: \w+::\w+|#\d+\s+(?:0x)?\w+|frame #\d+|\[bt\]|Traceback \(most recent|[\w./-]+\.(?:jl|go|rs|cpp|cc|py):\d+(?:\s|$))"#;
+    /// What is said of a process that ends.
+    ENDING = r"(?i)\b(?:aborted|abort|core dumped|segmentation fault|killed|terminated|terminate called|traceback \(|stack ?trace|stack backtrace|backtrace|exit(?:ed|ing)?(?: with)?(?: exit)?(?: code| status| non-zero)|exit code|panicked|signal \(?\d|giving up|crashed|shutting down|job failed|failed with|returned non-zero|process finished)\b|^\s*quit\s*$|make(?:\[\d+\])?: \*\*\*";
+}
+
 /// Lines around a message that tell source code.
 const AROUND: usize = 12;
+/// Bytes around a line in which a catalogue or a rule shows itself, and before it in which the heading of a version does.
+const NEARBY: usize = 400;
+const HISTORY: usize = 3500;
 /// Bytes behind a message in which it may say that it goes on.
 const BEHIND: usize = 700;
 
+/// What a sentence rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// Sizes stand beside it.
+    Numbers,
+    /// A phrase that a vendor uses.
+    Phrase,
+    /// Words that anybody may use; where they stand is judged apart.
+    Words,
+}
+
 /// Judges the sentence at `hit` of the line `line_start..`, whose message ends at `end`.
-pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_numbers: bool) -> Verdict {
+pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, evidence: Evidence) -> Verdict {
     let line_end = body[hit..].find('\n').map_or(body.len(), |at| hit + at);
     let line = &body[line_start..line_end.min(ceil(body, hit + 600))];
     let before = &body[floor(body, hit.saturating_sub(300)).max(line_start)..hit];
@@ -62,7 +113,7 @@ pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_number
     }
     let is_prose = PROSE.is_match(clause(body, line_start, hit));
     let is_introduced = || INTRODUCED.is_match(before.trim_end_matches(is_of_name)) || ERROR_CLASS.is_match(before);
-    if has_numbers {
+    if evidence == Evidence::Numbers {
         let is_example = is_prose && !REPORTS.is_match(before.rsplit("  ").next().unwrap_or(before));
         if is_example {
             return Verdict::Nothing;
@@ -70,8 +121,7 @@ pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_number
     } else if is_prose
         || before.trim_end().ends_with('`')
         || TOPIC.is_match(super::head::head_of(&body[hit..line_end], 120))
-        || !is_introduced()
-        || !REPORTS.is_match(line)
+        || evidence == Evidence::Phrase && !(is_introduced() && REPORTS.is_match(line))
         || line.trim_end().ends_with('?')
         || QUOTED_CODE.is_match(before) && line.trim_start().starts_with(['"', '\'', '`', '|', '*', '-'])
     {
@@ -82,6 +132,54 @@ pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, has_number
         return if ENDS.is_match(behind) { Verdict::Failure } else { Verdict::Warning };
     }
     Verdict::Failure
+}
+
+/// Whether a line tells of messages instead of being one: a template with places to fill, a catalogue of translations, an
+/// alert's rule, a comment, an entry of a history, the name of a test.
+pub fn is_text_about_messages(body: &str, line_start: usize, hit: usize, has_request: bool) -> bool {
+    let line_end = body[hit..].find('\n').map_or(body.len(), |at| hit + at);
+    let line = &body[line_start..line_end.min(ceil(body, hit + 600))];
+    let before = &body[line_start..hit];
+    let around = &body[floor(body, line_start.saturating_sub(NEARBY))..ceil(body, line_end + NEARBY)];
+    if TEMPLATE.is_match(line.as_bytes()) || TEST.is_match(line.as_bytes()) || COMMENTED.is_match(before.as_bytes()) {
+        return true;
+    }
+    let is_heading = line.len() < 80 && UNDERLINE.is_match(body[line_end..].as_bytes());
+    if is_heading || CATALOGUE.is_match(around.as_bytes()) || RULE.is_match(around.as_bytes()) {
+        return true;
+    }
+    if has_request && !CHANGE.is_match(line.as_bytes()) {
+        return false;
+    }
+    let is_entry = ENTRY.is_match(line.as_bytes());
+    let is_history = || {
+        let above = &body[floor(body, line_start.saturating_sub(HISTORY))..line_start];
+        VERSION.is_match(above.as_bytes())
+    };
+    NEGATED.is_match(before.as_bytes())
+        || CONFIGURED.is_match(before.as_bytes())
+        || is_entry && (CHANGE.is_match(line.as_bytes()) || line.contains('`') || is_history())
+        || SCOPED_CHANGE.is_match(line.as_bytes())
+        || COMMIT.is_match(line.as_bytes())
+}
+
+/// Whether a logger wrote a line.
+pub fn is_logged(prefix: &str) -> bool {
+    LOGGED.is_match(prefix.as_bytes()) && !QUIET.is_match(prefix.as_bytes())
+}
+
+/// Whether a logger wrote a line as an error or a warning.
+pub fn is_logged_as_trouble(prefix: &str) -> bool {
+    LEVEL.is_match(prefix) || TROUBLE.is_match(prefix.as_bytes())
+}
+
+/// Whether the program ends where a message stands: a traceback before it, the end of a process behind it.
+pub fn is_crash(before: &str, behind: &str) -> bool {
+    let last: Vec<&str> = before.lines().rev().take(8).collect();
+    // The end of a process is said in a short line.
+    let next: Vec<&str> = behind.lines().take(10).filter(|line| line.len() < 110).collect();
+    last.iter().any(|line| FRAME.is_match(line.as_bytes()))
+        || next.iter().any(|line| ENDING.is_match(line.as_bytes()) || FRAME.is_match(line.as_bytes()))
 }
 
 /// Whether a line begins as a report of a failure does; `before` is what stands in it before the phrase, `prefix` what a
@@ -121,7 +219,7 @@ pub fn stands_alone(line: &str, hit: usize) -> bool {
 pub fn keep(body: &str, found: &mut Found) -> bool {
     let line = memchr::memrchr(b'\n', &body.as_bytes()[..found.start]).map_or(0, |i| i + 1);
     let before = &body[line..found.start];
-    if is_code(body, line) || is_diff(body, line) {
+    if is_code(body, line) || is_diff(body, line) || is_text_about_messages(body, line, found.start, true) {
         return false;
     }
     let line_end = body[found.start..].find('\n').map_or(body.len(), |at| found.start + at);
@@ -170,6 +268,12 @@ pub fn is_source(body: &str) -> bool {
     let lines = || body.lines().map(str::trim).filter(|line| !line.is_empty()).take(400);
     let code = lines().filter(|line| line.len() < 400 && CODE.is_match(line)).count();
     code > 3 && code * 4 > lines().count()
+}
+
+/// Whether a text is the history of a program or a catalogue of its messages: items under headings of versions.
+pub fn is_history(body: &str) -> bool {
+    let items = || body.lines().filter(|line| ENTRY.is_match(line.as_bytes())).count();
+    CATALOGUE.is_match(body.as_bytes()) || VERSION.is_match(body.as_bytes()) && items() > 1
 }
 
 /// Whether the line belongs to a diff.

@@ -74,11 +74,42 @@ fn into_earlier(merged: &mut [Found], next: Found) -> Option<Found> {
 
 /// Whether a message says only that memory ran out, as what stands around another message does.
 fn is_vague(failure: &Failure) -> bool {
-    let is_measured = failure.fields.iter().any(|(_, value)| matches!(value, FailureValue::Size(_)));
     matches!(
         failure.kind,
         FailureKind::CudaErrorOom | FailureKind::HipErrorOom | FailureKind::Unknown | FailureKind::HostBadAlloc
-    ) || (!is_measured && failure.kind.speaker() == Speaker::Graphics)
+    ) || (!is_measured(failure) && failure.kind.speaker() == Speaker::Graphics)
+}
+
+fn is_measured(failure: &Failure) -> bool {
+    failure.fields.iter().any(|(_, value)| matches!(value, FailureValue::Size(_)))
+}
+
+/// Joins what several programs of a host say of one kill: the kernel, the daemon, the manager of services. Failures in
+/// the order of the text, of all its streams.
+pub fn across(failures: Vec<Failure>) -> Vec<Failure> {
+    let is_kill = |failure: &Failure| {
+        matches!(
+            failure.kind,
+            FailureKind::LinuxOomKill
+                | FailureKind::SlurmOomKill
+                | FailureKind::KubernetesOomKill
+                | FailureKind::JobMemoryKill
+        )
+    };
+    let mut out: Vec<Failure> = Vec::with_capacity(failures.len());
+    for next in failures {
+        let known = out.iter_mut().rev().take(LOOKED_BACK).find(|last| {
+            next.offset.saturating_sub(last.offset) < BESIDE as u64
+                && last.process != next.process
+                && is_kill(last)
+                && is_sentence_of(last, &next)
+        });
+        match known {
+            Some(last) => complete(last, next),
+            None => out.push(next),
+        }
+    }
+    out
 }
 
 /// Whether a driver reports the request that a framework made.
@@ -92,7 +123,14 @@ fn is_driver_of(driver: &Failure, framework: &Failure) -> bool {
 
 /// Whether `full` is what the vague message is about: the same memory, and more to say.
 fn explains(full: &Failure, vague: &Failure) -> bool {
-    if is_vague(full) || !full.is_error && vague.is_error {
+    if !full.is_error && vague.is_error {
+        return false;
+    }
+    // Nothing but that memory ran out, beside a message that says whose.
+    if vague.kind == FailureKind::Unknown && full.kind != FailureKind::Unknown && !is_measured(vague) {
+        return true;
+    }
+    if is_vague(full) {
         return false;
     }
     let on_host = |kind: FailureKind| matches!(kind.speaker(), Speaker::Host) || kind == FailureKind::TorchCpu;

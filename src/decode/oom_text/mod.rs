@@ -21,6 +21,7 @@ mod roles;
 mod scan;
 mod shape;
 mod size;
+mod statements;
 mod tensorflow;
 mod torch;
 mod tpu_compile;
@@ -28,6 +29,7 @@ mod tpu_runtime;
 mod triggers;
 mod xla_gpu;
 
+use forms::Trust;
 use found::Found;
 use layers::{Encoding, Joining, Text, Utf16Reader, detect, streams};
 use merge::Sameness;
@@ -177,19 +179,20 @@ patterns! {
 /// Every message of an excerpt.
 fn read(excerpt: &Excerpt) -> Vec<Failure> {
     let texts = streams(excerpt, Joining::Lines);
-    let mut best = read_streams(&texts, true);
+    let mut best = read_streams(&texts, Trust::All);
     if excerpt.bytes.len() > MAX_JOINED {
         return best;
     }
-    // Lines of source code, put together, look like anything.
-    if best.is_empty() && texts.iter().any(|text| guard::is_source(&text.text)) {
+    // Lines of source code or of a history, put together, look like anything.
+    let is_other = |text: &Text| guard::is_source(&text.text) || guard::is_history(&text.text);
+    if best.is_empty() && texts.iter().any(is_other) {
         return best;
     }
     // Of a wrapped sentence the first line may be a message already, but it says less.
     for joining in [Joining::Words, Joining::Width] {
         let texts = streams(excerpt, joining);
         if texts.iter().any(|text| text.joined > 0) {
-            let found = read_streams(&texts, joining == Joining::Words);
+            let found = read_streams(&texts, if joining == Joining::Words { Trust::All } else { Trust::Sizes });
             let is_better = best.is_empty() || found.len() <= best.len();
             // A word that was cut in two may have been read as another one: as much is said, in a longer sentence.
             let words = |failures: &[Failure]| failures.iter().map(|failure| failure.message.len()).sum::<usize>();
@@ -202,18 +205,18 @@ fn read(excerpt: &Excerpt) -> Vec<Failure> {
     // A wrapped sentence behind an unknown prefix, or wrapped within words, needs the lines put together otherwise.
     for joining in [Joining::SharedPrefix, Joining::Wrapped] {
         if best.is_empty() {
-            best = read_streams(&streams(excerpt, joining), false);
+            best = read_streams(&streams(excerpt, joining), Trust::Requests);
         }
     }
     best
 }
 
 /// Every message of streams, in the order of the text.
-fn read_streams(texts: &[Text], is_as_written: bool) -> Vec<Failure> {
-    let found = texts.iter().flat_map(|text| read_text(text, is_as_written));
+fn read_streams(texts: &[Text], trust: Trust) -> Vec<Failure> {
+    let found = texts.iter().flat_map(|text| read_text(text, trust));
     let mut failures: Vec<Failure> = found.map(|found| found.failure).collect();
     failures.sort_by_key(|failure| failure.offset);
-    failures
+    merge::across(failures)
 }
 
 /// How much messages say.
@@ -228,7 +231,7 @@ fn told(failures: &[Failure]) -> usize {
 const MAX_JOINED: usize = 64 << 10;
 
 /// Every message of a stream; of one that was put together anyhow only those with numbers.
-fn read_text(text: &Text, is_as_written: bool) -> Vec<Found> {
+fn read_text(text: &Text, trust: Trust) -> Vec<Found> {
     let body = text.text.as_str();
     let mut found = Vec::new();
     tpu_compile::find(body, &mut found);
@@ -252,7 +255,7 @@ fn read_text(text: &Text, is_as_written: bool) -> Vec<Found> {
         ipu::details(one, section);
     }
     found.retain_mut(|one| guard::keep(body, one));
-    forms::find(text, is_as_written, &mut found);
+    forms::find(text, trust, &mut found);
     found.sort_by_key(|found| (found.start, found.end));
     let starts: Vec<usize> = found.iter().map(|found| found.start).chain([body.len()]).collect();
     for (i, one) in found.iter_mut().enumerate() {

@@ -2,7 +2,8 @@
 //! processor.
 //!
 //! A search for this many strings would stop at every other word. Instead it looks for the few rare fragments that they
-//! have in common, the anchors, and compares whole needles around an anchor only.
+//! have in common, the anchors, and compares whole needles around an anchor only. Around the commonest of them it looks
+//! for words of trouble as well, so that sentences are found that no vendor is known for.
 
 use std::sync::LazyLock;
 
@@ -31,18 +32,60 @@ pub const NEEDLES: &[&str] = &[
     "device memory on current", "status_memory_err", "EXHAUSTED; ", "ested bytes of", "user allocatable",
     "llocation on device", "to memory pressure", "llocation failed", "llocation Failure", "emory allocation of",
     "emory allocation err", "device memory failed", "llocation of size ", "allocator error alloc", "EL0004",
-    "8007000E", "posix_memalign(",
+    "8007000E", "posix_memalign(", "ut of GPU", "ut of VRAM", "ut of HBM", "ut of RAM", "ut of vram", "ut of device",
+    "ut of video", "ut of host", "ut of system", "ut of heap", "ut of shared", "xceeded limit ", "MEMLIMIT", "OOM-kill",
+    "OOM kill", "OOM Kill", "MemoryError", "DUE TO MEMOR", "nsufficient system", "nsufficient resour", "nsufficient device", "OOM encountered", "oomd killed", "xceeds job hard limit", "not reserve ", "to reserve ",
+    "ENOMEM", "bad allocation",
     "WinError 8]", "WinError 1455", "os error 1455", "[Errno 12]", "(os error 12)",
 ];
 
-/// Fragments of needles; no one begins another. Of the anchors in a needle the first of this list is looked for.
+/// Fragments of needles, of four bytes or more, which the search tells apart best; no one begins another. Of the anchors in a needle the first of this list is looked for.
 #[rustfmt::skip]
 const ANCHORS: &[&str] = &[
     "emor", "lloc", "MEMO", "ALLO", "OURC", "source:", "kill", "OOMK", "acity by", "xceed", "ot pos", "Abort", "o CUD",
     "m dev", "buff", "bm us", "hunk", "nUse", "_popl", "n exc", "riable d", "cache b", "KV ca", "startup", "d for s",
     "eFul", "shared d", "paging", "slurm", "Dst t", "XHAU", "sted b", "for sys", "to mmap", "is full", "EL0004",
-    "8007000E", "posix_mema", "ror 8]", "ror 1455", "rno 12]", "ror 12)",
+    "8007000E", "posix_mema", "ror 8]", "ror 1455", "rno 12]", "ror 12)", "ut of ", "MEMLI", "OOM ", "NOMEM", "VRAM",
+    "reserve ", "ufficient ",
 ];
+
+/// Anchors that make a line worth reading where one of [`BESIDE`] stands near, whatever the words between.
+const COMMON: &[&str] = &["emor", "MEMO", "lloc", "ALLO", "VRAM"];
+
+/// What stands beside a word of memory where somebody says that there was none.
+const BESIDE: &[&str] = &[
+    "ut of ",
+    "ut-of-",
+    "nough",
+    "ufficient",
+    "xceed",
+    "xhaust",
+    "fail",
+    "Fail",
+    "FAIL",
+    "nable to",
+    "annot",
+    "ould not",
+    "an't ",
+    "kill",
+    "Kill",
+    "terminat",
+    "pressure",
+    "low on",
+    "ow memory",
+    "over ",
+    "reach",
+    "OUT",
+    "NO_",
+    "INSUFF",
+    "null",
+    "NULL",
+    "deplet",
+    "used up",
+    "rror",
+];
+/// How far from the anchor, before and behind.
+const NEAR: usize = 56;
 
 /// Looks for any of the anchors.
 enum Search {
@@ -89,6 +132,8 @@ const TELLING: usize = 3;
 /// The needles around an anchor: (bytes before the anchor, needle).
 #[derive(Clone)]
 struct Around {
+    /// Whether a word of [`BESIDE`] near the anchor is enough.
+    is_common: bool,
     /// Those that reach back to the byte that tells.
     long: Vec<(usize, &'static [u8])>,
     /// The others.
@@ -98,7 +143,7 @@ struct Around {
 }
 
 impl Around {
-    const NONE: Self = Self { long: Vec::new(), short: Vec::new(), tells: [false; 256] };
+    const NONE: Self = Self { is_common: false, long: Vec::new(), short: Vec::new(), tells: [false; 256] };
 
     fn add(&mut self, before: usize, needle: &'static [u8]) {
         match before.checked_sub(TELLING) {
@@ -114,11 +159,23 @@ impl Around {
     fn find(&self, bytes: &[u8], from: usize, anchor: usize) -> Option<usize> {
         let tells = anchor.checked_sub(TELLING).is_some_and(|at| self.tells[usize::from(bytes[at])]);
         let long = if tells { self.long.as_slice() } else { &[] };
-        long.iter().chain(&self.short).find_map(|&(before, needle)| {
+        let needle = long.iter().chain(&self.short).find_map(|&(before, needle)| {
             let start = anchor.checked_sub(before).filter(|&start| start >= from)?;
             bytes[start..].starts_with(needle).then_some(start)
-        })
+        });
+        needle.or_else(|| (self.is_common && is_beside(bytes, from, anchor)).then_some(anchor))
     }
+}
+
+static BESIDE_SEARCH: LazyLock<Search> = LazyLock::new(|| Search::new(BESIDE));
+
+/// Whether a word of [`BESIDE`] stands near an anchor, in its line.
+fn is_beside(bytes: &[u8], from: usize, anchor: usize) -> bool {
+    let before = &bytes[anchor.saturating_sub(NEAR).max(from)..anchor];
+    let start = anchor - before.len() + memchr::memrchr(b'\n', before).map_or(0, |at| at + 1);
+    let behind = &bytes[anchor..bytes.len().min(anchor + NEAR)];
+    let end = anchor + memchr::memchr(b'\n', behind).unwrap_or(behind.len());
+    BESIDE_SEARCH.find(&bytes[..end], start).is_some()
 }
 
 static ALL: LazyLock<Needles> = LazyLock::new(|| {
@@ -132,6 +189,9 @@ static ALL: LazyLock<Needles> = LazyLock::new(|| {
             (anchors.len() - 1, 0)
         });
         around[anchor].add(before, needle.as_bytes());
+    }
+    for (anchor, around) in anchors.iter().zip(&mut around) {
+        around.is_common = COMMON.contains(anchor);
     }
     Needles { search: Search::new(&anchors), around }
 });
@@ -163,13 +223,15 @@ mod tests {
                 assert!(found.is_some_and(|at| at <= before + needle.len()), "{needle}");
             }
         }
-        assert_eq!(find("memory of allocating buffers, killed, cache".repeat(40).as_bytes(), 0), None);
+        assert_eq!(find("memory of allocating buffers, cache, startup".repeat(40).as_bytes(), 0), None);
     }
 
     #[test]
     fn no_anchor_hides_another() {
         for (i, a) in ANCHORS.iter().enumerate() {
-            assert!(NEEDLES.iter().any(|needle| needle.contains(a)), "{a} is in no needle");
+            let is_used = NEEDLES.iter().any(|needle| needle.contains(a)) || COMMON.contains(a);
+            assert!(is_used, "{a} is in no needle");
+            assert!(a.len() >= 4, "{a} is short");
             for (j, b) in ANCHORS.iter().enumerate() {
                 assert!(i == j || !b.starts_with(a), "{a} begins {b}");
             }

@@ -21,6 +21,13 @@ pub fn pattern(text: &str) -> Regex {
     Regex::new(&text).expect("a valid pattern")
 }
 
+/// A pattern over the bytes of a text whose letters and digits are those of ASCII: smaller by far than one that knows
+/// every alphabet. Spaces stand for white space as in [`pattern`].
+#[expect(clippy::expect_used, reason = "patterns are constants; a test compiles each")]
+pub fn ascii_pattern(text: &str) -> regex::bytes::Regex {
+    regex::bytes::RegexBuilder::new(&spaces(text)).unicode(false).build().expect("a valid pattern")
+}
+
 /// Lets every space outside a character class stand for any white space.
 fn spaces(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 2);
@@ -52,6 +59,15 @@ macro_rules! patterns {
     };
 }
 pub(super) use patterns;
+
+/// A pattern over bytes in a static.
+macro_rules! ascii_patterns {
+    ($($(#[$doc:meta])* $name:ident = $text:expr;)*) => {
+        $($(#[$doc])* static $name: std::sync::LazyLock<regex::bytes::Regex> =
+            std::sync::LazyLock::new(|| $crate::decode::oom_text::pattern::ascii_pattern($text));)*
+    };
+}
+pub(super) use ascii_patterns;
 
 /// Bytes of a printed size. All units are binary, as in every one of these messages.
 pub fn bytes_of(text: &str) -> Option<u64> {

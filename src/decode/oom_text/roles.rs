@@ -76,7 +76,7 @@ pub struct Told {
 }
 
 /// Words behind a size, in the order of precedence.
-const BEHIND: [(&str, Role); 15] = [
+const BEHIND: [(&str, Role); 16] = [
     (r"^,? ?(?:is |memory )?allocated in private pools", Role::Pools),
     (r"^ ?(?:is |are )?reserved by \w+ but unallocated|^ ?reserved but unallocated", Role::Unallocated),
     (r"^ ?(?:GPU )?total capacity|^ ?total memory|^ ?total\b", Role::Capacity),
@@ -84,7 +84,8 @@ const BEHIND: [(&str, Role); 15] = [
     (r"^ ?(?:is |are |memory )?(?:reserved|set aside)", Role::Reserved),
     (r"^ ?(?:is |are )?cached", Role::Cached),
     (r"^ ?(?:current |currently )?active", Role::Active),
-    (r"^ ?(?:is |are )?(?:free|available|allocatable|remaining)\b", Role::Free),
+    (r"^ ?(?:is |are |were |was )?(?:free|available|allocatable|remaining|left)\b", Role::Free),
+    (r"^ ?exceed(?:s|ed)?(?: the| its)?(?: \w+)? limit", Role::InUse),
     (r"^ ?(?:memory )?(?:is |are )?(?:currently )?in use|^ ?(?:is |are )?used\b", Role::InUse),
     (r"^ ?allowed|^ ?limit\b|^ ?max(?:imum)?\b", Role::Limit),
     (r"^ ?capacity", Role::Capacity),
@@ -95,7 +96,7 @@ const BEHIND: [(&str, Role); 15] = [
 ];
 
 /// Words before a size; of several the nearest counts, of two at one place the first of this list.
-const BEFORE: [(&str, Role); 16] = [
+const BEFORE: [(&str, Role); 17] = [
     (r"too much \w+ data", Role::Requested),
     (r"largest (?:free |contiguous |available )?(?:block|chunk|region|free)", Role::LargestFree),
     (r"other allocations", Role::Other),
@@ -116,15 +117,25 @@ const BEFORE: [(&str, Role); 16] = [
         r"free(?: \w+)? memory|free|available(?: KV cache)?(?: \w+)?(?: memory)?|remaining|of which|memory is only|than is available|left",
         Role::Free,
     ),
+    (r"\b[pv]{0,2}mem\b|\brss\b|peak(?: usage| memory)?(?: of)?", Role::InUse),
     (r"in use|used|usage|utilization:?.{0,40}total|bytes_in_use|memory usage|was using", Role::InUse),
-    (r"tr(?:y|ied|ying) to allocate|to allocate|allocating|allocate|to mmap", Role::Requested),
-    (r"failed to alloc\w*|alloc(?:ation)?(?: request)?(?: for| of)?|calloc(?: async)?", Role::Requested),
+    (
+        r"tr(?:y|ied|ying) to (?:allocate|reserve|map|commit)|to (?:re)?allocate|(?:re)?allocating|allocate|(?:to|not|n't) (?:mmap|map|reserve|commit|pin|malloc|create|obtain|grow)|reserving|wanted|asked for",
+        Role::Requested,
+    ),
+    (
+        r"failed to alloc\w*|\w*malloc\w*|mmap\w*|alloc(?:ation)?(?: request)?(?: for| of)?|calloc(?: async)?",
+        Role::Requested,
+    ),
     (
         r"request(?:ed|ing)?(?: for| of| bytes of| amount| size)?(?: size)?(?: was| is)?(?: buffer of size)?|bytes of",
         Role::Requested,
     ),
     (r"require[sd]?|needs?|needed|desired|attempt(?:ed|ing)? to \w+", Role::Requested),
-    (r"(?:of |for |buffer )?size|smem_bytes", Role::Requested),
+    (
+        r"(?:of |for |buffer )?size|smem_bytes|(?:buffer|tensor|array|block|chunk|region|allocation|request) of",
+        Role::Requested,
+    ),
     (r"device memory", Role::Requested),
     (r"total", Role::Capacity),
 ];

@@ -44,11 +44,23 @@ pub struct Size {
 static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(0x[0-9a-fA-F]{1,16})\b",
-        r"|(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+,\d{1,2}|\d+(?:\.\d+)?)",
-        r"(\.?\s{0,12}(?:[KMGTPEk]i?B|[Bb]ytes?|BYTES|[KMG]i|[KMGT]b|pages)\b|[KMGTPB]\b)?"
+        r"|(\d{1,3}(?:[,_']\d{3})+(?:\.\d+)?|\d+,\d{1,2}|\d+(?:\.\d+)?(?:[eE]\+?\d{1,2})?)",
+        r"(\.?[\s-]{0,12}(?:[KMGTPEk]i?B|[kmgt]i?b|[Bb]ytes?|BYTES|[KMG]i|[KMGT]b|[KkMmGg](?:i|ega|iga|ilo)?[Bb]ytes?|pages)\b|[KMGTPB]\b)?"
     ))
     .expect("a valid pattern")
 });
+
+/// A unit in brackets before its number.
+#[expect(clippy::expect_used, reason = "a constant; a test compiles it")]
+static UNIT_BEFORE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"[\[(](?:in )?([KMGT]i?B|kB|[Bb]ytes)[\])]\s*[:=]\s*$").expect("a valid pattern"));
+
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
 
 /// Every number of a text that can be a size, in order.
 pub fn sizes(text: &str) -> Vec<Size> {
@@ -65,7 +77,11 @@ pub fn sizes(text: &str) -> Vec<Size> {
             continue;
         }
         // NumPy prints `116. GiB`.
-        let unit = token.get(3).map(|unit| unit.as_str().trim_start_matches('.').trim());
+        let unit = token.get(3).map(|unit| unit.as_str().trim_start_matches('.').trim_matches([' ', '-', '\t']).trim());
+        // `Free (MiB): 512`
+        let named = || UNIT_BEFORE.captures(&text[floor(text, all.start().saturating_sub(20))..all.start()]);
+        let named = if unit.is_none() { named() } else { None };
+        let unit = unit.or_else(|| named.as_ref().and_then(|found| found.get(1)).map(|unit| unit.as_str()));
         let number = match (token.get(1), token.get(2)) {
             (Some(hex), _) => u64::from_str_radix(&hex.as_str()[2..], 16).ok().map(|bytes| (bytes, Unit::Bare)),
             (_, Some(number)) => read(number.as_str(), unit),
@@ -104,11 +120,17 @@ pub fn sizes(text: &str) -> Vec<Size> {
 fn read(number: &str, unit: Option<&str>) -> Option<(u64, Unit)> {
     // A comma stands for a decimal point where no three digits follow it.
     let is_decimal = number.find(',').is_some_and(|comma| number.len() - comma < 4);
-    let plain = if is_decimal { number.replace(',', ".") } else { number.replace(',', "") };
+    let plain = if is_decimal { number.replace(',', ".") } else { number.replace([',', '_', '\''], "") };
+    let plain = if plain.contains(['e', 'E']) { (plain.parse::<f64>().ok()? as u64).to_string() } else { plain };
     match unit {
         None => Some((plain.split('.').next()?.parse().ok()?, Unit::Bare)),
         Some("pages") => Some((plain.parse::<u64>().ok()?.checked_mul(PAGE)?, Unit::Scaled)),
         Some(unit) if unit.to_ascii_lowercase().starts_with("byte") => Some((plain.parse().ok()?, Unit::Bytes)),
+        // `kb`, `Mbytes`, `gigabytes`: the first letter says it.
+        Some(unit) if unit.len() > 3 || unit.starts_with(|c: char| c.is_ascii_lowercase()) => {
+            let prefix = unit.chars().next()?.to_ascii_uppercase();
+            Some((bytes_of(&format!("{plain}{prefix}B"))?, Unit::Scaled))
+        }
         Some(unit) => Some((bytes_of(&format!("{plain}{unit}"))?, Unit::Scaled)),
     }
 }
@@ -131,6 +153,13 @@ mod tests {
             ("16Gi", 16 << 30),
             ("3 pages", 3 * 4096),
             ("116. GiB", 116 << 30),
+            ("38427376kb", 38_427_376 << 10),
+            ("2048 megabytes", 2048 << 20),
+            ("12 Gbytes", 12 << 30),
+            ("4194304-byte", 4 << 20),
+            ("1.2e+10 bytes", 12_000_000_000),
+            ("2'764'800'000 bytes", 2_764_800_000),
+            ("free (MiB): 512", 512 << 20),
         ] {
             let found = sizes(text);
             assert_eq!(found.len(), 1, "{text}");

@@ -1,7 +1,7 @@
 //! What messages of one or a few sentences begin with: a phrase, who says it, and what must stand beside it.
 //!
-//! The first row that fits a line names the kind; the roles of the sizes beside it give the numbers. What triggers and
-//! fits no row before the last is of no known kind, and its numbers are given all the same.
+//! The first row that fits a line names the kind; the roles of the sizes beside it give the numbers. A line that fits no
+//! row and says all the same that memory ran out is of no known kind, and its numbers are given too.
 
 use std::sync::LazyLock;
 
@@ -49,7 +49,7 @@ pub const FORMS: &[Form] = &[
     form(Kind::TorchNpu, Need::Words, 6, &["Memory_Allocation_Failure(EL0004)", "EL0004: "], ""),
     form(Kind::TorchXpu, Need::Words, 6, &["XPU out of memory", "out of device memory on current platform"], ""),
     form(Kind::TorchHip, Need::Requested, 8, &["HIP out of memory"], ""),
-    form(Kind::TorchCuda, Need::Requested, 8, &["CUDA out of memory", "MUSA out of memory"], "ried to allocate"),
+    form(Kind::TorchCuda, Need::Requested, 8, &["CUDA out of memory"], "ried to allocate"),
     form(Kind::TorchCuda, Need::Report, 1, &["Allocation on device"], ""),
     form(Kind::TorchHpu, Need::Requested, 1, &["llocation failed for size::"], ""),
     form(Kind::TorchCpu, Need::Requested, 2, &[
@@ -137,14 +137,26 @@ pub const FORMS: &[Form] = &[
     ], ""),
     form(Kind::SlurmOomKill, Need::Words, 1, &[
         "oom-kill event", "oom_kill event", "xceeded job memory limit", "xceeded step memory limit",
-        "exceeded memory limit",
+        "exceeded memory limit", "DUE TO MEMORY LIMIT",
     ], ""),
     form(Kind::SlurmOomKill, Need::Words, 1, &["Out Of Memory"], ": task "),
     form(Kind::KubernetesOomKill, Need::Words, 1, &["OOMKilled"], ""),
+    form(Kind::KubernetesOomKill, Need::Words, 2, &["The node was low on resource: memory"], ""),
     form(Kind::LinuxOomKill, Need::Words, 3, &[
         "ut of memory: Kill", "oom-kill:constraint", "has been killed by the OOM killer", "result 'oom-kill'",
-        "invoked oom-killer",
+        "invoked oom-killer", "systemd-oomd killed", "System OOM encountered", "Low Memory! At or below sig",
     ], ""),
+    form(Kind::LinuxOomKill, Need::Words, 2, &["low memory! at or below SIG"], ""),
+    form(Kind::LinuxOomKill, Need::Words, 1, &["Killed /"], "due to memory "),
+    form(Kind::JobMemoryKill, Need::Words, 2, &[
+        "PBS: job killed: mem", "PBS: job killed: vmem", "PBS: job killed: pmem", "PBS: job killed: pvmem",
+        "TERM_MEMLIMIT: job killed", "hard limit \"h_vmem\"", "hard limit \"h_rss\"", "hard limit \"h_data\"",
+        "has gone over memory limit of", "gone over cgroup memory limit of", "memory usage exceeded request_memory",
+        "emory usage exceeded memory limit", "Container killed due to memory usage", "error OOM Killed", "\"OOM Killed\"",
+        "ran out-of-memory and exited", "ran out of memory and exited", "crashed after using all available RAM",
+        "tried to allocate more memory than is available",
+    ], ""),
+    form(Kind::JobMemoryKill, Need::Size, 1, &["Memory limit of ", "emory quota "], "xceeded"),
     form(Kind::NumpyAlloc, Need::Requested, 1, &["nable to allocate"], "array with shape"),
     form(Kind::WindowsCommit, Need::Words, 1, &["paging file is too small", "WinError 8]", "WinError 1455]", "os error 1455)"], ""),
     form(Kind::MetalAlloc, Need::Words, 2, &[
@@ -155,7 +167,7 @@ pub const FORMS: &[Form] = &[
         "ErrorOutOfHostMemory", "OutOfDeviceMemoryError",
     ], ""),
     form(Kind::SyclAlloc, Need::Words, 1, &[
-        "ERROR_OUT_OF_DEVICE_MEMORY", "PI_ERROR_OUT_OF_RESOURCES", "UR_RESULT_ERROR_OUT_OF_RESOURCES",
+        "ERROR_OUT_OF_DEVICE_MEMORY", "PI_ERROR_OUT_OF_RESOURCES", "ERROR_OUT_OF_HOST_MEMORY", "UR_RESULT_ERROR_OUT_OF_RESOURCES",
         "CL_MEM_OBJECT_ALLOCATION_FAILURE", "CL_OUT_OF_RESOURCES", "CL_OUT_OF_HOST_MEMORY",
     ], ""),
     form(Kind::HipErrorOom, Need::Words, 2, &[
@@ -175,18 +187,14 @@ pub const FORMS: &[Form] = &[
     form(Kind::HostBadAlloc, Need::Requested, 1, &["cannot allocate vector of size"], ""),
     form(Kind::HostBadAlloc, Need::Words, 1, &[
         "std::bad_alloc", "java.lang.OutOfMemoryError",
-        "fatal error: runtime: out of memory", "[Errno 12]", "(os error 12)",
+        "fatal error: runtime: out of memory", "runtime: out of memory: cannot allocate", "[Errno 12]", "(os error 12)", "JavaScript heap out of memory",
+        "MemoryError", "Native memory allocation (", "insufficient memory for the Java Runtime",
     ], ""),
     form(Kind::HostBadAlloc, Need::Report, 1, &[": Cannot allocate memory"], ""),
-    form(Kind::Unknown, Need::Size, 2, &[
-        "ut of memory", "OutOfMemory", "OUT_OF_MEMORY", "RESOURCE_EXHAUSTED", "ailed to allocate", "ould not allocate",
-        "nable to allocate", "annot allocate", "nsufficient memory", "nsufficient GPU memory", "ot enough memory",
-        "llocation failed", "ould not be allocated", "xceeded memory", "Insufficient Memory",
-    ], ""),
-    form(Kind::Unknown, Need::Report, 1, &[
-        "ut of memory", "ut Of Memory", "OUT OF MEMORY", "OutOfMemory", "OUT_OF_MEMORY", "nsufficient GPU memory",
-    ], ""),
 ];
+
+/// What a line is that fits no row and says that memory ran out.
+pub const ANY_VENDOR: Form = form(Kind::Unknown, Need::Words, 2, &[], "");
 
 #[expect(clippy::expect_used, reason = "the phrases are constants; a test builds them")]
 static PHRASES: LazyLock<AhoCorasick> = LazyLock::new(|| {

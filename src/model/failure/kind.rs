@@ -98,7 +98,7 @@ macro_rules! kinds {
 kinds! {
     TpuHbmListing "tpu_hbm_listing" TpuCompiler "TPU compiler: the program does not fit, with its largest allocations"
         ["space" "used" "capacity" "exceeded" "total" "reserved" "program" "arguments" "output" "output_shared" "fragmentation"];
-    TpuHbmUsage "tpu_hbm_usage" TpuCompiler "TPU compiler: the program does not fit, with a breakdown"
+    TpuHbmUsage "tpu_hbm_listing" TpuCompiler "TPU compiler: the program does not fit, with a breakdown"
         ["space" "used" "capacity" "exceeded" "total" "reserved" "program" "arguments" "output" "output_shared" "fragmentation"];
     TpuHbmOneline "tpu_hbm_oneline" TpuCompiler "TPU compiler: the program does not fit in HBM"
         ["space" "used" "capacity" "exceeded"];
@@ -252,6 +252,8 @@ kinds! {
         ["used" "capacity"];
     RayObjectStore "ray_object_store" Host "Ray: the object store is full"
         ["requested"];
+    JobMemoryKill "job_memory_kill" Host "A job manager ended a job because it used too much memory"
+        ["manager" "used" "limit"];
     YarnMemoryKill "yarn_memory_kill" Host "YARN ended a container because it used too much memory"
         ["used" "limit"];
     TorchSharedMemory "torch_shared_memory" Host "PyTorch: no shared memory for data loader workers"

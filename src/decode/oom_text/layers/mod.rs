@@ -193,6 +193,14 @@ fn peel(mut line: Line, joining: Joining, round: usize, out: &mut Vec<Line>) {
 
 /// Lines of each process by themselves, where several write at the same time.
 fn split(lines: Vec<Line>) -> Vec<Vec<Line>> {
+    // One process that names itself on some of its lines is not interleaved with anything.
+    let mut named = lines.iter().filter_map(|line| line.process.as_deref());
+    if let Some(first) = named.next()
+        && named.all(|name| name == first)
+        && lines.iter().any(|line| line.process.is_none())
+    {
+        return vec![lines];
+    }
     let mut names: Vec<Option<String>> = Vec::new();
     let mut streams: Vec<Vec<Line>> = Vec::new();
     let mut current = 0;
@@ -246,6 +254,8 @@ fn join(lines: Vec<Line>, joining: Joining, is_cut: bool) -> Text {
 /// The width at which lines were wrapped.
 struct Wrap {
     width: usize,
+    /// The widest line of each depth of quoting: who quotes does not wrap again.
+    widths: Vec<usize>,
     is_between_words: bool,
 }
 
@@ -259,9 +269,18 @@ impl Wrap {
     fn of(lines: &[Line], joining: Joining) -> Option<Self> {
         let is_between_words = joining == Joining::Words;
         let width = lines.iter().map(Line::width).max().filter(|&width| width >= MIN_WIDTH)?;
+        let mut widths = vec![0; MAX_DEPTH + 1];
+        for line in lines {
+            let widest = &mut widths[depth(&line.prefix)];
+            *widest = (*widest).max(line.width());
+        }
         let full = lines.iter().filter(|line| line.width() == width).count();
         let is_likely = is_between_words || full > 1 || WIDTHS.contains(&width);
-        (matches!(joining, Joining::Words | Joining::Width) && is_likely).then_some(Self { width, is_between_words })
+        (matches!(joining, Joining::Words | Joining::Width) && is_likely).then_some(Self {
+            width,
+            widths,
+            is_between_words,
+        })
     }
 
     /// What stood between a line of some width and the next one, where they were one line.
@@ -274,8 +293,17 @@ impl Wrap {
             return (before == self.width).then_some("");
         }
         let word = line.text.split_whitespace().next().map_or(0, |word| word.chars().count());
-        (before >= MIN_WIDTH && before + 1 + word > self.width).then_some(" ")
+        let width = self.widths[depth(&line.prefix)];
+        (before >= MIN_WIDTH && before + 1 + word > width).then_some(" ")
     }
+}
+
+/// Deeper quoting is taken for this one.
+const MAX_DEPTH: usize = 8;
+
+/// How often a line is quoted.
+fn depth(prefix: &str) -> usize {
+    prefix.bytes().take_while(|byte| matches!(byte, b'>' | b' ')).filter(|&byte| byte == b'>').count().min(MAX_DEPTH)
 }
 
 /// Takes away the beginning that all lines share, digits standing for each other; up to the last space or bracket.
