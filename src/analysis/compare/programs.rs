@@ -20,6 +20,9 @@ pub struct ProgramPairs {
     pub only_after: Vec<usize>,
 }
 
+/// What must be equal in two programs of a pair: folder and name.
+type Key = fn(&ProgramName) -> (&str, &str);
+
 /// Pairs programs with equal folders and names, then with equal names, then those equal but for the number that XLA adds
 /// (`jit_step.12`); several of one name in their order. The only program of one side is that of the other, whatever its name.
 #[must_use]
@@ -29,8 +32,7 @@ pub fn pair_programs(before: &[ProgramName], after: &[ProgramName]) -> ProgramPa
         only_before: (0..before.len()).collect(),
         only_after: (0..after.len()).collect(),
     };
-    let keys: [fn(&ProgramName) -> (&str, &str); 3] =
-        [|one| (&one.group, &one.name), |one| ("", &one.name), |one| ("", unnumbered(&one.name))];
+    let keys: [Key; 3] = [|one| (&one.group, &one.name), |one| ("", &one.name), |one| ("", unnumbered(&one.name))];
     for key in keys {
         found.only_before.retain(|&place| {
             let same = found.only_after.iter().position(|&other| key(&after[other]) == key(&before[place]));

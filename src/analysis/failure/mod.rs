@@ -358,7 +358,7 @@ fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
             failure.text("exchange").unwrap_or("(name unknown)")
         )),
         FailureKind::IpuCode => {
-            out.push("The program's code does not fit in the part of tile memory reserved for code".to_owned())
+            out.push("The program's code does not fit in the part of tile memory reserved for code".to_owned());
         }
         FailureKind::IpuAllowOom => {
             out.push(
