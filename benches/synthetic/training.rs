@@ -134,7 +134,6 @@ impl Step {
             ],
             id: first,
             root_id: first + 4,
-            ..HloComputationProto::default()
         });
         self.instructions[row].called_computation_ids = vec![first];
         row
@@ -226,9 +225,9 @@ fn finish(mut step: Step, results: &[usize]) -> Vec<u8> {
         }
     }
     let mut dying: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for row in 0..steps {
-        if matches!(step.values[row].place, Place::Temporary | Place::Shared(_)) {
-            dying.entry(last_use[row]).or_default().push(row);
+    for (row, (value, &last)) in step.values.iter().zip(&last_use).enumerate() {
+        if matches!(value.place, Place::Temporary | Place::Shared(_)) {
+            dying.entry(last).or_default().push(row);
         }
     }
     let logical = |row: usize, size: i64| LogicalBufferProto {
