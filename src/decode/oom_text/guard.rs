@@ -144,7 +144,7 @@ pub fn is_text_about_messages(body: &str, line_start: usize, hit: usize, has_req
     if TEMPLATE.is_match(line.as_bytes()) || TEST.is_match(line.as_bytes()) || COMMENTED.is_match(before.as_bytes()) {
         return true;
     }
-    let is_heading = line.len() < 80 && UNDERLINE.is_match(body[line_end..].as_bytes());
+    let is_heading = line.len() < 80 && UNDERLINE.is_match(&body.as_bytes()[line_end..]);
     if is_heading || CATALOGUE.is_match(around.as_bytes()) || RULE.is_match(around.as_bytes()) {
         return true;
     }
