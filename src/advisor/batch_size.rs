@@ -2,6 +2,7 @@
 
 use super::case::Case;
 use super::finding::{ChangesResults, Finding, Severity};
+use crate::analysis::once::once;
 use crate::analysis::what_if::{Depth, Edit, TryVerdict, batch};
 use crate::model::{Bytes, percent};
 
@@ -17,7 +18,7 @@ pub const MOST_TIMES: i64 = 64;
 pub fn largest(case: &Case<'_>) -> Option<(i64, i64)> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
     let fits = |edits: &[Edit]| case.fits_with(edits, Depth::Estimate);
-    case.largest_batch.get_or_init(|| search(case, now, &fits)).map(|size| (size, now))
+    once(&case.largest_batch, || search(case, now, &fits)).map(|size| (size, now))
 }
 
 /// Largest batch per device that may fit if the compiler recomputes all it can.

@@ -17,6 +17,7 @@ pub mod live_set;
 pub mod map;
 pub mod names;
 pub mod occupancy;
+pub mod once;
 pub mod packing;
 pub mod padding;
 pub mod phases;

@@ -7,6 +7,7 @@ use super::events::{EventPoints, event_points};
 use super::flow::label::Labels;
 use super::live_range::LiveRanges;
 use super::occupancy::{Occupancy, occupancy};
+use super::once::once;
 use super::xprof::{self, Traces, XprofSpace};
 use crate::model::{BufferId, Bytes, Capacity, Category, Device, MemorySpace, Program};
 
@@ -121,12 +122,12 @@ impl ProgramAnalysis {
 
     /// Classes of the buffers. The first call is slow: not for the window's thread.
     pub fn classes(&self, program: &Program) -> &Classes {
-        self.classes.get_or_init(|| Classes::new(program, self))
+        once(&self.classes, || Classes::new(program, self))
     }
 
     /// Labels of temporaries. The first call analyses all loops.
     pub fn labels(&self, program: &Program) -> &Labels {
-        self.labels.get_or_init(|| Labels::new(program))
+        once(&self.labels, || Labels::new(program))
     }
 
     /// Class of a buffer; from its category alone until the classes are computed.

@@ -7,6 +7,7 @@ use super::alternatives::{Form, forms};
 use super::contributors::{Contributor, contributors};
 use super::live_at::{LiveBuffer, live_at};
 use super::map::MemoryMap;
+use super::once::once;
 use super::packing::{Reproduction, reproduce};
 use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::shape_groups::{ShapeGroup, rank, shape_groups};
@@ -72,14 +73,15 @@ impl<'a> Scene<'a> {
     /// Every buffer by address and time.
     #[must_use]
     pub fn map(self) -> &'a Arc<MemoryMap> {
-        self.parts.map.get_or_init(|| Arc::new(MemoryMap::new(self.program, self.analysis, self.space)))
+        once(&self.parts.map, || Arc::new(MemoryMap::new(self.program, self.analysis, self.space)))
     }
 
     /// Live bytes over time by group.
     #[must_use]
     pub fn curves(self, grouping: Grouping) -> &'a Arc<StackedCurves> {
-        self.parts.curves[grouping as usize]
-            .get_or_init(|| Arc::new(StackedCurves::new(self.program, self.analysis, self.space, self.map(), grouping)))
+        once(&self.parts.curves[grouping as usize], || {
+            Arc::new(StackedCurves::new(self.program, self.analysis, self.space, self.map(), grouping))
+        })
     }
 
     /// What is live at a step with the bytes that count for it, which add up to the curve ([`super::live_at`]); at the
@@ -102,19 +104,19 @@ impl<'a> Scene<'a> {
     /// Contributors to the peak, with layers folded; most bytes first.
     #[must_use]
     pub fn contributors(self) -> &'a Arc<[Contributor]> {
-        self.parts.contributors.get_or_init(|| contributors(self.program, self.analysis, &self.space.at_peak).into())
+        once(&self.parts.contributors, || contributors(self.program, self.analysis, &self.space.at_peak).into())
     }
 
     /// The buffer table.
     #[must_use]
     pub fn table(self) -> &'a Arc<BufferTable> {
-        self.parts.table.get_or_init(|| Arc::new(BufferTable::new(self.program, self.analysis, self.space, self.map())))
+        once(&self.parts.table, || Arc::new(BufferTable::new(self.program, self.analysis, self.space, self.map())))
     }
 
     /// The what-if model of the memory, with the device's capacity.
     #[must_use]
     pub fn memory(self) -> &'a Arc<Memory> {
-        self.parts.memory.get_or_init(|| Arc::new(Memory::new(self.program, self.analysis, self.space, self.device)))
+        once(&self.parts.memory, || Arc::new(Memory::new(self.program, self.analysis, self.space, self.device)))
     }
 
     /// Some buffers by shape and layout, with what each shape would save at the peak without its padding; what saves
@@ -134,8 +136,7 @@ impl<'a> Scene<'a> {
     }
 
     fn ranked(self, mut groups: Vec<ShapeGroup>) -> Vec<ShapeGroup> {
-        let all =
-            self.parts.shapes.get_or_init(|| shape_groups(self.program, self.analysis, &self.space.buffers).into());
+        let all = once(&self.parts.shapes, || shape_groups(self.program, self.analysis, &self.space.buffers).into());
         rank(&mut groups, all, self.map(), &self.curves(Grouping::Class).curves.total);
         groups
     }

@@ -60,7 +60,7 @@ pub fn best_fallback(blocks: &[Block]) -> Option<Placement> {
 /// that is certain.
 #[must_use]
 pub fn fallback_below(blocks: &[Block], below: u64) -> Option<Placement> {
-    if blocks.len() > MAX_BLOCKS {
+    if blocks.len() > MAX_BLOCKS || below == 0 {
         return None;
     }
     // What the other order has come to.

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use crate::analysis::class::Class;
 use crate::analysis::map::MemoryMap;
 use crate::analysis::names::scope;
+use crate::analysis::once::once;
 use crate::analysis::program::{ProgramAnalysis, SpaceAnalysis, category, unpadded};
 use crate::model::{BufferId, Category, Program};
 
@@ -195,7 +196,7 @@ impl NameColumn {
 
     /// Alphabetical rank of each row.
     pub fn rank(&self) -> &[u32] {
-        self.rank.get_or_init(|| {
+        once::<Vec<u32>>(&self.rank, || {
             let mut order: Vec<u32> = (0..self.ends.len() as u32).collect();
             order.par_sort_unstable_by(|&a, &b| self.at(a as usize).cmp(self.at(b as usize)).then(a.cmp(&b)));
             let mut rank = vec![0; order.len()];

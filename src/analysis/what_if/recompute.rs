@@ -12,6 +12,7 @@ use super::state::{Sizes, State};
 use super::turn::Turn;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
+use crate::analysis::once::once;
 use crate::analysis::packing;
 use crate::model::{BufferId, Program};
 
@@ -193,7 +194,7 @@ impl State<'_> {
     /// Peak bytes of temporaries if the compiler rematerialised nothing: what it recomputes (`.remat` in names) is kept
     /// from the first time on.
     pub(super) fn live_without_recomputation(&self, sizes: &Sizes) -> u64 {
-        let known = self.memory.recomputed.get_or_init(|| recomputed(self.program, self.memory));
+        let known = once(&self.memory.recomputed, || recomputed(self.program, self.memory));
         let mut first_of: Vec<Option<usize>> = vec![None; known.len()];
         let mut spans: Vec<(usize, u32)> = Vec::new();
         let mut blocks = sizes.blocks.clone();

@@ -59,6 +59,8 @@ patterns! {
     HOST = r"system memory|too large for system|\bCPU buffer|buffer_type_cpu|ggml_aligned_malloc";
     KILLED_BY = r#"^OOMKilled(?:[ \t]*(?:$|\n|[,}\])\d(])|["'](?:\s*:\s*true|[^:=]|$)|\s*[:=]\s*true)"#;
     TORCH_GOES_ON = r"^(?:\w+ )?(?:backend )?out of memory(?:\s*[.(;]|$)|^Invalid|^Allocation on device|EL0004|current platform";
+    /// The level of a log that is no error.
+    WARNS = r"\bWARN(?:ING)?\b|(?:^|[\s:])W\d{4}\s|(?:^|[\s:\]])W\s";
     PHYSICAL = r"<T> of <T> physical memory used";
     ASCEND = r"Available \w+ size:(\d+) free size:(\d+)";
     CLOSING = r"(?i)\bautotun|_autotune|_tuner\.py|select_algorithm|best \w+ (?:convolution )?algorithm|conv_algorithm_picker|gemm_algorithm|algorithm picker";
@@ -321,11 +323,15 @@ fn is_failure_of_any_vendor(spot: &Spot, sizes: &[Told], is_report: bool) -> boo
     if is_measured {
         return is_report || guard::stands_alone(spot.line, spot.at);
     }
+    let head = format!("{}{}", spot.prefix, &spot.line[..spot.at]);
+    // A warning without a size may be cut off before it says that the program goes on.
+    if spot.strength == Strength::Clear && WARNS.is_match(&head) {
+        return false;
+    }
     // The class of an error, and what it says.
     if spot.strength == Strength::Clear && CLASS.is_match(spot.rest) && guard::stands_alone(spot.line, spot.at) {
         return true;
     }
-    let head = format!("{}{}", spot.prefix, &spot.line[..spot.at]);
     let is_logged = guard::is_logged(&head);
     match spot.strength {
         Strength::Measured => false,

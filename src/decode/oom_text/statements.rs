@@ -50,7 +50,8 @@ ascii_patterns! {
     /// Somebody was ended because of memory.
     ENDED = concat!(
         r"(?i)\b(?:kill(?:ed|ing|s)?|sig(?:kill|term)|terminat(?:ed|ing)|evict(?:ed|ing)|abort(?:ed|ing)|restart(?:ed|ing)|stopp(?:ed|ing)|removed)\b[^\n;]{0,160}?",
-        r"(?:(?:due to|because of|because|for|by|on|after|with|from)[^\n;.]{0,40}?(?:memory pressure|out[ -]of[ -]memory|\boom\b|memory usage|memory limit|memory budget|low memory|memory|h_vmem)",
+        r"(?:(?:due to|because of|because|for|by|on|after|with|from)[^\n;.]{0,40}?(?:memory pressure|out[ -]of[ -]memory|\boom\b|memory usage|memory limit|memory budget|low memory|h_vmem)",
+        r"|(?:due to|because of|because|for|by)[^\n;.]{0,40}?\bmemory\b",
         r"|(?:memory|mem|vmem|rss)(?: [\w/]+){0,3} (?:exceed\w*|over|above|reached))",
         r"|\boom[ -]?kill(?:ed|er|ing)?\b|-oomd?\b[^\n]{0,12} killed\b|MEMLIMIT\b",
         r"|exceed(?:s|ed|ing)?(?: [\w\d%.,]+){0,5}? (?:memory|mem|vmem|rss|ram|vram|h_vmem)(?: [\w]+){0,2} (?:limit|budget|quota|request)\w*",
@@ -111,7 +112,9 @@ pub fn of_line(line: &str) -> Option<Statement> {
     }
     let find = |pattern: &regex::bytes::Regex, strength| {
         let range = pattern.find(line.as_bytes())?.range();
-        line.is_char_boundary(range.start).then_some(Statement { range, strength })
+        // An address names pages about memory; it says nothing of a run.
+        let is_address = line.get(..range.start)?.rsplit(char::is_whitespace).next()?.contains("://");
+        (!is_address).then_some(Statement { range, strength })
     };
     find(&OUT_OF, Strength::Clear)
         .or_else(|| find(&NAMES, Strength::Clear))
@@ -148,8 +151,14 @@ mod tests {
         ] {
             assert_eq!(of_line(text).map(|found| found.strength), Some(strength), "{text}");
         }
-        for text in ["step 3 memory 12.3GiB/15.7GiB", "allocating buffers", "heap profile written", "out of 100 files"]
-        {
+        for text in [
+            "step 3 memory 12.3GiB/15.7GiB",
+            "allocating buffers",
+            "heap profile written",
+            "out of 100 files",
+            "ran out of patience: early stopping after 5 epochs without memory of improvement",
+            "see https://example.org/debug-out-of-memory-exception.html",
+        ] {
             assert!(of_line(text).is_none(), "{text}");
         }
     }

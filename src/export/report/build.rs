@@ -8,10 +8,11 @@ use super::{findings, runtime, what_if};
 use crate::advisor::advise;
 use crate::analysis::class::{Certainty, Reason};
 use crate::analysis::live_at::Spans;
+use crate::analysis::stacked_curves::Grouping;
 use crate::analysis::{
     ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict, category, has_no_shape, unpadded,
 };
-use crate::model::{BufferId, InstructionId, Profile, Program, SourceInfo};
+use crate::model::{BufferId, InstructionId, MemorySpace, Profile, Program, SourceInfo};
 
 /// Builds a report profile by profile, so that only one needs to be in memory at a time.
 #[derive(Debug)]
@@ -109,13 +110,12 @@ fn profile_report(profile: &Profile, analysis: &ProfileAnalysis, options: &Optio
             .map(|(row, program)| program_report(program, analysis.scenes(profile, row), options))
             .collect()
     };
-    // A thread of its own and no job of the pool: a worker that waits for what is worked out once might be given the
-    // other half of the report, which waits for the same.
-    let (advice, programs) = std::thread::scope(|scope| {
-        let advice = scope.spawn(|| advise(profile, analysis));
-        let programs = programs();
-        (advice.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), programs)
-    });
+    // Both halves need these, and would both work them out.
+    for scene in (0..profile.programs.len()).filter_map(|row| analysis.scene(profile, row, MemorySpace::HBM)) {
+        scene.analysis.classes(scene.program);
+        let _ = (scene.memory(), scene.curves(Grouping::Class));
+    }
+    let (advice, programs) = rayon::join(|| advise(profile, analysis), programs);
     ProfileReport {
         name: profile.name.clone(),
         device: DeviceReport {
