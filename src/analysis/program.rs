@@ -43,6 +43,18 @@ pub enum Verdict {
     Unknown,
 }
 
+impl Verdict {
+    /// The word in reports: `fits`, `over`, `unknown`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fits { .. } => "fits",
+            Self::Over { .. } => "over",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// One memory space of a program.
 #[derive(Debug)]
 pub struct SpaceAnalysis {
@@ -316,6 +328,12 @@ impl SpaceAnalysis {
     #[must_use]
     pub fn peak(&self) -> Bytes {
         self.occupancy.as_ref().map_or(self.xprof.peak, |occupancy| occupancy.reserved_peak)
+    }
+
+    /// [`Self::peak`]; `None` where it is not known.
+    #[must_use]
+    pub fn known_peak(&self) -> Option<Bytes> {
+        self.peak_is_known().then(|| self.peak())
     }
 
     /// Program point of [`Self::peak`]; without a schedule, the heap event.

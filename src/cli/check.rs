@@ -69,7 +69,7 @@ pub fn run(args: &CheckArgs) -> ExitCode {
     let mut gate = Gate::default();
     for target in targets(&args.paths) {
         let _meter = Meter::watch(&progress, &target.name());
-        check(&mut gate, &target, before.as_ref(), &limits, args);
+        check(&mut gate, &target, before.as_ref(), &limits, (args.capacity, &progress));
     }
     // A reader that closes the pipe early (`| head`) is no error.
     let _ = std::io::stdout().write_all(gate::write(&gate, args.format).as_bytes());
@@ -85,17 +85,22 @@ fn list(path: &std::path::Path, args: &CheckArgs, progress: &Progress) -> Result
     Listed::open(&target, args.capacity, progress).map_err(|error| format!("{}: {error}", place(&target)))
 }
 
-fn check(gate: &mut Gate, target: &Target, before: Option<&Listed>, limits: &Limits, args: &CheckArgs) {
-    let progress = Progress::default();
+fn check(
+    gate: &mut Gate,
+    target: &Target,
+    before: Option<&Listed>,
+    limits: &Limits,
+    (capacity, progress): (Option<Bytes>, &Progress),
+) {
     let file = place(target);
-    let listed = match Listed::open(target, args.capacity, &progress) {
+    let listed = match Listed::open(target, capacity, progress) {
         Ok(listed) => listed,
         Err(error) => return gate.unread(&file, &error),
     };
     let pairs = before.map(|before| pair_programs(&before.names, &listed.names).pairs).unwrap_or_default();
     let mut any = false;
     for row in 0..listed.names.len() {
-        let loaded = match listed.load(row, &progress) {
+        let loaded = match listed.load(row, progress) {
             Ok(loaded) => loaded,
             Err(error) => {
                 gate.unread(&format!("{file}: {}", listed.names[row].name), &error);
@@ -106,7 +111,7 @@ fn check(gate: &mut Gate, target: &Target, before: Option<&Listed>, limits: &Lim
             gate.unread(&file, &error);
         }
         let earlier = pairs.iter().find(|pair| pair.1 == row).zip(before);
-        let earlier = earlier.and_then(|(pair, before)| before.load(pair.0, &progress).ok());
+        let earlier = earlier.and_then(|(pair, before)| before.load(pair.0, progress).ok());
         let one = if listed.names.len() > 1 { loaded.file(&file) } else { file.clone() };
         any |= gate.profile(&one, loaded.side(), earlier.as_deref().map(|earlier| earlier.side()), limits);
     }

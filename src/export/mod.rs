@@ -6,3 +6,10 @@ pub mod image;
 pub mod report;
 pub mod sets;
 pub mod table;
+
+/// JSON for people and programs: indented, with a line break at its end.
+fn json(value: &impl serde::Serialize) -> String {
+    let mut json = serde_json::to_string_pretty(value).unwrap_or_else(|error| error.to_string());
+    json.push('\n');
+    json
+}

@@ -10,7 +10,7 @@ use crate::analysis::compare::{Change, SpaceComparison};
 use crate::analysis::phases::Phases;
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::analysis::stacked_curves::Grouping;
-use crate::analysis::{ProfileAnalysis, Scene, Verdict};
+use crate::analysis::{ProfileAnalysis, Scene};
 use crate::export::report::Options;
 use crate::model::{BufferId, Device, Profile};
 
@@ -117,11 +117,7 @@ fn device(device: &Device) -> String {
 }
 
 fn space(before: Option<Scene<'_>>, after: Option<Scene<'_>>, options: &Options) -> SpaceDiff {
-    let verdict = |scene: Scene<'_>| match scene.space.verdict() {
-        Verdict::Fits { .. } => "fits",
-        Verdict::Over { .. } => "over",
-        Verdict::Unknown => "unknown",
-    };
+    let verdict = |scene: Scene<'_>| scene.space.verdict().name();
     let both = |of: &dyn Fn(Scene<'_>) -> Option<u64>| BytesDiff::new(before.and_then(of), after.and_then(of));
     let either = after.or(before);
     let mut diff = SpaceDiff {
@@ -131,10 +127,7 @@ fn space(before: Option<Scene<'_>>, after: Option<Scene<'_>>, options: &Options)
         verdict_after: after.map(verdict),
         capacity: both(&|scene| scene.space.capacity.as_ref().map(|capacity| capacity.bytes.0)),
         allocated: both(&|scene| Some(scene.space.xprof.allocated.0)),
-        peak: both(&|scene| {
-            let ours = scene.space.occupancy.as_ref().map(|occupancy| occupancy.reserved_peak.0);
-            ours.or(scene.space.xprof.peak_is_known.then_some(scene.space.xprof.peak.0))
-        }),
+        peak: both(&|scene| scene.space.known_peak().map(|peak| peak.0)),
         padding_at_peak: both(&|scene| scene.space.peak_is_known().then_some(scene.space.padding_at_peak.0)),
         fragmentation: both(&|scene| scene.space.peak_is_known().then(|| scene.space.fragmentation().0)),
         arguments: both(&|scene| Some(scene.space.xprof.parameters.0)),

@@ -13,6 +13,7 @@ pub use schema::{
 };
 pub use sweep::{Column, Sweep};
 
+use super::json;
 use super::report::Format;
 
 /// Writes a comparison of two sides.
@@ -33,10 +34,4 @@ pub fn write_sweep(sweep: &Sweep, format: Format) -> String {
         Format::Json => json(sweep),
         Format::Markdown => sweep.markdown(),
     }
-}
-
-fn json(value: &impl serde::Serialize) -> String {
-    let mut json = serde_json::to_string_pretty(value).unwrap_or_else(|error| error.to_string());
-    json.push('\n');
-    json
 }

@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::build::Side;
-use crate::analysis::Verdict;
 use crate::analysis::class::Class;
 use crate::export::report::escape;
 use crate::model::{Bytes, MemorySpace};
@@ -57,18 +56,13 @@ impl Sweep {
             let classes = scene.analysis.classes(scene.program);
             let mut sums = classes.sums(&space.at_peak, &|buffer| scene.program.buffers.size_of(buffer));
             sums.sort_by_key(|row| row.0.place());
-            let ours = space.occupancy.as_ref().map(|occupancy| occupancy.reserved_peak.0);
             self.columns.push(Column {
                 file: file.to_owned(),
                 program: scene.program.name.clone(),
-                verdict: match space.verdict() {
-                    Verdict::Fits { .. } => "fits",
-                    Verdict::Over { .. } => "over",
-                    Verdict::Unknown => "unknown",
-                },
+                verdict: space.verdict().name(),
                 capacity_bytes: space.capacity.as_ref().map(|capacity| capacity.bytes.0),
                 allocated_bytes: space.xprof.allocated.0,
-                peak_bytes: ours.or(space.xprof.peak_is_known.then_some(space.xprof.peak.0)),
+                peak_bytes: space.known_peak().map(|peak| peak.0),
                 padding_at_peak_bytes: space.peak_is_known().then_some(space.padding_at_peak.0),
                 by_class: sums.into_iter().map(|(class, bytes, _)| (class.name(), bytes.0)).collect(),
             });

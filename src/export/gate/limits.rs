@@ -161,8 +161,7 @@ fn of(scene: Scene<'_>) -> String {
 }
 
 fn peak(scene: Scene<'_>, limit: Bytes) -> (Outcome, String) {
-    let ours = scene.space.occupancy.as_ref().map(|occupancy| occupancy.reserved_peak);
-    let Some(peak) = ours.or(scene.space.xprof.peak_is_known.then_some(scene.space.xprof.peak)) else {
+    let Some(peak) = scene.space.known_peak() else {
         return (Outcome::Unknown, "the file has no peak".to_owned());
     };
     let words = format!("peak {}, at most {}", peak.short(), UnitSystem::Binary.capacity(limit));

@@ -8,6 +8,8 @@ pub use limits::{Check, Gate, Limits, Outcome, parse_share};
 
 use clap::ValueEnum;
 
+use super::json;
+
 /// How the outcome is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum GateFormat {
@@ -27,14 +29,8 @@ pub enum GateFormat {
 pub fn write(gate: &Gate, format: GateFormat) -> String {
     match format {
         GateFormat::Text => gate.checks.iter().fold(String::new(), |text, check| text + &check.line() + "\n"),
-        GateFormat::Json => pretty(gate),
+        GateFormat::Json => json(gate),
         GateFormat::Junit => junit::write(gate),
-        GateFormat::Sarif => pretty(&sarif::log(gate)),
+        GateFormat::Sarif => json(&sarif::log(gate)),
     }
-}
-
-fn pretty(value: &impl serde::Serialize) -> String {
-    let mut json = serde_json::to_string_pretty(value).unwrap_or_else(|error| error.to_string());
-    json.push('\n');
-    json
 }

@@ -42,11 +42,7 @@ pub fn build(profiles: &[(&Profile, &ProfileAnalysis)], failed: &[SourceInfo], o
 pub fn write(report: &Report, format: Format) -> String {
     match format {
         Format::Text => text::write(report),
-        Format::Json => {
-            let mut json = serde_json::to_string_pretty(report).unwrap_or_else(|error| error.to_string());
-            json.push('\n');
-            json
-        }
+        Format::Json => super::json(report),
         Format::Markdown => markdown::write(report),
     }
 }
