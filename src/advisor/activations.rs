@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
+use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::what_if::batch::DataArgument;
-use crate::analysis::what_if::kept::Kept;
+use crate::analysis::what_if::saved_for_backward::SavedForBackward;
 use crate::analysis::what_if::{Depth, Edit, SCAN};
 use crate::model::{Bytes, percent};
 
@@ -21,7 +21,7 @@ const SHARE: f64 = 0.30;
 const OWN_SHARE: f64 = 0.10;
 
 /// Looks for temporaries of the forward pass at the peak.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
     let is_stack = |t: &&AtPeak| kept.is_stack(t.family);
     // Logits and attention scores are activations too, but have rules of their own.
@@ -52,7 +52,7 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Reports values that the backward pass recomputes and holds all at once: a checkpoint around too much saves nothing.
-fn recomputed(case: &Case<'_>, findings: &mut Vec<Finding>) {
+fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let kept = &case.memory.kept;
     let is_own = |t: &&AtPeak| {
         kept.passes.get(t.family) == Some(&Pass::Recomputed)
@@ -91,7 +91,7 @@ fn is_activation(name: &str) -> bool {
 }
 
 /// Describes what scans over layers save; returns whether anything is left to recompute.
-fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) -> bool {
+fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) -> bool {
     let kept = &case.memory.kept;
     let layers = kept.stacks.iter().map(|stack| stack.layers).max().unwrap_or(0);
     let mut stacks: Vec<(u64, String)> = kept
@@ -125,7 +125,7 @@ fn scans(case: &Case<'_>, finding: &mut Finding, bytes: u64) -> bool {
 }
 
 /// Describes what unrolled layers keep; returns whether anything is left to recompute.
-fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) -> bool {
+fn layers(case: &ProgramContext<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) -> bool {
     let scopes = by_scope(case, held);
     let listed: Vec<String> = scopes
         .iter()
@@ -148,7 +148,8 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
         if scopes.len() > 4 { format!(" and {} more", scopes.len() - 4) } else { String::new() }
     );
     let pattern = pattern(case, held);
-    let checkpointed = held.iter().filter(|t| Kept::is_checkpointed(case.name(t.family))).map(|t| t.size).total();
+    let checkpointed =
+        held.iter().filter(|t| SavedForBackward::is_checkpointed(case.name(t.family))).map(|t| t.size).total();
     if checkpointed.saturating_mul(2) > bytes {
         finding.advice.push("the layers are checkpointed already, as their operation names show; what is left is their inputs and what lies between them".to_owned());
         return false;
@@ -174,7 +175,7 @@ fn layers(case: &Case<'_>, finding: &mut Finding, held: &[&AtPeak], bytes: u64) 
 const PARTS: [u32; 4] = [2, 4, 8, 16];
 
 /// Suggests micro-batches for activations that no checkpoint removes.
-fn in_parts(case: &Case<'_>, finding: &mut Finding) {
+fn in_parts(case: &ProgramContext<'_>, finding: &mut Finding) {
     let Some(batch) = case.memory.data.first().map(DataArgument::batch) else { return };
     let edits = |parts: u32| vec![Edit::Micro(parts)];
     let divides = |parts: &u32| batch % i64::from(*parts) == 0 && batch > i64::from(*parts);
@@ -186,7 +187,7 @@ fn in_parts(case: &Case<'_>, finding: &mut Finding) {
     }
 }
 
-fn by_scope(case: &Case<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
+fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
     let mut scopes: BTreeMap<String, u64> = BTreeMap::new();
     for t in held {
         let layer = case.memory.kept.layer(t.family).map(|layer| layer.name.clone());
@@ -201,7 +202,7 @@ fn by_scope(case: &Case<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
 }
 
 /// Pattern of the layers that hold most, such as `layer_*`; `None` if no layers repeat.
-fn pattern(case: &Case<'_>, held: &[&AtPeak]) -> Option<String> {
+fn pattern(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Option<String> {
     let mut patterns: BTreeMap<&str, u64> = BTreeMap::new();
     for t in held {
         if let Some(layer) = case.memory.kept.layer(t.family) {
@@ -212,7 +213,7 @@ fn pattern(case: &Case<'_>, held: &[&AtPeak]) -> Option<String> {
     patterns.into_iter().max_by_key(|row| row.1).map(|row| row.0.to_owned())
 }
 
-fn advise(case: &Case<'_>, finding: &mut Finding, is_open: bool) {
+fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
     if is_open {
         finding.advice.push(
             "recompute only what is cheap: `policy=jax.checkpoint_policies.dots_with_no_batch_dims_saveable` recomputes everything but matrix products".to_owned(),

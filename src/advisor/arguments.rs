@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::case::{Case, Total, short_names};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{ProgramContext, Total, short_names};
 use super::replicated;
 use crate::analysis::class::Class;
 use crate::analysis::what_if::{Arguments, Depth, Edit};
@@ -16,7 +16,7 @@ pub const NAME: &str = "arguments";
 const SHARE: f64 = 0.90;
 
 /// How to shard the class that takes most of the arguments' bytes.
-fn division(case: &Case<'_>) -> &'static str {
+fn division(case: &ProgramContext<'_>) -> &'static str {
     let classes = case.analysis.classes(case.program);
     let mut sums: HashMap<Class, u64> = HashMap::new();
     for (row, ..) in case.arguments() {
@@ -41,7 +41,7 @@ fn division(case: &Case<'_>) -> &'static str {
 }
 
 /// Looks at the arguments as a whole.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(capacity) = case.memory.capacity else { return };
     let mut rows: Vec<(u64, usize)> = case.arguments().map(|a| (case.memory.base[a.0].size, a.0)).collect();
     let bytes: u64 = rows.iter().map(|row| row.0).total();
@@ -72,7 +72,7 @@ const PARTS: [u32; 8] = [2, 4, 8, 16, 32, 64, 128, 256];
 
 /// Finds the fewest devices across which the arguments have to be sharded for the program to fit, or else for half of
 /// the memory to be left for the computation.
-fn divide(case: &Case<'_>, finding: &mut Finding, bytes: u64) {
+fn divide(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) {
     let meant: Vec<&str> = case.arguments().filter(|a| !case.is_data(a.0)).map(|a| a.1).collect();
     let others: Vec<&str> = case.arguments().filter(|a| case.is_data(a.0)).map(|a| a.1).collect();
     let names = short_names(&meant, &others);

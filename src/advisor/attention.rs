@@ -1,8 +1,8 @@
 //! Rule `attention_scores`: attention that materialises its scores for all pairs of positions.
 
-use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
+use super::program_context::{ProgramContext, Total, counted};
 use crate::analysis::what_if::Edit;
 use crate::model::{Bytes, percent};
 
@@ -10,7 +10,7 @@ use crate::model::{Bytes, percent};
 pub const NAME: &str = "attention_scores";
 
 /// Looks for buffers at the peak with two sequence dimensions.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(sequence) = case.memory.kept.sequence else { return };
     let held = case.held(&case.memory.kept.scores);
     let bytes: u64 = held.iter().map(|t| t.size).total();

@@ -1,7 +1,7 @@
 //! Rule `batch`: buffers that scale with the batch, and the largest batch that fits.
 
-use super::case::Case;
 use super::finding::{ChangesResults, Finding, Severity};
+use super::program_context::ProgramContext;
 use crate::analysis::once::once;
 use crate::analysis::what_if::{Depth, Edit, TryVerdict, batch};
 use crate::model::{Bytes, percent};
@@ -15,7 +15,7 @@ pub const MOST_TIMES: i64 = 64;
 /// Largest batch per device that fits, and the present one; `None` if no argument holds a batch or the capacity is
 /// unknown.
 #[must_use]
-pub fn largest(case: &Case<'_>) -> Option<(i64, i64)> {
+pub fn largest(case: &ProgramContext<'_>) -> Option<(i64, i64)> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
     let fits = |edits: &[Edit]| case.fits_with(edits, Depth::Estimate);
     once(&case.largest_batch, || search(case, now, &fits)).map(|size| (size, now))
@@ -23,14 +23,14 @@ pub fn largest(case: &Case<'_>) -> Option<(i64, i64)> {
 
 /// Largest batch per device that may fit if the compiler recomputes all it can.
 #[must_use]
-pub fn largest_maybe(case: &Case<'_>) -> Option<i64> {
+pub fn largest_maybe(case: &ProgramContext<'_>) -> Option<i64> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
     search(case, now, &|edits| {
         matches!(case.try_to(edits, Depth::Estimate).verdict, TryVerdict::Fits | TryVerdict::MayFit)
     })
 }
 
-fn search(case: &Case<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool) -> Option<i64> {
+fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool) -> Option<i64> {
     case.memory.capacity?;
     let fits = |size: i64| {
         if size == now {
@@ -60,7 +60,7 @@ fn search(case: &Case<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool) -> Option
 }
 
 /// Reports what half the batch would save, and the largest batch that fits.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(first) = case.memory.data.first() else { return };
     let now = first.batch();
     if now < 2 {

@@ -1,7 +1,7 @@
 //! Rule `debug_callback`: callbacks left in the program, which keep the values they print in memory.
 
-use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding, Severity};
+use super::program_context::{ProgramContext, Total};
 use crate::model::{BufferId, Bytes, InstructionId, NO_ROW, Opcode};
 
 /// Name of the rule.
@@ -11,7 +11,7 @@ pub const NAME: &str = "debug_callback";
 const WORDS: &[&str] = &["debug_callback", "debug_print", "io_callback", "pure_callback"];
 
 /// Looks for operations that JAX makes for `jax.debug.print` and other callbacks.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let program = case.program;
     let mut calls: Vec<(InstructionId, String)> = Vec::new();
     for row in 0..program.instructions.len() {

@@ -1,8 +1,8 @@
 //! Rule `donation`: arguments whose memory a result of the same shape could take over.
 
-use super::case::{Case, Total, counted, listed, short_names};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
+use super::program_context::{ProgramContext, Total, counted, listed, short_names};
 use crate::analysis::what_if::{Arguments, Edit, Role};
 use crate::model::{Bytes, Program};
 
@@ -19,15 +19,15 @@ const SMALL_PART: u64 = 1000;
 const LATE_SHARE: f64 = 0.01;
 
 /// Looks for arguments to donate, and for donated arguments that no result could use.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     unused(case, findings);
-    let outcome = case.try_out(&[Edit::Donate(Arguments::all())]);
-    let saved = case.saved(&outcome);
-    if outcome.pairs.is_empty() || !case.is_share(saved, SHARE) {
+    let prediction = case.try_out(&[Edit::Donate(Arguments::all())]);
+    let saved = case.saved(&prediction);
+    if prediction.pairs.is_empty() || !case.is_share(saved, SHARE) {
         return;
     }
     // Ignore small arguments that happen to have the shape of a result: they would only make the names longer.
-    let rows: Vec<usize> = outcome.pairs.iter().map(|pair| pair.0 as usize).collect();
+    let rows: Vec<usize> = prediction.pairs.iter().map(|pair| pair.0 as usize).collect();
     let least = least_that_counts(rows.iter().map(|&row| case.memory.base[row].size).collect());
     let counts = |row: usize| case.memory.base[row].size >= least;
     let is_kept = |row: usize| matches!(case.memory.base[row].role, Role::Argument { is_donated: false, .. });
@@ -49,9 +49,9 @@ pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
         "the caller must not use the donated arrays afterwards: keep the results instead (`state = step(state, …)`)"
             .to_owned(),
     );
-    finding.warnings.extend(copies(case, &outcome.pairs));
+    finding.warnings.extend(copies(case, &prediction.pairs));
     finding.changes_results = ChangesResults::No;
-    let mut evidence: Vec<_> = outcome
+    let mut evidence: Vec<_> = prediction
         .pairs
         .iter()
         .flat_map(|&(a, r)| [&case.memory.base[a as usize], &case.memory.base[r as usize]])
@@ -78,7 +78,7 @@ fn least_that_counts(mut sizes: Vec<u64>) -> u64 {
 }
 
 /// Numbers of the flattened arguments as ranges: the first few, and how many more arguments there are.
-fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
+fn numbers(case: &ProgramContext<'_>, rows: &[usize]) -> String {
     let number = |&row: &usize| match case.memory.base[row].role {
         Role::Argument { number, .. } => Some(number),
         _ => None,
@@ -103,7 +103,7 @@ fn numbers(case: &Case<'_>, rows: &[usize]) -> String {
 }
 
 /// Warns of arguments that are still read after the result that would reuse their memory is written.
-fn copies(case: &Case<'_>, pairs: &[(u32, u32)]) -> Option<String> {
+fn copies(case: &ProgramContext<'_>, pairs: &[(u32, u32)]) -> Option<String> {
     let live = case.analysis.live.as_ref()?;
     let mut late: Vec<(u64, String)> = pairs
         .iter()
@@ -133,7 +133,7 @@ fn copies(case: &Case<'_>, pairs: &[(u32, u32)]) -> Option<String> {
 }
 
 /// Reports donated arguments that could not be paired with a result.
-fn unused(case: &Case<'_>, findings: &mut Vec<Finding>) {
+fn unused(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut rows: Vec<(u64, usize)> =
         case.memory.donors.iter().map(|&row| (case.memory.base[row as usize].size, row as usize)).collect();
     rows.sort_unstable_by(|a, b| b.cmp(a));
@@ -176,7 +176,7 @@ fn unused(case: &Case<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Into how many parts an argument would have to be sharded to match a result.
-fn parts_missing(case: &Case<'_>, row: usize) -> Option<u32> {
+fn parts_missing(case: &ProgramContext<'_>, row: usize) -> Option<u32> {
     let node = case.node(case.memory.base[row].buffer)?;
     case.memory.base.iter().filter(|base| matches!(base.role, Role::Result(_))).find_map(|base| {
         let result = case.node(base.buffer)?;
@@ -197,7 +197,7 @@ fn parts_missing(case: &Case<'_>, row: usize) -> Option<u32> {
 }
 
 /// Describes the result most similar to a donated argument.
-fn near_miss(program: &Program, case: &Case<'_>, row: usize) -> Option<String> {
+fn near_miss(program: &Program, case: &ProgramContext<'_>, row: usize) -> Option<String> {
     let own = case.node(case.memory.base[row].buffer)?;
     let results = || case.memory.base.iter().filter(|base| matches!(base.role, Role::Result(_)));
     let text = |buffer| program.buffer_shape(buffer).map(|(shape, node)| shape.short_text_of(node));

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::batch::{outline, weights};
@@ -19,7 +19,7 @@ const SHARE: f64 = 0.10;
 const SERIES: usize = 4;
 
 /// Looks for series of equal temporaries and for temporaries shaped like parameters.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     twins(case, findings);
     series(case, findings);
 }
@@ -37,7 +37,7 @@ fn without_numbers(name: &str) -> String {
     out
 }
 
-fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
+fn series(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut groups: BTreeMap<(String, String), Vec<&AtPeak>> = BTreeMap::new();
     let kept = &case.memory.kept;
     // Activations kept for the backward pass have a rule of their own.
@@ -79,7 +79,7 @@ fn series(case: &Case<'_>, findings: &mut Vec<Finding>) {
 }
 
 /// Outlines of the weights' global shapes (over all devices).
-fn whole_weights(case: &Case<'_>) -> Vec<Vec<i64>> {
+fn whole_weights(case: &ProgramContext<'_>) -> Vec<Vec<i64>> {
     case.arguments()
         .filter(|argument| !case.is_data(argument.0))
         .filter_map(|(row, _, number, _)| {
@@ -92,7 +92,7 @@ fn whole_weights(case: &Case<'_>) -> Vec<Vec<i64>> {
         .collect()
 }
 
-fn twins(case: &Case<'_>, findings: &mut Vec<Finding>) {
+fn twins(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // Only training has gradients and casts of weights; temporaries shaped like a cache have other causes.
     if !case.memory.kept.passes.contains(&Pass::Backward) {
         return;

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::case::Case;
-use crate::analysis::what_if::{Edit, Outcome, TryVerdict};
+use super::program_context::ProgramContext;
+use crate::analysis::what_if::{Edit, Prediction, TryVerdict};
 use crate::model::Bytes;
 
 /// Changes and their predicted effect.
@@ -21,18 +21,18 @@ pub struct Effect {
 
 impl Effect {
     /// Evaluates changes.
-    pub(super) fn of(case: &Case<'_>, edits: Vec<Edit>) -> (Self, Arc<Outcome>) {
-        let outcome = case.try_out(&edits);
+    pub(super) fn of(case: &ProgramContext<'_>, edits: Vec<Edit>) -> (Self, Arc<Prediction>) {
+        let prediction = case.try_out(&edits);
         let effect = Self {
-            saves: Bytes(case.saved(&outcome)),
-            peak: outcome.peak,
-            allocated: outcome.expected(),
-            verdict: outcome.verdict,
-            fits: outcome.fits,
-            band: outcome.band.clone(),
+            saves: Bytes(case.saved(&prediction)),
+            peak: prediction.peak,
+            allocated: prediction.expected(),
+            verdict: prediction.verdict,
+            fits: prediction.fits,
+            band: prediction.band.clone(),
             edits,
         };
-        (effect, outcome)
+        (effect, prediction)
     }
 
     /// The changes.

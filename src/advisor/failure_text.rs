@@ -85,7 +85,7 @@ fn cores(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let (Some(tensor), Some(sparse)) = (failure.bytes("tensorcore"), failure.bytes("sparsecore")) else { continue };
         let capacity = failure.bytes("capacity");
         let over = capacity.map(|c| (tensor + sparse).saturating_sub(c));
-        let mut finding = critical("sparsecore_balance", super::case::ERROR_1000, subject, row);
+        let mut finding = critical("sparsecore_balance", super::program_context::ERROR_1000, subject, row);
         let of = capacity.map(|c| format!(" of {}", c.short())).unwrap_or_default();
         finding.title = format!("SparseCore needs {}, TensorCore {}{of}", sparse.short(), tensor.short());
         let mostly_sparse = sparse.0 / 2 >= tensor.0;
@@ -141,7 +141,7 @@ fn listing(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let padding = padding.fold(0, u64::saturating_add);
         let Some(&(largest, name)) = sizes.first() else { continue };
         if largest.0 > capacity.0 / 2 {
-            let mut finding = critical("oversized", super::case::ERROR_1000, subject, row);
+            let mut finding = critical("oversized", super::program_context::ERROR_1000, subject, row);
             finding.title = format!("One allocation takes {}, more than half of {}", largest.short(), capacity.short());
             finding.why = format!(
                 "The largest is {}. One allocation above half of the memory is rarely a matter of capacity: usually something is replicated, sharded over the wrong mesh shape, or kept for debugging.",
@@ -151,7 +151,7 @@ fn listing(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             finding.changes_results = ChangesResults::Maybe;
             findings.push(finding);
         } else {
-            let mut finding = critical("aggregate", super::case::ERROR_1000, subject, row);
+            let mut finding = critical("aggregate", super::program_context::ERROR_1000, subject, row);
             finding.title =
                 format!("No allocation stands out: the sum of many is too large (the largest {})", largest.short());
             finding.why =
@@ -163,7 +163,7 @@ fn listing(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if padding.saturating_mul(10) > capacity.0 {
             // The previous finding lists the remedies.
             let mut finding =
-                Finding { advice: Vec::new(), ..critical("padding", super::case::ERROR_1000, subject, row) };
+                Finding { advice: Vec::new(), ..critical("padding", super::program_context::ERROR_1000, subject, row) };
             finding.title = format!("{} of the listed allocations are padding", Bytes(padding).short());
             finding.why = "Small minor dimensions are padded to the tile (128 lanes, 8 rows).".to_owned();
             finding.at_stake_bytes = Some(Bytes(padding));

@@ -1,7 +1,7 @@
 //! Rule `fragmentation`: memory lost between buffers in whatever order they are packed.
 
-use super::case::Case;
 use super::finding::{ChangesResults, Finding};
+use super::program_context::ProgramContext;
 use crate::analysis::packing::{best_fallback, most_live};
 use crate::model::Bytes;
 
@@ -12,7 +12,7 @@ pub const NAME: &str = "fragmentation";
 const SHARE: f64 = 0.05;
 
 /// Looks for memory that the compiler's fallback packer leaves unused too.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     // The compiler repacks by size when memory is tight, so waste of packing in program order alone does not count; and
     // no packer needs more than the present heap.
     let blocks = case.memory.families.blocks();

@@ -1,7 +1,7 @@
 //! Rule `gathered`: gathered or copied weights of many layers that are live at the peak together.
 
-use super::case::{AtPeak, Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::class::{Class, Reason};
 use crate::model::Bytes;
 
@@ -9,13 +9,13 @@ use crate::model::Bytes;
 pub const NAME: &str = "gathered";
 
 /// Whether a temporary is the result of an all-gather.
-fn is_gather(case: &Case<'_>, t: &AtPeak) -> bool {
+fn is_gather(case: &ProgramContext<'_>, t: &AtPeak) -> bool {
     let at = case.program.buffers.instruction_of(t.buffer);
     at.is_some_and(|at| case.program.opcode_name(at).starts_with("all-gather"))
 }
 
 /// Looks for copies of weights among the temporaries at the peak.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let is_copy =
         |t: &&AtPeak, reason: Reason| classes.of(t.buffer) == Class::Weight && classes.reason(t.buffer) == reason;

@@ -1,14 +1,14 @@
 //! Rule `gradients`: f32 gradients of all layers of a scan that are live at once.
 
-use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{ProgramContext, Total, counted};
 use crate::model::Bytes;
 
 /// Name of the rule.
 pub const NAME: &str = "gradients";
 
 /// Looks for stacks of gradients at the peak.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut held = case.held(&case.memory.kept.gradients);
     held.retain(|t| case.node(t.buffer).is_some_and(|node| node.element_type.is_wide_float()));
     let bytes: u64 = held.iter().map(|t| t.size).total();

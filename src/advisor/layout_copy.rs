@@ -1,7 +1,7 @@
 //! Rule `layout_copy`: whole arguments copied because the program needs them in another layout.
 
-use super::case::{AtPeak, Case, Total};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{AtPeak, ProgramContext, Total};
 use crate::analysis::what_if::Role;
 use crate::model::{BufferId, Bytes, InstructionId, NO_ROW, Opcode};
 
@@ -9,7 +9,7 @@ use crate::model::{BufferId, Bytes, InstructionId, NO_ROW, Opcode};
 pub const NAME: &str = "layout_copy";
 
 /// The argument that a plain copy reads, directly or through views.
-fn copied_argument(case: &Case<'_>, buffer: BufferId) -> Option<usize> {
+fn copied_argument(case: &ProgramContext<'_>, buffer: BufferId) -> Option<usize> {
     let program = case.program;
     let mut at = program.buffers.instruction_of(buffer)?;
     if program.instructions.opcode.get(at.index()) != Some(&Opcode::COPY) {
@@ -30,7 +30,7 @@ fn copied_argument(case: &Case<'_>, buffer: BufferId) -> Option<usize> {
 }
 
 /// Looks for copies of whole arguments in another layout.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let mut found: Vec<(&AtPeak, usize)> = Vec::new();
     for t in &case.peak {
         let Some(row) = copied_argument(case, t.buffer) else { continue };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::case::Case;
+use super::program_context::ProgramContext;
 use crate::model::InstructionId;
 
 /// Most operations whose source files are checked.
@@ -35,7 +35,7 @@ pub enum Library {
 impl Library {
     /// Recognises the library by the source files of some operations and the paths of the arguments.
     #[must_use]
-    pub fn of(case: &Case<'_>) -> Self {
+    pub fn of(case: &ProgramContext<'_>) -> Self {
         let program = case.program;
         let entry = program.entry.and_then(|entry| program.computations.get(entry.index()));
         let rows = entry.map_or(0..0, |entry| entry.start..entry.end);

@@ -1,8 +1,8 @@
 //! Rule `logits`: logits over a large vocabulary, and their gradient, held for all positions at once.
 
-use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
+use super::program_context::{ProgramContext, Total, counted};
 use crate::analysis::what_if::{Edit, LOGITS};
 use crate::model::{Bytes, thousands};
 
@@ -16,7 +16,7 @@ const CAUSE: f64 = 0.30;
 const PARTS: u32 = 8;
 
 /// Looks for buffers at the peak that have the vocabulary as a dimension.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(vocabulary) = case.memory.kept.vocabulary else { return };
     let held = case.held(&case.memory.kept.logits);
     let bytes: u64 = held.iter().map(|t| t.size).total();

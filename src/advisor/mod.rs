@@ -4,7 +4,6 @@ mod activations;
 mod arguments;
 mod attention;
 pub mod batch_size;
-mod case;
 pub mod chips;
 mod debug_callback;
 mod donation;
@@ -24,6 +23,7 @@ mod oversized;
 mod padding;
 pub mod plan;
 mod precision;
+mod program_context;
 pub mod remedies;
 mod replicated;
 mod scoped_vmem;
@@ -35,10 +35,10 @@ mod temporaries;
 mod unsharded_activations;
 mod zero;
 
-pub use case::{AtPeak, Case};
 pub use effect::Effect;
 pub use finding::{ChangesResults, Finding, Severity};
 pub use plan::Plan;
+pub use program_context::{AtPeak, ProgramContext};
 pub use subject::{ProgramRule, Rule, Subject};
 
 use crate::analysis::ProfileAnalysis;
@@ -113,8 +113,8 @@ pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: O
     for rule in RULES.iter().copied().flatten() {
         (rule.run)(&subject, &mut findings);
     }
-    let cases: Vec<Case<'_>> = (0..profile.programs.len())
-        .filter_map(|row| Some(Case::new(row, analysis.scene(profile, row, MemorySpace::HBM)?, capacity)))
+    let cases: Vec<ProgramContext<'_>> = (0..profile.programs.len())
+        .filter_map(|row| Some(ProgramContext::new(row, analysis.scene(profile, row, MemorySpace::HBM)?, capacity)))
         .collect();
     for case in &cases {
         let found: Vec<Vec<Finding>> = PROGRAM_RULES
@@ -136,7 +136,7 @@ pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: O
     Advice { findings, plans, batches }
 }
 
-fn batch_fit(case: &Case<'_>) -> Option<BatchFit> {
+fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {
     let (largest, now) = batch_size::largest(case)?;
     let is_guess = case.memory.data.first().is_some_and(|data| data.by_name);
     let may_fit = batch_size::largest_maybe(case)?.max(largest);

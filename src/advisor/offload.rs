@@ -1,7 +1,7 @@
 //! Rule `offload`: optimizer state that could be kept in host memory when HBM is tight.
 
-use super::case::{Case, Total, listed};
 use super::finding::{ChangesResults, Finding, Severity};
+use super::program_context::{ProgramContext, Total, listed};
 use crate::analysis::class::Class;
 use crate::model::{Bytes, DeviceKind};
 
@@ -12,7 +12,7 @@ pub const NAME: &str = "offload";
 const SHARE: f64 = 0.10;
 
 /// Looks for optimizer state in a program that is short of memory.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     if case.severity() == Severity::Hint || case.device.kind == Some(DeviceKind::Cpu) {
         return;
     }

@@ -1,7 +1,7 @@
 //! Rule `oversized`: one buffer that takes more than half of the available memory.
 
-use super::case::Case;
 use super::finding::{ChangesResults, Finding};
+use super::program_context::ProgramContext;
 use super::replicated;
 use crate::model::{BufferId, Bytes};
 
@@ -9,7 +9,7 @@ use crate::model::{BufferId, Bytes};
 pub const NAME: &str = "oversized";
 
 /// Looks for single buffers larger than half of the available memory.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(capacity) = case.memory.capacity else { return };
     let replicated: Vec<Vec<i64>> = replicated::rows(case)
         .into_iter()

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::case::{Case, counted};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{ProgramContext, counted};
 use crate::analysis::what_if::Edit;
 use crate::model::{BufferId, Bytes, percent};
 
@@ -22,7 +22,7 @@ struct Waste {
 }
 
 /// Looks at the padding of everything at the peak.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let bases = case.memory.base.iter().map(|base| (base.size, base.buffer));
     let all: Vec<(u64, BufferId)> = bases.chain(case.peak.iter().map(|t| (t.size, t.buffer))).collect();
     let mut total = 0u64;
@@ -83,7 +83,7 @@ fn rounded_down(size: u64, tile: u64) -> Option<u64> {
 
 /// The change that removes most padding: a dimension just above a multiple is reduced to it, or a small one is merged
 /// with its neighbour.
-fn change(case: &Case<'_>, finding: &mut Finding, size: u64, waste: &Waste) {
+fn change(case: &ProgramContext<'_>, finding: &mut Finding, size: u64, waste: &Waste) {
     let Ok(whole) = i64::try_from(size) else { return };
     if let Some(down) = rounded_down(size, waste.tile.max(1)).and_then(|down| i64::try_from(down).ok()) {
         let edits = vec![Edit::Dim(whole, down)];

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use rayon::prelude::*;
 
-use super::case::Case;
 use super::finding::{ChangesResults, Finding};
 use super::library::Library;
+use super::program_context::ProgramContext;
 use crate::analysis::names::pattern::matches;
-use crate::analysis::what_if::{Depth, Edit, LOGITS, Outcome, SCAN, TryVerdict};
+use crate::analysis::what_if::{Depth, Edit, LOGITS, Prediction, SCAN, TryVerdict};
 use crate::model::{Bytes, UnitSystem};
 
 /// A list of changes and their combined effect.
@@ -66,7 +66,7 @@ const BATCH_PARTS: [u32; 5] = [2, 4, 8, 16, 32];
 
 /// Builds a plan from the findings; `None` if the program fits or no finding has a change.
 #[must_use]
-pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
+pub fn plan(case: &ProgramContext<'_>, findings: &[Finding]) -> Option<Plan> {
     if case.before.fits != Some(false) {
         return None;
     }
@@ -113,7 +113,7 @@ pub fn plan(case: &Case<'_>, findings: &[Finding]) -> Option<Plan> {
 }
 
 /// Greedily adds the change that helps most until the program fits or nothing helps.
-fn lengthen<'a>(case: &Case<'_>, allowed: &[&'a Finding]) -> Option<Plan> {
+fn lengthen<'a>(case: &ProgramContext<'_>, allowed: &[&'a Finding]) -> Option<Plan> {
     let mut chosen: Vec<&'a Finding> = Vec::new();
     let mut waiting: Vec<&'a Finding> = allowed.to_vec();
     let mut best: Option<Plan> = None;
@@ -136,7 +136,7 @@ fn lengthen<'a>(case: &Case<'_>, allowed: &[&'a Finding]) -> Option<Plan> {
 }
 
 /// Last resort after all safe changes: split the batch into the fewest equal parts that fit.
-fn divide_batch(case: &Case<'_>, nearest: &Plan) -> Option<Plan> {
+fn divide_batch(case: &ProgramContext<'_>, nearest: &Plan) -> Option<Plan> {
     let now = case.memory.data.first()?.batch();
     if nearest.edits.iter().any(|edit| matches!(edit, Edit::Batch(_) | Edit::Micro(_))) {
         return None;
@@ -173,7 +173,7 @@ impl Plan {
 }
 
 /// The best a set of changes can be, by the bytes that are live at once, which takes no packing.
-fn bound(case: &Case<'_>, chosen: &[&Finding]) -> Rank {
+fn bound(case: &ProgramContext<'_>, chosen: &[&Finding]) -> Rank {
     let (edits, changes) = together(chosen);
     let least = case.memory.least(case.program, &edits);
     (case.memory.capacity.is_some_and(|capacity| least.0 <= capacity), Reverse(changes), Reverse(least))
@@ -181,7 +181,7 @@ fn bound(case: &Case<'_>, chosen: &[&Finding]) -> Rank {
 
 /// The best of some sets by estimate, the first of equal ones. Those are packed that may be the best, the most promising
 /// first.
-fn best_of(case: &Case<'_>, sets: &[Vec<&Finding>]) -> Option<(usize, Plan)> {
+fn best_of(case: &ProgramContext<'_>, sets: &[Vec<&Finding>]) -> Option<(usize, Plan)> {
     let bounds: Vec<Rank> = sets.par_iter().map(|chosen| bound(case, chosen)).collect();
     let mut order: Vec<usize> = (0..sets.len()).collect();
     order.sort_by_key(|&row| (Reverse(bounds[row]), row));
@@ -218,34 +218,34 @@ fn together(chosen: &[&Finding]) -> (Vec<Edit>, ChangesResults) {
     (edits, chosen.iter().map(|f| f.changes_results).max().unwrap_or_default())
 }
 
-fn try_out(case: &Case<'_>, chosen: &[&Finding], depth: Depth) -> Plan {
+fn try_out(case: &ProgramContext<'_>, chosen: &[&Finding], depth: Depth) -> Plan {
     let (edits, changes) = together(chosen);
     evaluated(case, edits, chosen.iter().map(|f| f.rule).collect(), changes, depth)
 }
 
 fn evaluated(
-    case: &Case<'_>,
+    case: &ProgramContext<'_>,
     edits: Vec<Edit>,
     rules: Vec<&'static str>,
     changes_results: ChangesResults,
     depth: Depth,
 ) -> Plan {
-    let outcome = case.try_to(&edits, depth);
+    let prediction = case.try_to(&edits, depth);
     let capacity = case.memory.capacity.unwrap_or(u64::MAX);
-    let fits = outcome.fits == Some(true) && outcome.verdict == TryVerdict::Fits;
-    let allocated = outcome.expected();
+    let fits = prediction.fits == Some(true) && prediction.verdict == TryVerdict::Fits;
+    let allocated = prediction.expected();
     let over = allocated.0.saturating_sub(capacity);
     Plan {
         program: case.row,
         rules,
-        peak: outcome.peak,
+        peak: prediction.peak,
         allocated,
         fits,
         over: Bytes(if fits { 0 } else { over }),
-        at_best: outcome.allocated_range.0,
-        is_tight: outcome.is_tight,
+        at_best: prediction.allocated_range.0,
+        is_tight: prediction.is_tight,
         changes_results,
-        summary: summary(&edits, &outcome, capacity, fits),
+        summary: summary(&edits, &prediction, capacity, fits),
         edits,
         steps: Vec::new(),
     }
@@ -253,7 +253,7 @@ fn evaluated(
 
 /// Drops changes that the plan does not need in order to fit, from last to first, then checkpoints only as many layers
 /// as necessary.
-fn pruned(case: &Case<'_>, plan: Plan) -> Plan {
+fn pruned(case: &ProgramContext<'_>, plan: Plan) -> Plan {
     let mut plan = plan;
     let mut at = plan.edits.len();
     while plan.fits && plan.edits.len() > 1 && at > 0 {
@@ -279,7 +279,7 @@ fn pruned(case: &Case<'_>, plan: Plan) -> Plan {
 const NEARLY_ALL: f64 = 0.75;
 
 /// Checkpoints only as many layers as it takes to fit.
-fn fewest_layers(case: &Case<'_>, plan: Plan) -> Plan {
+fn fewest_layers(case: &ProgramContext<'_>, plan: Plan) -> Plan {
     let at = plan.edits.iter().position(|edit| matches!(edit, Edit::Remat(scope, None) if scope != SCAN));
     let (Some(at), Some(turn), true) = (at, &case.memory.kept.turn, plan.fits) else { return plan };
     let Edit::Remat(scope, _) = &plan.edits[at] else { return plan };
@@ -306,25 +306,25 @@ fn fewest_layers(case: &Case<'_>, plan: Plan) -> Plan {
 
 impl Plan {
     /// Prunes the plan and computes the memory needed after each change.
-    fn with_steps(self, case: &Case<'_>) -> Self {
+    fn with_steps(self, case: &ProgramContext<'_>) -> Self {
         let mut pruned = pruned(case, self);
         pruned.work_out_steps(case);
         pruned
     }
 
-    fn work_out_steps(&mut self, case: &Case<'_>) {
+    fn work_out_steps(&mut self, case: &ProgramContext<'_>) {
         let capacity = case.memory.capacity.unwrap_or(u64::MAX);
         let library = Library::of(case);
         self.steps = (1..=self.edits.len())
             .map(|count| {
-                let outcome = case.try_out(&self.edits[..count]);
+                let prediction = case.try_out(&self.edits[..count]);
                 let edit = self.edits[count - 1].clone();
                 Step {
                     words: words(&edit, library),
                     edit,
-                    allocated: outcome.expected(),
-                    over: Bytes(outcome.expected().0.saturating_sub(capacity)),
-                    verdict: outcome.verdict,
+                    allocated: prediction.expected(),
+                    over: Bytes(prediction.expected().0.saturating_sub(capacity)),
+                    verdict: prediction.verdict,
                 }
             })
             .collect();
@@ -347,26 +347,26 @@ fn words(edit: &Edit, library: Library) -> String {
     }
 }
 
-fn summary(edits: &[Edit], outcome: &Outcome, capacity: u64, fits: bool) -> String {
+fn summary(edits: &[Edit], prediction: &Prediction, capacity: u64, fits: bool) -> String {
     let list: Vec<String> = edits.iter().map(|edit| format!("`{edit}`")).collect();
     let list = list.join(" and ");
     let limit = UnitSystem::Binary.capacity(Bytes(capacity));
-    if !fits && outcome.verdict == TryVerdict::MayFit {
+    if !fits && prediction.verdict == TryVerdict::MayFit {
         return format!(
             "Nothing found is certain to be enough: with {list} the program may fit; it needs between {} and {} of {limit}, depending on what the compiler recomputes",
-            outcome.allocated_range.0.short(),
-            outcome.allocated_range.1.short()
+            prediction.allocated_range.0.short(),
+            prediction.allocated_range.1.short()
         );
     }
     if !fits {
         return format!(
             "No combination found is enough: with {list} the program still needs {} of {limit}, {} over",
-            outcome.expected().short(),
-            Bytes(outcome.expected().0.saturating_sub(capacity)).short()
+            prediction.expected().short(),
+            Bytes(prediction.expected().0.saturating_sub(capacity)).short()
         );
     }
-    let spare = Bytes(capacity.saturating_sub(outcome.expected().0)).short();
-    if outcome.is_tight {
+    let spare = Bytes(capacity.saturating_sub(prediction.expected().0)).short();
+    if prediction.is_tight {
         format!("With {list} it fits, but the compiler will repack and may rematerialise ({spare} to spare of {limit})")
     } else {
         format!("With {list} it fits with {spare} to spare of {limit}")

@@ -1,7 +1,7 @@
 //! Rule `precision`: 32-bit floats where 16 bits might do.
 
-use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding, Severity};
+use super::program_context::{ProgramContext, Total};
 use crate::analysis::class::Class;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::what_if::{Arguments, Edit};
@@ -14,7 +14,7 @@ pub const NAME: &str = "precision";
 const SHARE: f64 = 0.30;
 
 /// Looks at the wide floats at the peak.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let is_wide = |buffer| case.node(buffer).is_some_and(|node| node.element_type.is_wide_float());
     // 16 bits are known to suffice for neural networks only (not for, say, a physics solver).
     let classes = case.analysis.classes(case.program);

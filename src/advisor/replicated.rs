@@ -1,7 +1,7 @@
 //! Rule `replicated`: large arguments of which every device holds a full copy.
 
-use super::case::{Case, Total, listed};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{ProgramContext, Total, listed};
 use crate::analysis::class::Class;
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::{Arguments, Edit, Role};
@@ -15,13 +15,13 @@ const LARGE: f64 = 0.01;
 
 /// Whether an argument is replicated, according to its sharding in the file.
 #[must_use]
-pub fn is_whole(case: &Case<'_>, number: i64) -> bool {
+pub fn is_whole(case: &ProgramContext<'_>, number: i64) -> bool {
     let sharding = usize::try_from(number).ok().and_then(|n| case.program.parameter_shardings.get(n));
     sharding.is_none_or(|s| s.parts() <= 1)
 }
 
 /// Rows of the large replicated arguments, largest first.
-pub fn rows(case: &Case<'_>) -> Vec<usize> {
+pub fn rows(case: &ProgramContext<'_>) -> Vec<usize> {
     let devices = case.program.devices();
     if devices <= 1 || case.program.parameter_shardings.is_empty() {
         return Vec::new();
@@ -44,7 +44,7 @@ pub fn rows(case: &Case<'_>) -> Vec<usize> {
 }
 
 /// Looks for large replicated arguments.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let rows = rows(case);
     if rows.is_empty() {
         return;

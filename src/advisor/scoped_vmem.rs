@@ -1,7 +1,7 @@
 //! Rule `scoped_vmem`: kernels whose scratch takes most of the VMEM.
 
-use super::case::Case;
 use super::finding::{ChangesResults, Finding, Severity};
+use super::program_context::ProgramContext;
 use crate::model::{Bytes, InstructionId, MemorySpace, Opcode, percent};
 
 /// Name of the rule.
@@ -11,7 +11,7 @@ pub const NAME: &str = "scoped_vmem";
 const SHARE: f64 = 0.75;
 
 /// Looks at the scratch that kernels declare.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(capacity) = case.device.capacity(MemorySpace::VMEM).map(|c| c.bytes.0).filter(|&c| c > 0) else { return };
     let program = case.program;
     let mut largest: Option<(u64, InstructionId)> = None;

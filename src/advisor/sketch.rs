@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::advisor::{Case, Finding};
+use crate::advisor::{Finding, ProgramContext};
 use crate::analysis::packing::{Families, online};
 use crate::analysis::{ProgramAnalysis, ProgramParts};
 use crate::model::{
@@ -115,7 +115,7 @@ impl Sketch {
     }
 
     /// Findings of one rule on a device with `capacity` bytes of HBM (and 128 MiB of VMEM).
-    pub fn findings(mut self, capacity: u64, rule: fn(&Case<'_>, &mut Vec<Finding>)) -> Vec<Finding> {
+    pub fn findings(mut self, capacity: u64, rule: fn(&ProgramContext<'_>, &mut Vec<Finding>)) -> Vec<Finding> {
         let rows: Vec<u32> = (0..self.program.instructions.len() as u32).collect();
         self.program.traces = vec![HeapTrace { events: std::mem::take(&mut self.events), whole_module: true }];
         if let Some(families) = Families::new(&self.program, 0) {
@@ -145,7 +145,7 @@ impl Sketch {
         let parts = ProgramParts::new(&analysis);
         if let Some(scene) = parts.scenes(&self.program, &analysis, &device).find(|s| s.space.color == MemorySpace::HBM)
         {
-            rule(&Case::new(0, scene, None), &mut findings);
+            rule(&ProgramContext::new(0, scene, None), &mut findings);
         }
         findings
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::case::{AtPeak, Case, Total, listed};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{AtPeak, ProgramContext, Total, listed};
 use crate::analysis::class::Class;
 use crate::analysis::what_if::batch::outline;
 use crate::analysis::what_if::{Arguments, Edit, Role};
@@ -40,7 +40,7 @@ fn updates(program: &Program, instruction: InstructionId) -> bool {
 }
 
 /// Rows of the arguments that a program updates in place, or would if they were donated.
-fn state(case: &Case<'_>) -> Vec<usize> {
+fn state(case: &ProgramContext<'_>) -> Vec<usize> {
     let program = case.program;
     let made_by_update = |buffer: BufferId| program.buffers.instruction_of(buffer).is_some_and(|i| updates(program, i));
     let results: Vec<BufferId> = case
@@ -72,14 +72,14 @@ fn state(case: &Case<'_>) -> Vec<usize> {
 const SMALL_PART: u64 = 50;
 
 /// Into how many parts an argument is sharded.
-fn parts(case: &Case<'_>, row: usize) -> i64 {
+fn parts(case: &ProgramContext<'_>, row: usize) -> i64 {
     let Role::Argument { number, .. } = &case.memory.base[row].role else { return 1 };
     let sharding = usize::try_from(*number).ok().and_then(|n| case.program.parameter_shardings.get(n));
     sharding.map_or(1, crate::model::Sharding::parts)
 }
 
 /// Bytes of temporaries at the peak with the shape of a cache, presumably copies of it.
-fn twins(case: &Case<'_>) -> u64 {
+fn twins(case: &ProgramContext<'_>) -> u64 {
     let classes = case.analysis.classes(case.program);
     let is_cache = |row: usize| classes.of(case.memory.base[row].buffer) == Class::Cache;
     let shapes: HashSet<Vec<i64>> = case
@@ -92,7 +92,7 @@ fn twins(case: &Case<'_>) -> u64 {
 }
 
 /// Looks for state that takes most of the memory.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let twins = twins(case);
     if case.is_share(case.memory.temporaries().saturating_sub(twins), TEMPORARIES) {

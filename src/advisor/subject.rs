@@ -1,7 +1,7 @@
 //! The types of rules and their input.
 
-use super::case::Case;
 use super::finding::Finding;
+use super::program_context::ProgramContext;
 use crate::analysis::ProfileAnalysis;
 use crate::model::Profile;
 
@@ -27,5 +27,5 @@ pub struct ProgramRule {
     /// Its name, as the report writes it.
     pub name: &'static str,
     /// Examines a program and adds findings.
-    pub run: fn(&Case<'_>, &mut Vec<Finding>),
+    pub run: fn(&ProgramContext<'_>, &mut Vec<Finding>),
 }

@@ -1,7 +1,7 @@
 //! Rule `temporaries`: a peak of temporaries that no other rule explains.
 
-use super::case::{Case, Total, counted};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{ProgramContext, Total, counted};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -14,7 +14,7 @@ const SHARE: f64 = 0.50;
 const MOST: usize = 3;
 
 /// Names the largest temporaries, where they are most of the peak and no other rule found a cause.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let bytes: u64 = case.peak.iter().map(|t| t.size).total();
     if !case.is_share(bytes, SHARE) || findings.iter().any(|f| f.program == Some(case.row) && !f.is_remedy) {
         return;

@@ -1,7 +1,7 @@
 //! Rule `unsharded_activations`: temporaries that hold the global batch on every device.
 
-use super::case::{Case, Total};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{ProgramContext, Total};
 use crate::analysis::what_if::Edit;
 use crate::analysis::what_if::batch::GlobalBatch;
 use crate::model::Bytes;
@@ -10,7 +10,7 @@ use crate::model::Bytes;
 pub const NAME: &str = "unsharded_activations";
 
 /// Looks for temporaries at the peak that hold the global batch.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let Some(batch) = GlobalBatch::new(case.program, &case.memory.base, &case.memory.data) else { return };
     let held: Vec<_> =
         case.peak.iter().filter(|t| case.node(t.buffer).is_some_and(|n| batch.dimension(n).is_some())).collect();

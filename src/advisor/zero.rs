@@ -1,7 +1,7 @@
 //! Rule `zero`: replicated optimizer state that can be sharded without touching the computation (ZeRO).
 
-use super::case::{Case, Total, listed};
 use super::finding::{ChangesResults, Finding};
+use super::program_context::{ProgramContext, Total, listed};
 use super::replicated;
 use crate::analysis::class::Class;
 use crate::analysis::what_if::{Arguments, Edit};
@@ -11,7 +11,7 @@ use crate::model::Bytes;
 pub const NAME: &str = "zero";
 
 /// Looks for optimizer state among the replicated arguments.
-pub fn run(case: &Case<'_>, findings: &mut Vec<Finding>) {
+pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let classes = case.analysis.classes(case.program);
     let devices = case.program.devices();
     if devices <= 1 || case.program.parameter_shardings.is_empty() {

@@ -31,14 +31,14 @@ impl LiveBuffer {
 
 /// When memory is reserved for a buffer and when it holds the buffer's value, as inclusive ranges of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Spans {
+pub struct Residency {
     /// Reserved; for always-live buffers (arguments, constants, results) the whole program.
     pub reserved: (u32, u32),
     /// From its first write to its last read.
     pub written: (u32, u32),
 }
 
-impl Spans {
+impl Residency {
     /// Both spans of a buffer; `None` if its live range is unknown.
     #[must_use]
     pub fn of(map: &MemoryMap, buffer: BufferId) -> Option<Self> {

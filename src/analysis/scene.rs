@@ -13,7 +13,7 @@ use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::shape_groups::{ShapeGroup, rank, shape_groups};
 use super::stacked_curves::{Grouping, StackedCurves};
 use super::table::BufferTable;
-use super::what_if::{Depth, Edit, Memory, Outcome, WhatIfResult};
+use super::what_if::{Depth, Edit, Memory, Prediction, WhatIfResult};
 use crate::model::{BufferId, Bytes, Device, Program};
 
 /// Cached results of a memory space, each computed on first use.
@@ -25,8 +25,8 @@ pub struct SceneParts {
     table: OnceLock<Arc<BufferTable>>,
     shapes: OnceLock<Arc<[ShapeGroup]>>,
     memory: OnceLock<Arc<Memory>>,
-    /// What-if outcome of the unchanged program, by capacity.
-    unchanged: Mutex<Vec<(Option<u64>, Arc<Outcome>)>>,
+    /// What-if prediction of the unchanged program, by capacity.
+    unchanged: Mutex<Vec<(Option<u64>, Arc<Prediction>)>>,
 }
 
 /// Cached results of every memory space of one program.
@@ -161,23 +161,24 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Outcome of the unchanged program, for memory from [`Self::memory_against`]; computed once per capacity.
+    /// Prediction of the unchanged program, for memory from [`Self::memory_against`]; computed once per capacity.
     #[must_use]
-    pub fn unchanged(self, memory: &Memory) -> Arc<Outcome> {
+    pub fn unchanged(self, memory: &Memory) -> Arc<Prediction> {
         let known = || self.parts.unchanged.lock().unwrap_or_else(PoisonError::into_inner);
-        let found =
-            |(capacity, outcome): &(_, Arc<Outcome>)| (*capacity == memory.capacity).then(|| Arc::clone(outcome));
-        if let Some(outcome) = known().iter().find_map(found) {
-            return outcome;
+        let found = |(capacity, prediction): &(_, Arc<Prediction>)| {
+            (*capacity == memory.capacity).then(|| Arc::clone(prediction))
+        };
+        if let Some(prediction) = known().iter().find_map(found) {
+            return prediction;
         }
-        let outcome = Arc::new(memory.evaluate(self.program, &[], Depth::Verdict));
-        known().push((memory.capacity, Arc::clone(&outcome)));
-        outcome
+        let prediction = Arc::new(memory.evaluate(self.program, &[], Depth::Verdict));
+        known().push((memory.capacity, Arc::clone(&prediction)));
+        prediction
     }
 
-    /// Outcome of changes, repacked, with the device's capacity.
+    /// Prediction of changes, repacked, with the device's capacity.
     #[must_use]
-    pub fn what_if(self, edits: &[Edit]) -> Outcome {
+    pub fn what_if(self, edits: &[Edit]) -> Prediction {
         self.memory().evaluate(self.program, edits, Depth::Packed)
     }
 

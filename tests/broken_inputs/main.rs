@@ -51,11 +51,11 @@ impl Random {
     }
 }
 
-/// Outcome of an input: its notes, or the error.
-type Outcome = Result<Vec<(String, Option<u64>)>, String>;
+/// Prediction of an input: its notes, or the error.
+type Prediction = Result<Vec<(String, Option<u64>)>, String>;
 
 /// Everything the program does with an input, up to writing the report.
-fn everything(bytes: Vec<u8>) -> Outcome {
+fn everything(bytes: Vec<u8>) -> Prediction {
     let progress = Progress::default();
     let input = Input::from_bytes("broken", bytes.into()).map_err(|error| error.to_string())?;
     let profile = open::open_input(&input, &progress).map_err(|error| error.to_string())?;
@@ -75,7 +75,7 @@ fn write_report(profile: &Profile) {
 /// A worker that processes one input after the other, so that a hang is detected.
 struct Worker {
     inputs: mpsc::Sender<Vec<u8>>,
-    outcomes: mpsc::Receiver<(Outcome, usize)>,
+    outcomes: mpsc::Receiver<(Prediction, usize)>,
 }
 
 impl Worker {
@@ -97,7 +97,7 @@ impl Worker {
     }
 
     /// The outcome; panics if the worker panicked, hung, or used too much memory.
-    fn run(&self, what: &str, bytes: Vec<u8>) -> Outcome {
+    fn run(&self, what: &str, bytes: Vec<u8>) -> Prediction {
         let len = bytes.len();
         assert!(self.inputs.send(bytes).is_ok(), "{what}: the worker is gone");
         match self.outcomes.recv_timeout(PATIENCE) {
@@ -112,7 +112,7 @@ impl Worker {
 }
 
 /// An error has a position; the position of a note lies within the file.
-fn check(what: &str, outcome: &Outcome, len: usize) {
+fn check(what: &str, outcome: &Prediction, len: usize) {
     match outcome {
         Err(error) => assert!(error.contains("(at byte ") || len == 0, "{what}: no place in: {error}"),
         Ok(notes) => {

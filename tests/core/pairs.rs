@@ -1,7 +1,7 @@
 //! Predictions compared with the compiler: pairs of real programs that differ by one change, predicted from the first
 //! and compared with the second.
 
-use highwater::analysis::what_if::{Depth, Edit, Memory, Outcome};
+use highwater::analysis::what_if::{Depth, Edit, Memory, Prediction};
 use highwater::analysis::{ProgramAnalysis, SpaceAnalysis};
 use highwater::model::{Capacity, Device, MemorySpace, Program, TpuGeneration};
 
@@ -58,7 +58,7 @@ fn hbm(analysis: &ProgramAnalysis) -> &SpaceAnalysis {
     analysis.space(MemorySpace::HBM).expect("HBM")
 }
 
-fn predict(program: &Program, device: &Device, edits: &[&str]) -> (Memory, Outcome) {
+fn predict(program: &Program, device: &Device, edits: &[&str]) -> (Memory, Prediction) {
     let analysis = ProgramAnalysis::new(program, device);
     let memory = Memory::new(program, &analysis, hbm(&analysis), device);
     let edits: Vec<Edit> = edits.iter().map(|text| text.parse().expect("an edit")).collect();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::batch::{self, DataArgument};
-use super::kept::Kept;
+use super::saved_for_backward::SavedForBackward;
 use super::segments::{Named, Patterns};
 use super::shapes::Shapes;
 use crate::analysis::class::Class;
@@ -102,7 +102,7 @@ pub struct Memory {
     /// Framework op name of the instruction that makes each family's root, by family.
     family_names: Vec<String>,
     /// What the forward pass keeps for the backward pass.
-    pub kept: Kept,
+    pub kept: SavedForBackward,
     /// Number of families made by rematerialisation, according to their names.
     pub rematerialised: usize,
     /// Program point of each heap event, if the program has a schedule.
@@ -198,7 +198,7 @@ impl Memory {
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
         let data = batch::data_arguments(program, analysis.classes(program), &base);
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
-        let kept = Kept::new(program, analysis, (&base, &data), &families, (&family_names, &points));
+        let kept = SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points));
         let classes = analysis.classes(program);
         let trains = batch::trains(classes, &base);
         let is_weight =

@@ -1,19 +1,19 @@
 //! What-if: predicts the effect of a change on a program's memory from the dump of the unchanged program.
 //!
-//! The predictions were measured against the compiler on 102 pairs of programs that differ by one change; each outcome
+//! The predictions were measured against the compiler on 102 pairs of programs that differ by one change; each prediction
 //! states the error seen for its kind of change. Nothing here reads files or compiles anything.
 
 mod axis;
 pub mod batch;
 mod divide;
 mod edit;
-pub mod kept;
 mod memory;
-mod outcome;
 mod pairs;
+mod prediction;
 mod recompute;
 mod resize;
 mod result;
+pub mod saved_for_backward;
 mod scale;
 mod segments;
 mod sets;
@@ -24,7 +24,7 @@ mod turn;
 pub use axis::Axis;
 pub use edit::{Arguments, Edit, EditError, LOGITS, SCAN};
 pub use memory::{Base, Item, Memory, Owner, Role};
-pub use outcome::{Depth, Outcome, TryVerdict};
+pub use prediction::{Depth, Prediction, TryVerdict};
 pub use resize::set_dimension;
 pub use result::{PeakGroup, WhatIfResult};
 pub use sets::{EditSet, SetsError};

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::edit::{LOGITS, SCAN};
-use super::kept::{BLOCK, Kept, is_among};
 use super::memory::Memory;
 use super::resize;
+use super::saved_for_backward::{BLOCK, SavedForBackward, is_among};
 use super::segments::{Segment, Segments};
 use super::state::{Sizes, State};
 use super::turn::Turn;
@@ -72,7 +72,7 @@ impl State<'_> {
     }
 
     fn is_checkpointed(&self, row: u32) -> bool {
-        Kept::is_checkpointed(self.memory.family_name(row as usize))
+        SavedForBackward::is_checkpointed(self.memory.family_name(row as usize))
     }
 
     /// Splits the live range of a segment's family in two: in the forward pass, and from when the backward pass

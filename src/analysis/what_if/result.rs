@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::axis::{Axis, at_places};
 use super::edit::Edit;
 use super::memory::{Memory, Role};
-use super::outcome::{Depth, Outcome};
+use super::prediction::{Depth, Prediction};
 use crate::analysis::class::Class;
 use crate::analysis::map::TimeAxis;
 use crate::analysis::names::scope;
@@ -31,14 +31,14 @@ pub struct PeakGroup {
     largest: u64,
 }
 
-/// The outcomes without and with a set of changes.
+/// The predictions without and with a set of changes.
 pub struct WhatIfResult {
     /// The memory model the changes were applied to.
     pub memory: Arc<Memory>,
-    /// Outcome without the changes.
-    pub before: Arc<Outcome>,
-    /// Outcome with the changes.
-    pub after: Outcome,
+    /// Prediction without the changes.
+    pub before: Arc<Prediction>,
+    /// Prediction with the changes.
+    pub after: Prediction,
     /// The axis of the curves and of the blocks.
     pub axis: Axis,
     /// The compiler's own peak, and its point: that of every other view.
@@ -75,7 +75,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    fn new(memory: &Memory, after: &Outcome, axis: &Axis, classes: &[Vec<u64>]) -> Self {
+    fn new(memory: &Memory, after: &Prediction, axis: &Axis, classes: &[Vec<u64>]) -> Self {
         let blocks = &after.sizes.blocks;
         let mut by_size: Vec<u32> = (0..blocks.len() as u32).filter(|&b| blocks[b as usize].size > 0).collect();
         by_size.sort_by_key(|&block| std::cmp::Reverse(blocks[block as usize].size));
@@ -100,9 +100,9 @@ impl Blocks {
 }
 
 impl WhatIfResult {
-    /// Evaluates changes on the memory of a program; `before` is the outcome without changes.
+    /// Evaluates changes on the memory of a program; `before` is the prediction without changes.
     #[must_use]
-    pub fn new(scene: Scene<'_>, memory: Arc<Memory>, before: Arc<Outcome>, edits: &[Edit]) -> Self {
+    pub fn new(scene: Scene<'_>, memory: Arc<Memory>, before: Arc<Prediction>, edits: &[Edit]) -> Self {
         let Scene { program: model, analysis, space, .. } = scene;
         let after = memory.evaluate(model, edits, Depth::Packed);
         let steps = analysis.live.as_ref().map(|live| live.points() + 1);
@@ -227,8 +227,13 @@ impl WhatIfResult {
     }
 }
 
-/// Groups live at the peak of an outcome, largest first.
-fn groups_at_peak(program: &Program, analysis: &ProgramAnalysis, memory: &Memory, outcome: &Outcome) -> Vec<PeakGroup> {
+/// Groups live at the peak of a prediction, largest first.
+fn groups_at_peak(
+    program: &Program,
+    analysis: &ProgramAnalysis,
+    memory: &Memory,
+    prediction: &Prediction,
+) -> Vec<PeakGroup> {
     let (known, labels) = (analysis.classes(program), analysis.labels(program));
     let mut rows: HashMap<String, PeakGroup> = HashMap::new();
     let mut add = |name: String, bytes: u64, class: Class, buffer: BufferId| {
@@ -253,7 +258,7 @@ fn groups_at_peak(program: &Program, analysis: &ProgramAnalysis, memory: &Memory
         let folded = scope::folded(op_name);
         if folded.is_empty() { program.buffer_name(buffer) } else { folded }
     };
-    for (base, &bytes) in memory.base.iter().zip(&outcome.sizes.base) {
+    for (base, &bytes) in memory.base.iter().zip(&prediction.sizes.base) {
         let op_name = || program.buffers.instruction_of(base.buffer).map(|i| program.text.op_name(i));
         let name = match &base.role {
             Role::Argument { path, .. } => display_name(path, base.buffer),
@@ -262,8 +267,8 @@ fn groups_at_peak(program: &Program, analysis: &ProgramAnalysis, memory: &Memory
         };
         add(name, bytes, known.of(base.buffer), base.buffer);
     }
-    let (_, at) = packing::most_live(&outcome.sizes.blocks);
-    for (block, &family) in outcome.sizes.blocks.iter().zip(&outcome.sizes.family) {
+    let (_, at) = packing::most_live(&prediction.sizes.blocks);
+    for (block, &family) in prediction.sizes.blocks.iter().zip(&prediction.sizes.family) {
         if block.start <= at && at <= block.end {
             let Some(family_row) = memory.families.list.get(family as usize) else { continue };
             let root = family_row.root;

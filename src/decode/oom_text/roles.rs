@@ -29,7 +29,7 @@ pub enum Role {
     Allocated,
     /// Reserved by its allocator.
     Reserved,
-    /// Kept by its cache.
+    /// SavedForBackward by its cache.
     Cached,
     /// Active blocks.
     Active,

@@ -7,7 +7,7 @@ use super::schema::{
 use super::{findings, runtime, what_if};
 use crate::advisor::advise;
 use crate::analysis::class::{Certainty, Reason};
-use crate::analysis::live_at::Spans;
+use crate::analysis::live_at::Residency;
 use crate::analysis::stacked_curves::Grouping;
 use crate::analysis::{
     ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict, category, has_no_shape, unpadded,
@@ -279,7 +279,7 @@ fn buffer_report(scene: Scene<'_>, buffer: BufferId) -> BufferReport {
         end: span.map(|s| s.1),
         live_start: live.map(|l| l.0),
         live_end: live.map(|l| l.1),
-        reserved: live.and_then(|_| Spans::of(scene.map(), buffer)).map(|spans| spans.reserved),
+        reserved: live.and_then(|_| Residency::of(scene.map(), buffer)).map(|spans| spans.reserved),
         lifetime_from: analysis
             .lifetime_from(program, space, buffer)
             .filter(|_| !program.is_listing)

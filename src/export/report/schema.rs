@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::failure::FailureReport;
 use super::runtime::{AllocatorReport, SnapshotReport};
-use crate::analysis::live_at::Spans;
+use crate::analysis::live_at::Residency;
 
 /// A whole report.
 #[derive(Debug, Serialize)]
@@ -295,8 +295,8 @@ impl BufferReport {
     }
 
     /// Steps at which its memory is reserved and at which it is live; `None` if unknown.
-    pub fn spans(&self) -> Option<Spans> {
-        Some(Spans { reserved: self.reserved?, written: (self.live_start?, self.live_end?) })
+    pub fn spans(&self) -> Option<Residency> {
+        Some(Residency { reserved: self.reserved?, written: (self.live_start?, self.live_end?) })
     }
 }
 

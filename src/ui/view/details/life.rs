@@ -2,7 +2,7 @@
 
 use egui::{Align, Layout, Pos2, Rect, Sense, Ui, Vec2};
 
-use crate::analysis::live_at::Spans;
+use crate::analysis::live_at::Residency;
 use crate::analysis::{LifetimeFrom, Scene};
 use crate::model::{BufferId, InstructionId, thousands};
 use crate::ui::part::facts::{fact, title};
@@ -46,7 +46,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         let points = f64::from(data.map.points.max(1));
         let x = |point: f64| rect.left() + rect.width() * (point / points) as f32;
         ui.painter().rect_filled(rect, 0.0, theme.inset);
-        if let Some(spans) = Spans::of(&data.map, buffer).filter(|spans| spans.reserved != spans.written) {
+        if let Some(spans) = Residency::of(&data.map, buffer).filter(|spans| spans.reserved != spans.written) {
             let (first, last) = spans.reserved;
             let reserved = egui::Rangef::new(x(f64::from(first)), x(f64::from(last) + 1.0));
             ui.painter().hline(reserved, rect.bottom() - 1.0, egui::Stroke::new(2.0, theme.text3));
@@ -59,7 +59,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         ui.add_space(4.0);
         let alive = data.map.length(place.start, place.end);
         let across = if (place.start..=place.end).contains(&space.peak_point()) { ", across the peak" } else { "" };
-        if let Some(words) = Spans::of(&data.map, buffer).and_then(|spans| spans.difference(unit)) {
+        if let Some(words) = Residency::of(&data.map, buffer).and_then(|spans| spans.difference(unit)) {
             fact(ui, theme, "Memory", &words);
         }
         let words = format!("{} of {} {unit}s{across}", thousands(alive.into()), thousands(data.map.steps().into()));

@@ -5,7 +5,7 @@ use egui::{Align, Layout, Ui};
 use super::card::{ROWS, readout};
 use crate::analysis::Scene;
 use crate::analysis::contributors::Contributor;
-use crate::analysis::live_at::Spans;
+use crate::analysis::live_at::Residency;
 use crate::model::{BufferId, Bytes, percent, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::part::facts::title;
@@ -122,7 +122,7 @@ fn name_at(scene: Scene<'_>, data: &SpaceData, buffer: BufferId, step: u32) -> S
     let name = scene.analysis.labels(scene.program).buffer_name(scene.program, buffer);
     // Some traces leave the names out.
     let name = if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };
-    let later = Spans::of(&data.map, buffer).map(|spans| spans.written.0).filter(|first| *first > step);
+    let later = Residency::of(&data.map, buffer).map(|spans| spans.written.0).filter(|first| *first > step);
     match later {
         Some(first) => format!("{name}, written at {}", thousands(first.into())),
         None => name,

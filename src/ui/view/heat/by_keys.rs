@@ -6,7 +6,7 @@ use crate::analysis::heat::HeatGrid;
 use crate::ui::widget::keys;
 
 /// A position in the map: program point and address. The cell that contains it depends on the zoom.
-pub type At = (u32, u64);
+pub type Target = (u32, u64);
 
 /// The cell under the keyboard cursor.
 pub struct Keyed {
@@ -17,7 +17,7 @@ pub struct Keyed {
 }
 
 /// Handles the keys of this frame; `first` is the initial position of the cursor.
-pub fn take(ui: &Ui, at: &mut Option<At>, grid: &HeatGrid, response: &Response, first: At) -> Option<Keyed> {
+pub fn take(ui: &Ui, at: &mut Option<Target>, grid: &HeatGrid, response: &Response, first: Target) -> Option<Keyed> {
     let pressed = keys::field(ui, response);
     if !pressed.has_focus || grid.columns() == 0 || grid.rows == 0 {
         return None;

@@ -27,7 +27,7 @@ pub struct State {
     /// Visible addresses; `None` for all.
     pub addresses: Option<Span>,
     /// Position of the keyboard cursor.
-    at: Option<by_keys::At>,
+    at: Option<by_keys::Target>,
     picture: DeferredPicture<Arc<Shown>>,
     at_step: Option<(u32, Job<AtStep>)>,
 }

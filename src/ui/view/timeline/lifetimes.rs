@@ -6,7 +6,7 @@ use super::groups::Groups;
 use super::lifetime_rows::{Group, Lifetimes, Rows, Sort};
 use super::map;
 use super::state::{AT_ONCE, Drawn};
-use crate::analysis::live_at::Spans;
+use crate::analysis::live_at::Residency;
 use crate::model::{Bytes, thousands};
 use crate::ui::chart::{self, Span, Window, YAxis};
 use crate::ui::part::{ViewContext, menu};
@@ -140,7 +140,7 @@ impl Picture {
                     let is_lit = self.lit.as_ref().is_none_or(|lit| lit.has(item.buffer));
                     let color = if is_lit { color } else { mix(color, self.theme.panel, NO_MATCH) };
                     // Memory reserved before it is first written and after it is last read: a line at the bottom.
-                    if let Some(spans) = Spans::of(&self.data.map, item.buffer) {
+                    if let Some(spans) = Residency::of(&self.data.map, item.buffer) {
                         let foot = (raster.scale() * 2.0).round() as i64;
                         let (first, last) = (px(f64::from(spans.reserved.0)), px(f64::from(spans.reserved.1) + 1.0));
                         raster.fill(first, bottom - foot, last, bottom, mix(color, self.theme.panel, 0.35));
@@ -216,7 +216,7 @@ fn one(
     painter.text(size_at, Align2::RIGHT_CENTER, context.short(Bytes(bytes)), small.clone(), theme.text2);
     let selected = context.shared.selected == Some(buffer);
     let response = ui.interact(sensed, ui.scope_id().with(("lifetime", row)), Sense::CLICK);
-    let spans = Spans::of(&data.map, buffer).filter(|_| group.is_none());
+    let spans = Residency::of(&data.map, buffer).filter(|_| group.is_none());
     let unit = data.map.axis.unit();
     let mut spoken = format!(
         "{name} {}, {unit}s {} to {}",

@@ -6,7 +6,7 @@ use egui::{Align2, Pos2, Rangef, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2
 
 use super::groups::Groups;
 use super::state::{AT_ONCE, Drawn, FrameLayout, State};
-use crate::analysis::live_at::Spans;
+use crate::analysis::live_at::Residency;
 use crate::analysis::map::MapBox;
 use crate::analysis::{Scene, category, unpadded};
 use crate::model::{Bytes, percent, thousands};
@@ -368,7 +368,7 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     let unit = scene.map().axis.unit();
     let steps = format!("{kind}, {unit}s {} to {}", thousands(item.start.into()), thousands(item.end.into()));
     ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));
-    if let Some(words) = Spans::of(scene.map(), item.buffer).and_then(|spans| spans.difference(unit)) {
+    if let Some(words) = Residency::of(scene.map(), item.buffer).and_then(|spans| spans.difference(unit)) {
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     }
     if let Some((shape, node)) = program.buffer_shape(item.buffer) {

@@ -9,7 +9,7 @@ use crate::model::BufferId;
 use crate::ui::widget::keys;
 
 /// Position of the keyboard cursor: a node, or a buffer in it.
-pub type At = (usize, Option<BufferId>);
+pub type Target = (usize, Option<BufferId>);
 
 /// What the keys of a frame ask for.
 #[derive(Default)]
@@ -31,7 +31,7 @@ pub fn take(ui: &Ui, state: &mut State, response: &Response, placed: &[Cell], se
         return Keyed { back, ..Keyed::default() };
     }
     let parts: Vec<&Cell> = placed.iter().filter(|cell| cell.depth == 0).collect();
-    let is_at = |cell: &&Cell, at: At| (cell.node, cell.buffer) == at;
+    let is_at = |cell: &&Cell, at: Target| (cell.node, cell.buffer) == at;
     let encloses = |cell: &&Cell, node: usize| state.tree.trail(node).contains(&cell.node);
     let known = state.at.and_then(|at| {
         let exactly = parts.iter().position(|cell| is_at(cell, at));

@@ -63,7 +63,7 @@ struct State {
     /// The node that fills the view.
     root: usize,
     /// Position of the keyboard cursor.
-    at: Option<by_keys::At>,
+    at: Option<by_keys::Target>,
     /// Laid-out cells, and the tree, node and rectangle they belong to.
     placed: Vec<Cell>,
     placed_for: Option<(u64, usize, [u32; 4])>,

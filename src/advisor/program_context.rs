@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use super::effect::Effect;
 use super::finding::{Finding, Severity};
 use crate::analysis::packing::FALLBACK_SHARE;
-use crate::analysis::what_if::kept::is_among;
-use crate::analysis::what_if::{Depth, Edit, Memory, Outcome, Role, TryVerdict};
+use crate::analysis::what_if::saved_for_backward::is_among;
+use crate::analysis::what_if::{Depth, Edit, Memory, Prediction, Role, TryVerdict};
 use crate::analysis::{ProgramAnalysis, Scene, SpaceAnalysis};
 use crate::model::{BufferId, Bytes, Device, Program, ShapeNode, percent, thousands};
 
@@ -19,7 +19,7 @@ pub const ERROR_1000: &str = "E1000: compile time HBM OOM, https://openxla.org/x
 pub const WORTH: f64 = 0.05;
 
 /// A program's HBM, as the rules see it.
-pub struct Case<'a> {
+pub struct ProgramContext<'a> {
     /// Row of the program in its profile.
     pub row: usize,
     /// The program.
@@ -32,8 +32,8 @@ pub struct Case<'a> {
     pub device: &'a Device,
     /// The what-if model of the space.
     pub memory: Arc<Memory>,
-    /// What-if outcome of the unchanged program.
-    pub before: Arc<Outcome>,
+    /// What-if prediction of the unchanged program.
+    pub before: Arc<Prediction>,
     /// Temporaries at the peak, largest first.
     pub peak: Vec<AtPeak>,
     /// The largest batch that fits, computed on first use.
@@ -46,7 +46,7 @@ pub struct Case<'a> {
 struct Tried {
     edits: Vec<Edit>,
     depth: Depth,
-    outcome: Arc<Outcome>,
+    prediction: Arc<Prediction>,
 }
 
 /// A temporary at the peak.
@@ -60,7 +60,7 @@ pub struct AtPeak {
     pub size: u64,
 }
 
-impl<'a> Case<'a> {
+impl<'a> ProgramContext<'a> {
     /// Prepares the HBM of a program, with `capacity` in place of the device's if given.
     #[must_use]
     pub fn new(row: usize, scene: Scene<'a>, capacity: Option<Bytes>) -> Self {
@@ -152,20 +152,20 @@ impl<'a> Case<'a> {
 
     /// What changes come to, worked out once; without its blocks.
     #[must_use]
-    pub fn try_out(&self, edits: &[Edit]) -> Arc<Outcome> {
+    pub fn try_out(&self, edits: &[Edit]) -> Arc<Prediction> {
         self.try_to(edits, Depth::Verdict)
     }
 
     /// As [`Self::try_out`], to another depth.
     #[must_use]
-    pub fn try_to(&self, edits: &[Edit], depth: Depth) -> Arc<Outcome> {
+    pub fn try_to(&self, edits: &[Edit], depth: Depth) -> Arc<Prediction> {
         let known = || self.tried.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tried) = known().iter().find(|tried| tried.depth == depth && tried.edits == edits) {
-            return Arc::clone(&tried.outcome);
+            return Arc::clone(&tried.prediction);
         }
-        let outcome = Arc::new(self.memory.evaluate(self.program, edits, depth).without_blocks());
-        known().push(Tried { edits: edits.to_vec(), depth, outcome: Arc::clone(&outcome) });
-        outcome
+        let prediction = Arc::new(self.memory.evaluate(self.program, edits, depth).without_blocks());
+        known().push(Tried { edits: edits.to_vec(), depth, prediction: Arc::clone(&prediction) });
+        prediction
     }
 
     /// Whether the program may fit with some changes, as far as the bytes tell that are live at once: a bound that takes
@@ -183,18 +183,18 @@ impl<'a> Case<'a> {
 
     /// Bytes by which the peak falls.
     #[must_use]
-    pub fn saved(&self, outcome: &Outcome) -> u64 {
-        self.before.peak.0.saturating_sub(outcome.peak.0)
+    pub fn saved(&self, prediction: &Prediction) -> u64 {
+        self.before.peak.0.saturating_sub(prediction.peak.0)
     }
 
     /// Attaches changes to a finding with their predicted effect; returns the bytes saved.
     pub fn fill(&self, finding: &mut Finding, edits: Vec<Edit>) -> u64 {
-        let (effect, outcome) = Effect::of(self, edits);
+        let (effect, prediction) = Effect::of(self, edits);
         let saved = effect.saves().0;
         if saved > 0 && !finding.is_remedy {
             finding.severity = self.severity();
         }
-        finding.warnings.extend(outcome.warnings.iter().cloned());
+        finding.warnings.extend(prediction.warnings.iter().cloned());
         finding.effect = Some(effect);
         saved
     }

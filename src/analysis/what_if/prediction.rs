@@ -1,4 +1,4 @@
-//! Predicted outcome of some changes: the peak, allocated bytes, whether it fits, and the expected error.
+//! Predicted prediction of some changes: the peak, allocated bytes, whether it fits, and the expected error.
 
 use super::edit::Edit;
 use super::memory::{Memory, Role};
@@ -7,7 +7,7 @@ use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
 use crate::model::{BufferId, Bytes, Program};
 
-/// How much of an [`Outcome`] is computed.
+/// How much of an [`Prediction`] is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// The peak, and whether it fits judging by packing in program order and live bytes alone; for searches.
@@ -61,7 +61,7 @@ const RECOMPUTED_FROM: f64 = 1.25;
 
 /// Memory after some changes.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct Prediction {
     /// The changes, in the order in which they were applied.
     pub edits: Vec<Edit>,
     /// Always-live bytes.
@@ -99,8 +99,8 @@ pub struct Outcome {
     pub placement: Placement,
 }
 
-impl Outcome {
-    /// The same without its blocks and where they lie: what a list of outcomes keeps.
+impl Prediction {
+    /// The same without its blocks and where they lie: what a list of predictions keeps.
     #[must_use]
     pub fn without_blocks(self) -> Self {
         Self { sizes: Sizes::default(), placement: Placement::default(), ..self }
@@ -137,9 +137,9 @@ impl Outcome {
 }
 
 impl Memory {
-    /// Predicts the outcome of some changes.
+    /// Predicts the prediction of some changes.
     #[must_use]
-    pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Outcome {
+    pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Prediction {
         let mut state = State::new(program, self);
         for edit in edits {
             state.apply(edit);
@@ -165,13 +165,13 @@ impl Memory {
 
     /// The program without some families of temporaries: an upper bound for any change to them.
     #[must_use]
-    pub fn without(&self, program: &Program, families: &[usize]) -> Outcome {
+    pub fn without(&self, program: &Program, families: &[usize]) -> Prediction {
         let mut state = State::new(program, self);
         state.drop_families(families);
         self.conclude(state, &[], Depth::Verdict)
     }
 
-    fn conclude(&self, mut state: State<'_>, edits: &[Edit], depth: Depth) -> Outcome {
+    fn conclude(&self, mut state: State<'_>, edits: &[Edit], depth: Depth) -> Prediction {
         let sizes = state.finish();
         let base = sizes.base.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
         let moves = Moves::new(&sizes.blocks);
@@ -222,7 +222,7 @@ impl Memory {
         self.warn(&state, &mut warnings);
         let band = if edits.is_empty() { None } else { Some(self.band(state.kinds)) };
         let lowest = base.saturating_add((live as f64 * state.least_factor) as u64);
-        Outcome {
+        Prediction {
             edits: edits.to_vec(),
             base: Bytes(base),
             peak: Bytes(peak),
@@ -403,16 +403,16 @@ impl Memory {
 
     /// Buffers live at the peak after some changes, largest first, with their bytes.
     #[must_use]
-    pub fn at_peak(&self, outcome: &Outcome) -> Vec<(BufferId, Bytes)> {
+    pub fn at_peak(&self, prediction: &Prediction) -> Vec<(BufferId, Bytes)> {
         let mut found: Vec<(BufferId, Bytes)> = self
             .base
             .iter()
-            .zip(&outcome.sizes.base)
+            .zip(&prediction.sizes.base)
             .filter(|(_, size)| **size > 0)
             .map(|(base, &size)| (base.buffer, Bytes(size)))
             .collect();
-        let time = packing::most_live(&outcome.sizes.blocks).1;
-        for (block, &family) in outcome.sizes.blocks.iter().zip(&outcome.sizes.family) {
+        let time = packing::most_live(&prediction.sizes.blocks).1;
+        for (block, &family) in prediction.sizes.blocks.iter().zip(&prediction.sizes.family) {
             if block.size > 0 && block.start <= time && time <= block.end {
                 found.push((self.families.list[family as usize].root, Bytes(block.size)));
             }
@@ -423,20 +423,20 @@ impl Memory {
 
     /// Live bytes before each heap event and after the last, including always-live bytes.
     #[must_use]
-    pub fn curve(&self, outcome: &Outcome) -> Vec<u64> {
-        let mut curve = self.curve_of(outcome, |_| true);
+    pub fn curve(&self, prediction: &Prediction) -> Vec<u64> {
+        let mut curve = self.curve_of(prediction, |_| true);
         for value in &mut curve {
-            *value = value.saturating_add(outcome.base.0);
+            *value = value.saturating_add(prediction.base.0);
         }
         curve
     }
 
     /// Live bytes of the families that a test accepts, before each heap event and after the last.
     #[must_use]
-    pub fn curve_of(&self, outcome: &Outcome, accept: impl Fn(usize) -> bool) -> Vec<u64> {
+    pub fn curve_of(&self, prediction: &Prediction, accept: impl Fn(usize) -> bool) -> Vec<u64> {
         let events = self.families.events as usize;
         let mut change = vec![0i128; 2 * events + 3];
-        for (Block { size, start, end }, &family) in outcome.sizes.blocks.iter().zip(&outcome.sizes.family) {
+        for (Block { size, start, end }, &family) in prediction.sizes.blocks.iter().zip(&prediction.sizes.family) {
             if !accept(family as usize) {
                 continue;
             }
@@ -456,11 +456,11 @@ impl Memory {
 
     /// Paths of the arguments that the changes donate, in the order of the pairs.
     #[must_use]
-    pub fn paths_of(&self, outcome: &Outcome) -> Vec<&str> {
+    pub fn paths_of(&self, prediction: &Prediction) -> Vec<&str> {
         let path = |&(argument, _): &(u32, u32)| match &self.base[argument as usize].role {
             Role::Argument { path, .. } => path.as_str(),
             _ => "",
         };
-        outcome.pairs.iter().map(path).collect()
+        prediction.pairs.iter().map(path).collect()
     }
 }

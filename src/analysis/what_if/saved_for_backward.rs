@@ -39,7 +39,7 @@ pub struct Stack {
 
 /// Families of temporaries that are kept, by kind; lists of families are ascending.
 #[derive(Debug, Clone, Default)]
-pub struct Kept {
+pub struct SavedForBackward {
     /// The turn from the forward to the backward pass, with the layers on both sides; `None` if the program does not
     /// train or has no schedule.
     pub turn: Option<Turn>,
@@ -59,13 +59,13 @@ pub struct Kept {
     pub scores: Vec<u32>,
 }
 
-/// Whether a family is in a list of [`Kept`]; they are ascending.
+/// Whether a family is in a list of [`SavedForBackward`]; they are ascending.
 #[must_use]
 pub fn is_among(list: &[u32], family: usize) -> bool {
     u32::try_from(family).is_ok_and(|family| list.binary_search(&family).is_ok())
 }
 
-impl Kept {
+impl SavedForBackward {
     /// Classifies the families of a memory space; `names` are the framework op names of their roots, `points` the
     /// program point of each heap event.
     pub fn new(
