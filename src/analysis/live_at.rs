@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::map::{MapBox, MemoryMap};
 use super::program::SpaceAnalysis;
-use crate::model::{BufferId, Bytes, Program, thousands};
+use crate::model::{BufferId, Bytes, Program};
 
 /// A buffer that holds memory at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Residency {
     #[must_use]
     pub fn difference(&self, unit: &str) -> Option<String> {
         (self.written.0 > self.reserved.0).then(|| {
-            let [reserved, written] = [self.reserved.0, self.written.0].map(|point| thousands(point.into()));
+            let [reserved, written] = [self.reserved.0, self.written.0].map(|point| point.to_string());
             format!("reserved from {unit} {reserved}, written at {written}")
         })
     }

@@ -139,7 +139,7 @@ fn columns(targets: &[Target], args: &DiffArgs) -> (String, bool) {
                 }
                 progress.begin(Stage::Analysing, 0);
                 let analysis = ProfileAnalysis::new(&profile);
-                sweep.add(&place(target), Side { profile: &profile, analysis: &analysis });
+                sweep.add(&place(target), Side { profile: &profile, analysis: &analysis, program: 0 });
             }
             Found::Unread(info) => {
                 let why = info.error.as_deref().unwrap_or_default();

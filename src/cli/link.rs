@@ -10,7 +10,8 @@ use highwater::ui::session::Pin;
 /// What to show first.
 #[derive(Debug, clap::Args)]
 pub struct LinkArgs {
-    /// View: overview, timeline, buffers
+    /// View: overview, compare (with two files), failure, timeline, treemap, heatmap, padding, buffers, tiles, memory,
+    /// liveness, runtime, allocator, live, whatif, advisor, report
     #[arg(long)]
     pub view: Option<String>,
     /// Memory space, by name or colour: HBM, 1

@@ -80,7 +80,7 @@ impl Loaded {
 
     /// For a comparison.
     pub const fn side(&self) -> Side<'_> {
-        Side { profile: &self.profile, analysis: &self.analysis }
+        Side { profile: &self.profile, analysis: &self.analysis, program: 0 }
     }
 
     /// The file it was read from, where it is one of many; else as it was named.

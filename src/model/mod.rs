@@ -49,4 +49,4 @@ pub use tiles::{
     TileRows, TileTarget, TileVariables,
 };
 pub use tpu::{TPU_GENERATIONS, TpuGeneration};
-pub use units::{Bytes, UnitSystem, factor, parse_size, percent, thousands};
+pub use units::{Bytes, UnitSystem, counted, factor, parse_size, percent, thousands};

@@ -78,6 +78,9 @@ impl UnitSystem {
         if unit == 1 {
             return thousands(bytes.0);
         }
+        if tenths == 0 && bytes > Bytes::ZERO {
+            return "under 0.1".to_owned();
+        }
         format!("{}.{}", thousands(tenths / 10), tenths % 10)
     }
 
@@ -121,6 +124,12 @@ pub fn thousands(value: u64) -> String {
         out.push(digit);
     }
     out
+}
+
+/// A count with its noun: `1 buffer`, `1,472 tiles`. The plural is `noun` with an s.
+#[must_use]
+pub fn counted(count: u64, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{} {noun}s", thousands(count)) }
 }
 
 /// A percentage with one decimal and a thin space. Nonzero shares never round to 0; an en dash if `whole` is 0.

@@ -8,13 +8,15 @@ use super::collection::Collection;
 use super::file::{join_messages, open_input, open_path};
 use crate::decode::DecodeError;
 use crate::model::{Profile, SourceInfo};
-use crate::source::{Input, Progress};
+use crate::source::{DumpName, Input, Member, Progress, Tree, is_run_file};
 
 /// Something to open.
 #[derive(Debug, Clone)]
 pub enum Target {
     /// A file, a folder or an archive.
     Path(PathBuf),
+    /// Files of one folder, of which some belong to the same program; the one to reopen comes first.
+    Files(Arc<[PathBuf]>),
     /// A display name and bytes in memory.
     Bytes(String, Arc<[u8]>),
     /// A collection, the path it was read from, and the index of the entry to open.
@@ -55,12 +57,52 @@ impl Target {
         Ok(Self::Bytes("standard input".to_owned(), bytes.into()))
     }
 
+    /// What to open of paths that were given together: files of one folder are one target where some of them belong to
+    /// the same program, such as the files of a dump and the messages of its run; every other path is its own.
+    #[must_use]
+    pub fn together(paths: Vec<PathBuf>) -> Vec<Self> {
+        let stem = |path: &Path| {
+            let name = path.file_name()?.to_str()?;
+            let is_of_run = is_run_file(name).then(String::new);
+            DumpName::parse(name).map(|dump| dump.stem).or(is_of_run)
+        };
+        let is_dump = |path: &PathBuf| stem(path).is_some_and(|stem| !stem.is_empty());
+        let mut targets = Vec::new();
+        let mut left = paths;
+        while !left.is_empty() {
+            let folder = left[0].parent().map(Path::to_owned);
+            let (mut here, rest): (Vec<PathBuf>, Vec<PathBuf>) =
+                left.into_iter().partition(|path| path.parent().map(Path::to_owned) == folder && path.is_file());
+            left = rest;
+            if here.is_empty() {
+                targets.push(Self::Path(left.remove(0)));
+                continue;
+            }
+            let mut stems: Vec<String> = here.iter().filter_map(|path| stem(path)).collect();
+            let named = stems.len();
+            let has_messages = stems.iter().any(String::is_empty);
+            stems.sort_unstable();
+            stems.dedup();
+            if here.iter().any(is_dump) && (stems.len() < named || has_messages) {
+                here.sort_by_key(|path| !is_dump(path));
+                targets.push(Self::Files(here.into()));
+            } else {
+                targets.extend(here.into_iter().map(Self::Path));
+            }
+        }
+        targets
+    }
+
     /// Display name: file name, label of the bytes, or name of the entry.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Path(path) => {
                 path.file_name().map_or_else(|| path.display().to_string(), |n| n.to_string_lossy().into_owned())
+            }
+            Self::Files(paths) => {
+                let folder = paths.first().and_then(|path| path.parent()).and_then(Path::file_name);
+                folder.map_or_else(|| "files".to_owned(), |name| name.to_string_lossy().into_owned())
             }
             Self::Bytes(name, _) => name.clone(),
             Self::Entry(collection, _, row) => {
@@ -69,11 +111,12 @@ impl Target {
         }
     }
 
-    /// The path; `None` for bytes and for entries of a collection.
+    /// The path, of several files the first; `None` for bytes and for entries of a collection.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Path(path) => Some(path),
+            Self::Files(paths) => paths.first().map(PathBuf::as_path),
             Self::Bytes(..) | Self::Entry(..) => None,
         }
     }
@@ -83,6 +126,7 @@ impl Target {
     pub fn origin(&self) -> Option<&Path> {
         match self {
             Self::Path(path) => Some(path),
+            Self::Files(paths) => paths.first().map(PathBuf::as_path),
             Self::Bytes(..) => None,
             Self::Entry(_, path, _) => path.as_deref(),
         }
@@ -98,6 +142,11 @@ impl Target {
                 return Collection::open(path, progress).map(Opened::Collection);
             }
             Self::Path(path) => open_path(path, progress)?,
+            Self::Files(paths) => {
+                let members = paths.iter().cloned().map(Member::from).collect();
+                let tree = Tree { members, ..Tree::default() };
+                return Collection::of(self.name(), tree, progress).map(Opened::Collection);
+            }
             Self::Bytes(name, bytes) => open_input(&Input::from_reader(name.clone(), &**bytes, progress)?, progress)?,
             Self::Entry(collection, _, row) => collection.open_entry(*row, progress)?,
         };

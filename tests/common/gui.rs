@@ -125,3 +125,26 @@ pub fn painted(harness: &Harness<'_, App>) -> Vec<Painted> {
     }
     found
 }
+
+/// A file as it is dropped onto the window.
+#[derive(Debug)]
+struct Dropped(std::path::PathBuf);
+
+impl egui::DroppedFile for Dropped {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+
+    fn bytes(&self) -> Result<Vec<u8>, String> {
+        std::fs::read(&self.0).map_err(|error| error.to_string())
+    }
+}
+
+/// Drops files onto the window, all in one frame.
+pub fn drop_files(harness: &mut Harness<'_, App>, paths: &[&Path]) {
+    let files = paths.iter().map(|path| std::sync::Arc::new(Dropped(path.to_path_buf())) as _);
+    harness.input_mut().dropped_files.extend(files);
+    harness.step();
+    harness.input_mut().dropped_files.clear();
+    harness.run_ok();
+}

@@ -13,7 +13,7 @@ use crate::{common, gui, picture};
 const VIEWS: &[&str] =
     &["overview", "failure", "timeline", "treemap", "heatmap", "padding", "buffers", "whatif", "advisor", "report"];
 /// Views of an IPU.
-const IPU_VIEWS: &[&str] = &["overview", "tiles", "memory", "liveness", "insights"];
+const IPU_VIEWS: &[&str] = &["overview", "tiles", "memory", "liveness"];
 /// Views of data recorded at run time, each with its sample.
 const RUN_VIEWS: &[(&str, &str)] = &[
     ("runtime", "made/gpu_training.xplane.pb"),

@@ -315,7 +315,7 @@ fn timeline_and_padding_say_the_same_as_the_report() {
         let is_said = timeline.iter().any(|label| label.starts_with(&wanted));
         assert!(is_said, "{}: no '{wanted}'", path.display());
         let point = space["reserved_peak_time"].as_u64().expect("a point");
-        let wanted = format!(" {}", thousands(point));
+        let wanted = format!(" {point}");
         let title = timeline.iter().find(|label| label.starts_with("The peak, ")).expect("the peak's card");
         assert!(title.ends_with(&wanted), "{}: {title} is not{wanted}", path.display());
         let padding = bytes("padding_at_peak_bytes");

@@ -58,7 +58,7 @@ fn in_the_views_of_a_program() {
 
 #[test]
 fn in_the_views_of_an_ipu() {
-    check(&common::samples().join("ipu_over.cbor"), &["overview", "tiles", "memory", "liveness", "insights"]);
+    check(&common::samples().join("ipu_over.cbor"), &["overview", "tiles", "memory", "liveness"]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod xla_made;
 mod advisor_views;
 mod buffers_view;
 mod charts;
+mod compare_view;
 mod cut_texts;
 mod details;
 mod heat_map;

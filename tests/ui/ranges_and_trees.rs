@@ -7,7 +7,7 @@ use egui::Role;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::tree::{Tree, TreeKind};
-use highwater::model::{Bytes, thousands};
+use highwater::model::{Bytes, counted};
 use highwater::open;
 use highwater::source::Progress;
 use highwater::ui::app::DeepLink;
@@ -57,7 +57,7 @@ fn a_measured_range_says_what_the_report_says() {
         harness.run_ok();
         let said = words(&harness);
         let bytes = |key: &str| Bytes(number(&range[key]));
-        let in_buffers = |key: &str| format!("in {} buffers", thousands(number(&range[key])));
+        let in_buffers = |key: &str| format!("in {}", counted(number(&range[key]), "buffer"));
         let mut wanted = vec![
             bytes("allocated_bytes").short(),
             in_buffers("allocations"),
@@ -66,7 +66,7 @@ fn a_measured_range_says_what_the_report_says() {
             bytes("live_before_bytes").short(),
             format!("{} after", bytes("live_after_bytes").short()),
             bytes("peak_bytes").short(),
-            format!("step {}", thousands(number(&range["peak_step"]))),
+            format!("step {}", number(&range["peak_step"])),
         ];
         let grew = range["grew"].as_array().expect("ways to divide");
         let by: Vec<&str> = grew.iter().filter_map(|grew| grew["by"].as_str()).collect();

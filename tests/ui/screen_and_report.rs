@@ -71,7 +71,7 @@ fn the_timeline_at_the_peak() {
     for path in common::sample_programs() {
         let space = reported(&path);
         let harness = shown(&path, "timeline");
-        let step = thousands(space["reserved_peak_time"].as_u64().expect("a step"));
+        let step = space["reserved_peak_time"].as_u64().expect("a step");
         must_say(&harness, &path, &format!("The peak, step {step}"));
         must_say(&harness, &path, &bytes(&space["reserved_peak_bytes"]).exact());
         let peak = bytes(&space["reserved_peak_bytes"]).short();

@@ -400,3 +400,50 @@ fn work_that_fails_is_a_card_with_a_report_to_copy() {
     harness.run_ok();
     assert!(!says(&harness, "Could not compute"), "{:?}", words(&harness));
 }
+
+#[test]
+fn files_of_a_dump_that_are_dropped_together_are_one_program() {
+    let folder = common::samples().join("v5e_gpt_m_oom");
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(&folder).expect("a folder").map(|entry| entry.expect("an entry").path()).collect();
+    files.sort();
+    assert!(files.len() > 1, "{files:?}");
+    let files: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
+    let mut harness = gui::window(&[], [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
+    gui::drop_files(&mut harness, &files);
+    assert_eq!(harness.state().files.entries.len(), 1, "{:?}", words(&harness));
+    assert!(says(&harness, "Does not fit") && says(&harness, "Failure"), "{:?}", words(&harness));
+}
+
+#[test]
+fn of_files_dropped_together_the_worst_is_shown_and_one_that_is_gone_is_named() {
+    let dump = |name: &str| {
+        let mut all = common::sample_programs().into_iter();
+        all.find(|path| path.to_string_lossy().contains(name)).expect("a sample")
+    };
+    let (worst, fits) = (dump("gpt_m_oom"), dump("mlp_f32"));
+    let gone = std::env::temp_dir().join("highwater-no-such-file.hlo.pb");
+    for files in [[&worst, &gone, &fits], [&fits, &gone, &worst]] {
+        let mut harness = gui::window(&[], [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
+        gui::drop_files(&mut harness, &files.map(PathBuf::as_path));
+        assert_eq!(harness.state().files.entries.len(), 2);
+        assert!(says(&harness, "Does not fit"), "{:?}", words(&harness));
+        assert!(says(&harness, "Could not read highwater-no-such-file.hlo.pb"), "{:?}", words(&harness));
+    }
+}
+
+#[test]
+fn each_text_that_is_pasted_is_shown() {
+    let mut harness = gui::window(&[], [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default());
+    let texts = ["22.10G of 15.75G", "9.50G of 8.00G"].map(|sizes| {
+        format!(
+            "XlaRuntimeError: RESOURCE_EXHAUSTED: Ran out of memory in memory space hbm. Used {sizes} hbm. Exceeded"
+        )
+    });
+    for (text, used) in texts.iter().zip(["22.1", "9.5"]) {
+        harness.input_mut().events.push(egui::Event::Paste(text.clone()));
+        harness.run_ok();
+        assert!(says(&harness, used), "{used}: {:?}", words(&harness));
+    }
+    assert!(says(&harness, "File pasted text 2"), "{:?}", words(&harness));
+}

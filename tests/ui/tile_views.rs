@@ -14,7 +14,7 @@ use highwater::ui::widget::theme::Theme;
 use crate::gui;
 use crate::poplar_files::{self, Spec, Tree};
 
-const VIEWS: [&str; 5] = ["overview", "tiles", "memory", "liveness", "insights"];
+const VIEWS: [&str; 4] = ["overview", "tiles", "memory", "liveness"];
 
 fn graph(spec: &Spec) -> Vec<u8> {
     let mut tree = Tree::new(Vec::new(), true);

@@ -115,10 +115,10 @@ fn a_range_dragged_on_the_axis_is_measured() {
     for wanted in [
         sum(&came).short(),
         sum(&went).short(),
-        format!("in {} buffers", highwater::model::thousands(came.len() as u64)),
-        format!("in {} buffers", highwater::model::thousands(went.len() as u64)),
+        format!("in {}", highwater::model::counted(came.len() as u64, "buffer")),
+        format!("in {}", highwater::model::counted(went.len() as u64, "buffer")),
         Bytes(peak).short(),
-        format!("step {}", highwater::model::thousands(point.into())),
+        format!("step {point}"),
     ] {
         assert!(said.contains(&wanted), "no '{wanted}' in {said:?}");
     }

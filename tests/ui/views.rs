@@ -152,7 +152,7 @@ fn a_click_above_pins_a_step_for_every_view() {
     assert!(says(&harness, "Largest at this step"));
     harness.key_press(key_of(&harness, "Buffers"));
     harness.run_ok();
-    let words = format!("At step {}", highwater::model::thousands(step.into()));
+    let words = format!("At step {step}");
     harness.get_by_label(&words).click();
     harness.run_ok();
     assert!(harness.get_all_by_role(egui::Role::Row).count() > 0);

@@ -6,6 +6,7 @@ use super::identity::Rows;
 use super::matching::Matching;
 use crate::analysis::class::Class;
 use crate::analysis::scene::Scene;
+use crate::model::BufferId;
 
 /// Buffers of one class with the same folded scope, at the two peaks.
 #[derive(Debug, Clone)]
@@ -26,6 +27,10 @@ pub struct GroupRow {
     pub shape_before: String,
     /// Shape of the largest one after.
     pub shape_after: String,
+    /// The largest one before; `None` if there is none.
+    pub largest_before: Option<BufferId>,
+    /// The largest one after.
+    pub largest_after: Option<BufferId>,
 }
 
 /// What became of a row.
@@ -106,29 +111,33 @@ impl Folder {
             count_after: 0,
             shape_before: String::new(),
             shape_after: String::new(),
+            largest_before: None,
+            largest_after: None,
         });
         self.largest.push([0; 2]);
         self.row_of.insert((class, scope.to_owned()), self.rows.len() - 1);
         self.rows.len() - 1
     }
 
-    fn add_before(&mut self, row: usize, bytes: u64, shape: &str) {
+    fn add_before(&mut self, row: usize, (buffer, bytes): (BufferId, u64), shape: &str) {
         let group = &mut self.rows[row];
         group.before += bytes;
         group.count_before += 1;
         if bytes > self.largest[row][0] {
             self.largest[row][0] = bytes;
             shape.clone_into(&mut group.shape_before);
+            group.largest_before = Some(buffer);
         }
     }
 
-    fn add_after(&mut self, row: usize, bytes: u64, shape: &str) {
+    fn add_after(&mut self, row: usize, (buffer, bytes): (BufferId, u64), shape: &str) {
         let group = &mut self.rows[row];
         group.after += bytes;
         group.count_after += 1;
         if bytes > self.largest[row][1] {
             self.largest[row][1] = bytes;
             shape.clone_into(&mut group.shape_after);
+            group.largest_after = Some(buffer);
         }
     }
 }
@@ -163,19 +172,21 @@ pub(super) fn rows(
             folder.row(rows_before.class[pair.before as usize], &scope(before, rows_before, pair.before))
         };
         if from > 0 {
-            folder.add_before(row, from, shape_before(pair.before));
+            folder.add_before(row, (rows_before.buffers[pair.before as usize], from), shape_before(pair.before));
         }
         if to > 0 {
-            folder.add_after(row, to, shape_after(pair.after));
+            folder.add_after(row, (rows_after.buffers[pair.after as usize], to), shape_after(pair.after));
         }
     }
     for &only in matching.only_before.iter().filter(|&&row| rows_before.at_peak[row as usize] > 0) {
         let row = folder.row(rows_before.class[only as usize], &scope(before, rows_before, only));
-        folder.add_before(row, rows_before.at_peak[only as usize], shape_before(only));
+        let at_peak = (rows_before.buffers[only as usize], rows_before.at_peak[only as usize]);
+        folder.add_before(row, at_peak, shape_before(only));
     }
     for &only in matching.only_after.iter().filter(|&&row| rows_after.at_peak[row as usize] > 0) {
         let row = folder.row(rows_after.class[only as usize], &scope(after, rows_after, only));
-        folder.add_after(row, rows_after.at_peak[only as usize], shape_after(only));
+        let at_peak = (rows_after.buffers[only as usize], rows_after.at_peak[only as usize]);
+        folder.add_after(row, at_peak, shape_after(only));
     }
     let mut rows = folder.rows;
     rows.sort_by(|a, b| {

@@ -1,11 +1,13 @@
 //! Two memory spaces compared: which buffers are the same in both, and what the difference between the two is made of.
 
+mod aligned;
 mod groups;
 mod identity;
 mod matching;
 mod programs;
 mod waterfall;
 
+pub use aligned::{Aligned, Mark};
 pub use groups::{Change, GroupRow};
 pub use matching::{Matching, Sameness};
 pub use programs::{ProgramName, ProgramPairs, pair_programs};

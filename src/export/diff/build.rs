@@ -21,15 +21,17 @@ pub struct Side<'a> {
     pub profile: &'a Profile,
     /// What was worked out.
     pub analysis: &'a ProfileAnalysis,
+    /// Which of its programs is compared.
+    pub program: usize,
 }
 
 impl<'a> Side<'a> {
     fn scenes(self) -> Vec<Scene<'a>> {
-        self.analysis.scenes(self.profile, 0).collect()
+        self.analysis.scenes(self.profile, self.program).collect()
     }
 
     fn name(self) -> &'a str {
-        self.profile.programs.first().map_or(&self.profile.name, |program| &program.name)
+        self.profile.programs.get(self.program).map_or(&self.profile.name, |program| &program.name)
     }
 }
 
@@ -58,7 +60,9 @@ impl<'a> Builder<'a> {
 
     /// Adds a profile of each side that are the same program.
     pub fn pair(&mut self, before: Side<'_>, after: Side<'_>) {
-        self.diff.pairs.push(pair(before, after, self.options));
+        let mut pair = compare_memory(before, after, self.options);
+        pair.findings = compare_findings(before, after);
+        self.diff.pairs.push(pair);
     }
 
     /// Adds names of programs that only one side has: before, after.
@@ -85,7 +89,9 @@ impl<'a> Builder<'a> {
     }
 }
 
-fn pair(before: Side<'_>, after: Side<'_>, options: &Options) -> PairDiff {
+/// Compares a program of two profiles, without the findings of the advisor.
+#[must_use]
+pub fn compare_memory(before: Side<'_>, after: Side<'_>, options: &Options) -> PairDiff {
     let (scenes_before, scenes_after) = (before.scenes(), after.scenes());
     let mut colors: Vec<_> =
         scenes_before.iter().chain(&scenes_after).map(|scene| (scene.space.color, scene.device.kind)).collect();
@@ -104,11 +110,14 @@ fn pair(before: Side<'_>, after: Side<'_>, options: &Options) -> PairDiff {
         device_after: device(&after.profile.device),
         spaces: spaces.collect(),
         numbers: numbers(before, after),
-        findings: findings(
-            &advise(before.profile, before.analysis).findings,
-            &advise(after.profile, after.analysis).findings,
-        ),
+        findings: FindingsDiff::default(),
     }
+}
+
+/// Compares what the advisor finds in two profiles. Takes as long as both advices do.
+#[must_use]
+pub fn compare_findings(before: Side<'_>, after: Side<'_>) -> FindingsDiff {
+    findings(&advise(before.profile, before.analysis).findings, &advise(after.profile, after.analysis).findings)
 }
 
 fn device(device: &Device) -> String {
@@ -183,6 +192,8 @@ fn compare(diff: &mut SpaceDiff, before: Scene<'_>, after: Scene<'_>, options: &
             count_after: row.count_after,
             shape_before: row.shape_before.clone(),
             shape_after: row.shape_after.clone(),
+            largest_before: row.largest_before,
+            largest_after: row.largest_after,
         })
         .collect();
     diff.buffer_count = found.buffers.len();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::schema::{Diff, PairDiff, SpaceDiff};
 use super::text::{change, counts, devices, headline, matched, numbers, parts, shapes, signed, size, value, wide};
 use crate::export::report::{code, escape};
-use crate::model::thousands;
+use crate::model::{UnitSystem, thousands};
 
 /// Writes the comparison as Markdown.
 pub fn write(diff: &Diff) -> String {
@@ -54,7 +54,7 @@ fn write_pair(out: &mut String, pair: &PairDiff) {
 }
 
 fn write_space(out: &mut String, space: &SpaceDiff) {
-    let _ = writeln!(out, "**{}**\n", escape(&headline(space)));
+    let _ = writeln!(out, "**{}**\n", escape(&headline(space, UnitSystem::Binary)));
     let _ = writeln!(out, "| {} | before | after | difference |\n|---|---:|---:|---:|", escape(&space.name));
     for (label, value) in numbers(space) {
         let _ = writeln!(
@@ -78,7 +78,12 @@ fn write_space(out: &mut String, space: &SpaceDiff) {
     for step in &space.waterfall {
         let [before, after] = [wide(step.before), wide(step.after)];
         let difference = signed(Some(step.difference));
-        let _ = writeln!(out, "| {} | {before} | {after} | {difference} | {} |", step.class, parts(step));
+        let _ = writeln!(
+            out,
+            "| {} | {before} | {after} | {difference} | {} |",
+            step.class,
+            parts(step, UnitSystem::Binary)
+        );
     }
     out.push('\n');
     if !space.groups.is_empty() {

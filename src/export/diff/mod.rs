@@ -6,12 +6,13 @@ mod schema;
 mod sweep;
 mod text;
 
-pub use build::{Builder, Side};
+pub use build::{Builder, Side, compare_findings, compare_memory};
 pub use schema::{
     BufferDiff, BytesDiff, Diff, FindingDiff, FindingsDiff, GroupDiff, MatchedReport, NumberDiff, PairDiff, PhaseDiff,
     ShapeDiff, SpaceDiff, StepDiff,
 };
 pub use sweep::{Column, Sweep};
+pub use text::{headline, matched, parts, shapes};
 
 use super::json;
 use super::report::Format;

@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::model::{BufferId, Bytes};
+
 /// A comparison of two sides.
 #[derive(Debug, Serialize)]
 pub struct Diff {
@@ -106,6 +108,16 @@ pub struct SpaceDiff {
     pub padding_by_shape: Vec<ShapeDiff>,
 }
 
+impl SpaceDiff {
+    /// Judges both sides against another limit than that of their devices, in bytes.
+    pub fn against(&mut self, limit: Bytes) {
+        let verdict = |allocated: Option<u64>| allocated.map(|bytes| if bytes > limit.0 { "over" } else { "fits" });
+        self.capacity = BytesDiff::new(Some(limit.0), Some(limit.0));
+        self.verdict_before = verdict(self.allocated.before);
+        self.verdict_after = verdict(self.allocated.after);
+    }
+}
+
 /// How much of two memory spaces has a counterpart. Buffers of all times count, not only those at the peak.
 #[derive(Debug, Serialize)]
 pub struct MatchedReport {
@@ -171,6 +183,12 @@ pub struct GroupDiff {
     pub shape_before: String,
     /// Shape of the largest after.
     pub shape_after: String,
+    /// The largest before, for the window.
+    #[serde(skip)]
+    pub largest_before: Option<BufferId>,
+    /// The largest after, for the window.
+    #[serde(skip)]
+    pub largest_after: Option<BufferId>,
 }
 
 /// A buffer whose bytes at the peak differ.

@@ -89,7 +89,8 @@ pub(super) fn value(number: &NumberDiff) -> String {
 }
 
 /// The answer in one line: `Fits now: 12.1 GiB HBM, 27.8 GiB (69.7 %) less than before; 3.65 GiB to spare`.
-pub(super) fn headline(space: &SpaceDiff) -> String {
+#[must_use]
+pub fn headline(space: &SpaceDiff, units: UnitSystem) -> String {
     let (Some(before), Some(after)) = (space.allocated.before, space.allocated.after) else {
         return format!("{}: {}", space.name, change(space.allocated));
     };
@@ -101,17 +102,17 @@ pub(super) fn headline(space: &SpaceDiff) -> String {
         _ => "Capacity unknown",
     };
     let room = match space.capacity.after {
-        Some(limit) if after > limit => format!("; {} over", Bytes(after - limit).short()),
-        Some(limit) => format!("; {} to spare", Bytes(limit - after).short()),
+        Some(limit) if after > limit => format!("; {} over", units.short(Bytes(after - limit))),
+        Some(limit) => format!("; {} to spare", units.short(Bytes(limit - after))),
         None => String::new(),
     };
     let moved = Bytes(before.abs_diff(after));
     let share = match after.cmp(&before) {
         Ordering::Equal => "as before".to_owned(),
-        Ordering::Greater => format!("{} ({}) more than before", moved.short(), percent(moved.0, before)),
-        Ordering::Less => format!("{} ({}) less than before", moved.short(), percent(moved.0, before)),
+        Ordering::Greater => format!("{} ({}) more than before", units.short(moved), percent(moved.0, before)),
+        Ordering::Less => format!("{} ({}) less than before", units.short(moved), percent(moved.0, before)),
     };
-    format!("{verdict}: {} {}, {share}{room}", Bytes(after).short(), space.name)
+    format!("{verdict}: {} {}, {share}{room}", units.short(Bytes(after)), space.name)
 }
 
 /// The lines of the table of a space's numbers.
@@ -129,7 +130,8 @@ pub(super) fn numbers(space: &SpaceDiff) -> Vec<(&'static str, BytesDiff)> {
 }
 
 /// How much of the two is the same: `97.1 % of the bytes matched; 14 buffers only before, 9 only after`.
-pub(super) fn matched(space: &SpaceDiff) -> Option<String> {
+#[must_use]
+pub fn matched(space: &SpaceDiff) -> Option<String> {
     let found = space.matched.as_ref()?;
     let share = |part, whole| if whole == 0 { "all".to_owned() } else { percent(part, whole) };
     let guess = match found.guessed_after {
@@ -146,19 +148,20 @@ pub(super) fn matched(space: &SpaceDiff) -> Option<String> {
 }
 
 /// What a step is made of: `appeared 1.20 GiB, resized −3.00 GiB`.
-pub(super) fn parts(step: &StepDiff) -> String {
+#[must_use]
+pub fn parts(step: &StepDiff, units: UnitSystem) -> String {
     let mut parts = Vec::new();
     for (word, bytes) in [("new", step.appeared), ("gone", step.gone)] {
         if bytes > 0 {
-            parts.push(format!("{} {word}", Bytes(bytes).short()));
+            parts.push(format!("{} {word}", units.short(Bytes(bytes))));
         }
     }
     if step.resized != 0 {
-        parts.push(format!("{} resized", UnitSystem::Binary.signed(step.resized)));
+        parts.push(format!("{} resized", units.signed(step.resized)));
     }
     for (words, bytes) in [("live at this peak only", step.came), ("no longer live at the peak", step.left)] {
         if bytes > 0 {
-            parts.push(format!("{} {words}", Bytes(bytes).short()));
+            parts.push(format!("{} {words}", units.short(Bytes(bytes))));
         }
     }
     parts.join(", ")
@@ -176,7 +179,8 @@ pub(super) fn wide(bytes: i128) -> String {
 const LONGEST_SHAPE: usize = 48;
 
 /// Shapes of a row: `bf16[8,128]`, with an arrow where they differ.
-pub(super) fn shapes(row: &GroupDiff) -> String {
+#[must_use]
+pub fn shapes(row: &GroupDiff) -> String {
     let cut = |shape: &str| match shape.char_indices().nth(LONGEST_SHAPE) {
         Some((end, _)) => format!("{}\u{2026}", &shape[..end]),
         None => shape.to_owned(),
@@ -197,7 +201,7 @@ pub(super) fn counts(row: &GroupDiff) -> String {
 }
 
 fn write_space(out: &mut String, space: &SpaceDiff) {
-    let _ = writeln!(out, "  {}", headline(space));
+    let _ = writeln!(out, "  {}", headline(space, UnitSystem::Binary));
     let row = |out: &mut String, label: &str, before: &str, after: &str, rest: &str| {
         let text = format!("    {label:<20} {before:>11} {after:>11} {rest}");
         let _ = writeln!(out, "{}", text.trim_end());
@@ -211,7 +215,7 @@ fn write_space(out: &mut String, space: &SpaceDiff) {
         let _ = writeln!(out, "    allocated, by class at the peak");
     }
     for step in &space.waterfall {
-        let rest = format!("{:>12}  {}", signed(Some(step.difference)), parts(step));
+        let rest = format!("{:>12}  {}", signed(Some(step.difference)), parts(step, UnitSystem::Binary));
         row(out, &format!("  {}", step.class), &wide(step.before), &wide(step.after), &rest);
     }
     if !space.phases.is_empty() {

@@ -9,7 +9,7 @@ use crate::analysis::Scene;
 use crate::analysis::map::TimeAxis;
 use crate::analysis::range_stats::range_stats;
 use crate::analysis::stacked_curves::Grouping;
-use crate::model::{Bytes, thousands};
+use crate::model::Bytes;
 
 /// A measured range.
 #[derive(Debug, Serialize)]
@@ -96,7 +96,7 @@ pub fn report(scene: Scene<'_>, (from, to): (u32, u32)) -> Option<RangeReport> {
 impl RangeReport {
     /// Writes one line for each number.
     pub fn write_text(&self, out: &mut String) {
-        let step = |step: u32| thousands(step.into());
+        let step = |step: u32| step.to_string();
         let _ = writeln!(out, "    steps {} to {}", step(self.from), step(self.to));
         let mut line = |label: &str, bytes: u64, rest: &str| {
             let bytes = Bytes(bytes);

@@ -136,7 +136,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     let peak = space.reserved_peak_bytes.or(space.peak_bytes);
     let place = match (space.reserved_peak_time, space.time_count, &space.reserved_peak_instruction) {
         (Some(time), Some(count), Some(name)) => {
-            format!("at step {} of {}, {name}", thousands(time.into()), thousands(count.into()))
+            format!("at step {time} of {count}, {name}")
         }
         _ => format!("at heap event {} of {}", space.peak_event.unwrap_or_default(), space.event_count),
     };

@@ -76,7 +76,7 @@ fn node(tree: &Tree, of: &TreeNode, depth: usize, top: usize) -> NodeReport {
 
 impl TreeReport {
     fn head(&self) -> String {
-        let at_step = |step: u32| format!("reserved at step {}", thousands(step.into()));
+        let at_step = |step: u32| format!("reserved at step {step}");
         let when = self.step.map_or_else(|| "at the peak".to_owned(), at_step);
         format!("{when}, by {}", self.by)
     }

@@ -1,10 +1,10 @@
 //! Helpers for text and Markdown: counts, code, escaping.
 
-use crate::model::thousands;
+use crate::model::counted;
 
 /// `1 buffer`, `228 buffers`.
 pub fn buffers(count: usize) -> String {
-    if count == 1 { "1 buffer".to_owned() } else { format!("{} buffers", thousands(count as u64)) }
+    counted(count as u64, "buffer")
 }
 
 /// Escapes text for Markdown; an underscore inside a word and a bracket that is not a link need no escape.

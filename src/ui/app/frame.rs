@@ -4,9 +4,9 @@ use egui::{CentralPanel, Frame, Margin, Panel, Pos2, Rect, Ui, Vec2};
 
 use super::chrome::side_panel::{self, Shown};
 use super::commands;
-use super::files::FileState;
 use super::files::program_row::ListStyle;
 use super::files::writing::Writing;
+use super::files::{FileEntry, FileState};
 use super::state::App;
 use crate::open::Target;
 use crate::ui::part::{Action, ViewContext};
@@ -20,6 +20,16 @@ impl App {
         let work = self.work();
         self.search.clear();
         self.files.open(target, &work);
+        self.poll();
+    }
+
+    /// Starts opening paths that were given together; of several, the worst is shown once all are read.
+    pub fn open_together(&mut self, paths: Vec<std::path::PathBuf>) {
+        let targets = Target::together(paths);
+        self.files.begin_batch(targets.len());
+        for target in targets {
+            self.open(target);
+        }
         self.poll();
     }
 
@@ -50,6 +60,11 @@ impl App {
         if self.options.names_hidden {
             self.hide_names();
         }
+        self.poll_comparisons();
+        if self.dropped_on.is_some() && !self.files.is_loading() {
+            let shown_before = self.dropped_on.take();
+            self.offer_comparison(shown_before);
+        }
     }
 
     /// Draws a frame.
@@ -79,7 +94,7 @@ impl App {
             .frame(bar(theme.chrome))
             .show(ui, |ui| self.status_bar(ui, &theme));
         if !self.files.entries.is_empty() {
-            let rail = width <= 1000.0 || self.options.presenter;
+            let rail = width < 1000.0 || self.options.presenter;
             let list = if rail { space::PROGRAM_RAIL } else { space::PROGRAM_LIST };
             Panel::left("session")
                 .exact_size(list)
@@ -138,6 +153,8 @@ impl App {
         }
         let work = self.work();
         let options = self.options.clone();
+        // Each file scrolls by itself.
+        let place = self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::place);
         let kept = &mut self.settings_store.settings.kept;
         let Some(open) = self.files.current_mut() else { return };
         let entry = VIEWS.shown_or_first(open.shared.view, &open.document);
@@ -157,7 +174,7 @@ impl App {
             hits,
             kept,
         };
-        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt((entry.id, "view")));
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt((entry.id, place, "view")));
         child.set_clip_rect(body.intersect(ui.clip_rect()));
         (entry.show)(&mut child, &mut context);
         let side_rect = Rect::from_min_max(Pos2::new(if panel { split } else { main.right() }, full.top()), full.max);
@@ -169,12 +186,16 @@ impl App {
             self.panel = Some(!panel);
         }
         self.find_bar(ui, theme, body);
+        self.comparison_offer(ui, theme, body);
     }
 
     fn take_drops(&mut self, ctx: &egui::Context) {
         let dropped = ctx.input(|i| i.raw.dropped_files.clone());
-        for file in dropped {
-            self.open(Target::Path(file.path().to_owned()));
+        if !dropped.is_empty() {
+            let current = self.files.current.and_then(|row| self.files.entries.get(row));
+            self.dropped_on = current.filter(|_| dropped.len() == 1).map(FileEntry::place);
+            self.offered = None;
+            self.open_together(dropped.iter().map(|file| file.path().to_owned()).collect());
         }
         // Text pasted into the window is opened; text pasted into a field is not.
         if !ctx.text_edit_focused() {

@@ -106,6 +106,8 @@ impl App {
                 self.ctx.copy_text(text);
                 self.say("Copied");
             }
+            Action::SwapCompared => self.swap_comparison(),
+            Action::EndComparison => self.end_comparison(),
             Action::Open(path) => self.open(Target::Path(path)),
             Action::Save(file) => self.ask(Purpose::Text(file)),
             Action::ReadSets => self.ask(Purpose::ReadSets),

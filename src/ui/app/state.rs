@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use egui::Vec2;
 
 use super::chrome::palette_matches::CommandPalette;
-use super::files::Files;
 use super::files::dialog::{Dialog, Purpose};
 use super::files::writing::Writing;
+use super::files::{Files, Place};
 use super::settings_store::SettingsStore;
 use super::share::deep_link::DeepLink;
 use super::share::pressed_keys::PressedKeys;
@@ -61,6 +61,12 @@ pub struct App {
     pub(super) revealed: Option<usize>,
     /// Title of the window as it was set last.
     pub(super) title: String,
+    /// Paths before and after, to compare once both are read.
+    pub(super) comparing: Option<(std::path::PathBuf, std::path::PathBuf)>,
+    /// Entries before and after that the window offers to compare.
+    pub(super) offered: Option<(Place, Place)>,
+    /// The entry that was shown when a file was dropped, until that is read.
+    pub(super) dropped_on: Option<Place>,
     pub(super) ctx: egui::Context,
     pub(super) running: Arc<AtomicUsize>,
     pub(super) failed_jobs: FailedJobs,
@@ -95,6 +101,9 @@ impl App {
             searching: false,
             revealed: None,
             title: String::new(),
+            comparing: None,
+            offered: None,
+            dropped_on: None,
             ctx: ctx.clone(),
             running: Arc::default(),
             failed_jobs: FailedJobs::default(),

@@ -62,9 +62,7 @@ pub fn run(targets: Vec<Target>, options: Options, link: super::DeepLink) -> Res
                     app.use_settings(SettingsStore::new(file));
                 }
                 app.link = Some(link);
-                for target in targets {
-                    app.open(target);
-                }
+                app.open_named(targets);
                 Ok(Box::new(app))
             }),
         )

@@ -10,7 +10,7 @@ use crate::ui::widget::theme::{Theme, mix};
 /// How far the part of a column above its minimum is lightened, 0 to 1.
 const PALER: f32 = 0.45;
 /// Length of a dash with and without the gap after it, in points.
-const DASH: (f32, f32) = (8.0, 5.0);
+pub(super) const DASH: (f32, f32) = (8.0, 5.0);
 
 /// The areas to draw. Positions on the x axis are in the units of the window; rows are whatever `highest` passes to
 /// `group`.
@@ -113,14 +113,14 @@ impl<'a> Areas<'a> {
 }
 
 /// The upper edge of a step curve, drawn column by column.
-struct Outline {
-    thick: i64,
+pub(super) struct Outline {
+    pub(super) thick: i64,
     /// Height in the previous column.
-    at: Option<i64>,
+    pub(super) at: Option<i64>,
 }
 
 impl Outline {
-    fn to(&mut self, raster: &mut Raster, column: i64, at: i64, color: Color32, dash: Option<(f32, f32)>) {
+    pub(super) fn to(&mut self, raster: &mut Raster, column: i64, at: i64, color: Color32, dash: Option<(f32, f32)>) {
         let before = self.at.replace(at).unwrap_or(at);
         let (top, bottom) = (at.min(before), at.max(before) + self.thick);
         let Some((period, long)) = dash else {

@@ -5,6 +5,7 @@
 
 mod areas;
 mod axes;
+mod between;
 mod fit;
 mod input;
 mod item;
@@ -19,6 +20,7 @@ mod window;
 
 pub use areas::{Areas, highest_step, lowest_step, steps_between};
 pub use axes::{BELOW, LEFT, RIGHT, RIGHT_PLAIN, XAxis, YAxis, bytes_above, milliseconds};
+pub use between::Between;
 pub use fit::Fit;
 pub use input::Reach;
 pub use item::Picture;

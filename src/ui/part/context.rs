@@ -23,6 +23,10 @@ pub enum Action {
     View(&'static str),
     /// Copy text to the clipboard.
     Copy(String),
+    /// Exchange before and after in the comparison.
+    SwapCompared,
+    /// End the comparison.
+    EndComparison,
     /// Open a file.
     Open(std::path::PathBuf),
     /// Write a text file; the user chooses where.

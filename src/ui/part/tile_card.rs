@@ -163,7 +163,7 @@ fn at_step(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: &
         let node = liveness.steps.get(step as usize).and_then(|&node| liveness.nodes.get(node as usize));
         node.map_or(0, |node| node.bytes)
     };
-    let title = |step: u32| format!("Step {}  {}", thousands(step.into()), memory.step_name(step as usize));
+    let title = |step: u32| format!("Step {step}  {}", memory.step_name(step as usize));
     let width = ui.available_width();
     controls::cut_label(ui, &title(step), Weight::SemiBold.at(size::LEAD), theme.text, width);
     line(ui, theme, "not always live", &context.short(Bytes(own(step))));

@@ -1,6 +1,7 @@
 //! An open profile with its analysis, immutable and shared by views and workers.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::analysis::{ProfileAnalysis, ProgramAnalysis, Scene, SpaceAnalysis, Verdict};
 use crate::model::{Bytes, MemorySpace, Profile, Program};
@@ -11,9 +12,20 @@ pub struct Document {
     /// Path of the file; `None` for piped or pasted input.
     pub path: Option<PathBuf>,
     /// The decoded profile.
-    pub profile: Profile,
+    pub profile: Arc<Profile>,
     /// Its analysis.
-    pub analysis: ProfileAnalysis,
+    pub analysis: Arc<ProfileAnalysis>,
+    /// The document that it is compared with.
+    pub before: Option<Before>,
+}
+
+/// The document before, in a comparison.
+#[derive(Debug, Clone)]
+pub struct Before {
+    /// Name of the file.
+    pub name: String,
+    /// The document; it is not compared with anything itself.
+    pub document: Arc<Document>,
 }
 
 impl Document {
@@ -21,7 +33,14 @@ impl Document {
     #[must_use]
     pub fn new(path: Option<PathBuf>, profile: Profile) -> Self {
         let analysis = ProfileAnalysis::new(&profile);
-        Self { path, profile, analysis }
+        Self { path, profile: Arc::new(profile), analysis: Arc::new(analysis), before: None }
+    }
+
+    /// The same profile, compared with another document or with none.
+    #[must_use]
+    pub fn compared_with(&self, before: Option<Before>) -> Self {
+        let Self { path, profile, analysis, .. } = self;
+        Self { path: path.clone(), profile: Arc::clone(profile), analysis: Arc::clone(analysis), before }
     }
 
     /// A program with its analysis.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{BufferId, Program, thousands};
+use crate::model::{BufferId, Program};
 
 /// A pin. It refers to its target by the file's own numbers, so that it can be saved and shared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ impl Pin {
     #[must_use]
     pub fn words_of(&self, program: &Program, buffer: Option<BufferId>) -> String {
         match (self.on, buffer) {
-            (PinOn::Step(step), _) => format!("step {}", thousands(step.into())),
+            (PinOn::Step(step), _) => format!("step {step}"),
             (PinOn::Buffer(_), Some(buffer)) => program.buffer_name(buffer),
             (PinOn::Buffer(number), None) => format!("buffer {number}, not in this file"),
         }

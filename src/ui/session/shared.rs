@@ -2,64 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::ops::Deref;
-use std::sync::Arc;
 
+use super::changes::Changes;
+use super::location::{Lit, Location, RowScope, TreePosition};
 use super::pins::{MAX_PINS, Pin, PinOn};
 use crate::analysis::tree::TreeKind;
-use crate::analysis::what_if::{Edit, EditSet};
 use crate::model::{BufferId, Capacity, MemorySpace};
-
-/// Which buffers a table lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum RowScope {
-    /// Buffers live at the peak.
-    #[default]
-    Peak,
-    /// Buffers live at the chosen step.
-    Step,
-    /// All buffers of the memory space.
-    All,
-}
-
-impl RowScope {
-    /// All scopes.
-    pub const ALL: [Self; 3] = [Self::Peak, Self::Step, Self::All];
-}
-
-/// Position in the tree of live memory.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct TreePosition {
-    /// What the tree groups by.
-    pub kind: TreeKind,
-    /// Names from the root to the node that fills the view.
-    pub path: Vec<String>,
-}
-
-/// Buffers that are lit together, the others dimmed: those that a finding is about.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lit {
-    /// What they are, in words.
-    pub words: String,
-    /// The buffers, all of the chosen memory space.
-    pub buffers: Arc<[BufferId]>,
-}
-
-/// A place in the history.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
-    /// Id of a view.
-    pub view: &'static str,
-    /// Index of its program.
-    pub program: usize,
-    /// Memory space.
-    pub color: MemorySpace,
-    /// Selected buffer.
-    pub selected: Option<BufferId>,
-    /// Chosen step.
-    pub step: Option<u32>,
-    /// Position in the tree.
-    pub tree: TreePosition,
-}
 
 /// State shared by the views of a document.
 #[derive(Debug, Clone)]
@@ -129,52 +77,6 @@ impl Deref for Shared {
 
     fn deref(&self) -> &SharedState {
         &self.state
-    }
-}
-
-/// Changes to try out, shared by the what-if view and the advisor.
-#[derive(Debug, Clone, Default)]
-pub struct Changes {
-    /// Changes that are switched on, in the order in which they are applied.
-    pub on: Vec<Edit>,
-    /// Changes the user wrote, on or off.
-    pub own: Vec<Edit>,
-    /// Saved sets of changes.
-    pub saved: Vec<EditSet>,
-}
-
-impl Changes {
-    /// Whether all of some changes are on.
-    #[must_use]
-    pub fn are_on(&self, edits: &[Edit]) -> bool {
-        !edits.is_empty() && edits.iter().all(|edit| self.on.contains(edit))
-    }
-
-    /// Saves sets; sets of the same name are replaced.
-    pub fn save_all(&mut self, sets: Vec<EditSet>) {
-        self.saved.retain(|known| !sets.iter().any(|set| set.name == known.name));
-        self.saved.extend(sets);
-    }
-
-    /// Switches on the changes of a set, and all others off.
-    pub fn take(&mut self, set: &EditSet) {
-        for edit in &set.edits {
-            if !self.own.contains(edit) {
-                self.own.push(edit.clone());
-            }
-        }
-        self.on.clone_from(&set.edits);
-    }
-
-    /// Switches changes on.
-    pub fn switch_on(&mut self, edits: &[Edit]) {
-        self.switch_off(edits);
-        self.on.extend_from_slice(edits);
-    }
-
-    /// Switches changes off.
-    pub fn switch_off(&mut self, edits: &[Edit]) {
-        self.on.retain(|edit| !edits.contains(edit));
     }
 }
 

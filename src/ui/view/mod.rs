@@ -3,10 +3,10 @@
 mod advisor;
 mod allocator;
 mod buffers;
+mod compare;
 mod details;
 mod failure;
 mod heat;
-mod insights;
 mod live;
 mod liveness;
 mod overview;
@@ -25,6 +25,7 @@ use super::part::Views;
 /// All views, in the order of their tabs.
 pub const VIEWS: Views = Views(&[
     overview::VIEW,
+    compare::VIEW,
     failure::VIEW,
     timeline::VIEW,
     treemap::VIEW,
@@ -34,7 +35,6 @@ pub const VIEWS: Views = Views(&[
     tiles::VIEW,
     tile_memory::VIEW,
     liveness::VIEW,
-    insights::VIEW,
     runtime::VIEW,
     allocator::VIEW,
     live::VIEW,
@@ -48,6 +48,9 @@ pub const PANELS: Views = Views(&[details::PANEL, advisor::PANEL, pins::PANEL]);
 
 /// Id of the view in which a document opens.
 pub const FIRST: &str = overview::VIEW.id;
+
+/// Id of the view in which two documents are compared.
+pub const COMPARE: &str = compare::VIEW.id;
 
 #[cfg(test)]
 mod tests {

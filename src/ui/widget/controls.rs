@@ -244,15 +244,36 @@ pub fn guess(ui: &mut Ui, why: &str, theme: &Theme) -> Response {
 }
 
 /// Paints a thin gauge of the share of `limit` that is used. The limit is always at 60 % of the track, which makes gauges
-/// of different files comparable.
+/// of different files comparable; a bar that would be longer than the track is broken near its end.
 pub fn paint_gauge(painter: &egui::Painter, rect: Rect, used: f64, limit: Option<f64>, theme: &Theme) {
+    let most = limit.map_or(0.0, |limit| limit / 0.6);
+    paint_gauge_to(painter, rect, (used, limit), most, theme);
+    if limit.is_some() && used > most {
+        let y = rect.center().y;
+        let half = rect.height() / 2.0 + 1.0;
+        for right in [9.0, 5.0] {
+            let x = rect.right() - right;
+            let line = [Pos2::new(x - 2.0, y + half), Pos2::new(x + 2.0, y - half)];
+            painter.line_segment(line, Stroke::new(2.0, theme.canvas));
+        }
+    }
+}
+
+/// Paints a thin gauge of what is used and of its limit, on a track of `most`: gauges side by side, drawn to one scale.
+pub fn paint_gauge_to(
+    painter: &egui::Painter,
+    rect: Rect,
+    (used, limit): (f64, Option<f64>),
+    most: f64,
+    theme: &Theme,
+) {
     painter.rect_filled(rect, 0.0, theme.inset);
     let Some(limit) = limit.filter(|limit| *limit > 0.0) else {
         return;
     };
-    let at = |share: f64| rect.left() + rect.width() * (share * 0.6).min(1.0) as f32;
-    let end = at(used / limit);
-    let tick = at(1.0);
+    let at = |bytes: f64| rect.left() + rect.width() * (bytes / most.max(1.0)).clamp(0.0, 1.0) as f32;
+    let end = at(used);
+    let tick = at(limit);
     let fill = Rect::from_min_max(rect.min, Pos2::new(end.min(tick), rect.bottom()));
     painter.rect_filled(fill, 0.0, theme.text2);
     if end > tick {

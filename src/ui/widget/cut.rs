@@ -1,7 +1,9 @@
 //! Truncated text: the only place that shortens text with an ellipsis. A path loses its middle, so that its numbered
 //! scopes and its last part stay; any other text loses its end. Hovering over truncated text shows it in full.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use egui::text::{LayoutJob, TextWrapping};
 use egui::{
@@ -29,11 +31,23 @@ impl<'a> Cut<'a> {
     #[must_use]
     pub fn new(painter: &Painter, words: &'a str, font: FontId, color: Color32, width: f32) -> Self {
         let width = width.max(MIN_WIDTH);
-        let lay = move |words: &str| {
+        let lay = |words: &str| {
             let mut job = LayoutJob::simple_singleline(words.to_owned(), font.clone(), color);
             job.wrap = TextWrapping::truncate_at_width(width);
             painter.layout_job(job)
         };
+        let key = Shortened::key(painter, words, &font, width);
+        if let Some(known) = Shortened::get(painter, key) {
+            let galley = lay(known.as_deref().unwrap_or(words));
+            return Self { words, color, galley, is_truncated: known.is_some() };
+        }
+        let cut = Self::measured(words, color, &lay);
+        Shortened::put(painter, key, cut.is_truncated.then(|| cut.galley.text().into()));
+        cut
+    }
+
+    /// Tries ever shorter forms until one fits.
+    fn measured(words: &'a str, color: Color32, lay: &dyn Fn(&str) -> Arc<Galley>) -> Self {
         let whole = lay(words);
         if let Some((lead, name)) = named(words).filter(|_| whole.elided) {
             let first = lead.split(' ').next().unwrap_or_default();
@@ -64,6 +78,40 @@ impl<'a> Cut<'a> {
         }
         painter.galley(at, self.galley, self.color);
         self.is_truncated
+    }
+}
+
+/// Which form of a text fits: finding it lays out many, which no frame but the first should do.
+#[derive(Clone, Default)]
+struct Shortened(Arc<Mutex<HashMap<u64, Option<Arc<str>>>>>);
+
+impl Shortened {
+    /// Forms that are kept.
+    const MOST: usize = 8192;
+
+    fn of(painter: &Painter) -> Self {
+        let id = Id::unique("shortened texts");
+        painter.ctx().data_mut(|data| data.get_temp_mut_or_default::<Self>(id).clone())
+    }
+
+    fn key(painter: &Painter, words: &str, font: &FontId, width: f32) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (words, font, width.to_bits(), painter.pixels_per_point().to_bits()).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The form that fits, `None` for the whole text; nothing where that is not known.
+    fn get(painter: &Painter, key: u64) -> Option<Option<Arc<str>>> {
+        Self::of(painter).0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
+    }
+
+    fn put(painter: &Painter, key: u64, form: Option<Arc<str>>) {
+        let known = Self::of(painter);
+        let mut known = known.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= Self::MOST {
+            known.clear();
+        }
+        known.insert(key, form);
     }
 }
 

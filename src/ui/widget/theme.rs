@@ -47,6 +47,10 @@ pub struct Theme {
     pub ok: Color32,
     /// Background of such text.
     pub ok_bg: Color32,
+    /// More than before, in a comparison: neither good nor bad.
+    pub grew: Color32,
+    /// Less than before.
+    pub shrank: Color32,
     /// Cursor, selection, peak.
     pub ink: Color32,
     /// Halo around ink.
@@ -117,6 +121,8 @@ impl Theme {
         warn_bg: rgb(0xFFF2D9),
         ok: rgb(0x106B38),
         ok_bg: rgb(0xE2F4E9),
+        grew: rgb(0x8C510A),
+        shrank: rgb(0x01665E),
         ink: rgb(0x12171E),
         halo: rgb(0xFFFFFF),
         hatch: Color32::from_rgba_premultiplied(11, 14, 18, 153),
@@ -146,6 +152,8 @@ impl Theme {
         warn_bg: rgb(0x33270F),
         ok: rgb(0x66CF93),
         ok_bg: rgb(0x133220),
+        grew: rgb(0xD8A155),
+        shrank: rgb(0x5AB4AC),
         ink: rgb(0xF4F7FA),
         halo: rgb(0x0B0E12),
         hatch: Color32::from_rgba_premultiplied(7, 8, 11, 153),

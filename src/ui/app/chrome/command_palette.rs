@@ -28,6 +28,7 @@ enum Goal {
     Command(Command),
     View(&'static str),
     File(usize),
+    Compare(usize),
     Program(usize),
     Buffer(BufferId),
 }
@@ -132,6 +133,10 @@ impl App {
             if matches!(entry.state, FileState::Open(_)) {
                 add(Goal::File(i), format!("File: {}", self.name_of(entry)), String::new(), 1);
             }
+            let is_other = self.files.current.is_some_and(|current| current != i);
+            if is_other && self.files.current().is_some() && !matches!(entry.state, FileState::Failed(_)) {
+                add(Goal::Compare(i), format!("Compare with: {}", self.name_of(entry)), String::new(), 0);
+            }
         }
         if let Some(open) = open.filter(|open| open.document.profile.programs.len() > 1) {
             for (i, program) in open.document.profile.programs.iter().enumerate() {
@@ -185,6 +190,7 @@ impl App {
         match goal {
             Goal::Command(command) => self.run(*command),
             Goal::File(index) => self.files.current = Some(*index),
+            Goal::Compare(index) => self.compare_with(*index),
             Goal::View(_) | Goal::Program(_) | Goal::Buffer(_) => {
                 let Some(open) = self.files.current_mut() else { return };
                 open.shared.begin_turn();
@@ -200,7 +206,7 @@ impl App {
                             open.shared.show_view("timeline");
                         }
                     }
-                    Goal::Command(_) | Goal::File(_) => {}
+                    Goal::Command(_) | Goal::File(_) | Goal::Compare(_) => {}
                 }
             }
         }

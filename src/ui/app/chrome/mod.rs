@@ -1,4 +1,4 @@
-//! Everything around the view: top and status bars, side panel, cards, find bar, command palette.
+//! Everything around the view: top and status bars, tabs, side panel, cards, find bar, command palette.
 
 pub(super) mod cards;
 pub(super) mod command_palette;
@@ -6,4 +6,5 @@ mod find_bar;
 pub(super) mod palette_matches;
 pub(super) mod side_panel;
 mod status_bar;
+mod tabs;
 pub(super) mod top_bar;

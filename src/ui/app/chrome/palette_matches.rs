@@ -38,13 +38,19 @@ pub fn buffers(document: &Document, program: usize, text: &str) -> Found {
     };
     let rows = (0..model.buffers.len()).into_par_iter().with_min_len(4096).map(BufferId::from_index);
     let lower = text.to_lowercase();
+    let parts: Vec<&str> = lower.split_whitespace().collect();
     let op_of = |buffer| model.buffers.instruction_of(buffer).map(|i| model.text.op_name(i)).unwrap_or_default();
     let found = rows
         .filter_map(|buffer| {
             let by_name = score(text, &model.buffer_name(buffer));
             // Op names must contain the text as typed: scattered letters occur in all of these long paths.
             let by_op = || op_of(buffer).to_lowercase().contains(&lower).then_some(-4);
-            Some((by_name.or_else(by_op)?, buffer))
+            // Several words may stand in any order, in the name or in the op.
+            let by_words = || {
+                let whole = format!("{} {}", model.buffer_name(buffer), op_of(buffer)).to_lowercase();
+                (parts.len() > 1 && parts.iter().all(|part| whole.contains(part))).then_some(-6)
+            };
+            Some((by_name.or_else(by_op).or_else(by_words)?, buffer))
         })
         .fold(Vec::new, |mut found, hit| {
             found.push(hit);

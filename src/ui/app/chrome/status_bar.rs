@@ -3,7 +3,7 @@
 use egui::{Align2, Pos2, Ui};
 
 use crate::analysis::tiles::TileAnalysis;
-use crate::model::{Bytes, InstructionId, TileMemory, UnitSystem, thousands};
+use crate::model::{Bytes, InstructionId, TileMemory, UnitSystem, counted, thousands};
 use crate::ui::app::App;
 use crate::ui::session::Shared;
 use crate::ui::widget::controls::vline;
@@ -62,13 +62,9 @@ impl App {
                 .as_ref()
                 .map(|o| format!("   {} reserved", units.short(crate::model::Bytes(o.reserved.at(step)))))
                 .unwrap_or_default();
-            parts.push(format!(
-                "step {} of {}   {name}{live_bytes}",
-                thousands(step.into()),
-                thousands(live.points().into())
-            ));
+            parts.push(format!("step {step} of {}   {name}{live_bytes}", live.points()));
         }
-        parts.push(format!("{} buffers at the peak", thousands(space.at_peak.len() as u64)));
+        parts.push(format!("{} at the peak", counted(space.at_peak.len() as u64, "buffer")));
         parts.push(match shared.hovered.or(shared.selected) {
             Some(buffer) => {
                 format!("{}   {}", program.buffer_name(buffer), units.short(program.buffers.size_of(buffer)))
@@ -109,7 +105,7 @@ fn tile_words(memory: &TileMemory, tiles: &TileAnalysis, shared: &Shared, units:
         parts.push(format!("tile {}   {}{over}", thousands(tile.into()), units.short(Bytes(bytes))));
     }
     if let Some(step) = shared.cursor.or(shared.step) {
-        parts.push(format!("step {}   {}", thousands(step.into()), memory.step_name(step as usize)));
+        parts.push(format!("step {step}   {}", memory.step_name(step as usize)));
     }
     parts.push(match shared.tiles.len() {
         0 => "no tile chosen".to_owned(),

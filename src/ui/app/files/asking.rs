@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use super::dialog::{Answer, Dialog, Purpose};
 use super::writing::Writing;
 use crate::export::sets;
-use crate::open::Target;
 use crate::ui::app::App;
 
 impl App {
@@ -35,7 +34,7 @@ impl App {
     /// Opens, writes or imports the chosen files.
     pub(in crate::ui::app) fn answered(&mut self, purpose: Purpose, files: Vec<PathBuf>) {
         match purpose {
-            Purpose::Profiles | Purpose::Folder => files.into_iter().for_each(|path| self.open(Target::Path(path))),
+            Purpose::Profiles | Purpose::Folder => self.open_together(files),
             Purpose::Text(text) => {
                 if let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) {
                     self.writing = Some(Writing::start(&self.ctx, path, text));

@@ -5,6 +5,7 @@ use std::path::Path;
 use egui::{Align2, Order, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::decode;
+use crate::model::counted;
 use crate::source::is_archive_name;
 use crate::ui::app::App;
 use crate::ui::widget::controls::paint_cut;
@@ -34,7 +35,7 @@ impl App {
             return;
         }
         let rect = ui.ctx().content_rect();
-        let painter = ui.ctx().layer_painter(egui::LayerId::new(Order::Foreground, egui::Id::unique("drop overlay")));
+        let painter = ui.ctx().layer_painter(egui::LayerId::new(Order::Debug, egui::Id::unique("drop overlay")));
         painter.rect_filled(rect, 0.0, theme.canvas.gamma_multiply(0.94));
         let inner = rect.shrink(24.0);
         let corners =
@@ -43,7 +44,19 @@ impl App {
         painter.extend(egui::Shape::dashed_line(&corners, edge, 10.0, 6.0));
         let words = match hovered.len() {
             1 => "Drop to open".to_owned(),
-            count => format!("Drop to open {count} files"),
+            count => {
+                let is_folder = |file: &egui::HoveredFile| file.path.as_deref().is_some_and(Path::is_dir);
+                let folders = hovered.iter().filter(|file| is_folder(file)).count();
+                match count - folders {
+                    0 => format!("Drop to open {folders} folders"),
+                    files if folders == 0 => format!("Drop to open {files} files"),
+                    files => format!(
+                        "Drop to open {} and {}",
+                        counted(files as u64, "file"),
+                        counted(folders as u64, "folder")
+                    ),
+                }
+            }
         };
         let shown = hovered.len().min(NAMED);
         let top = rect.center().y - f32::midpoint(60.0, 24.0 * shown as f32);
@@ -69,7 +82,10 @@ impl App {
             painter.text(at, Align2::CENTER_CENTER, words, Weight::Regular.at(size::BODY), theme.text2);
         }
         let at = Pos2::new(rect.center().x, inner.bottom() - 24.0);
-        let promise = "What is open stays open. Highwater never changes your files, and nothing leaves this machine.";
+        let compares = hovered.len() == 1 && self.files.current().is_some();
+        let stays =
+            if compares { "What is open stays open, and can be compared with it." } else { "What is open stays open." };
+        let promise = format!("{stays} Highwater never changes your files, and nothing leaves this machine.");
         painter.text(at, Align2::CENTER_CENTER, promise, Weight::Regular.at(size::BODY), theme.text3);
         let place = Rect::from_center_size(rect.center(), Vec2::splat(4.0));
         let response = ui.interact(place, egui::Id::unique("drop words"), Sense::hover());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 
 use crate::decode::DecodeError;
-use crate::model::Profile;
+use crate::model::{Bytes, Profile, UnitSystem};
 use crate::open::{Collection, Opened, Target};
 use crate::source::{Progress, Stage};
 use crate::ui::session::Document;
@@ -73,6 +73,24 @@ impl Loading {
     /// Asks the worker to stop.
     pub fn cancel(&self) {
         self.progress.cancel();
+    }
+
+    /// What is done in words, with the bytes read where they are counted: `reading, 12.0 of 64.0 MiB, 19 %`.
+    #[must_use]
+    pub fn words(&self, units: UnitSystem) -> String {
+        let (stage, share) = self.state();
+        let (done, total) = self.progress.counts();
+        if total == 0 {
+            return format!("{}\u{2026}", stage.text());
+        }
+        let percent = format!("{:.0}\u{2009}%", share * 100.0);
+        match stage {
+            Stage::Reading => {
+                let [done, total] = [done.min(total), total].map(|bytes| units.short(Bytes(bytes)));
+                format!("{}, {done} of {total}, {percent}", stage.text())
+            }
+            _ => format!("{}, {percent}", stage.text()),
+        }
     }
 
     /// Current stage and progress from 0 to 1.

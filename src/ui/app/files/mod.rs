@@ -2,8 +2,10 @@
 //! a few stay decoded.
 
 mod asking;
+mod comparing;
 pub(super) mod dialog;
 mod drop;
+mod entry;
 pub(super) mod loading;
 mod program_list;
 pub(super) mod program_row;
@@ -11,56 +13,19 @@ mod reveal;
 pub(super) mod sample;
 pub(super) mod writing;
 
+pub use entry::{FileEntry, FileState, OpenFile, Place};
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::{Bytes, Profile, Program};
-use crate::open::{Collection, Entry, Target, join_messages};
-use crate::source::{Member, is_run_file};
+use crate::model::{Bytes, Program};
+use crate::open::{Collection, Target, join_messages};
 use crate::ui::app::files::loading::{LoadResult, Loading};
-use crate::ui::session::{Document, Locals, Shared};
-use crate::ui::work::{Derived, Direction, Job, Work};
+use crate::ui::session::{Document, Locals};
+use crate::ui::work::{Derived, Direction, Work};
 
 /// Maximum number of group members that stay decoded, including the current one.
 pub const MAX_DECODED: usize = 4;
-
-/// An open file, or a member of a group.
-pub struct FileEntry {
-    /// Display name.
-    pub name: String,
-    /// Where it was opened from.
-    pub target: Target,
-    /// Whether it is listed, loading, open or failed.
-    pub state: FileState,
-    /// Id of the group it belongs to.
-    pub group: Option<u32>,
-    /// Why it could not be opened, for a group member.
-    pub error: Option<String>,
-    /// Whether it is to be shown as soon as it is loaded.
-    wanted: bool,
-    /// Counter of its last use; the least recently used programs are dropped first.
-    used: u64,
-    /// The selection to restore when it is decoded again.
-    kept: Option<Box<Shared>>,
-    /// Messages of other files that name it, joined to it whenever it is decoded.
-    messages: Vec<Arc<Profile>>,
-    /// Whether a message was joined, so that the failure view is shown first.
-    shows_failure: bool,
-}
-
-/// State of a file.
-pub enum FileState {
-    /// A group member that is not decoded, with the selection it last had.
-    Listed(Option<Box<Shared>>),
-    /// Loading.
-    Loading(Loading),
-    /// Open.
-    Open(Box<OpenFile>),
-    /// Failed, with the reason.
-    Failed(String),
-    /// Cancelled; the entry is about to be removed.
-    Cancelled,
-}
 
 /// A folder, an archive or a trace with several programs.
 pub struct Group {
@@ -76,41 +41,6 @@ pub struct Group {
     pub sorting: Option<Loading>,
 }
 
-/// An open file and its state.
-pub struct OpenFile {
-    /// The profile with its analysis.
-    pub document: Arc<Document>,
-    /// State shared by the views: selection, step, filter.
-    pub shared: Shared,
-    /// State of each view.
-    pub locals: Locals,
-    /// Results of background work.
-    pub derived: Derived,
-    /// Whether the settings of the last run were applied.
-    pub begun: bool,
-    /// The document with its real names while they are hidden.
-    pub named: Option<Arc<Document>>,
-    /// The job that makes the document with aliases.
-    pub hiding: Option<Job<Arc<Document>>>,
-}
-
-impl OpenFile {
-    /// Opens a document at a view.
-    #[must_use]
-    pub fn new(document: Arc<Document>, view: &'static str) -> Self {
-        let (program, color) = document.main();
-        Self {
-            document,
-            shared: Shared::new(view, program, color),
-            locals: Locals::default(),
-            derived: Derived::default(),
-            begun: false,
-            named: None,
-            hiding: None,
-        }
-    }
-}
-
 /// All open files.
 #[derive(Default)]
 pub struct Files {
@@ -122,24 +52,45 @@ pub struct Files {
     pub groups: Vec<Group>,
     /// Index of the current entry.
     pub current: Option<usize>,
+    /// Number of files that are still to be opened together.
+    batch: usize,
+    /// Entries and groups opened together of which the worst is to be shown, until the user chooses one: their paths.
+    wanted_worst: Vec<PathBuf>,
+    /// Two entries to compare once both are read.
+    comparing: Option<comparing::Pair>,
     /// Errors since they were last taken: file name and reason.
     errors: Vec<(String, String)>,
     next_group: u32,
+    places: u64,
     clock: u64,
 }
 
 impl Files {
+    /// The next `count` files are opened together: the worst of them is shown once all are read.
+    pub fn begin_batch(&mut self, count: usize) {
+        self.wanted_worst.clear();
+        self.batch = if count > 1 { count } else { 0 };
+    }
+
     /// Starts reading; a file that is already open is shown instead.
     pub fn open(&mut self, target: Target, work: &Work) {
+        if self.batch > 0 {
+            self.batch -= 1;
+            self.wanted_worst.extend(target.path().map(Path::to_owned));
+        } else {
+            self.wanted_worst.clear();
+        }
         if let Some(index) = target.path().and_then(|path| self.position(path)) {
-            self.show(index, work);
+            self.show_entry(index, work);
             return;
         }
         self.entries.retain(|entry| !(target.path().is_some() && entry.target.path() == target.path()));
         let loading = Loading::start(target.clone(), Vec::new(), work);
         self.want_nothing();
+        let place = self.next_place();
         self.entries.push(FileEntry {
-            name: target.name(),
+            place,
+            name: self.name_for(&target),
             target,
             state: FileState::Loading(loading),
             group: None,
@@ -165,14 +116,35 @@ impl Files {
         self.entries.iter().position(is_it)
     }
 
+    fn next_place(&mut self) -> Place {
+        self.places += 1;
+        Place(self.places)
+    }
+
+    /// Display name of what is opened; several texts that are pasted are numbered.
+    fn name_for(&self, target: &Target) -> String {
+        let name = target.name();
+        if !matches!(target, Target::Bytes(..)) {
+            return name;
+        }
+        let is_taken = |name: &str| self.entries.iter().any(|entry| entry.name == name);
+        let numbered = (2..).map(|number| format!("{name} {number}"));
+        std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(name)
+    }
+
     fn want_nothing(&mut self) {
         for entry in &mut self.entries {
             entry.wanted = false;
         }
     }
 
-    /// Shows an entry; a group member is decoded first.
+    /// Shows an entry that the user chose; a group member is decoded first.
     pub fn show(&mut self, index: usize, work: &Work) {
+        self.wanted_worst.clear();
+        self.show_entry(index, work);
+    }
+
+    fn show_entry(&mut self, index: usize, work: &Work) {
         self.want_nothing();
         self.clock += 1;
         let clock = self.clock;
@@ -207,7 +179,10 @@ impl Files {
             }
             let sorted = |group: &Group| group.sorting.as_ref().and_then(Loading::poll);
             let group = self.groups.iter().enumerate().find_map(|(index, group)| Some((index, sorted(group)?)));
-            let Some((index, result)) = group else { return self.arrange() };
+            let Some((index, result)) = group else {
+                self.arrange();
+                return self.show_worst(work);
+            };
             self.groups[index].sorting = None;
             self.is_unordered = true;
             if let LoadResult::Sorted(order) = result {
@@ -225,7 +200,7 @@ impl Files {
                 }
                 self.clock += 1;
                 let entry = &mut self.entries[index];
-                if entry.group.is_none() {
+                if entry.group.is_none() && !matches!(entry.target, Target::Bytes(..)) {
                     entry.name.clone_from(&document.profile.name);
                 }
                 let mut open = OpenFile::new(document, first_view);
@@ -272,6 +247,7 @@ impl Files {
         self.next_group += 1;
         let path = file.target.path().map(Path::to_owned);
         let rows = (0..collection.entries.len()).map(|row| FileEntry {
+            place: self.next_place(),
             name: collection.entries[row].name.clone(),
             target: Target::Entry(Arc::clone(&collection), path.clone(), row),
             state: FileState::Listed(None),
@@ -308,13 +284,16 @@ impl Files {
             }
         }
         let end = first + self.entries[first..].iter().take_while(|entry| entry.group == Some(id)).count();
-        let rank_of = |entry: &FileEntry| rank.get(entry.place().1).copied().unwrap_or(usize::MAX);
+        let rank_of = |entry: &FileEntry| match &entry.target {
+            Target::Entry(_, _, row) => rank.get(*row).copied().unwrap_or(usize::MAX),
+            _ => usize::MAX,
+        };
         self.entries[first..end].sort_by_key(rank_of);
         self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
         let rows = &self.entries[first..end];
         if rows.iter().all(|entry| matches!(entry.state, FileState::Listed(_))) {
             let named = program.and_then(|name| rows.iter().position(|entry| entry.is_called(name)));
-            self.show(first + named.unwrap_or(0), work);
+            self.show_entry(first + named.unwrap_or(0), work);
         }
     }
 
@@ -355,12 +334,12 @@ impl Files {
         let Some(mut target) = open.or_else(|| self.entries.iter().position(waits)) else { return false };
         let entry = &mut self.entries[target];
         if entry.group.is_some() {
-            // SavedForBackward, so that they are joined again when the program is decoded again.
-            entry.messages.push(Arc::new(text.profile.clone()));
+            // Kept, so that they are joined again when the program is decoded again.
+            entry.messages.push(Arc::clone(&text.profile));
         }
         if let FileState::Open(open) = &mut entry.state {
-            let mut profile = open.document.profile.clone();
-            join_messages(&mut profile, text.profile.clone());
+            let mut profile = (*open.document.profile).clone();
+            join_messages(&mut profile, (*text.profile).clone());
             open.document = Arc::new(Document::new(open.document.path.clone(), profile));
             open.derived = Derived::default();
             open.locals = Locals::default();
@@ -379,7 +358,7 @@ impl Files {
         if target > index {
             target -= 1;
         }
-        self.show(target, work);
+        self.show_entry(target, work);
         true
     }
 
@@ -410,6 +389,20 @@ impl Files {
         });
         self.entries = units.into_iter().flatten().collect();
         self.current = shown.and_then(|place| self.entries.iter().position(|entry| entry.place() == place));
+    }
+
+    /// Shows the worst of what was opened together, once all of it is read.
+    fn show_worst(&mut self, work: &Work) {
+        if self.wanted_worst.is_empty() || self.batch > 0 || self.is_loading() {
+            return;
+        }
+        let paths = std::mem::take(&mut self.wanted_worst);
+        let is_one = |entry: &FileEntry| entry.target.origin().is_some_and(|path| paths.iter().any(|one| one == path));
+        let rows = self.entries.iter().enumerate().filter(|(_, entry)| is_one(entry));
+        let worst = rows.max_by_key(|(row, entry)| (entry.excess_and_need(), std::cmp::Reverse(*row)));
+        if let Some((row, _)) = worst {
+            self.show_entry(row, work);
+        }
     }
 
     /// Reads a file or a group again, replacing what was read.
@@ -507,84 +500,16 @@ impl Files {
         self.current = before.or_else(|| self.entries.iter().position(is_open));
     }
 
+    /// Number of entries that are known to need more than there is.
+    #[must_use]
+    pub fn over(&self) -> usize {
+        let is_over = |entry: &&FileEntry| entry.excess_and_need().is_some_and(|(excess, _)| excess > Bytes::ZERO);
+        self.entries.iter().filter(is_over).count()
+    }
+
     /// Indices of the entries that are decoded.
     #[must_use]
     pub fn decoded(&self) -> usize {
         self.entries.iter().filter(|entry| matches!(entry.state, FileState::Open(_))).count()
-    }
-}
-
-impl FileEntry {
-    /// The collection's entry for a group member.
-    #[must_use]
-    pub fn listed(&self) -> Option<&Entry> {
-        match &self.target {
-            Target::Entry(collection, _, row) => collection.entries.get(*row),
-            Target::Path(_) | Target::Bytes(..) => None,
-        }
-    }
-
-    /// Whether a name refers to this entry: its name, alone or after its folder in the group.
-    #[must_use]
-    pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.listed().is_some_and(|entry| entry.full_name() == name)
-    }
-
-    /// (bytes over the limit, bytes needed), if known.
-    fn excess_and_need(&self) -> Option<(Bytes, Bytes)> {
-        let over = |need: Bytes, limit: Option<Bytes>| limit.map_or(Bytes::ZERO, |limit| need.saturating_sub(limit));
-        if let FileState::Open(open) = &self.state {
-            let (program, color) = open.document.main();
-            if let Some(space) = open.document.space(program, color) {
-                let need = space.xprof.allocated;
-                return Some((over(need, space.capacity.as_ref().map(|capacity| capacity.bytes)), need));
-            }
-            if let Some(tiles) = &open.document.analysis.tiles {
-                let need = Bytes(tiles.max?.1);
-                return Some((over(need, tiles.limit.map(Bytes)), need));
-            }
-        }
-        let (need, limit) = self.known()?;
-        Some((over(need, limit), need))
-    }
-
-    /// Whether it is a group member of this module name.
-    fn is_listed_as(&self, module: &str) -> bool {
-        self.group.is_some() && self.name == module
-    }
-
-    /// Whether a message was joined to it, or is among its companion files.
-    fn has_message(&self) -> bool {
-        let is_text = |member: &Member| {
-            let name = member.file_name();
-            is_run_file(name) && !name.ends_with(".stats.json")
-        };
-        let beside = || self.listed().is_some_and(|entry| entry.companions().iter().any(is_text));
-        !self.messages.is_empty() || beside()
-    }
-
-    /// Bytes a group member needs and its capacity, if known.
-    #[must_use]
-    pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
-        self.listed()?.known()
-    }
-
-    /// Key that is unique among the entries.
-    fn place(&self) -> (Option<u32>, usize, String) {
-        match &self.target {
-            Target::Entry(_, _, row) => (self.group, *row, String::new()),
-            target => (None, 0, format!("{}{:?}", self.name, target.path())),
-        }
-    }
-
-    /// Drops the decoded document but keeps the selection.
-    fn fold(&mut self) {
-        match std::mem::replace(&mut self.state, FileState::Listed(None)) {
-            FileState::Open(open) => self.state = FileState::Listed(Some(Box::new(open.shared))),
-            FileState::Listed(shared) => self.state = FileState::Listed(shared),
-            FileState::Loading(_) | FileState::Failed(_) | FileState::Cancelled => {
-                self.state = FileState::Listed(self.kept.take());
-            }
-        }
     }
 }

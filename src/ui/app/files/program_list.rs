@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::program_row::ListStyle;
-use crate::model::thousands;
+use crate::model::{counted, thousands};
 use crate::ui::app::files::{FileEntry, FileState, reveal};
 use crate::ui::app::{App, Command};
 use crate::ui::widget::controls::{self, hairline, paint_cut};
@@ -33,6 +33,7 @@ enum Line {
 #[derive(Default)]
 struct Asked {
     show: Option<usize>,
+    compare: Option<usize>,
     close: Option<usize>,
     close_group: Option<u32>,
     stop_group: Option<u32>,
@@ -82,6 +83,9 @@ impl App {
         if let Some(index) = asked.show {
             self.files.show(index, &work);
             self.poll();
+        }
+        if let Some(index) = asked.compare {
+            self.compare_with(index);
         }
         if let Some(index) = asked.close {
             match self.files.entries.get(index).and_then(|entry| self.files.own_list(entry)).map(|list| list.id) {
@@ -139,8 +143,10 @@ impl App {
         let kind = if self.files.groups.is_empty() { "file" } else { "program" };
         let words = match all {
             _ if shown < all => format!("{} of {}", thousands(shown), thousands(all)),
-            1 => format!("1 {kind}"),
-            _ => format!("{} {kind}s", thousands(all)),
+            _ => match self.files.over() {
+                0 => counted(all, kind),
+                over => format!("{} of {} over", thousands(over as u64), counted(all, kind)),
+            },
         };
         let y = head.center().y;
         let small = Weight::Medium.at(size::SMALL);
@@ -227,7 +233,11 @@ impl App {
             WidgetInfo::selected(Role::ListItem, true, current, format!("{kind} {}", self.name_of(entry)))
         });
         if response.clicked() && !matches!(entry.state, FileState::Loading(_)) {
-            asked.show = Some(index);
+            if ui.input(|i| i.modifiers.command) && self.files.current.is_some() && !current {
+                asked.compare = Some(index);
+            } else {
+                asked.show = Some(index);
+            }
         }
         if response.hovered() {
             let words = self.row_hint(entry);
@@ -262,6 +272,10 @@ impl App {
             ui.set_min_width(220.0);
             ui.set_max_width(220.0);
             let mut row = |words: &str| controls::menu_row(ui, words, "", theme).clicked();
+            let is_other = self.files.current.is_some_and(|current| current != index);
+            if is_other && row("Compare with the one shown") {
+                asked.compare = Some(index);
+            }
             if row("Close") {
                 asked.close = Some(index);
                 asked.close_group = entry.group;
@@ -313,8 +327,8 @@ impl App {
         let small = Weight::Regular.at(size::SMALL);
         let at = Pos2::new(rect.left() + 16.0, rect.top() + 29.0);
         if let Some(sorting) = &group.sorting {
-            let (stage, share) = sorting.state();
-            let words = format!("{}, {:.0}\u{2009}%", stage.text(), share * 100.0);
+            let (_, share) = sorting.state();
+            let words = sorting.words(self.options.units);
             painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
             let track = Rect::from_min_max(Pos2::new(rect.left(), rect.bottom() - 2.0), rect.max);
             painter.rect_filled(
@@ -337,7 +351,7 @@ impl App {
                 asked.stop_group = Some(group.id);
             }
         } else {
-            let words = format!("{} programs, worst first", thousands(group.collection.entries.len() as u64));
+            let words = format!("{}, worst first", counted(group.collection.entries.len() as u64, "program"));
             painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
         }
         let path = group.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();

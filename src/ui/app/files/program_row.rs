@@ -167,14 +167,15 @@ impl App {
         let name = Pos2::new(left, rect.top() + 17.0);
         let font = Weight::Medium.at(size::BODY);
         paint_cut(painter, (name, Align2::LEFT_CENTER), &self.name_of(entry), font, theme.text2, right - left);
-        let (stage, share) = loading.state();
+        let (_, share) = loading.state();
         let track = Rect::from_min_max(Pos2::new(left, rect.top() + 31.0), Pos2::new(right, rect.top() + 34.0));
         painter.rect_filled(track, 0.0, theme.inset);
         let done = Rect::from_min_size(track.min, Vec2::new(track.width() * share, track.height()));
         painter.rect_filled(done, 0.0, theme.accent);
-        let words = format!("{}, {:.0}\u{2009}%", stage.text(), share * 100.0);
+        let words = loading.words(self.options.units);
         let small = Weight::Regular.at(size::SMALL);
-        painter.text(Pos2::new(left, rect.top() + 48.0), Align2::LEFT_CENTER, words, small, theme.text2);
+        let at = (Pos2::new(left, rect.top() + 48.0), Align2::LEFT_CENTER);
+        paint_cut(painter, at, &words, small, theme.text2, right - 58.0 - left);
         let cancel =
             Rect::from_min_max(Pos2::new(right - 50.0, rect.top() + 40.0), Pos2::new(right, rect.top() + 58.0));
         let response = ui.interact(cancel, ui.scope_id().with(("cancel", index)), Sense::click());

@@ -129,7 +129,7 @@ impl App {
         }
         parts.extend(document.profile.device.name.clone());
         if let Some(step) = shared.step {
-            parts.push(format!("step {}", crate::model::thousands(step.into())));
+            parts.push(format!("step {step}"));
         }
         if !shared.filter.trim().is_empty() {
             parts.push(format!("highlighted: {}", shared.filter.trim()));

@@ -5,7 +5,7 @@ use egui::{Align2, Pos2, Role, Sense, Ui, Vec2, WidgetInfo};
 use crate::advisor::chips::{ChipFit, JAX_SHARE, Maker, chips};
 use crate::model::{Bytes, Device, DeviceKind, MemorySpace};
 use crate::ui::part::ViewContext;
-use crate::ui::widget::controls::{Mark, link, paint_gauge, paint_mark};
+use crate::ui::widget::controls::{Mark, link, paint_gauge_to, paint_mark};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
@@ -62,6 +62,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
 fn list(ui: &mut Ui, context: &ViewContext<'_>, needs: Bytes, chips: &[ChipFit]) {
     let (theme, units) = (context.theme, context.options.units);
     let mut is_explained = false;
+    // One scale for all chips.
+    let most = chips.iter().map(|chip| chip.available).max().unwrap_or_default().max(needs).0 as f64;
     for chip in chips {
         if chip.maker != Maker::Google && !is_explained {
             is_explained = true;
@@ -99,7 +101,7 @@ fn list(ui: &mut Ui, context: &ViewContext<'_>, needs: Bytes, chips: &[ChipFit])
                 Pos2::new(rect.left() + 206.0, y - 3.5),
                 Pos2::new(rect.right() - 160.0, y + 3.5),
             );
-            paint_gauge(ui.painter(), bar, needs.0 as f64, Some(chip.available.0 as f64), theme);
+            paint_gauge_to(ui.painter(), bar, (needs.0 as f64, Some(chip.available.0 as f64)), most, theme);
         }
         response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("{} {available}: {words}", chip.name)));
         response.on_hover_text(format!("{available}: {}", chip.basis));

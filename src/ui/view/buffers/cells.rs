@@ -147,7 +147,7 @@ fn life(table: &BufferTable, row: usize, slot: Slot, Scale { points, step, .. }:
 }
 
 fn number(table: &BufferTable, row: usize, column: Column, unit: u64) -> String {
-    let point = |point: u32| if point == u32::MAX { "\u{2013}".to_owned() } else { thousands(point.into()) };
+    let point = |point: u32| if point == u32::MAX { "\u{2013}".to_owned() } else { point.to_string() };
     let size = table.size[row];
     match column {
         Column::Padding => in_unit(Bytes(table.padding[row].unsigned_abs()), unit),
@@ -155,7 +155,7 @@ fn number(table: &BufferTable, row: usize, column: Column, unit: u64) -> String 
         Column::Share => share_of(table.padding[row], size),
         Column::From => point(table.start[row]),
         Column::To => point(table.end[row]),
-        Column::Length => table.steps(row).map_or_else(|| "\u{2013}".to_owned(), |steps| thousands(steps.into())),
+        Column::Length => table.steps(row).map_or_else(|| "\u{2013}".to_owned(), |steps| steps.to_string()),
         Column::Offset => format!("0x{:09X}", table.offset[row]),
         Column::Allocation => table.allocation[row].to_string(),
         _ => String::new(),

@@ -14,7 +14,7 @@ use egui::{Pos2, Rect, Ui, Vec2};
 
 use crate::analysis::Scene;
 use crate::analysis::table::{BufferTable, Column, Filter, Key, Line, Order, Shown};
-use crate::model::{BufferId, Bytes, percent, thousands};
+use crate::model::{BufferId, Bytes, counted, percent, thousands};
 use crate::ui::part::{Find, View, ViewContext, empty, menu};
 use crate::ui::session::{Document, Locals, RowScope, Shared};
 use crate::ui::widget::controls;
@@ -173,8 +173,8 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
             Line::Group(group) => {
                 let group = &shown.groups[group as usize];
                 let open = if group.open { "open" } else { "closed" };
-                let count = thousands(group.count as u64);
-                format!("{}, {count} buffers, {}, {open}", cells::group_name(group), units.short(Bytes(group.size)))
+                let count = counted(group.count as u64, "buffer");
+                format!("{}, {count}, {}, {open}", cells::group_name(group), units.short(Bytes(group.size)))
             }
         },
         |line, column| {
@@ -284,11 +284,15 @@ fn nothing(
 fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, rect: Rect) {
     let theme = context.theme;
     controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
+    // What is not known yet is blank, not 0.
+    if state.shown.table.is_none() {
+        return;
+    }
     let Shown { rows, size: sum, padding, .. } = state.shown.shown;
     let padding = Bytes(u64::try_from(padding).unwrap_or(0));
     let mut words = format!(
-        "{} buffers, {} in total, {} padding ({})",
-        thousands(rows as u64),
+        "{}, {} in total, {} padding ({})",
+        counted(rows as u64, "buffer"),
         context.short(Bytes(sum)),
         context.short(padding),
         percent(padding.0, sum)

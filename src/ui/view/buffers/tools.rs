@@ -7,7 +7,7 @@ use egui::{Popup, PopupCloseBehavior, Ui};
 use super::{State, field};
 use crate::analysis::table::{BufferTable, Column, Line};
 use crate::export::table::{Form, write};
-use crate::model::thousands;
+use crate::model::{counted, thousands};
 use crate::ui::part::{Action, TextFile, ViewContext};
 use crate::ui::session::RowScope;
 use crate::ui::widget::controls::{self, segmented};
@@ -22,7 +22,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&Arc<Buffe
     ui.spacing_mut().item_spacing.y = 8.0;
     ui.horizontal(|ui| {
         let step = context.step();
-        let at_step = format!("At step {}", thousands(step.into()));
+        let at_step = format!("At step {step}");
         let words = ["At the peak", at_step.as_str(), "All"];
         let chosen = RowScope::ALL.iter().position(|scope| *scope == context.shared.rows).unwrap_or(0);
         if let Some(i) = segmented(ui, &words, chosen, theme) {
@@ -43,6 +43,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&Arc<Buffe
             ui.set_max_width(width - 150.0);
             field::show(ui, context, table.map(|table| &**table), &mut state.field);
         });
+        if state.shown.table.is_none() {
+            ui.label(text("Listing\u{2026}", size::SMALL, Weight::Regular, theme.text2));
+            return;
+        }
         let words = format!("{} of {}", thousands(state.shown.shown.rows as u64), thousands(state.shown.of as u64));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     });
@@ -129,7 +133,7 @@ fn copy_menu(ui: &mut Ui, context: &mut ViewContext<'_>, state: &State) {
         }
         ui.separator();
         for form in [Form::Csv, Form::XprofCsv] {
-            let words = format!("Save {} rows as {}\u{2026}", thousands(count as u64), form.name());
+            let words = format!("Save {} as {}\u{2026}", counted(count as u64, "row"), form.name());
             if ui.add_enabled(count > 0, egui::Button::new(words)).clicked() {
                 let (table, columns, rows) = (Arc::clone(table), state.columns.clone(), rows());
                 let name = format!("{}.csv", context.document.profile.name);

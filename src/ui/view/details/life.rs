@@ -35,9 +35,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
             let plain = |ui: &mut Ui, words: &str| {
                 ui.label(text(words, size::SMALL, Weight::Medium, theme.text));
             };
-            links::number(ui, context, "Last", &thousands(place.end.into()), 90.0, To::Step(place.end));
+            links::number(ui, context, "Last", &place.end.to_string(), 90.0, To::Step(place.end));
             plain(ui, "to");
-            links::number(ui, context, "First", &thousands(place.start.into()), 90.0, To::Step(place.start));
+            links::number(ui, context, "First", &place.start.to_string(), 90.0, To::Step(place.start));
             plain(ui, &format!("{unit}s"));
         });
     });
@@ -62,7 +62,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         if let Some(words) = Residency::of(&data.map, buffer).and_then(|spans| spans.difference(unit)) {
             fact(ui, theme, "Memory", &words);
         }
-        let words = format!("{} of {} {unit}s{across}", thousands(alive.into()), thousands(data.map.steps().into()));
+        let words = format!("{alive} of {} {unit}s{across}", data.map.steps());
         links::fact(ui, context, "Live for", &words, To::Life(place.start, place.end));
         let region = &data.map.regions[place.region as usize];
         let allocation = &program.allocations[region.allocation.index()];
@@ -82,7 +82,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     };
     fact(ui, theme, "Known from", from);
     if let Some((first, last)) = space.span(buffer) {
-        let words = format!("{} to {}", thousands(first.into()), thousands(last.into()));
+        let words = format!("{first} to {last}");
         match place {
             Some(place) => {
                 links::fact(ui, context, "Heap events", &words, To::Life(place.start, place.end));
@@ -136,7 +136,7 @@ fn place_link(ui: &mut Ui, context: &mut ViewContext<'_>, words: &str, name: &st
                 cut_label(ui, name, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
                 return;
             };
-            if link(ui, &thousands(point.into()), theme).on_hover_text("Go to this step").clicked() {
+            if link(ui, &point.to_string(), theme).on_hover_text("Go to this step").clicked() {
                 context.shared.choose_step(point);
             }
             cut_label(ui, name, Weight::Medium.at(size::SMALL), theme.text, width * 0.56);

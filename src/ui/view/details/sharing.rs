@@ -4,7 +4,7 @@ use egui::{Align, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::card::ROWS;
 use crate::analysis::Scene;
-use crate::model::{BufferId, Bytes, thousands};
+use crate::model::{BufferId, Bytes, counted, thousands};
 use crate::ui::part::facts::title;
 use crate::ui::part::links::{self, To};
 use crate::ui::part::{ViewContext, colors};
@@ -29,7 +29,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
             let room = ui.available_width();
             match &to {
                 Some(to) if !sharing.is_empty() => {
-                    let words = format!("{} buffers", thousands(sharing.len() as u64));
+                    let words = counted(sharing.len() as u64, "buffer");
                     links::number(ui, context, "Shares memory with", &words, room, to.clone());
                 }
                 _ => {

@@ -23,11 +23,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     let step = context.step();
     let at_peak = context.shared.step.is_none();
     let unit = data.map_or("step", |data| data.map.axis.unit());
-    let words = if at_peak {
-        format!("The peak, {unit} {}", thousands(step.into()))
-    } else {
-        format!("{unit} {}", thousands(step.into()))
-    };
+    let words = if at_peak { format!("The peak, {unit} {step}") } else { format!("{unit} {step}") };
     let words = words[..1].to_uppercase() + &words[1..];
     let is_listing = scene.program.is_listing;
     let words = if is_listing { "Listed in the message".to_owned() } else { words };
@@ -124,7 +120,7 @@ fn name_at(scene: Scene<'_>, data: &SpaceData, buffer: BufferId, step: u32) -> S
     let name = if name.is_empty() { format!("buffer {}", scene.program.buffers.number[buffer.index()]) } else { name };
     let later = Residency::of(&data.map, buffer).map(|spans| spans.written.0).filter(|first| *first > step);
     match later {
-        Some(first) => format!("{name}, written at {}", thousands(first.into())),
+        Some(first) => format!("{name}, written at {first}"),
         None => name,
     }
 }

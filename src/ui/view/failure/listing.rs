@@ -30,7 +30,10 @@ pub fn show(
     }
     let count: usize = groups.iter().map(|group| group.count).sum();
     ui.horizontal(|ui| {
-        let remark = format!("{} entries, identical ones merged", thousands(count as u64));
+        let remark = match count {
+            1 => "1 entry".to_owned(),
+            _ => format!("{} entries, identical ones merged", thousands(count as u64)),
+        };
         section(ui, theme, "Listed in the message", &remark);
         let has_buffers = !failure.allocations.is_empty() || !failure.peak_buffers.is_empty();
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {

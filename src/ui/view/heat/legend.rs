@@ -71,7 +71,7 @@ pub fn show(ui: &Ui, context: &ViewContext<'_>, metric: Metric, totals: &Totals,
     let cell = if steps == 1 {
         format!("a cell: {} by 1 step", context.options.units.capacity(Bytes(bytes)))
     } else {
-        format!("a cell: {} by {} steps", context.options.units.capacity(Bytes(bytes)), thousands(steps.into()))
+        format!("a cell: {} by {steps} steps", context.options.units.capacity(Bytes(bytes)))
     };
     let lines = [
         (metric.counted().to_owned(), theme.text),

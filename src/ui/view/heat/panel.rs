@@ -192,7 +192,7 @@ impl Panel<'_> {
                 count => format!("; {} holes, the largest {hole}", thousands(count as u64)),
             };
             let (used, unit) = (units.short(Bytes(at_step.used)), self.data.map.axis.unit());
-            let words = format!("{used}{limit} at {unit} {}{holes}", thousands(step.into()));
+            let words = format!("{used}{limit} at {unit} {step}{holes}");
             let at = Pos2::new(response.rect.right() + 10.0, response.rect.bottom());
             let room = self.rect.right() - at.x;
             let font = Weight::Regular.at(size::SMALL);
@@ -257,7 +257,7 @@ impl Panel<'_> {
             format!(", {} by {} cells", thousands(shown.grid.columns() as u64), thousands(shown.grid.rows as u64))
         });
         let unit = self.data.map.axis.unit();
-        format!("Heat map of {}, {}: {used} at {unit} {}{cells}", self.name, self.metric.name(), thousands(step.into()))
+        format!("Heat map of {}, {}: {used} at {unit} {step}{cells}", self.name, self.metric.name())
     }
 
     /// The cell under the keyboard cursor: in words, its largest buffer and its rectangle.

@@ -4,7 +4,7 @@ use egui::{Rect, Stroke, Ui};
 
 use super::{ALWAYS, REST, State, choose};
 use crate::analysis::tiles::TileAnalysis;
-use crate::model::{Bytes, TileMemory, thousands};
+use crate::model::{Bytes, TileMemory};
 use crate::ui::chart::{Areas, Chart, Cursor, Fit, Line, Peak, Reach, Tone, Window, XAxis, step_of, steps_between};
 use crate::ui::part::ViewContext;
 
@@ -79,7 +79,7 @@ pub fn show(
         if shown.is_chosen {
             choose(ui, context, step);
         }
-        let title = format!("step {}", thousands(step.into()));
+        let title = format!("step {step}");
         let mut lines = vec![Line::new(title, units.short(Bytes(total(step)))).toned(Tone::Title)];
         let name = memory.step_name(step as usize);
         if !name.is_empty() {

@@ -6,7 +6,7 @@ mod tables;
 use egui::{Pos2, Rect, Ui, Vec2};
 
 use crate::analysis::tiles::{TileAnalysis, step_bytes};
-use crate::model::{Bytes, NO_ROW, TileMemory, TileProgram, thousands};
+use crate::model::{Bytes, NO_ROW, TileMemory, TileProgram};
 use crate::ui::chart::{self, Span};
 use crate::ui::part::{Find, KeyHelp, View, ViewContext, tile_card};
 use crate::ui::session::{Document, Locals, Shared};
@@ -145,7 +145,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, til
         ui.label(text(words, size::HEADLINE, Weight::SemiBold, theme.text));
         ui.add_space(8.0);
         let name = memory.step_name(peak.step as usize);
-        let words = format!("step {} of {}  {name}", thousands(peak.step.into()), thousands(state.bytes.len() as u64));
+        let words = format!("step {} of {}  {name}", peak.step, state.bytes.len());
         ui.label(text(words, size::LEAD, Weight::Medium, theme.text));
     });
     let note = match (memory.liveness.names_are_guessed, tiles.always_live.is_some()) {

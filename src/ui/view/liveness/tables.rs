@@ -67,7 +67,7 @@ pub fn steps(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, ti
             let step = rows[row];
             let here = bytes.get(step as usize).copied().unwrap_or(0);
             match column {
-                0 => Cell::text(thousands(step.into())).quiet(),
+                0 => Cell::text(step.to_string()).quiet(),
                 1 => Cell::mono(memory.step_name(step as usize)),
                 2 => Cell::text(program(step).map_or("", |program| program.kind.as_str())).quiet(),
                 3 => Cell::text(units.short(Bytes(here))).bar(here as f32 / most as f32, REST),
@@ -86,7 +86,7 @@ pub fn steps(ui: &mut Ui, context: &mut ViewContext<'_>, memory: &TileMemory, ti
         let step = rows[row];
         let here = state.bytes.get(step as usize).copied().unwrap_or(0);
         let thing = Thing::named(memory.step_name(step as usize)).copies("Copy step", step.to_string());
-        thing.copies("Copy bytes", here.to_string()).shown_in("insights")
+        thing.copies("Copy bytes", here.to_string()).shown_in("overview")
     });
     state.rows = rows;
 }

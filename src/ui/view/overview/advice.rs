@@ -13,7 +13,7 @@ use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{size, space};
 
 /// Height of the plan's card.
-pub const PLAN: f32 = 76.0;
+pub const PLAN: f32 = 92.0;
 
 /// Height of a finding's card.
 const CARD: f32 = 122.0;
@@ -38,7 +38,11 @@ fn may_fit(plan: &Plan, capacity: Option<Bytes>) -> bool {
 }
 
 /// Texts of the plan's card: headline, changes, effect on results.
-fn plan_words(plan: &Plan, units: crate::model::UnitSystem, capacity: Option<Bytes>) -> (String, String, &'static str) {
+fn plan_words(
+    plan: &Plan,
+    units: crate::model::UnitSystem,
+    capacity: Option<Bytes>,
+) -> (String, Vec<String>, &'static str) {
     let changes: Vec<String> = plan.edits.iter().map(Edit::in_words).collect();
     let count = match changes.len() {
         1 => "One change makes it fit".to_owned(),
@@ -59,7 +63,21 @@ fn plan_words(plan: &Plan, units: crate::model::UnitSystem, capacity: Option<Byt
         ChangesResults::Maybe => "Results may change",
         ChangesResults::Yes => "Results change",
     };
-    (headline, changes.join("; "), results)
+    (headline, changes, results)
+}
+
+/// The changes in at most two lines, parted between changes where they do not fit in one.
+fn in_two_lines(ui: &Ui, changes: &[String], room: f32) -> Vec<String> {
+    let font = Weight::Regular.at(size::SMALL);
+    let width =
+        |words: &str| ui.painter().layout_no_wrap(words.to_owned(), font.clone(), ui.visuals().text_color()).size().x;
+    let whole = changes.join("; ");
+    if width(&whole) <= room || changes.len() < 2 {
+        return vec![whole];
+    }
+    let fits = (1..changes.len()).rev().find(|&count| width(&format!("{};", changes[..count].join("; "))) <= room);
+    let count = fits.unwrap_or(1);
+    vec![format!("{};", changes[..count].join("; ")), changes[count..].join("; ")]
 }
 
 /// Draws the plan as a card.
@@ -92,7 +110,9 @@ pub fn plan(ui: &mut Ui, context: &mut ViewContext<'_>, plan: &Plan) {
     let lead = Weight::SemiBold.at(size::LEAD);
     let is_long = ui.painter().layout_no_wrap(headline.clone(), lead.clone(), color).size().x > room;
     cut_label(ui, &headline, if is_long { Weight::SemiBold.at(size::BODY) } else { lead }, color, room);
-    cut_label(ui, &changes, Weight::Regular.at(size::SMALL), theme.text, room);
+    for line in in_two_lines(ui, &changes, room) {
+        cut_label(ui, &line, Weight::Regular.at(size::SMALL), theme.text, room);
+    }
     ui.horizontal(|ui| {
         let words = if plan.is_tight { format!("{results}; the compiler will repack") } else { results.to_owned() };
         cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text2, room - 110.0);

@@ -4,7 +4,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::SpaceAnalysis;
 use crate::analysis::class::Class;
-use crate::model::{Bytes, Category, percent};
+use crate::model::{Bytes, Category, counted, percent};
 use crate::ui::chart::{self, Span, Window};
 use crate::ui::part::{ViewContext, class_legend, colors};
 use crate::ui::session::RowScope;
@@ -62,7 +62,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
             Pos2::new(at(offset + bytes.0 as f64), upper.bottom()),
         );
         let words = format!("{}  {}", category.name(), context.short(bytes));
-        let hover = format!("{}, {} buffers, {} of the peak", words, count, percent(bytes.0, space.peak().0));
+        let hover =
+            format!("{words}, {}, {} of the peak", counted(count as u64, "buffer"), percent(bytes.0, space.peak().0));
         let look = Look { theme, slot: colors::slot(category), line };
         if segment(ui, look, rect, &[&words], &hover).clicked() {
             context.shared.list_rows(RowScope::Peak);

@@ -3,7 +3,7 @@
 use egui::{Pos2, Rect, Sense, Stroke, Ui, Vec2};
 
 use crate::analysis::class::Class;
-use crate::model::{Bytes, thousands};
+use crate::model::Bytes;
 use crate::ui::chart::{
     self, Areas, Chart, Cursor, Fit, Line, Peak, Reach, Tone, Window, XAxis, step_of, steps_between,
 };
@@ -77,7 +77,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, raster
     let pointed = Cursor { x: f64::from(step) + 0.5, stroke: Stroke::new(1.0, theme.ink) };
     pointed.draw(ui.painter(), &window, &[rect]);
     let live = total.at(step);
-    let title = format!("{unit} {}", thousands(step.into()));
+    let title = format!("{unit} {step}");
     let mut lines = vec![Line::new(title, context.short(Bytes(live))).toned(Tone::Title)];
     lines.extend(context.instruction_at(step).map(|name| Line::new(name, "").toned(Tone::Name)));
     if let Some(limit) = limit.filter(|&limit| live > limit) {

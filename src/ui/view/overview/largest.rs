@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use egui::{Sense, Ui, Vec2};
 
 use crate::analysis::contributors::Contributor;
-use crate::model::{BufferId, Bytes, UnitSystem, percent, thousands};
+use crate::model::{BufferId, Bytes, UnitSystem, counted, percent, thousands};
 use crate::ui::part::{FindKey, ViewContext, colors, menu};
 use crate::ui::session::RowScope;
 use crate::ui::widget::controls::link;
@@ -175,9 +175,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
         let rest: Bytes = items[rows..].iter().map(|item| item.bytes).sum();
         let count: usize = items[rows..].iter().map(|item| item.buffers.len()).sum();
         let words = format!(
-            "{} more rows, {} buffers, {} ({})",
-            thousands((items.len() - rows) as u64),
-            thousands(count as u64),
+            "{}, {}, {} ({})",
+            counted((items.len() - rows) as u64, "more row"),
+            counted(count as u64, "buffer"),
             units.short(rest),
             percent(rest.0, peak)
         );

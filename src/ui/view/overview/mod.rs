@@ -4,6 +4,8 @@
 mod advice;
 mod bar;
 mod curve;
+mod ipu;
+mod ipu_lists;
 mod largest;
 mod readouts;
 mod tiles;

@@ -2,7 +2,7 @@
 
 use egui::{Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use crate::model::{Bytes, Category, percent, thousands};
+use crate::model::{Bytes, Category, counted, percent, thousands};
 use crate::ui::part::ViewContext;
 use crate::ui::widget::controls::{hairline, paint_cut, vline};
 use crate::ui::widget::fonts::Weight;
@@ -22,9 +22,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let peak = space.peak();
     let points = scene.analysis.live.as_ref().map(|live| live.points());
     let place = match points {
-        Some(points) => format!("step {} of {}", thousands(space.peak_point().into()), thousands(points.into())),
+        Some(points) => format!("step {} of {points}", space.peak_point()),
         None => {
-            format!("heap event {} of {}", thousands(space.peak_point().into()), thousands(space.event_count() as u64))
+            format!("heap event {} of {}", space.peak_point(), space.event_count())
         }
     };
     let count = |category: Category| {
@@ -41,7 +41,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let outputs = space.xprof.live_out;
     let argument_words = match donated {
         0 if arguments > 0 && outputs > Bytes::ZERO => format!("{}, none donated", thousands(arguments as u64)),
-        0 => format!("{} buffers", thousands(arguments as u64)),
+        0 => counted(arguments as u64, "buffer"),
         n => format!("{} of {} donated", thousands(n as u64), thousands(arguments as u64)),
     };
     let readouts = [
@@ -77,7 +77,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         Readout {
             title: "Temporaries",
             bytes: temporaries,
-            remark: format!("{} of the peak, {}", percent(temporaries.0, peak.0), thousands(temporary_count as u64)),
+            remark: format!(
+                "{} of the peak, {}",
+                percent(temporaries.0, peak.0),
+                counted(temporary_count as u64, "buffer")
+            ),
             caution: false,
         },
     ];

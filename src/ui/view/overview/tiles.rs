@@ -1,15 +1,16 @@
-//! The overview of an IPU profile: the insights if there are bytes by tile, else what the files contain.
+//! The overview of an IPU profile: bytes by tile if there are any, else what the files contain.
 
 use egui::Ui;
 
+use super::ipu;
 use crate::ui::part::{ViewContext, empty};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::size;
 
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let theme = context.theme;
-    if let Some(insights) = context.views.shown("insights", context.document) {
-        return (insights.show)(ui, context);
+    if context.document.has_tiles() {
+        return ipu::show(ui, context);
     }
     egui::Frame::new().inner_margin(24).show(ui, |ui| {
         ui.label(text("No bytes by tile in this file", size::VERDICT_SMALL, Weight::SemiBold, theme.text));

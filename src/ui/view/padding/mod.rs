@@ -169,7 +169,7 @@ fn follow_selection(context: &ViewContext<'_>, state: &mut State) {
 fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State) {
     let theme = context.theme;
     let at_peak = context.shared.step.is_none();
-    let step = thousands(context.step().into());
+    let step = context.step().to_string();
     let found = Arc::clone(&state.found);
     let (waste, whole) = match state.which {
         Which::Step if at_peak => (scene.space.padding_at_peak, scene.space.peak()),

@@ -164,7 +164,7 @@ fn draw(
     );
     menu::of_rows(ui, context, above, &response, |row| {
         let bytes = lines[row].bytes[0].map(|bytes| bytes.to_string());
-        Thing::named(lines[row].words.clone()).copies("Copy bytes", bytes.unwrap_or_default()).shown_in("insights")
+        Thing::named(lines[row].words.clone()).copies("Copy bytes", bytes.unwrap_or_default()).shown_in("overview")
     });
     let below = Rect::from_min_max(Pos2::new(full.left(), above.bottom() + 12.0), full.max);
     if below.height() > 90.0 {

@@ -5,7 +5,7 @@ use egui::{Color32, Rect, Stroke, Ui};
 use super::groups::Groups;
 use super::state::{AT_ONCE, Drawn, FrameLayout, State};
 use crate::analysis::SpaceAnalysis;
-use crate::model::{Bytes, percent, thousands};
+use crate::model::{Bytes, percent};
 use crate::ui::chart::{Areas, Chart, Fit, Line, Peak, Tone, Window, XAxis, step_of, steps_between};
 use crate::ui::part::ViewContext;
 use crate::ui::work::{Sheet, SpaceData};
@@ -81,7 +81,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, Drawn
 fn readout(context: &ViewContext<'_>, groups: &Groups, data: &SpaceData, step: u32, pointer: Option<f64>) -> Vec<Line> {
     let curves = &groups.stacked().curves;
     let total = curves.total.at(step);
-    let title = format!("{} {}", data.map.axis.unit(), thousands(step.into()));
+    let title = format!("{} {step}", data.map.axis.unit());
     let mut lines = vec![Line::new(title, context.short(Bytes(total))).toned(Tone::Title)];
     if let Some(name) = context.instruction_at(step) {
         lines.push(Line::new(name, "").toned(Tone::Name));

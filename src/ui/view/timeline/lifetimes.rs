@@ -7,7 +7,7 @@ use super::lifetime_rows::{Group, Lifetimes, Rows, Sort};
 use super::map;
 use super::state::{AT_ONCE, Drawn};
 use crate::analysis::live_at::Residency;
-use crate::model::{Bytes, thousands};
+use crate::model::{Bytes, counted, thousands};
 use crate::ui::chart::{self, Span, Window, YAxis};
 use crate::ui::part::{ViewContext, menu};
 use crate::ui::session::RowScope;
@@ -86,7 +86,7 @@ fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes) {
     let theme = context.theme;
     ui.horizontal(|ui| {
         ui.label(text("Lifetimes", size::SMALL, Weight::SemiBold, theme.text));
-        let at_step = format!("At step {}", thousands(context.step().into()));
+        let at_step = format!("At step {}", context.step());
         let chosen = RowScope::ALL.iter().position(|scope| *scope == context.shared.rows).unwrap_or(0);
         if let Some(i) = segmented(ui, &["At the peak", &at_step, "All"], chosen, theme) {
             context.shared.list_rows(RowScope::ALL[i]);
@@ -102,7 +102,7 @@ fn switches(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes) {
             state.top = 0.0;
         }
         if ui.available_width() > 90.0 {
-            let words = format!("{} rows", thousands(state.shown.lines.len() as u64));
+            let words = counted(state.shown.lines.len() as u64, "row");
             ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
         }
     });
@@ -293,8 +293,8 @@ fn one(
         if let Some(group) = group {
             ui.label(text(&group.name, size::BODY, Weight::SemiBold, theme.text));
             let words = format!(
-                "{} buffers, {} in total, at most {} at a time",
-                thousands(group.count as u64),
+                "{}, {} in total, at most {} at a time",
+                counted(group.count as u64, "buffer"),
                 context.short(Bytes(group.bytes)),
                 context.short(Bytes(group.highest))
             );

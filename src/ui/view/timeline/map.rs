@@ -366,7 +366,7 @@ pub fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, item: &
     let class = scene.analysis.class_now(program, item.buffer).name();
     let kind = if class == kind.name() { class.to_owned() } else { format!("{class} (compiler: {})", kind.name()) };
     let unit = scene.map().axis.unit();
-    let steps = format!("{kind}, {unit}s {} to {}", thousands(item.start.into()), thousands(item.end.into()));
+    let steps = format!("{kind}, {unit}s {} to {}", item.start, item.end);
     ui.label(text(steps, size::SMALL, Weight::Regular, theme.text2));
     if let Some(words) = Residency::of(scene.map(), item.buffer).and_then(|spans| spans.difference(unit)) {
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));

@@ -19,7 +19,7 @@ use egui::{Pos2, Rect, Ui, Vec2};
 use self::groups::Groups;
 use self::state::{Asked, Bands, Drawn, FrameLayout, State};
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
-use crate::model::thousands;
+
 use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Cursor, Fit, Span, Strength, XAxis};
 use crate::ui::part::{Find, KeyHelp, View, ViewContext, class_legend, empty, menu};
@@ -272,10 +272,10 @@ fn flags(context: &ViewContext<'_>, data: &SpaceData) -> Vec<Flag> {
     let middle = |step: u32| f64::from(step) + 0.5;
     let pointed = context.shared.cursor.filter(|cursor| *cursor != step);
     let mut flags: Vec<Flag> = pointed
-        .map(|step| Flag { at: middle(step), words: thousands(step.into()), strength: Strength::Pointed })
+        .map(|step| Flag { at: middle(step), words: step.to_string(), strength: Strength::Pointed })
         .into_iter()
         .collect();
-    let words = format!("{} {}", data.map.axis.unit(), thousands(step.into()));
+    let words = format!("{} {step}", data.map.axis.unit());
     let words = if context.shared.step.is_some() { words } else { format!("peak, {words}") };
     flags.push(Flag { at: middle(step), words, strength: Strength::Chosen });
     flags

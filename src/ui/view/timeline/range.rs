@@ -6,7 +6,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 use super::groups::Groups;
 use super::state::{Drawn, FrameLayout, State};
 use crate::analysis::range_stats::{RangeStats, range_stats};
-use crate::model::thousands;
+use crate::model::counted;
 use crate::ui::chart;
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::widget::controls::{self, link};
@@ -80,8 +80,7 @@ fn drag(ui: &Ui, context: &mut ViewContext<'_>, state: &mut State, data: &SpaceD
 fn figures(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &RangeStats) {
     let theme = context.theme;
     let steps = u64::from(stats.to - stats.from) + 1;
-    let head =
-        format!("Steps {} to {} ({})", thousands(stats.from.into()), thousands(stats.to.into()), thousands(steps));
+    let head = format!("Steps {} to {} ({steps})", stats.from, stats.to);
     ui.horizontal(|ui| {
         ui.label(text(&head, size::BODY, Weight::SemiBold, theme.text));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -94,7 +93,7 @@ fn figures(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &
         });
     });
     ui.add_space(4.0);
-    let buffers = |count: usize| format!("in {} buffers", thousands(count as u64));
+    let buffers = |count: usize| format!("in {}", counted(count as u64, "buffer"));
     line(ui, theme, "Allocated", &context.short(stats.allocated), &buffers(stats.allocations));
     line(ui, theme, "Freed", &context.short(stats.freed), &buffers(stats.frees));
     line(
@@ -107,7 +106,7 @@ fn figures(ui: &mut Ui, context: &mut ViewContext<'_>, groups: &Groups, stats: &
     ui.horizontal(|ui| {
         ui.label(text("Peak in range", size::SMALL, Weight::Regular, theme.text2));
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-            if link(ui, &format!("step {}", thousands(stats.peak_point.into())), theme).clicked() {
+            if link(ui, &format!("step {}", stats.peak_point), theme).clicked() {
                 context.shared.choose_step(stats.peak_point);
             }
             ui.label(text(context.short(stats.peak), size::SMALL, Weight::SemiBold, theme.text));
@@ -148,8 +147,8 @@ fn line(ui: &mut Ui, theme: &Theme, name: &str, value: &str, remark: &str) {
 fn words(context: &ViewContext<'_>, groups: &Groups, stats: &RangeStats) -> String {
     let mut lines = vec![
         format!("{}, steps {} to {}", context.document.profile.name, stats.from, stats.to),
-        format!("allocated {} in {} buffers", stats.allocated.exact(), stats.allocations),
-        format!("freed {} in {} buffers", stats.freed.exact(), stats.frees),
+        format!("allocated {} in {}", stats.allocated.exact(), counted(stats.allocations as u64, "buffer")),
+        format!("freed {} in {}", stats.freed.exact(), counted(stats.frees as u64, "buffer")),
         format!("reserved before {}, after {}", stats.before.exact(), stats.after.exact()),
         format!("peak in range {} at step {}", stats.peak.exact(), stats.peak_point),
     ];

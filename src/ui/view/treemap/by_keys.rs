@@ -2,8 +2,8 @@
 
 use egui::{Rect, Response, Ui};
 
-use super::State;
 use super::cells::Cell;
+use super::state::State;
 use crate::analysis::tree::Tree;
 use crate::model::BufferId;
 use crate::ui::widget::keys;

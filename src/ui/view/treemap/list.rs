@@ -142,7 +142,7 @@ pub fn show(
             let bytes = size_of(buffer);
             let slot = colors::slot_of_class(scene.analysis.class_now(scene.program, buffer));
             let is_lit = !context.is_finding() || context.matches(buffer);
-            let point = |point: Option<u32>| point.map_or_else(|| "\u{2013}".to_owned(), |p| thousands(p.into()));
+            let point = |point: Option<u32>| point.map_or_else(|| "\u{2013}".to_owned(), |p| p.to_string());
             match column {
                 0 if !is_lit => Cell::text(names.borrow_mut().name(scene, buffer)).quiet(),
                 2 if !is_lit => Cell::text(UnitSystem::in_unit(bytes, unit)).quiet(),

@@ -5,40 +5,30 @@ mod by_keys;
 mod cells;
 mod forest;
 mod list;
+mod state;
+mod words;
 
 use std::sync::Arc;
 
-use egui::{Align2, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
+use egui::{Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
 use crate::analysis::Scene;
 use crate::analysis::class::Class;
-use crate::analysis::names::scope;
 use crate::analysis::tree::{Tree, TreeKind};
-use crate::model::{BufferId, Bytes, MemorySpace, percent, thousands};
-use crate::ui::part::{Find, FindKey, View, ViewContext, class_legend, colors, empty, menu};
+use crate::model::{Bytes, counted, percent, thousands};
+use crate::ui::part::{Find, View, ViewContext, class_legend, colors, empty, menu};
 use crate::ui::session::Document;
-use crate::ui::widget::controls::{self, On, paint_cut, segmented, toggle};
+use crate::ui::widget::controls::{self, On, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::icicle::{Icicle, IcicleState};
+use crate::ui::widget::icicle::Icicle;
 use crate::ui::widget::keys;
-use crate::ui::widget::raster::{CachedRaster, Hatch, RasterArea};
+use crate::ui::widget::raster::{Hatch, RasterArea};
 use crate::ui::widget::theme::{NO_MATCH, mix, size};
 use crate::ui::work::Job;
 use cells::{Cell, Place};
 use forest::Forest;
-
-/// Inputs of a tree: program, space, step, kind of tree, whether layers are folded.
-type Of = (usize, MemorySpace, Option<u32>, TreeKind, bool);
-
-/// How the tree is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Form {
-    /// Nested cells.
-    #[default]
-    Treemap,
-    /// Rows of boxes, each below its parent.
-    Icicle,
-}
+use state::{Form, Of, State};
+use words::{caption, holds, tooltip, words_of};
 
 /// Maximum number of parts described for screen readers, largest first.
 const SPOKEN: usize = 60;
@@ -48,59 +38,6 @@ const OTHER_TOOLS: f32 = 430.0;
 /// least.
 const PARTED_BELOW: f32 = 76.0;
 const LEAST_PART: f32 = 6.0;
-
-struct State {
-    form: Form,
-    fold: bool,
-    /// The tree that is being built, and its key.
-    building: Option<(Of, Job<Arc<Tree>>)>,
-    of: Option<Of>,
-    tree: Arc<Tree>,
-    /// Bytes in the tree by class.
-    classes: [u64; Class::ALL.len()],
-    /// Display names with fold counts, by node.
-    names: Vec<String>,
-    /// The node that fills the view.
-    root: usize,
-    /// Position of the keyboard cursor.
-    at: Option<by_keys::Target>,
-    /// Laid-out cells, and the tree, node and rectangle they belong to.
-    placed: Vec<Cell>,
-    placed_for: Option<(u64, usize, [u32; 4])>,
-    raster: CachedRaster,
-    icicle: IcicleState,
-    /// Counts changes of the tree, as a key for cached pictures.
-    version: u64,
-    /// By node, whether it contains a match, and the key of that result.
-    lit: (Option<(u64, FindKey)>, Vec<bool>),
-    list: list::List,
-    /// Counts changes of the highlighted nodes.
-    lights: u64,
-}
-
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            form: Form::default(),
-            fold: true,
-            building: None,
-            of: None,
-            tree: Arc::default(),
-            classes: [0; Class::ALL.len()],
-            names: Vec::new(),
-            root: 0,
-            at: None,
-            placed: Vec::new(),
-            placed_for: None,
-            raster: CachedRaster::default(),
-            icicle: IcicleState::default(),
-            version: 0,
-            lit: (None, Vec::new()),
-            list: list::List::default(),
-            lights: 0,
-        }
-    }
-}
 
 /// The view.
 pub const VIEW: View = View {
@@ -230,8 +167,8 @@ fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
                 state.form = if i == 0 { Form::Treemap } else { Form::Icicle };
             }
             if ui.available_width() > 190.0 {
-                let place = if context.shared.step.is_some() { "at the step" } else { "at the peak" };
-                let words = format!("{place}, step {}", thousands(context.step().into()));
+                let place = if context.shared.step.is_some() { "at" } else { "at the peak," };
+                let words = format!("{place} step {}", context.step());
                 ui.add_space(8.0);
                 ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
             }
@@ -268,7 +205,7 @@ fn trail(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
             }
         }
         let Some(node) = state.tree.nodes.get(state.root) else { return };
-        let mut words = format!("{}, {} buffers", context.short(node.bytes), thousands(node.count as u64));
+        let mut words = format!("{}, {}", context.short(node.bytes), counted(node.count as u64, "buffer"));
         if node.padding > Bytes::ZERO {
             words = format!("{words}, {} padding", percent(node.padding.0, node.bytes.0));
         }
@@ -401,7 +338,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
     let keyed = by_keys::take(ui, state, &response, &placed, context.shared.selected);
     let whole = state.tree.nodes.first().map_or(Bytes::ZERO, |node| node.bytes);
     let mut spoken =
-        format!("Treemap of {} buffers", thousands(state.tree.nodes.first().map_or(0, |node| node.count as u64)));
+        format!("Treemap of {}", counted(state.tree.nodes.first().map_or(0, |node| node.count as u64), "buffer"));
     for (i, cell) in placed.iter().enumerate().filter(|(_, cell)| cell.depth == 0).take(SPOKEN) {
         let part = ui.interact(cell.rect, ui.scope_id().with(("part", i)), Sense::hover());
         part.widget_info(|| WidgetInfo::labeled(Role::TreeItem, true, words_of(context, scene, state, cell, whole)));
@@ -456,98 +393,4 @@ fn enter(context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut State, cel
         go(context, state, cell.node);
         context.shared.select(None);
     }
-}
-
-/// Description of a part for screen readers: name, bytes, share, number of buffers.
-fn words_of(context: &ViewContext<'_>, scene: Scene<'_>, state: &State, cell: &Cell, whole: Bytes) -> String {
-    let count = match cell.buffer {
-        Some(_) => "a buffer".to_owned(),
-        None => format!("{} buffers", thousands(state.tree.nodes[cell.node].count as u64)),
-    };
-    let (short, exact) = (context.short(cell.bytes), cell.bytes.exact());
-    format!("{} {short}, {exact}, {}, {count}", name_of(scene, state, cell), percent(cell.bytes.0, whole.0))
-}
-
-fn holds(state: &State, cell: &Cell, buffer: BufferId) -> bool {
-    cell.buffer.map_or_else(|| state.tree.nodes[cell.node].buffers.contains(&buffer), |own| own == buffer)
-}
-
-/// A buffer by its own unfolded scope, a node by its name.
-fn name_of(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
-    let labels = scene.analysis.labels(scene.program);
-    if let Some(label) = cell.buffer.and_then(|buffer| labels.of(scene.program, buffer)) {
-        return label.text;
-    }
-    let instruction = cell.buffer.and_then(|buffer| scene.program.buffers.instruction_of(buffer));
-    let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
-    if cell.equal > 1 {
-        return format!("{}  \u{d7}{}", cells::title_of(&state.tree, &state.names, cell), thousands(cell.equal as u64));
-    }
-    if op.is_empty() { cells::title_of(&state.tree, &state.names, cell) } else { scope::short(&op, 3) }
-}
-
-fn caption(painter: &egui::Painter, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, cell: &Cell) {
-    let theme = context.theme;
-    if cell.rect.width() < 46.0 || cell.rect.height() < 18.0 {
-        return;
-    }
-    let color = if cell.leaf { colors::slot_of_class(cell.class).text() } else { theme.text };
-    let room = cell.rect.width() - 10.0;
-    let large = cell.leaf && cell.rect.width() > 260.0 && cell.rect.height() > 120.0;
-    let points = if large { size::HEADLINE } else { size::SMALL };
-    let at = cell.rect.min + Vec2::new(6.0, if cell.leaf { 4.0 } else { 2.0 });
-    let words = name_of(scene, state, cell);
-    let (drawn, _) = paint_cut(painter, (at, Align2::LEFT_TOP), &words, Weight::SemiBold.at(points), color, room);
-    if cell.leaf && cell.rect.height() > drawn.height() + 20.0 {
-        let at = Pos2::new(at.x, drawn.bottom() + 1.0);
-        let weight = Weight::Medium.at(if large { size::LEAD } else { size::SMALL });
-        paint_cut(painter, (at, Align2::LEFT_TOP), &context.short(cell.bytes), weight, color, room);
-    } else if !cell.leaf {
-        let right = Pos2::new(cell.rect.right() - 6.0, at.y);
-        let words = context.short(cell.bytes);
-        if drawn.right() + 70.0 < right.x {
-            painter.text(right, Align2::RIGHT_TOP, words, Weight::Medium.at(size::SMALL), theme.text2);
-        }
-    }
-}
-
-fn tooltip(ui: &mut Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, cell: &Cell, whole: Bytes) {
-    let theme = context.theme;
-    let names: Vec<&str> =
-        state.tree.trail(cell.node).into_iter().skip(1).map(|n| state.tree.nodes[n].name.as_str()).collect();
-    let whole_name = if names.is_empty() { "everything".to_owned() } else { names.join("/") };
-    // First the label of the cell in full, then its path in the tree.
-    let title = name_of(scene, state, cell);
-    if title != whole_name {
-        ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
-        ui.label(text(whole_name, size::SMALL, Weight::Regular, theme.text2));
-    } else {
-        ui.label(text(whole_name, size::BODY, Weight::SemiBold, theme.text));
-    }
-    if let Some(buffer) = cell.buffer {
-        ui.label(text(scene.program.buffer_name(buffer), size::SMALL, Weight::Mono, theme.text2));
-    }
-    let line = format!("{}   {}   {}", context.short(cell.bytes), cell.bytes.exact(), percent(cell.bytes.0, whole.0));
-    ui.label(text(line, size::SMALL, Weight::Medium, theme.text));
-    let node = &state.tree.nodes[cell.node];
-    if cell.buffer.is_none() {
-        let folded =
-            if node.folded > 1 { format!(", {} names folded", thousands(node.folded as u64)) } else { String::new() };
-        let words = format!("{} buffers{folded}", thousands(node.count as u64));
-        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
-    }
-    if cell.padding_share > 0.0 {
-        let wasted = Bytes((cell.bytes.0 as f64 * cell.padding_share) as u64);
-        let words = format!("{} padding", context.short(wasted));
-        ui.label(text(words, size::SMALL, Weight::Regular, theme.warn));
-    }
-    if let Some((shape, node)) = cell.buffer.and_then(|buffer| scene.program.buffer_shape(buffer)) {
-        ui.label(text(shape.text_of(node), size::SMALL, Weight::Mono, theme.text2));
-    }
-    let hint = match (state.form, cell.buffer.is_some()) {
-        (Form::Treemap, true) => "click selects, double click opens it in Timeline, right click opens a menu",
-        (Form::Icicle, true) => "click selects, right click opens a menu",
-        _ => "click zooms in, right click opens a menu",
-    };
-    ui.label(text(hint, size::SMALL, Weight::Regular, theme.text3));
 }

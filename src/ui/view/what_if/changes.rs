@@ -9,7 +9,7 @@ use crate::ui::part::{Action, ViewContext};
 use crate::ui::session::Changes;
 use crate::ui::view::what_if::layers::Layers;
 use crate::ui::view::what_if::{at_peak, sets};
-use crate::ui::widget::controls::{On, button, cut_label, hairline, link, paint_gauge, toggle};
+use crate::ui::widget::controls::{On, button, cut_label, hairline, link, paint_gauge_to, toggle};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
@@ -70,11 +70,12 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
     let on = chosen.is_some() || context.shared.changes.are_on(finding.edits());
     let ground = if on { theme.accent_bg } else { theme.panel };
     let units = context.options.units;
+    let title = finding.edits().iter().map(Edit::in_words).collect::<Vec<_>>().join(", ");
     let response =
         Frame::new().fill(ground).inner_margin(Margin { left: 20, right: 16, top: 10, bottom: 10 }).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 4.0;
             ui.spacing_mut().interact_size.y = 16.0;
-            let words = finding.edits().iter().map(Edit::in_words).collect::<Vec<_>>().join(", ");
+            let words = &title;
             // The figures of a finding are those of all layers.
             let is_partial = layers.as_ref().is_some_and(Layers::is_partial);
             let change = -i128::from(finding.saves_bytes().map_or(0, |b| b.0));
@@ -82,7 +83,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
             let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
             let amount = if is_partial { String::new() } else { amount };
             ui.horizontal(|ui| {
-                if toggle(ui, On(on), &words, theme) {
+                if toggle(ui, On(on), words, theme) {
                     match &layers {
                         Some(layers) if on => layers.switch_off(context.shared.changes_mut()),
                         _ => flip(context.shared.changes_mut(), finding.edits(), on),
@@ -90,7 +91,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
                 let room = ui.available_width() - galley.size().x - 12.0;
-                cut_label(ui, &words, Weight::SemiBold.at(size::BODY), theme.text, room);
+                cut_label(ui, words, Weight::SemiBold.at(size::BODY), theme.text, room);
                 ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                     ui.label(text(amount, size::LEAD, Weight::SemiBold, theme.text));
                 });
@@ -115,7 +116,9 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
                 }
                 let needs = finding.allocated_after_bytes().map_or(0, |b| b.0);
                 let limit = result.and_then(|t| t.memory.capacity).map(|c| c as f64);
-                paint_gauge(ui.painter(), bar, needs as f64, limit, theme);
+                // One scale for all changes: what is allocated without them, and room beyond the limit.
+                let most = result.map_or(0.0, |t| t.memory.allocated as f64).max(limit.unwrap_or(0.0) / 0.6);
+                paint_gauge_to(ui.painter(), bar, (needs as f64, limit), most.max(needs as f64), theme);
             });
             ui.horizontal_wrapped(|ui| {
                 ui.add_space(38.0);
@@ -146,7 +149,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
         ui.painter().rect_filled(edge, 0.0, theme.accent);
     }
     hairline(ui, rect, theme.line);
-    response.response.on_hover_text(&finding.why);
+    response.response.on_hover_text(format!("{title}\n{}", finding.why.replace('`', "")));
 }
 
 fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, result: Option<&WhatIfResult>) {

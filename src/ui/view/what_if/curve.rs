@@ -74,7 +74,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     }
     let value = |curve: &[u64]| curve.get(event as usize).copied().unwrap_or(0);
     let (now, was) = (value(&result.curve_after), value(&result.curve_before));
-    let title = format!("{unit} {}", thousands(event.into()));
+    let title = format!("{unit} {event}");
     let mut lines = vec![Line::new(title, units.short(Bytes(now))).toned(Tone::Title)];
     if is_changed {
         lines.push(Line::new("without the changes", units.short(Bytes(was))));

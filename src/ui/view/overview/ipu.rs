@@ -1,20 +1,18 @@
-//! Insights into an IPU profile: whether it fits, the fullest tiles, all tiles as a histogram, categories, and what to
-//! change.
+//! The overview of an IPU profile: whether it fits, the fullest tiles, all tiles as a histogram, and what to change.
 
 use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
+use super::ipu_lists;
 use crate::advisor::{Finding, Severity, advise};
 use crate::analysis::Verdict;
 use crate::analysis::tiles::{TileAnalysis, histogram, vertex_state};
 use crate::model::{Bytes, TileMemory, percent, thousands};
 use crate::ui::part::facts::Answer;
-use crate::ui::part::menu::{self, Thing};
-use crate::ui::part::{View, ViewContext, colors, tile_card};
-use crate::ui::session::Document;
+use crate::ui::part::{ViewContext, colors};
 use crate::ui::widget::controls::{self, legend, link, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
-use crate::ui::widget::table::{Cell, Column, Table, TableState};
+use crate::ui::widget::table::TableState;
 use crate::ui::widget::theme::{Slot, size, space};
 
 /// Number of fullest tiles shown as bars.
@@ -29,14 +27,7 @@ struct State {
     categories: TableState,
 }
 
-/// The view.
-pub const VIEW: View = View {
-    applies: Document::has_tiles,
-    card: Some(tile_card::show),
-    ..View::new("insights", "Insights", show).with_digit(6)
-};
-
-fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let document = context.document.clone();
     let (Some(memory), Some(tiles)) = (&document.profile.tiles, &document.analysis.tiles) else { return };
     let mut state = context.locals.take::<State>();
@@ -49,26 +40,30 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
             ..State::default()
         };
     }
-    keys::scrolled_by_keys(egui::ScrollArea::vertical().id_salt("insights").auto_shrink([false, false]), ui, |ui| {
-        let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
-        egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
-            ui.set_width(ui.available_width());
-            verdict(ui, context, memory, tiles);
-            ui.add_space(12.0);
-            made_of(ui, context, memory, tiles);
-            ui.add_space(10.0);
-            readouts(ui, context, memory, tiles);
-            ui.add_space(12.0);
-            notes(ui, context);
-            worst(ui, context, tiles, &state.worst);
-            ui.add_space(12.0);
-            findings(ui, context, &state.findings);
-            if tiles.ipus.len() > 1 {
-                ipus(ui, context, tiles, &mut state.ipus);
-            }
-            categories(ui, context, tiles, &mut state.categories);
-        });
-    });
+    keys::scrolled_by_keys(
+        egui::ScrollArea::vertical().id_salt("ipu overview").auto_shrink([false, false]),
+        ui,
+        |ui| {
+            let margin = if ui.available_width() < 760.0 { 16.0 } else { space::MARGIN };
+            egui::Frame::new().inner_margin(egui::Margin::symmetric(margin as i8, 18)).show(ui, |ui| {
+                ui.set_width(ui.available_width());
+                verdict(ui, context, memory, tiles);
+                ui.add_space(12.0);
+                made_of(ui, context, memory, tiles);
+                ui.add_space(10.0);
+                readouts(ui, context, memory, tiles);
+                ui.add_space(12.0);
+                notes(ui, context);
+                worst(ui, context, tiles, &state.worst);
+                ui.add_space(12.0);
+                findings(ui, context, &state.findings);
+                if tiles.ipus.len() > 1 {
+                    ipu_lists::ipus(ui, context, tiles, &mut state.ipus);
+                }
+                ipu_lists::categories(ui, context, tiles, &mut state.categories);
+            });
+        },
+    );
     context.locals.put(state);
 }
 
@@ -149,7 +144,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, memory: &TileMemory, tiles: 
     let basis = if tiles.total_including_gaps.is_some() { "gaps included" } else { "without gaps" };
     let peak_words = tiles.peak.map_or_else(
         || "no liveness in the file".to_owned(),
-        |peak| format!("step {} {}", thousands(peak.step.into()), memory.step_name(peak.step as usize)),
+        |peak| format!("step {} {}", peak.step, memory.step_name(peak.step as usize)),
     );
     let cells = [
         (
@@ -355,118 +350,4 @@ fn findings(ui: &mut Ui, context: &mut ViewContext<'_>, findings: &[Finding]) {
         ui.add_space(4.0);
     }
     ui.add_space(8.0);
-}
-
-/// A table inside the page that shows all of its rows.
-fn whole_table(ui: &mut Ui, rows: usize, name: &str, show: impl FnOnce(&mut Ui)) {
-    let height = 27.0 + space::ROW * rows as f32;
-    let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), height), Sense::hover());
-    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt(name));
-    show(&mut child);
-    ui.add_space(12.0);
-}
-
-fn ipus(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, state: &mut TableState) {
-    let theme = context.theme;
-    ui.label(text("By IPU", size::BODY, Weight::SemiBold, theme.text));
-    let columns = [
-        Column::number("IPU", 60.0).fixed(),
-        Column::number("All tiles", 240.0).fixed(),
-        Column::number("Fullest tile", 110.0).fixed(),
-        Column::number("holds", 110.0).fixed(),
-        Column::number("over", 80.0).fixed(),
-        Column::number("nearly idle", 110.0).fixed(),
-        Column::text("", 10.0, 1.0).fixed(),
-    ];
-    let most = tiles.ipus.iter().map(|ipu| ipu.bytes).max().unwrap_or(1).max(1);
-    let units = context.options.units;
-    whole_table(ui, tiles.ipus.len(), "ipus", |ui| {
-        let table = Table {
-            columns: &columns,
-            rows: tiles.ipus.len(),
-            selected: None,
-            lit: None,
-            sort: None,
-            name: "ipus",
-            keys: false,
-        };
-        let response = table.show(
-            ui,
-            state,
-            |row| format!("IPU {row}"),
-            |row, column| {
-                let ipu = &tiles.ipus[row];
-                match column {
-                    0 => Cell::text(row.to_string()),
-                    1 => {
-                        Cell::text(units.short(Bytes(ipu.bytes))).bar(ipu.bytes as f32 / most as f32, Slot::Activation)
-                    }
-                    2 => Cell::text(thousands(ipu.max.0.into())),
-                    3 => Cell::text(units.short(Bytes(ipu.max.1))),
-                    4 => Cell::text(thousands(ipu.over as u64)),
-                    5 => Cell::text(thousands(ipu.idle as u64)).quiet(),
-                    _ => Cell::default(),
-                }
-            },
-        );
-        menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
-            let ipu = &tiles.ipus[row];
-            Thing::named(format!("IPU {row}")).copies("Copy bytes", ipu.bytes.to_string()).on_tile(ipu.max.0)
-        });
-    });
-}
-
-fn categories(ui: &mut Ui, context: &mut ViewContext<'_>, tiles: &TileAnalysis, state: &mut TableState) {
-    let theme = context.theme;
-    let mut rows: Vec<_> =
-        tiles.categories.iter().filter(|row| row.bytes > 0 || row.overlapped.unwrap_or(0) > 0).collect();
-    if rows.is_empty() {
-        return;
-    }
-    rows.sort_by_key(|row| std::cmp::Reverse(row.bytes));
-    ui.label(text("Largest categories", size::BODY, Weight::SemiBold, theme.text));
-    let columns = [
-        Column::text("Category", 200.0, 1.0).fixed(),
-        Column::number("Not overlapped", 240.0).fixed(),
-        Column::number("Overlapped, not summed", 190.0).fixed(),
-        Column::number("Share", 90.0).fixed(),
-    ];
-    let sum: u64 = rows.iter().map(|row| row.bytes).sum();
-    let most = rows.first().map_or(1, |row| row.bytes).max(1);
-    let units = context.options.units;
-    whole_table(ui, rows.len(), "categories", |ui| {
-        let table = Table {
-            columns: &columns,
-            rows: rows.len(),
-            selected: None,
-            lit: None,
-            sort: None,
-            name: "categories",
-            keys: false,
-        };
-        let response = table.show(
-            ui,
-            state,
-            |row| colors::words(&rows[row].name),
-            |row, column| {
-                let category = rows[row];
-                let slot = colors::tile_slot(&category.name);
-                match column {
-                    0 => Cell::text(colors::words(&category.name)).swatch(slot),
-                    1 => Cell::text(units.short(Bytes(category.bytes))).bar(category.bytes as f32 / most as f32, slot),
-                    2 => match category.overlapped {
-                        Some(0) | None => Cell::text("\u{2013}").quiet(),
-                        Some(bytes) => Cell::text(units.short(Bytes(bytes))).quiet(),
-                    },
-                    _ => Cell::text(percent(category.bytes, sum)),
-                }
-            },
-        );
-        menu::of_rows(ui, context, ui.max_rect(), &response, |row| {
-            Thing::named(colors::words(&rows[row].name))
-                .copies("Copy bytes", rows[row].bytes.to_string())
-                .shown_in("tiles")
-                .shown_in("memory")
-        });
-    });
 }

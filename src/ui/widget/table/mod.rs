@@ -1,127 +1,17 @@
 //! A table that lays out only its visible rows.
 
+mod cell;
+
+pub use cell::{Cell, CellSpan, Column};
+
+use cell::PAD;
+
 use egui::{Align2, Key, Pos2, Rect, Role, Sense, Stroke, StrokeKind, Ui, Vec2, WidgetInfo};
 
-use super::controls::{hairline, paint_cut, paint_swatch};
-use super::fonts::Weight;
-use super::keys;
-use super::theme::{Slot, Theme, size, space};
-
-/// A column.
-#[derive(Debug, Clone)]
-pub struct Column {
-    /// Header text.
-    pub title: String,
-    /// Width in points.
-    pub width: f32,
-    /// Share of the remaining width, relative to the other columns.
-    pub grow: f32,
-    /// Right-aligned.
-    pub right: bool,
-    /// Whether clicking the header sorts.
-    pub sortable: bool,
-}
-
-impl Column {
-    /// A column of text.
-    #[must_use]
-    pub fn text(title: &str, width: f32, grow: f32) -> Self {
-        Self { title: title.to_owned(), width, grow, right: false, sortable: true }
-    }
-
-    /// A column of numbers.
-    #[must_use]
-    pub fn number(title: &str, width: f32) -> Self {
-        Self { title: title.to_owned(), width, grow: 0.0, right: true, sortable: true }
-    }
-
-    /// Disables sorting by this column.
-    #[must_use]
-    pub fn fixed(mut self) -> Self {
-        self.sortable = false;
-        self
-    }
-}
-
-/// Contents of a cell.
-#[derive(Debug, Clone, Default)]
-pub struct Cell {
-    /// Text.
-    pub text: String,
-    /// Whether to use the monospaced font.
-    pub mono: bool,
-    /// Whether to use the tertiary text colour.
-    pub quiet: bool,
-    /// Whether to use the semi-bold weight.
-    pub strong: bool,
-    /// Colour swatch before the text.
-    pub swatch: Option<Slot>,
-    /// Length, 0 to 1, and colour of a bar beside the number.
-    pub bar: Option<(f32, Slot)>,
-    /// A part of a whole in place of text.
-    pub span: Option<CellSpan>,
-}
-
-/// A part of a whole, drawn over the width of a cell; places from 0 to 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CellSpan {
-    /// Where it begins.
-    pub from: f32,
-    /// Where it ends.
-    pub to: f32,
-    /// A place that is marked.
-    pub mark: Option<f32>,
-    /// Colour.
-    pub slot: Slot,
-}
-
-impl Cell {
-    /// A cell with text.
-    #[must_use]
-    pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
-    }
-
-    /// A cell with monospaced text.
-    #[must_use]
-    pub fn mono(text: impl Into<String>) -> Self {
-        Self { text: text.into(), mono: true, ..Self::default() }
-    }
-
-    /// Uses the tertiary text colour.
-    #[must_use]
-    pub fn quiet(mut self) -> Self {
-        self.quiet = true;
-        self
-    }
-
-    /// Uses the semi-bold weight.
-    #[must_use]
-    pub fn strong(mut self) -> Self {
-        self.strong = true;
-        self
-    }
-
-    /// Adds a colour swatch before the text.
-    #[must_use]
-    pub fn swatch(mut self, slot: Slot) -> Self {
-        self.swatch = Some(slot);
-        self
-    }
-
-    /// A cell that shows a part of a whole.
-    #[must_use]
-    pub fn span(span: CellSpan) -> Self {
-        Self { span: Some(span), ..Self::default() }
-    }
-
-    /// Adds a bar of length `share`, 0 to 1.
-    #[must_use]
-    pub fn bar(mut self, share: f32, slot: Slot) -> Self {
-        self.bar = Some((share, slot));
-        self
-    }
-}
+use crate::ui::widget::controls::{hairline, paint_cut};
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::keys;
+use crate::ui::widget::theme::{Theme, size, space};
 
 /// State of a table between frames.
 #[derive(Debug, Clone, Default)]
@@ -175,9 +65,9 @@ pub struct Table<'a> {
 
 const HEAD: f32 = 26.0;
 const BAR: f32 = 10.0;
-const PAD: f32 = 8.0;
-/// Minimum width in points of a cell with a bar.
-const MIN_WIDTH_WITH_BAR: f32 = 112.0;
+/// Width in points to which a column of numbers, and one of text, gives way where there is too little room.
+const LEAST_NUMBER: f32 = 92.0;
+const LEAST_TEXT: f32 = 52.0;
 
 /// Rows that fit, with fractions.
 fn visible_rows(body: Rect) -> f64 {
@@ -251,7 +141,7 @@ impl Table<'_> {
             for (column, &(left, right)) in edges.iter().enumerate() {
                 let content = cell(row, column);
                 let area = Rect::from_min_max(Pos2::new(left, rect.top()), Pos2::new(right, rect.bottom()));
-                paint_cell(&painter, &theme, area, &self.columns[column], &content);
+                cell::paint(&painter, &theme, area, &self.columns[column], &content);
             }
             hairline(ui, rect.intersect(body), theme.line.gamma_multiply(0.6));
         }
@@ -262,13 +152,18 @@ impl Table<'_> {
         let fixed: f32 = self.columns.iter().map(|c| c.width).sum();
         let grow: f32 = self.columns.iter().map(|c| c.grow).sum();
         let free = (width - fixed).max(0.0);
-        let shrink = if fixed > width { width / fixed } else { 1.0 };
+        // Where there is too little room, text gives way before numbers: a number that is cut reads as another one.
+        let least = |column: &Column| column.width.min(if column.right { LEAST_NUMBER } else { LEAST_TEXT });
+        let least_of_all: f32 = self.columns.iter().map(least).sum();
+        let given = ((width - least_of_all) / (fixed - least_of_all).max(1.0)).clamp(0.0, 1.0);
+        let shrink = (width / least_of_all.max(1.0)).min(1.0);
         let mut x = left;
         self.columns
             .iter()
             .map(|column| {
                 let extra = if grow > 0.0 { free * column.grow / grow } else { 0.0 };
-                let edge = (x, x + column.width * shrink + extra);
+                let own = least(column) * shrink + (column.width - least(column)) * given;
+                let edge = (x, x + own + extra);
                 x = edge.1;
                 edge
             })
@@ -399,70 +294,4 @@ impl Table<'_> {
         ui.painter().rect_filled(thumb, 3.0, color);
         drag.widget_info(|| WidgetInfo::labeled(Role::ScrollBar, true, format!("Scroll {}", self.name)));
     }
-}
-
-/// Least width of what a span shows, so that a moment is seen.
-const LEAST_SPAN: f32 = 2.0;
-
-/// Paints a part of a whole, with the marked place through it.
-fn paint_span(painter: &egui::Painter, theme: &Theme, area: Rect, span: CellSpan) {
-    let y = area.center().y;
-    let track = Rect::from_x_y_ranges(area.left() + PAD..=area.right() - PAD, y - 3.0..=y + 3.0);
-    if track.width() < PAD {
-        return;
-    }
-    let at = |share: f32| egui::lerp(track.x_range(), share.clamp(0.0, 1.0));
-    painter.rect_filled(track, 0.0, theme.inset);
-    let right = at(span.to).max(at(span.from) + LEAST_SPAN).min(track.right());
-    let fill = Rect::from_x_y_ranges((right - LEAST_SPAN).min(at(span.from))..=right, track.y_range());
-    painter.rect_filled(fill, 0.0, span.slot.color());
-    if span.slot.is_faint(theme) {
-        painter.rect_stroke(fill, 0.0, Stroke::new(1.0, theme.text3), StrokeKind::Inside);
-    }
-    if let Some(mark) = span.mark {
-        painter.vline(at(mark), y - 6.0..=y + 6.0, Stroke::new(1.5, theme.ink));
-    }
-}
-
-/// Paints a cell.
-fn paint_cell(painter: &egui::Painter, theme: &Theme, area: Rect, column: &Column, cell: &Cell) {
-    if let Some(span) = cell.span {
-        return paint_span(painter, theme, area, span);
-    }
-    let color = if cell.quiet { theme.text3 } else { theme.text };
-    let weight = match (cell.mono, cell.strong) {
-        (true, false) => Weight::Mono,
-        (true, true) => Weight::MonoMedium,
-        (false, true) => Weight::SemiBold,
-        (false, false) => Weight::Regular,
-    };
-    let y = area.center().y;
-    let mut left = area.left() + PAD;
-    if let Some(slot) = cell.swatch {
-        let rect = Rect::from_center_size(Pos2::new(left + 5.0, y), Vec2::splat(10.0));
-        paint_swatch(painter, rect, slot, theme);
-        left += 18.0;
-    }
-    let mut right = area.right() - PAD;
-    // In a narrow column the bar is dropped, so that the number is never truncated.
-    let width = ((area.width() - PAD) * 0.42).min(90.0);
-    let words = || painter.layout_no_wrap(cell.text.clone(), weight.at(size::SMALL), color).size().x;
-    let has_room = || area.width() >= MIN_WIDTH_WITH_BAR && left + width + 6.0 + words() <= right;
-    if let Some((share, slot)) = cell.bar.filter(|_| has_room()) {
-        let track = Rect::from_min_size(Pos2::new(left, y - 3.0), Vec2::new(width, 6.0));
-        painter.rect_filled(track, 0.0, theme.inset);
-        let fill = Rect::from_min_size(track.min, Vec2::new(width * share.clamp(0.0, 1.0), 6.0));
-        painter.rect_filled(fill, 0.0, slot.color());
-        if slot.is_faint(theme) {
-            painter.rect_stroke(fill, 0.0, Stroke::new(1.0, theme.text3), StrokeKind::Inside);
-        }
-        left += width + 6.0;
-    }
-    right = right.max(left);
-    let (at, align) = if column.right {
-        (Pos2::new(right, y), Align2::RIGHT_CENTER)
-    } else {
-        (Pos2::new(left, y), Align2::LEFT_CENTER)
-    };
-    paint_cut(painter, (at, align), &cell.text, weight.at(size::SMALL), color, right - left);
 }

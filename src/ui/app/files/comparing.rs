@@ -1,0 +1,217 @@
+//! Comparing two open files: which one is before, once both are read, and the offer to compare what was just opened.
+
+use std::sync::Arc;
+
+use egui::{Area, Frame, Margin, Order, Pos2, Rect, Stroke, Ui};
+
+use super::{FileState, Files, Place};
+use crate::open::Target;
+use crate::ui::app::App;
+use crate::ui::session::Before;
+use crate::ui::view::COMPARE;
+use crate::ui::widget::controls;
+use crate::ui::widget::fonts::Weight;
+use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::work::Work;
+
+/// Two entries that are to be compared once both are read.
+pub(super) struct Pair {
+    before: Place,
+    after: Place,
+}
+
+impl Files {
+    /// Compares two entries; those that are only listed are decoded first.
+    pub fn compare(&mut self, before: usize, after: usize, work: &Work) {
+        let both = self.entries.get(before).zip(self.entries.get(after));
+        let Some((was, is)) = both.filter(|_| before != after) else { return };
+        self.comparing = Some(Pair { before: was.place(), after: is.place() });
+        self.show(before, work);
+        self.show(after, work);
+    }
+
+    /// Starts the comparison that is waiting, if both of its files are read; returns the entry after.
+    fn compare_read(&mut self) -> Option<usize> {
+        let pair = self.comparing.as_ref()?;
+        let position = |place: &Place| self.entries.iter().position(|entry| entry.place() == *place);
+        let (Some(before), Some(after)) = (position(&pair.before), position(&pair.after)) else {
+            self.comparing = None;
+            return None;
+        };
+        let is_open = |row: usize| matches!(self.entries[row].state, FileState::Open(_));
+        if !is_open(before) || !is_open(after) {
+            let is_read = |row: usize| matches!(self.entries[row].state, FileState::Loading(_));
+            if !is_read(before) && !is_read(after) {
+                self.comparing = None;
+            }
+            return None;
+        }
+        let place = self.comparing.take().map(|pair| pair.before);
+        if let FileState::Open(open) = &mut self.entries[after].state {
+            open.against = place;
+        }
+        Some(after)
+    }
+}
+
+impl App {
+    /// Compares an open or listed file with the one that is shown.
+    pub(in crate::ui::app) fn compare_with(&mut self, before: usize) {
+        let Some(after) = self.files.current else { return };
+        let work = self.work();
+        self.files.compare(before, after, &work);
+        self.poll();
+    }
+
+    /// Opens what was named on the command line; two files are compared if the link asks for that view.
+    pub fn open_named(&mut self, targets: Vec<Target>) {
+        let compares = self.link.as_ref().is_some_and(|link| link.view.as_deref() == Some(COMPARE));
+        match <[Target; 2]>::try_from(targets) {
+            Ok([before, after]) if compares => self.open_to_compare(before, after),
+            Ok(both) => both.into_iter().for_each(|target| self.open(target)),
+            Err(targets) => targets.into_iter().for_each(|target| self.open(target)),
+        }
+    }
+
+    /// Opens two files and compares them: the first is before.
+    pub fn open_to_compare(&mut self, before: Target, after: Target) {
+        let both = before.path().zip(after.path()).map(|(before, after)| (before.to_owned(), after.to_owned()));
+        self.open(before);
+        self.open(after);
+        self.comparing = both;
+        self.poll();
+    }
+
+    /// Starts what was asked for by path, and keeps every comparison at the state of its files: names that are hidden are
+    /// hidden on both sides.
+    pub(in crate::ui::app) fn poll_comparisons(&mut self) {
+        if let Some((before, after)) = self.comparing.take_if(|_| !self.files.is_loading()) {
+            let worst_of = |path: &std::path::Path| {
+                self.files.entries.iter().position(|entry| entry.target.origin() == Some(path))
+            };
+            if let Some((before, after)) = worst_of(&before).zip(worst_of(&after)) {
+                // Of a folder, the program of the same name.
+                let name = self.files.entries[after].name.clone();
+                let group = self.files.entries[before].group;
+                let is_same = |entry: &super::FileEntry| entry.group == group && group.is_some() && entry.name == name;
+                let before = self.files.entries.iter().position(is_same).unwrap_or(before);
+                let work = self.work();
+                self.files.compare(before, after, &work);
+                self.files.poll(crate::ui::view::FIRST, None, &work);
+            }
+        }
+        if let Some(after) = self.files.compare_read() {
+            self.files.current = Some(after);
+            self.keep_comparisons();
+            if let Some(open) = self.files.current_mut() {
+                open.shared.begin_turn();
+                open.shared.show_view(COMPARE);
+            }
+            return;
+        }
+        self.keep_comparisons();
+    }
+
+    fn keep_comparisons(&mut self) {
+        for row in 0..self.files.entries.len() {
+            let FileState::Open(open) = &self.files.entries[row].state else { continue };
+            let Some(place) = &open.against else { continue };
+            let other = self.files.entries.iter().find(|entry| entry.place() == *place);
+            let before = match other.map(|entry| (entry, &entry.state)) {
+                Some((entry, FileState::Open(other))) if !self.is_veiled(other) => {
+                    let document = Arc::clone(&other.document);
+                    Some(Before { name: self.name_of(entry), document })
+                }
+                _ if self.options.names_hidden => None,
+                // What was closed meanwhile stays compared.
+                _ => open.document.before.clone(),
+            };
+            let of = |before: &Option<Before>| {
+                before.as_ref().map(|before| (Arc::as_ptr(&before.document.profile), before.name.clone()))
+            };
+            if of(&before) == of(&open.document.before) {
+                continue;
+            }
+            // The document before is not compared with anything, so that no chain of them stays in memory.
+            let plain = before.map(|before| Before {
+                document: match before.document.before {
+                    Some(_) => Arc::new(before.document.compared_with(None)),
+                    None => before.document,
+                },
+                name: before.name,
+            });
+            if let FileState::Open(open) = &mut self.files.entries[row].state {
+                open.document = Arc::new(open.document.compared_with(plain));
+            }
+        }
+    }
+
+    /// Ends the comparison of the file that is shown.
+    pub(in crate::ui::app) fn end_comparison(&mut self) {
+        if let Some(open) = self.files.current_mut() {
+            open.against = None;
+            open.document = Arc::new(open.document.compared_with(None));
+            open.shared.show_view(crate::ui::view::FIRST);
+        }
+    }
+
+    /// Exchanges before and after.
+    pub(in crate::ui::app) fn swap_comparison(&mut self) {
+        let Some(after) = self.files.current else { return };
+        let place = self.files.current().and_then(|open| open.against);
+        let before = place.and_then(|place| self.files.entries.iter().position(|entry| entry.place() == place));
+        if let Some(before) = before {
+            let work = self.work();
+            self.files.compare(after, before, &work);
+            self.poll();
+        }
+    }
+
+    /// Offers to compare the file that was just dropped with the one that was shown before.
+    pub(in crate::ui::app) fn comparison_offer(&mut self, ui: &Ui, theme: &Theme, body: Rect) {
+        let Some((before, after)) = &self.offered else { return };
+        let current = self.files.current.and_then(|row| self.files.entries.get(row)).map(super::FileEntry::place);
+        let position = |place: &Place| self.files.entries.iter().position(|entry| entry.place() == *place);
+        let (true, Some(row)) = (current.as_ref() == Some(after), position(before)) else { return };
+        let name = self.name_of(&self.files.entries[row]);
+        let mut answer = None;
+        Area::new(egui::Id::unique("offer to compare"))
+            .order(Order::Middle)
+            .pivot(egui::Align2::CENTER_BOTTOM)
+            .fixed_pos(Pos2::new(body.center().x, body.bottom() - 8.0))
+            .show(ui.ctx(), |ui| {
+                let edge = Stroke::new(theme.outline, theme.accent);
+                let frame = Frame::new().fill(theme.panel).stroke(edge).corner_radius(space::RADIUS);
+                frame.inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
+                    ui.horizontal(|ui| {
+                        let most = (body.width() - 260.0).clamp(120.0, 420.0);
+                        let words = format!("Compare with {name}?");
+                        controls::cut_label(ui, &words, Weight::Medium.at(size::BODY), theme.text, most);
+                        ui.add_space(6.0);
+                        if controls::toggle_button(ui, "Compare", "", controls::On(true), theme).clicked() {
+                            answer = Some(true);
+                        }
+                        if controls::button(ui, "No", "", theme).clicked() {
+                            answer = Some(false);
+                        }
+                    });
+                });
+            });
+        if let Some(compares) = answer {
+            self.offered = None;
+            if compares {
+                self.compare_with(row);
+            }
+        }
+    }
+
+    /// Remembers what to offer: a single file was dropped while another one was shown.
+    pub(in crate::ui::app) fn offer_comparison(&mut self, shown_before: Option<Place>) {
+        let current = self.files.current.and_then(|row| self.files.entries.get(row));
+        let Some((entry, before)) = current.zip(shown_before) else { return };
+        let after = entry.place();
+        if after != before {
+            self.offered = Some((before, after));
+        }
+    }
+}

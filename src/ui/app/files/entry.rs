@@ -1,0 +1,164 @@
+//! An entry of the session: listed, being read, open or failed.
+
+use std::sync::Arc;
+
+use crate::model::{Bytes, Profile};
+use crate::open::{Entry, Target};
+use crate::source::{Member, is_run_file};
+use crate::ui::app::files::loading::Loading;
+use crate::ui::session::{Document, Locals, Shared};
+use crate::ui::work::{Derived, Job};
+
+/// An open file, or a member of a group.
+pub struct FileEntry {
+    pub(super) place: Place,
+    /// Display name.
+    pub name: String,
+    /// Where it was opened from.
+    pub target: Target,
+    /// Whether it is listed, loading, open or failed.
+    pub state: FileState,
+    /// Id of the group it belongs to.
+    pub group: Option<u32>,
+    /// Why it could not be opened, for a group member.
+    pub error: Option<String>,
+    /// Whether it is to be shown as soon as it is loaded.
+    pub(super) wanted: bool,
+    /// Counter of its last use; the least recently used programs are dropped first.
+    pub(super) used: u64,
+    /// The selection to restore when it is decoded again.
+    pub(super) kept: Option<Box<Shared>>,
+    /// Messages of other files that name it, joined to it whenever it is decoded.
+    pub(super) messages: Vec<Arc<Profile>>,
+    /// Whether a message was joined, so that the failure view is shown first.
+    pub(super) shows_failure: bool,
+}
+
+/// State of a file.
+pub enum FileState {
+    /// A group member that is not decoded, with the selection it last had.
+    Listed(Option<Box<Shared>>),
+    /// Loading.
+    Loading(Loading),
+    /// Open.
+    Open(Box<OpenFile>),
+    /// Failed, with the reason.
+    Failed(String),
+    /// Cancelled; the entry is about to be removed.
+    Cancelled,
+}
+
+/// An open file and its state.
+pub struct OpenFile {
+    /// The profile with its analysis.
+    pub document: Arc<Document>,
+    /// State shared by the views: selection, step, filter.
+    pub shared: Shared,
+    /// State of each view.
+    pub locals: Locals,
+    /// Results of background work.
+    pub derived: Derived,
+    /// Whether the settings of the last run were applied.
+    pub begun: bool,
+    /// The document with its real names while they are hidden.
+    pub named: Option<Arc<Document>>,
+    /// The job that makes the document with aliases.
+    pub hiding: Option<Job<Arc<Document>>>,
+    /// The entry it is compared with.
+    pub against: Option<Place>,
+}
+
+/// What tells an entry from the others, whatever its name: texts that are pasted all have the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Place(pub(super) u64);
+
+impl OpenFile {
+    /// Opens a document at a view.
+    #[must_use]
+    pub fn new(document: Arc<Document>, view: &'static str) -> Self {
+        let (program, color) = document.main();
+        Self {
+            document,
+            shared: Shared::new(view, program, color),
+            locals: Locals::default(),
+            derived: Derived::default(),
+            begun: false,
+            named: None,
+            hiding: None,
+            against: None,
+        }
+    }
+}
+
+impl FileEntry {
+    /// The collection's entry for a group member.
+    #[must_use]
+    pub fn listed(&self) -> Option<&Entry> {
+        match &self.target {
+            Target::Entry(collection, _, row) => collection.entries.get(*row),
+            Target::Path(_) | Target::Files(_) | Target::Bytes(..) => None,
+        }
+    }
+
+    /// Whether a name refers to this entry: its name, alone or after its folder in the group.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.listed().is_some_and(|entry| entry.full_name() == name)
+    }
+
+    /// (bytes over the limit, bytes needed), if known.
+    pub(super) fn excess_and_need(&self) -> Option<(Bytes, Bytes)> {
+        let over = |need: Bytes, limit: Option<Bytes>| limit.map_or(Bytes::ZERO, |limit| need.saturating_sub(limit));
+        if let FileState::Open(open) = &self.state {
+            let (program, color) = open.document.main();
+            if let Some(space) = open.document.space(program, color) {
+                let need = space.xprof.allocated;
+                return Some((over(need, space.capacity.as_ref().map(|capacity| capacity.bytes)), need));
+            }
+            if let Some(tiles) = &open.document.analysis.tiles {
+                let need = Bytes(tiles.max?.1);
+                return Some((over(need, tiles.limit.map(Bytes)), need));
+            }
+        }
+        let (need, limit) = self.known()?;
+        Some((over(need, limit), need))
+    }
+
+    /// Whether it is a group member of this module name.
+    pub(super) fn is_listed_as(&self, module: &str) -> bool {
+        self.group.is_some() && self.name == module
+    }
+
+    /// Whether a message was joined to it, or is among its companion files.
+    pub(super) fn has_message(&self) -> bool {
+        let is_text = |member: &Member| {
+            let name = member.file_name();
+            is_run_file(name) && !name.ends_with(".stats.json")
+        };
+        let beside = || self.listed().is_some_and(|entry| entry.companions().iter().any(is_text));
+        !self.messages.is_empty() || beside()
+    }
+
+    /// Bytes a group member needs and its capacity, if known.
+    #[must_use]
+    pub fn known(&self) -> Option<(Bytes, Option<Bytes>)> {
+        self.listed()?.known()
+    }
+
+    /// What tells it from the other entries.
+    #[must_use]
+    pub const fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Drops the decoded document but keeps the selection.
+    pub(super) fn fold(&mut self) {
+        match std::mem::replace(&mut self.state, FileState::Listed(None)) {
+            FileState::Open(open) => self.state = FileState::Listed(Some(Box::new(open.shared))),
+            FileState::Listed(shared) => self.state = FileState::Listed(shared),
+            FileState::Loading(_) | FileState::Failed(_) | FileState::Cancelled => {
+                self.state = FileState::Listed(self.kept.take());
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! The answer in words: does it fit now, how much more or less it is, what most of the difference is, how much matched.
+
+use std::cmp::Ordering;
+
+use egui::{Align, Layout, Ui};
+
+use super::lead_link;
+use super::state::Found;
+use crate::export::diff::{BytesDiff, NumberDiff, SpaceDiff, headline, matched};
+use crate::model::{Bytes, counted, thousands};
+use crate::ui::part::{Action, ViewContext};
+use crate::ui::widget::controls::{self, cut_label};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{Theme, size};
+
+/// Draws the answer.
+pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &str) {
+    let theme = context.theme;
+    let units = context.options.units;
+    ui.horizontal(|ui| {
+        let room = (ui.available_width() - 190.0).max(120.0);
+        let same = found.pair.before == found.pair.after;
+        let programs =
+            if same { String::new() } else { format!("   {} \u{2192} {}", found.pair.before, found.pair.after) };
+        let words = format!("{name}  \u{2192}  {}{programs}", context.document.profile.name);
+        cut_label(ui, &words, Weight::Medium.at(size::BODY), theme.text2, room);
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if controls::button(ui, "End", "", theme).on_hover_text("End the comparison").clicked() {
+                context.actions.push(Action::EndComparison);
+            }
+            if controls::button(ui, "Swap", "", theme).on_hover_text("Exchange before and after").clicked() {
+                context.actions.push(Action::SwapCompared);
+            }
+        });
+    });
+    ui.add_space(4.0);
+    let Some(space) = found.space() else {
+        let words = "No program in both files";
+        ui.label(text(words, size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+        return;
+    };
+    let line = headline(space, units);
+    let (verdict, rest) = line.split_once(": ").unwrap_or(("", &line));
+    let color = match space.verdict_after {
+        Some("over") => theme.danger,
+        Some("fits") => theme.ok,
+        _ => theme.text,
+    };
+    let signed = space.allocated.difference.map(|difference| match difference {
+        0 => "as before".to_owned(),
+        difference => units.signed(difference),
+    });
+    ui.horizontal_wrapped(|ui| {
+        ui.label(text(verdict, size::VERDICT_SMALL, Weight::SemiBold, color));
+        ui.add_space(6.0);
+        ui.label(text(signed.unwrap_or_default(), size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+    });
+    ui.add(egui::Label::new(text(rest, size::LEAD, Weight::Medium, theme.text)).wrap());
+    if let Some(words) = most_of_it(space, context) {
+        let room = ui.available_width();
+        cut_label(ui, &words, Weight::Regular.at(size::BODY), theme.text2, room);
+    }
+    if let Some(words) = matched(space) {
+        let room = ui.available_width();
+        cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text3, room);
+    }
+}
+
+/// The row with the largest difference, in words.
+fn most_of_it(space: &SpaceDiff, context: &ViewContext<'_>) -> Option<String> {
+    let units = context.options.units;
+    let row = space.groups.first()?;
+    let of = match row.count_after.max(row.count_before) {
+        1 => String::new(),
+        count => format!(", {}", counted(count as u64, "buffer")),
+    };
+    Some(format!(
+        "Largest difference: {} {} ({}{of}), {}",
+        row.scope,
+        row.change,
+        row.class,
+        units.signed(row.difference)
+    ))
+}
+
+/// Numbers of profiles without a program: tiles, allocators, messages.
+pub fn numbers(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found) {
+    let theme = context.theme;
+    egui::ScrollArea::vertical().id_salt("compared numbers").auto_shrink([false, false]).show(ui, |ui| {
+        if found.pair.numbers.is_empty() {
+            let words = "Neither file has a number that the other one has as well.";
+            ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
+            if lead_link(ui, context, "Open the report") {
+                context.go("report");
+            }
+        }
+        egui::Grid::new("numbers").num_columns(4).spacing([24.0, 6.0]).show(ui, |ui| {
+            for head in ["", "before", "after", "difference"] {
+                ui.label(text(head, size::SMALL, Weight::Medium, theme.text2));
+            }
+            ui.end_row();
+            for number in &found.pair.numbers {
+                ui.label(text(&number.what, size::SMALL, Weight::Regular, theme.text));
+                for words in cells(number, context) {
+                    ui.label(text(words, size::SMALL, Weight::Medium, color(theme, number.value)));
+                }
+                ui.end_row();
+            }
+        });
+    });
+}
+
+fn color(theme: &Theme, value: BytesDiff) -> egui::Color32 {
+    match value.difference.map(|difference| difference.cmp(&0)) {
+        Some(Ordering::Greater) => theme.grew,
+        Some(Ordering::Less) => theme.shrank,
+        _ => theme.text2,
+    }
+}
+
+fn cells(number: &NumberDiff, context: &ViewContext<'_>) -> [String; 3] {
+    let unknown = || "\u{2013}".to_owned();
+    let one = |value: Option<u64>| {
+        let words = |value| if number.is_bytes { context.short(Bytes(value)) } else { thousands(value) };
+        value.map_or_else(unknown, words)
+    };
+    let difference = number.value.difference.map_or_else(unknown, |difference| match difference {
+        0 => "=".to_owned(),
+        _ if number.is_bytes => context.options.units.signed(difference),
+        difference if difference < 0 => format!("\u{2212}{}", difference.unsigned_abs()),
+        difference => format!("+{difference}"),
+    });
+    [one(number.value.before), one(number.value.after), difference]
+}

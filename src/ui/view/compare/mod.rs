@@ -1,0 +1,164 @@
+//! Two profiles compared: what changed in a sentence, from before to after by class, both curves over one axis, what
+//! differs in a table, findings.
+
+mod card;
+mod curves;
+mod differences;
+mod findings;
+mod head;
+mod state;
+mod waterfall;
+
+use egui::{Rect, Ui, Vec2};
+
+use self::state::{Found, State};
+use crate::ui::part::{Action, Find, View, ViewContext};
+use crate::ui::session::{Document, Locals, Shared};
+use crate::ui::widget::controls::{self, link_sized, segmented};
+use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::theme::{size, space};
+
+/// The view.
+pub const VIEW: View = View {
+    applies,
+    find: Find::Field(focus),
+    section: Some(card::show),
+    clear,
+    ..View::new("compare", "Compare", show)
+};
+
+/// Width from which waterfall and curves stand side by side.
+const WIDE: f32 = 860.0;
+/// Height of the charts, and the share of the view that they take at most.
+const CHARTS: f32 = 300.0;
+const SHARE: f32 = 0.40;
+
+fn applies(document: &Document) -> bool {
+    document.before.is_some()
+}
+
+fn focus(_: &mut Shared, locals: &mut Locals) {
+    locals.get::<State>().focus = true;
+}
+
+/// Clears the filter of the table, then its chosen row.
+fn clear(locals: &mut Locals) -> bool {
+    let state = locals.get::<State>();
+    let had = !state.wanted.words.is_empty() || state.wanted.change.is_some() || state.chosen.is_some();
+    state.wanted.words.clear();
+    state.wanted.change = None;
+    state.chosen = None;
+    had
+}
+
+fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let Some(before) = context.document.before.clone() else { return };
+    let mut state = context.locals.take::<State>();
+    state.update(context, &before);
+    match state.found() {
+        Some(found) => page(ui, context, &mut state, &found, &before.name),
+        None => waiting(ui, context, &state, &before.name),
+    }
+    context.locals.put(state);
+}
+
+/// While both are compared: what is compared, and a way out.
+fn waiting(ui: &mut Ui, context: &mut ViewContext<'_>, state: &State, name: &str) {
+    let theme = context.theme;
+    egui::Frame::new().inner_margin(24).show(ui, |ui| {
+        let failed = state.has_failed();
+        let words = if failed { "Could not compare" } else { "Comparing\u{2026}" };
+        ui.label(text(words, size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+        let words = format!("{name}  \u{2192}  {}", context.document.profile.name);
+        ui.label(text(words, size::LEAD, Weight::Regular, theme.text2));
+        ui.add_space(8.0);
+        if controls::button(ui, if failed { "Close" } else { "Cancel" }, "", theme).clicked() {
+            context.actions.push(Action::EndComparison);
+        }
+    });
+}
+
+fn page(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, name: &str) {
+    let full = ui.max_rect();
+    let margin = if full.width() < 760.0 { 16.0 } else { space::MARGIN };
+    let inner = full.shrink2(Vec2::new(margin, 0.0));
+    let mut top = ui.new_child(egui::UiBuilder::new().max_rect(inner).id_salt("compare head"));
+    top.add_space(14.0);
+    head::show(&mut top, context, found, name);
+    let mut y = top.min_rect().bottom() + 12.0;
+    let Some(space) = found.space() else {
+        let rect = Rect::from_min_max(egui::pos2(inner.left(), y), inner.max);
+        let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect).id_salt("numbers"));
+        return head::numbers(&mut child, context, found);
+    };
+    if !space.waterfall.is_empty() {
+        let height = (full.height() * SHARE).min(CHARTS).max(150.0);
+        let both = Rect::from_min_size(egui::pos2(inner.left(), y), Vec2::new(inner.width(), height));
+        charts(ui, context, state, found, both);
+        y = both.bottom() + 10.0;
+    }
+    let rest = Rect::from_min_max(egui::pos2(inner.left(), y), egui::pos2(inner.right(), full.bottom() - 8.0));
+    lists(ui, context, state, found, rest);
+}
+
+/// Waterfall and curves, side by side where there is room, else one of them.
+fn charts(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, both: Rect) {
+    if both.width() >= WIDE {
+        let left = Rect::from_min_size(both.min, Vec2::new((both.width() * 0.54).round(), both.height()));
+        let right = Rect::from_min_max(egui::pos2(left.right() + 24.0, both.top()), both.max);
+        waterfall::show(ui, context, state, found, left);
+        curves::show(ui, context, state, found, right);
+        return;
+    }
+    let bar = Rect::from_min_size(both.min, Vec2::new(both.width(), space::CONTROL));
+    let rect = Rect::from_min_max(egui::pos2(both.left(), bar.bottom() + 4.0), both.max);
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(bar).id_salt("which chart"));
+    child.horizontal(|ui| {
+        if let Some(chosen) = segmented(ui, &["By class", "Over the program"], usize::from(state.curves), context.theme)
+        {
+            state.curves = chosen == 1;
+        }
+    });
+    if state.curves {
+        curves::show(ui, context, state, found, rect);
+    } else {
+        waterfall::show(ui, context, state, found, rect);
+    }
+}
+
+/// The table of differences, or the findings.
+fn lists(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &Found, rect: Rect) {
+    let theme = context.theme;
+    let bar = Rect::from_min_size(rect.min, Vec2::new(rect.width(), space::CONTROL));
+    let body = Rect::from_min_max(egui::pos2(rect.left(), bar.bottom() + 6.0), rect.max);
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(bar).id_salt("which list"));
+    child.horizontal(|ui| {
+        let rows = found.space().map_or(0, |space| space.group_count);
+        let listed = state.findings().map(|findings| (findings.gone.len(), findings.new.len(), findings.kept.len()));
+        let findings = match listed {
+            Some((gone, new, kept)) => format!("Findings: {gone} gone, {new} new, {kept} kept"),
+            None => "Findings\u{2026}".to_owned(),
+        };
+        let words = [format!("Differences: {rows}"), findings];
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if let Some(chosen) = segmented(ui, &words, usize::from(state.lists_findings), theme) {
+            state.lists_findings = chosen == 1;
+        }
+        ui.add_space(8.0);
+        if !state.lists_findings {
+            differences::tools(ui, context, state, found);
+        }
+    });
+    let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt("list"));
+    child.set_clip_rect(body.intersect(ui.clip_rect()));
+    if state.lists_findings {
+        findings::show(&mut child, context, state);
+    } else {
+        differences::show(&mut child, context, state, found);
+    }
+}
+
+/// A link in the size of the lead.
+fn lead_link(ui: &mut Ui, context: &ViewContext<'_>, words: &str) -> bool {
+    link_sized(ui, words, size::BODY, context.theme).clicked()
+}

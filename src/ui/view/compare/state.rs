@@ -1,0 +1,184 @@
+//! State of the comparison: what was compared, by a worker, and what of it is chosen.
+
+use std::sync::Arc;
+
+use crate::analysis::compare::{Aligned, Change, ProgramName, pair_programs};
+use crate::analysis::stacked_curves::{Grouping, StackedCurves};
+use crate::export::diff::{FindingsDiff, PairDiff, Side, SpaceDiff, compare_findings, compare_memory};
+use crate::export::report::Options;
+use crate::model::{Bytes, MemorySpace};
+use crate::ui::part::ViewContext;
+use crate::ui::session::{Before, Document};
+use crate::ui::widget::raster::CachedRaster;
+use crate::ui::widget::table::TableState;
+use crate::ui::work::Job;
+
+/// What is compared: addresses of both profiles, program, memory space, capacity chosen in the window.
+type Key = (usize, usize, usize, MemorySpace, Option<u64>);
+
+/// What a worker found.
+pub struct Found {
+    /// The numbers, as `highwater diff` prints them.
+    pub pair: PairDiff,
+    /// Both curves, where both programs have them.
+    pub curves: Option<Curves>,
+    /// The largest difference of a row, in bytes.
+    pub largest: u128,
+}
+
+/// Live bytes of both programs on one axis.
+pub struct Curves {
+    /// The axis.
+    pub aligned: Aligned,
+    /// Live bytes before.
+    pub before: Arc<StackedCurves>,
+    /// Live bytes after.
+    pub after: Arc<StackedCurves>,
+    /// Highest value before, and its step.
+    pub peak_before: (u64, u32),
+    /// Highest value after, and its step.
+    pub peak_after: (u64, u32),
+    /// What a step is called.
+    pub unit: &'static str,
+}
+
+impl Found {
+    /// The memory space that is compared.
+    pub fn space(&self) -> Option<&SpaceDiff> {
+        self.pair.spaces.first()
+    }
+}
+
+/// A column of the table to sort by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum By {
+    /// What became of a row.
+    Change,
+    /// Its scope.
+    Scope,
+    /// Its class.
+    Class,
+    /// Bytes before.
+    Before,
+    /// Bytes after.
+    After,
+    /// The difference; by its amount, whatever its sign.
+    #[default]
+    Difference,
+    /// The number of buffers.
+    Count,
+    /// The shape.
+    Shape,
+}
+
+/// Which rows are listed, in which order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// Words that a row must contain.
+    pub words: String,
+    /// What became of a row; `None` for anything.
+    pub change: Option<Change>,
+    /// The column it is sorted by.
+    pub by: By,
+    /// Whether the order of the column is reversed.
+    pub is_reversed: bool,
+}
+
+/// State of the view.
+#[derive(Default)]
+pub struct State {
+    key: Option<Key>,
+    job: Option<Job<Arc<Found>>>,
+    findings: Option<Job<Arc<FindingsDiff>>>,
+    /// Which rows the table lists.
+    pub wanted: Wanted,
+    /// The rows listed, and what they were listed for.
+    pub listed: Option<(Wanted, Vec<u32>)>,
+    /// The chosen row of the comparison.
+    pub chosen: Option<u32>,
+    /// The table.
+    pub table: TableState,
+    /// The picture of the curves.
+    pub raster: CachedRaster,
+    /// Whether the curves are shown where there is room for one chart.
+    pub curves: bool,
+    /// Whether findings are listed instead of differences.
+    pub lists_findings: bool,
+    /// Whether the field takes the focus in this frame.
+    pub focus: bool,
+}
+
+impl State {
+    /// Starts comparing whenever what is compared changes.
+    pub fn update(&mut self, context: &ViewContext<'_>, before: &Before) {
+        let document = context.document;
+        let capacity = context.shared.capacity.get(&context.shared.color).map(|capacity| capacity.bytes.0);
+        let (program, color) = (context.shared.program, context.shared.color);
+        let of = |document: &Document| Arc::as_ptr(&document.profile) as usize;
+        let key = (of(&before.document), of(document), program, color, capacity);
+        if self.key != Some(key) {
+            self.key = Some(key);
+            self.listed = None;
+            self.chosen = None;
+            let (was, is) = (Arc::clone(&before.document), Arc::clone(document));
+            self.job = Some(Job::start(context.work, "comparison", move || {
+                Arc::new(compared(&was, &is, program, color, capacity.map(Bytes)))
+            }));
+            let (was, is) = (Arc::clone(&before.document), Arc::clone(document));
+            self.findings = Some(Job::start(context.work, "comparison of findings", move || {
+                let (from, to) = (program_before(&was, &is, program), program);
+                Arc::new(compare_findings(side(&was, from), side(&is, to)))
+            }));
+        }
+    }
+
+    /// What was found; `None` until it is.
+    pub fn found(&mut self) -> Option<Arc<Found>> {
+        self.job.as_mut()?.poll().cloned()
+    }
+
+    /// Whether the comparison failed.
+    pub fn has_failed(&self) -> bool {
+        self.job.as_ref().is_some_and(Job::has_failed)
+    }
+
+    /// Findings gone, new and kept; `None` until they are known.
+    pub fn findings(&mut self) -> Option<Arc<FindingsDiff>> {
+        self.findings.as_mut()?.poll().cloned()
+    }
+}
+
+fn side(document: &Document, program: usize) -> Side<'_> {
+    Side { profile: &document.profile, analysis: &document.analysis, program }
+}
+
+/// The program before that is the same as a program after: by name, else the one that needs the most.
+fn program_before(before: &Document, after: &Document, program: usize) -> usize {
+    let names = |document: &Document| -> Vec<ProgramName> {
+        let programs = document.profile.programs.iter();
+        programs.map(|program| ProgramName { group: String::new(), name: program.name.clone() }).collect()
+    };
+    let found = pair_programs(&names(before), &names(after));
+    let pair = found.pairs.iter().find(|pair| pair.1 == program);
+    pair.map_or_else(|| before.main().0, |pair| pair.0)
+}
+
+fn compared(before: &Document, after: &Document, program: usize, color: MemorySpace, capacity: Option<Bytes>) -> Found {
+    let from = program_before(before, after, program);
+    let options = Options { top: 0, space: Some(color.0.to_string()), ..Options::default() };
+    let mut pair = compare_memory(side(before, from), side(after, program), &options);
+    if let (Some(space), Some(limit)) = (pair.spaces.first_mut(), capacity) {
+        space.against(limit);
+    }
+    let curves = before.scene(from, color).zip(after.scene(program, color)).map(|(was, is)| Curves {
+        aligned: Aligned::new(was, is),
+        before: Arc::clone(was.curves(Grouping::Class)),
+        after: Arc::clone(is.curves(Grouping::Class)),
+        peak_before: (was.space.peak().0, was.space.peak_point()),
+        peak_after: (is.space.peak().0, is.space.peak_point()),
+        unit: is.map().axis.unit(),
+    });
+    let groups = pair.spaces.first().map_or(&[][..], |space| &space.groups);
+    let largest = groups.iter().map(|row| row.difference.unsigned_abs()).max().unwrap_or(0);
+    Found { pair, curves, largest }
+}

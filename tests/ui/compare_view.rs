@@ -1,0 +1,241 @@
+//! Two files compared in the window: how one gets there, and that the numbers are those of `highwater diff`.
+
+use std::path::{Path, PathBuf};
+
+use egui::{Key, Modifiers, Role};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use highwater::analysis::ProfileAnalysis;
+use highwater::export::diff::{self, Diff, Side};
+use highwater::export::report::Options;
+use highwater::model::{Bytes, Profile, UnitSystem};
+use highwater::open::{self, Target};
+use highwater::source::Progress;
+use highwater::ui::app::{App, DeepLink};
+use highwater::ui::session::ThemeChoice;
+
+use crate::common;
+use crate::gui::{self, says, words};
+
+fn pair() -> [PathBuf; 2] {
+    ["before.hlo.pb.gz", "after.hlo.pb.gz"].map(|name| common::samples().join("pairs/donate_mlp_v4").join(name))
+}
+
+fn window(paths: &[PathBuf]) -> Harness<'static, App> {
+    let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    gui::window(&paths, [1600.0, 1000.0], ThemeChoice::Light, DeepLink::default())
+}
+
+/// The pair as the command line opens it: `highwater BEFORE AFTER --view compare`.
+fn compared() -> Harness<'static, App> {
+    let mut harness = window(&[]);
+    let [before, after] = pair().map(Target::Path);
+    harness.state_mut().open_to_compare(before, after);
+    harness.run_ok();
+    assert_eq!(view(&harness), "compare", "{:?}", words(&harness));
+    harness
+}
+
+fn view(harness: &Harness<'_, App>) -> &'static str {
+    harness.state().files.current().expect("open").shared.view
+}
+
+fn read(path: &Path) -> (Profile, ProfileAnalysis) {
+    let profile = open::open_path(path, &Progress::default()).expect("a sample");
+    let analysis = ProfileAnalysis::new(&profile);
+    (profile, analysis)
+}
+
+/// What `highwater diff` prints of the pair, as data.
+fn printed() -> Diff {
+    let [before, after] = pair().map(|path| read(&path));
+    let options = Options { top: 0, ..Options::default() };
+    let mut builder = diff::Builder::new(&options, String::new(), String::new());
+    builder.pair(
+        Side { profile: &before.0, analysis: &before.1, program: 0 },
+        Side { profile: &after.0, analysis: &after.1, program: 0 },
+    );
+    builder.finish()
+}
+
+fn first(harness: &Harness<'_, App>, role: Role, start: &str) -> String {
+    let labels = harness.query_all_by_role(role).filter_map(|node| node.accesskit_node().label());
+    let found = labels.into_iter().find(|label| label.starts_with(start));
+    found.unwrap_or_else(|| panic!("no {role:?} '{start}': {:?}", words(harness)))
+}
+
+#[test]
+fn the_window_and_the_command_tell_the_same_difference() {
+    let harness = compared();
+    let printed = printed();
+    let space = &printed.pairs[0].spaces[0];
+    let headline = diff::headline(space, UnitSystem::Binary);
+    let (verdict, rest) = headline.split_once(": ").expect("a verdict");
+    assert!(says(&harness, verdict) && says(&harness, rest), "{headline}: {:?}", words(&harness));
+    let allocated = space.allocated.difference.expect("on both sides");
+    assert!(says(&harness, &UnitSystem::Binary.signed(allocated)));
+    assert!(says(&harness, &diff::matched(space).expect("matched")));
+    for step in space.waterfall.iter().filter(|step| step.difference != 0) {
+        let words = format!("{} {}", step.class, UnitSystem::Binary.signed(step.difference));
+        harness.get_by_role_and_label(Role::Button, &words);
+    }
+    for (name, bytes) in [("Before", space.allocated.before), ("After", space.allocated.after)] {
+        let short = Bytes(bytes.expect("known")).short();
+        assert!(gui::painted(&harness).iter().any(|text| text.words == short), "{name} {short}");
+    }
+    for row in space.groups.iter().take(8) {
+        let words = format!("{} {} {}", row.scope, row.change, UnitSystem::Binary.signed(row.difference));
+        assert!(says(&harness, &words), "{words}: {:?}", words_of_rows(&harness));
+    }
+    let findings = &printed.pairs[0].findings;
+    let words =
+        format!("Findings: {} gone, {} new, {} kept", findings.gone.len(), findings.new.len(), findings.kept.len());
+    assert!(says(&harness, &words), "{words}");
+}
+
+fn words_of_rows(harness: &Harness<'_, App>) -> Vec<String> {
+    harness.query_all_by_role(Role::Row).filter_map(|node| node.accesskit_node().label()).collect()
+}
+
+#[test]
+fn a_row_selects_its_buffer_and_shows_both_sides() {
+    let mut harness = compared();
+    let printed = printed();
+    let row = printed.pairs[0].spaces[0].groups.iter().find(|row| row.largest_after.is_some());
+    let row = row.expect("something is at the peak after");
+    let label = format!("{} {} {}", row.scope, row.change, UnitSystem::Binary.signed(row.difference));
+    harness.query_all_by_label(&label).next().expect("its row").click();
+    harness.run_ok();
+    assert_eq!(harness.state().files.current().expect("open").shared.selected, row.largest_after);
+    let exact = format!("{}   {}", Bytes(row.before).short(), Bytes(row.before).exact());
+    assert!(says(&harness, &exact), "{exact}: {:?}", words(&harness));
+}
+
+#[test]
+fn the_table_is_filtered_by_words_and_by_a_click_on_a_class() {
+    let mut harness = compared();
+    let printed = printed();
+    let groups = &printed.pairs[0].spaces[0].groups;
+    let all = words_of_rows(&harness).len();
+    assert!(all > 1);
+    let step = printed.pairs[0].spaces[0].waterfall.iter().find(|step| step.difference != 0).expect("a difference");
+    let label = format!("{} {}", step.class, UnitSystem::Binary.signed(step.difference));
+    harness.get_by_role_and_label(Role::Button, &label).click();
+    harness.run_ok();
+    let listed = words_of_rows(&harness);
+    let expected = groups.iter().filter(|row| row.class == step.class).count();
+    assert_eq!(listed.len(), expected, "{listed:?}");
+    harness.key_press(Key::Escape);
+    harness.run_ok();
+    assert_eq!(words_of_rows(&harness).len(), all, "Esc shows all rows again");
+    let gone = format!("{} gone", groups.iter().filter(|row| row.change == "gone").count());
+    harness.get_by_role_and_label(Role::RadioButton, &gone).click();
+    harness.run_ok();
+    assert!(words_of_rows(&harness).iter().all(|row| row.contains(" gone ")), "{:?}", words_of_rows(&harness));
+}
+
+#[test]
+fn two_files_are_compared_from_the_list_and_from_the_palette() {
+    let [before, after] = pair();
+    for way in ["click", "menu", "palette"] {
+        let mut harness = window(&[before.clone(), after.clone()]);
+        assert!(!says(&harness, "Waterfall") && harness.query_by_role_and_label(Role::Tab, "Compare").is_none());
+        let current = harness.state().files.current.expect("one is shown");
+        let other = 1 - current;
+        let name = harness.state().files.entries[other].name.clone();
+        let label = format!("File {name}");
+        match way {
+            "click" => {
+                harness.query_all_by_label(&label).next().expect("the row").click_modifiers(Modifiers::COMMAND);
+            }
+            "menu" => {
+                harness.query_all_by_label(&label).next().expect("the row").click_secondary();
+                harness.run_ok();
+                harness.get_by_label("Compare with the one shown").click();
+            }
+            _ => {
+                harness.key_press_modifiers(Modifiers::COMMAND, Key::P);
+                harness.run_ok();
+                harness.get_by_label("Go to").type_text("compare with");
+                harness.run_ok();
+                harness.key_press(Key::Enter);
+            }
+        }
+        harness.run_ok();
+        assert_eq!(view(&harness), "compare", "{way}: {:?}", words(&harness));
+        let document = harness.state().files.current().expect("open").document.clone();
+        let compared = document.before.as_ref().expect("compared");
+        assert_eq!(compared.name, name, "{way}: what was chosen is before");
+        assert!(compared.document.before.is_none());
+    }
+}
+
+#[test]
+fn before_and_after_are_exchanged_and_the_comparison_ends() {
+    let mut harness = compared();
+    let difference = |harness: &Harness<'_, App>| {
+        let document = harness.state().files.current().expect("open").document.clone();
+        let before = document.before.as_ref().expect("compared").document.clone();
+        (document.need().expect("known"), before.need().expect("known"))
+    };
+    let (is, was) = difference(&harness);
+    harness.get_by_role_and_label(Role::Button, "Swap").click();
+    harness.run_ok();
+    assert_eq!(view(&harness), "compare");
+    assert_eq!(difference(&harness), (was, is));
+    harness.get_by_role_and_label(Role::Button, "End").click();
+    harness.run_ok();
+    assert_eq!(view(&harness), "overview");
+    assert!(harness.query_by_role_and_label(Role::Tab, "Compare").is_none());
+}
+
+#[test]
+fn a_file_dropped_onto_an_open_one_can_be_compared_with_it() {
+    let [before, after] = pair();
+    let mut harness = window(&[before]);
+    gui::drop_files(&mut harness, &[&after]);
+    assert_eq!(view(&harness), "overview", "it is opened");
+    harness.get_by_role_and_label(Role::Button, "Compare").click();
+    harness.run_ok();
+    assert_eq!(view(&harness), "compare");
+    assert!(says(&harness, "less than before"), "{:?}", words(&harness));
+}
+
+#[test]
+fn hidden_names_are_hidden_on_both_sides() {
+    let mut harness = compared();
+    let scope = printed().pairs[0].spaces[0].groups[0].scope.clone();
+    assert!(says(&harness, &scope));
+    harness.key_press_modifiers(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::H);
+    harness.run_ok();
+    assert_eq!(view(&harness), "compare");
+    assert!(says(&harness, "less than before"), "{:?}", words(&harness));
+    let shown = words(&harness);
+    assert!(!shown.iter().any(|words| words.contains("before.hlo") || words.contains("after.hlo")), "{shown:?}");
+}
+
+#[test]
+fn a_dump_compared_with_itself_says_that_nothing_differs() {
+    let [before, _] = pair();
+    let folder = std::env::temp_dir().join(format!("highwater-compare-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let copy = folder.join("copy.hlo.pb.gz");
+    std::fs::copy(&before, &copy).expect("copied");
+    let mut harness = window(&[]);
+    harness.state_mut().open_to_compare(Target::Path(before), Target::Path(copy));
+    harness.run_ok();
+    assert!(says(&harness, "as before") && says(&harness, "Nothing differs at the peak"), "{:?}", words(&harness));
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn a_program_is_not_compared_with_a_file_without_one() {
+    let [before, _] = pair();
+    let mut harness = window(&[]);
+    let ipu = common::samples().join("ipu_over.cbor");
+    harness.state_mut().open_to_compare(Target::Path(before), Target::Path(ipu));
+    harness.run_ok();
+    assert_eq!(view(&harness), "compare");
+    assert!(says(&harness, "No program in both files"), "{:?}", words(&harness));
+    let _ = first(&harness, Role::Button, "Swap");
+}
