@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use egui::{Area, Frame, Margin, Order, Pos2, Rect, Stroke, Ui};
 
-use super::{FileState, Files, Place};
+use super::{FileEntry, FileState, Place};
 use crate::open::Target;
 use crate::ui::app::App;
 use crate::ui::session::Before;
@@ -12,47 +12,6 @@ use crate::ui::view::COMPARE;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::{Theme, size, space};
-use crate::ui::work::Work;
-
-/// Two entries that are to be compared once both are read.
-pub(super) struct Pair {
-    before: Place,
-    after: Place,
-}
-
-impl Files {
-    /// Compares two entries; those that are only listed are decoded first.
-    pub fn compare(&mut self, before: usize, after: usize, work: &Work) {
-        let both = self.entries.get(before).zip(self.entries.get(after));
-        let Some((was, is)) = both.filter(|_| before != after) else { return };
-        self.comparing = Some(Pair { before: was.place(), after: is.place() });
-        self.show(before, work);
-        self.show(after, work);
-    }
-
-    /// Starts the comparison that is waiting, if both of its files are read; returns the entry after.
-    fn compare_read(&mut self) -> Option<usize> {
-        let pair = self.comparing.as_ref()?;
-        let position = |place: &Place| self.entries.iter().position(|entry| entry.place() == *place);
-        let (Some(before), Some(after)) = (position(&pair.before), position(&pair.after)) else {
-            self.comparing = None;
-            return None;
-        };
-        let is_open = |row: usize| matches!(self.entries[row].state, FileState::Open(_));
-        if !is_open(before) || !is_open(after) {
-            let is_read = |row: usize| matches!(self.entries[row].state, FileState::Loading(_));
-            if !is_read(before) && !is_read(after) {
-                self.comparing = None;
-            }
-            return None;
-        }
-        let place = self.comparing.take().map(|pair| pair.before);
-        if let FileState::Open(open) = &mut self.entries[after].state {
-            open.against = place;
-        }
-        Some(after)
-    }
-}
 
 impl App {
     /// Compares an open or listed file with the one that is shown.
@@ -93,7 +52,7 @@ impl App {
                 // Of a folder, the program of the same name.
                 let name = self.files.entries[after].name.clone();
                 let group = self.files.entries[before].group;
-                let is_same = |entry: &super::FileEntry| entry.group == group && group.is_some() && entry.name == name;
+                let is_same = |entry: &FileEntry| entry.group == group && group.is_some() && entry.name == name;
                 let before = self.files.entries.iter().position(is_same).unwrap_or(before);
                 let work = self.work();
                 self.files.compare(before, after, &work);
@@ -170,7 +129,7 @@ impl App {
     /// Offers to compare the file that was just dropped with the one that was shown before.
     pub(in crate::ui::app) fn comparison_offer(&mut self, ui: &Ui, theme: &Theme, body: Rect) {
         let Some((before, after)) = &self.offered else { return };
-        let current = self.files.current.and_then(|row| self.files.entries.get(row)).map(super::FileEntry::place);
+        let current = self.files.current.and_then(|row| self.files.entries.get(row)).map(FileEntry::place);
         let position = |place: &Place| self.files.entries.iter().position(|entry| entry.place() == *place);
         let (true, Some(row)) = (current.as_ref() == Some(after), position(before)) else { return };
         let name = self.name_of(&self.files.entries[row]);

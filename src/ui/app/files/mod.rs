@@ -7,6 +7,7 @@ pub(super) mod dialog;
 mod drop;
 mod entry;
 pub(super) mod loading;
+mod pairs;
 mod program_list;
 pub(super) mod program_row;
 mod reveal;
@@ -57,7 +58,7 @@ pub struct Files {
     /// Entries and groups opened together of which the worst is to be shown, until the user chooses one: their paths.
     wanted_worst: Vec<PathBuf>,
     /// Two entries to compare once both are read.
-    comparing: Option<comparing::Pair>,
+    comparing: Option<pairs::Pair>,
     /// Errors since they were last taken: file name and reason.
     errors: Vec<(String, String)>,
     next_group: u32,
