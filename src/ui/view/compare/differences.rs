@@ -78,14 +78,14 @@ fn listed(rows: &[GroupDiff], wanted: &Wanted) -> Vec<u32> {
 
 fn columns(unit: &str, largest: &str) -> [Column; 8] {
     [
-        Column::text("Change", 78.0, 0.0),
-        Column::text("What", 150.0, 3.0),
-        Column::text("Class", 108.0, 0.0),
+        Column::text("Change", 74.0, 0.0),
+        Column::text("What", 240.0, 4.0),
+        Column::text("Class", 92.0, 0.0),
         Column::number(&format!("Before, {unit}"), 96.0),
         Column::number(&format!("After, {unit}"), 96.0),
-        Column::number(&format!("Difference, {unit} (bar \u{b1}{largest})"), 216.0),
-        Column::number("Buffers", 74.0),
-        Column::text("Shape", 120.0, 1.6),
+        Column::number(&format!("Difference, {unit} (bar \u{b1}{largest})"), 206.0),
+        Column::number("Buffers", 72.0),
+        Column::text("Shape", 90.0, 1.0),
     ]
 }
 

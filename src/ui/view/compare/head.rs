@@ -50,10 +50,17 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
         0 => "as before".to_owned(),
         difference => units.signed(difference),
     });
+    let is_judged = matches!(space.verdict_after, Some("over" | "fits"));
     ui.horizontal_wrapped(|ui| {
-        ui.label(text(verdict, size::VERDICT_SMALL, Weight::SemiBold, color));
-        ui.add_space(6.0);
+        if is_judged {
+            ui.label(text(verdict, size::VERDICT_SMALL, Weight::SemiBold, color));
+            ui.add_space(6.0);
+        }
         ui.label(text(signed.unwrap_or_default(), size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+        if !is_judged {
+            ui.add_space(6.0);
+            ui.label(text(verdict, size::LEAD, Weight::Medium, theme.text2));
+        }
     });
     ui.add(egui::Label::new(text(rest, size::LEAD, Weight::Medium, theme.text)).wrap());
     if let Some(words) = most_of_it(space, context) {
@@ -61,8 +68,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, found: &Found, name: &st
         cut_label(ui, &words, Weight::Regular.at(size::BODY), theme.text2, room);
     }
     if let Some(words) = matched(space) {
-        let room = ui.available_width();
-        cut_label(ui, &words, Weight::Regular.at(size::SMALL), theme.text3, room);
+        ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text3)).wrap());
     }
 }
 

@@ -16,6 +16,9 @@ use crate::ui::work::Job;
 /// What is compared: addresses of both profiles, program, memory space, capacity chosen in the window.
 type Key = (usize, usize, usize, MemorySpace, Option<u64>);
 
+/// A limit more than so many times above the data is not in the picture.
+const FAR: u64 = 3;
+
 /// What a worker found.
 pub struct Found {
     /// The numbers, as `highwater diff` prints them.
@@ -43,9 +46,15 @@ pub struct Curves {
 }
 
 impl Found {
-    /// The memory space that is compared.
+    /// The limit to draw charts to: one far above the data would make it a line at the bottom, and is a flag instead.
+    pub fn fitted_limit(&self, most: u64) -> Option<u64> {
+        let limit = self.space().and_then(|space| space.capacity.after);
+        limit.filter(|&limit| limit <= most.saturating_mul(FAR))
+    }
+
+    /// The memory space that is compared; `None` where one of the two does not have it.
     pub fn space(&self) -> Option<&SpaceDiff> {
-        self.pair.spaces.first()
+        self.pair.spaces.first().filter(|space| space.allocated.difference.is_some())
     }
 }
 

@@ -19,6 +19,9 @@ const BELOW: f32 = 34.0;
 /// Steps that are drawn singly; the rest are one step.
 const MOST: usize = 7;
 
+/// What is allocated and holds nothing at the peak, which is called shorter below its bar.
+const UNUSED: &str = "unused at the peak";
+
 /// A bar of the drawing.
 struct Bar<'a> {
     name: String,
@@ -48,7 +51,11 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
     let bars = bars(space, i128::from(before));
     let most = bars.iter().flat_map(|bar| [bar.from, bar.to]).max().unwrap_or(0).max(i128::from(after));
     let most = u64::try_from(most).unwrap_or(0).max(before);
-    let window = Window { rect: plot, x: Span::new(0.0, 1.0), y: Fit::of(ui.ctx()).bytes(most, || most, limit) };
+    let window = Window {
+        rect: plot,
+        x: Span::new(0.0, 1.0),
+        y: Fit::of(ui.ctx()).bytes(most, || most, found.fitted_limit(most)),
+    };
     ui.painter().rect_filled(plot, 0.0, theme.panel);
     YAxis::Bytes(units).draw(ui, theme, &window);
     let width = plot.width() / (bars.len() + 2) as f32;
@@ -74,7 +81,8 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found
             };
             state.lists_findings = false;
         }
-        label(ui, theme, (place, plot.bottom(), width), &bar.name, &amount(units, bar.difference));
+        let name = if bar.name == UNUSED { "unused" } else { &bar.name };
+        label(ui, theme, (place, plot.bottom(), width), name, &amount(units, bar.difference));
     }
     // What a step ends at is where the next one starts.
     let line = Stroke::new(1.0, theme.text3);
