@@ -31,18 +31,20 @@ impl<'a> Cut<'a> {
     #[must_use]
     pub fn new(painter: &Painter, words: &'a str, font: FontId, color: Color32, width: f32) -> Self {
         let width = width.max(MIN_WIDTH);
-        let lay = |words: &str| {
+        let key = Shortened::key(painter, words, &font, width);
+        let lay = move |words: &str| {
             let mut job = LayoutJob::simple_singleline(words.to_owned(), font.clone(), color);
             job.wrap = TextWrapping::truncate_at_width(width);
             painter.layout_job(job)
         };
-        let key = Shortened::key(painter, words, &font, width);
-        if let Some(known) = Shortened::get(painter, key) {
-            let galley = lay(known.as_deref().unwrap_or(words));
-            return Self { words, color, galley, is_truncated: known.is_some() };
+        match Shortened::get(painter, key) {
+            Some(Form::Whole) => return Self { words, color, galley: lay(words), is_truncated: false },
+            Some(Form::Shorter(form)) => return Self { words, color, galley: lay(&form), is_truncated: true },
+            None => {}
         }
         let cut = Self::measured(words, color, &lay);
-        Shortened::put(painter, key, cut.is_truncated.then(|| cut.galley.text().into()));
+        let form = if cut.is_truncated { Form::Shorter(cut.galley.text().into()) } else { Form::Whole };
+        Shortened::put(painter, key, form);
         cut
     }
 
@@ -81,9 +83,16 @@ impl<'a> Cut<'a> {
     }
 }
 
+/// The form of a text that fits.
+#[derive(Clone)]
+enum Form {
+    Whole,
+    Shorter(Arc<str>),
+}
+
 /// Which form of a text fits: finding it lays out many, which no frame but the first should do.
 #[derive(Clone, Default)]
-struct Shortened(Arc<Mutex<HashMap<u64, Option<Arc<str>>>>>);
+struct Shortened(Arc<Mutex<HashMap<u64, Form>>>);
 
 impl Shortened {
     /// Forms that are kept.
@@ -100,12 +109,11 @@ impl Shortened {
         hasher.finish()
     }
 
-    /// The form that fits, `None` for the whole text; nothing where that is not known.
-    fn get(painter: &Painter, key: u64) -> Option<Option<Arc<str>>> {
+    fn get(painter: &Painter, key: u64) -> Option<Form> {
         Self::of(painter).0.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned()
     }
 
-    fn put(painter: &Painter, key: u64, form: Option<Arc<str>>) {
+    fn put(painter: &Painter, key: u64, form: Form) {
         let known = Self::of(painter);
         let mut known = known.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= Self::MOST {

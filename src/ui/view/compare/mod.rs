@@ -92,7 +92,7 @@ fn page(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, found: &F
         return head::numbers(&mut child, context, found);
     };
     if !space.waterfall.is_empty() {
-        let height = (full.height() * SHARE).min(CHARTS).max(150.0);
+        let height = (full.height() * SHARE).clamp(150.0, CHARTS);
         let both = Rect::from_min_size(egui::pos2(inner.left(), y), Vec2::new(inner.width(), height));
         charts(ui, context, state, found, both);
         y = both.bottom() + 10.0;
