@@ -54,6 +54,8 @@ pub enum Reason {
     NotReturned,
     /// Its neighbours in the tree of arguments are of this class.
     Neighbours,
+    /// Weights have the same paths and shapes in another container.
+    MirrorsWeights,
     /// It holds what an argument holds: a copy, a cast, a prefetch.
     CopyOfArgument,
     /// An all-gathered argument.
@@ -116,6 +118,7 @@ impl Reason {
             Self::StateReturned => "returned with new values, in a program that does not train",
             Self::NotReturned => "not returned by a program that trains",
             Self::Neighbours => "most neighbouring arguments are of this class",
+            Self::MirrorsWeights => "weights have the same tree and shapes",
             Self::CopyOfArgument => "it is a copy of an argument",
             Self::Gathered => "an argument gathered from all devices",
             Self::SavedByLoop => "a loop of the forward pass saves it for the backward pass",

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::batch::{self, DataArgument};
+use super::follow::Followers;
 use super::saved_for_backward::SavedForBackward;
 use super::segments::{Named, Patterns};
 use super::shapes::Shapes;
@@ -111,9 +112,8 @@ pub struct Memory {
     pub donors: Vec<u32>,
     /// Last program point that reads an argument, by row of [`Self::base`]; 0 for the others.
     pub last_read: Vec<u32>,
-    /// First program point of any buffer in a result's memory that is neither the result nor a copy of an argument, by
-    /// row of [`Self::base`].
-    lodgers: Vec<Option<u32>>,
+    /// Buffers in a result's memory that are neither the result nor a copy of an argument, by row of [`Self::base`].
+    lodgers: Vec<Vec<Lodger>>,
     /// Pairs of instruction and family: the instruction makes a member of the family. Ascending.
     makers: Vec<(u32, u32)>,
     /// First item of each row of [`Self::base`].
@@ -130,6 +130,8 @@ pub struct Memory {
     pub(super) segments: Patterns,
     /// What is computed again, once somebody asked: see [`super::recompute`].
     pub(super) recomputed: OnceLock<Vec<Option<(u32, bool)>>>,
+    /// Where the values of arguments are found again, once somebody asked: see [`super::follow`].
+    pub(super) followers: OnceLock<Followers>,
     /// Results by their place in the program's result: rows of [`Self::base`].
     pub(super) results: Vec<u32>,
     /// Number of the array that the program returns, by row of [`Self::base`]; `NO_ROW` where it is not known.
@@ -196,7 +198,7 @@ impl Memory {
             .filter_map(|donor| kept_arguments.get(&(donor.parameter, donor.parameter_index.as_slice())).copied())
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
-        let data = batch::data_arguments(program, analysis.classes(program), &base);
+        let data = batch::data_arguments(program, analysis.classes(program), &base, &families);
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
         let kept = SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points));
         let classes = analysis.classes(program);
@@ -209,7 +211,7 @@ impl Memory {
             data_rows[data.base as usize] = row as u32;
         }
         let last_read = last_reads(program, analysis, &base);
-        let lodgers = base.iter().map(|base| lodger_of(program, analysis, base)).collect();
+        let lodgers = base.iter().map(|base| lodgers_of(program, analysis, base)).collect();
         Self {
             lodgers,
             color: space.color,
@@ -239,6 +241,7 @@ impl Memory {
             returned_arrays,
             segments: Patterns::default(),
             recomputed: OnceLock::new(),
+            followers: OnceLock::new(),
             base,
             families,
             items,
@@ -256,13 +259,14 @@ impl Memory {
         Named { families: &self.families, names: &self.family_names, passes: &self.kept.passes }
     }
 
-    /// First and last time at which a result's memory is in use while the argument to be donated to it is still read;
-    /// `None` if there is no conflict.
-    pub(super) fn lodger(&self, argument: usize, result: usize) -> Option<(u32, u32)> {
-        let first = (*self.lodgers.get(result)?)?;
-        let last = *self.last_read.get(argument)?;
+    /// What is in a result's memory while the argument to be donated to it is still read: bytes, and first and last
+    /// time.
+    pub(super) fn lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
+        let last = self.last_read.get(argument).copied().unwrap_or(0);
         let time = |point: u32| 2 * self.points.partition_point(|&p| p < point) as u32;
-        (first < last && !self.points.is_empty()).then(|| (time(first), time(last)))
+        let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
+        let conflicts = own.iter().filter(|lodger| lodger.first < last && !self.points.is_empty());
+        conflicts.map(|lodger| (lodger.size, time(lodger.first), time(lodger.last.min(last)))).collect()
     }
 
     /// Whether a family of the forward pass is live when the backward pass begins.
@@ -383,27 +387,40 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
     bases
 }
 
-/// The first large buffer in a result's memory that is neither the result nor a view or copy of an argument, such as a
-/// gradient or an array that a loop fills.
-fn lodger_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Option<u32> {
-    if !matches!(base.role, Role::Result(_)) {
-        return None;
-    }
-    let live = analysis.live.as_ref()?;
-    let allocation = program.allocations.get(base.allocation.index())?;
+/// A buffer that lies in a result's memory before the result does, such as a gradient or an array that a loop fills.
+#[derive(Debug, Clone, Copy)]
+struct Lodger {
+    size: u64,
+    /// First and last program point.
+    first: u32,
+    last: u32,
+}
+
+/// Share of a result's bytes below which what lies in its memory does not matter.
+const LODGER: u64 = 64;
+
+/// The buffers in a result's memory that are neither the result nor a view or copy of an argument.
+fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec<Lodger> {
+    let allocation = program.allocations.get(base.allocation.index());
+    let (Role::Result(_), Some(live), Some(allocation)) = (&base.role, &analysis.live, allocation) else {
+        return Vec::new();
+    };
     let lodges = |buffer: BufferId| {
         let at = program.buffers.instruction_of(buffer)?;
         let opcode = program.instructions.opcode.get(at.index()).copied()?;
-        let is_large = program.buffers.size_of(buffer).0 >= base.size / 2;
+        let size = program.buffers.size_of(buffer).0;
+        let is_large = size >= base.size / LODGER;
         // An array that is filled later occupies the memory from the start, though it is the result.
         let is_empty = program.opcode_name(at) == "broadcast"
             || (opcode == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "AllocateBuffer");
         let is_result = buffer == base.buffer && !is_empty;
         let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
         let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);
-        (is_large && !is_result && !is_view && !updates_in_place(program, at) && !is_copy()).then(|| live.of(buffer))?
+        let lodges = is_large && !is_result && !is_view && !updates_in_place(program, at) && !is_copy();
+        let (first, last) = lodges.then(|| live.of(buffer))??;
+        Some(Lodger { size, first, last })
     };
-    program.assigned_to(allocation).iter().filter_map(|a| lodges(a.buffer)).map(|range| range.0).min()
+    program.assigned_to(allocation).iter().filter_map(|a| lodges(a.buffer)).collect()
 }
 
 /// Whether a fusion updates part of an operand in place.
@@ -445,7 +462,8 @@ fn last_reads(program: &Program, analysis: &ProgramAnalysis, base: &[Base]) -> V
             if operand == NO_ROW {
                 continue;
             }
-            for &argument in held.get(&operand).into_iter().flatten().filter(|_| opcode == Opcode::WHILE) {
+            let calls = matches!(opcode, Opcode::WHILE | Opcode::CONDITIONAL | Opcode::CALL);
+            for &argument in held.get(&operand).into_iter().flatten().filter(|_| calls) {
                 last[argument as usize] = last[argument as usize].max(point);
             }
             if let Some(&argument) = stands_for.get(&operand) {

@@ -5,8 +5,10 @@
 
 mod axis;
 pub mod batch;
+mod batch_by_shape;
 mod divide;
 mod edit;
+mod follow;
 mod memory;
 mod pairs;
 mod prediction;

@@ -73,8 +73,9 @@ impl State<'_> {
                 pairs.push((argument, result as u32));
                 // The program no longer slices a sharded argument: what was there is its own shard.
                 let is_whole = memory.item_of(argument as usize).is_some_and(|item| !self.is_changed(item));
-                let lodger = memory.lodger(argument as usize, result).filter(|_| is_whole);
-                lodgers.extend(lodger.map(|(first, last)| (sizes[result], first, last)));
+                if is_whole {
+                    lodgers.extend(memory.lodgers(argument as usize, result));
+                }
             } else {
                 hosts = hosts.saturating_add(sizes[result]);
             }

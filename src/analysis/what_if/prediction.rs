@@ -1,4 +1,4 @@
-//! Predicted prediction of some changes: the peak, allocated bytes, whether it fits, and the expected error.
+//! Predicted outcome of some changes: the peak, allocated bytes, whether it fits, and the expected error.
 
 use super::edit::Edit;
 use super::memory::{Memory, Role};
@@ -7,7 +7,7 @@ use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
 use crate::model::{BufferId, Bytes, Program};
 
-/// How much of an [`Prediction`] is computed.
+/// How much of a [`Prediction`] is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// The peak, and whether it fits judging by packing in program order and live bytes alone; for searches.
@@ -89,6 +89,8 @@ pub struct Prediction {
     pub is_tight: bool,
     /// Error of such predictions on real pairs of programs.
     pub band: Option<String>,
+    /// Why there is no prediction, if the program does not tell; the numbers mean nothing then.
+    pub undecided: Option<String>,
     /// Caveats, one sentence each.
     pub warnings: Vec<String>,
     /// Pairs of argument and result that share memory by these changes: rows of the memory's base.
@@ -115,6 +117,9 @@ impl Prediction {
     /// The answer in one sentence, without a full stop.
     #[must_use]
     pub fn sentence(&self, capacity: Option<u64>) -> String {
+        if let Some(why) = &self.undecided {
+            return format!("not predicted: {why}");
+        }
         if self.verdict == TryVerdict::MayFit {
             return format!(
                 "may fit: it takes {} to {}, depending on what the compiler recomputes",
@@ -137,7 +142,7 @@ impl Prediction {
 }
 
 impl Memory {
-    /// Predicts the prediction of some changes.
+    /// Predicts the outcome of some changes.
     #[must_use]
     pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Prediction {
         let mut state = State::new(program, self);
@@ -209,13 +214,14 @@ impl Memory {
         let range = self.allocated_range(state.kinds, expected, brought_back, floor);
         let mut fits = self.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
         let verdict = match (fits, self.capacity) {
+            _ if state.undecided.is_some() => TryVerdict::Unknown,
             (None, _) | (_, None) => TryVerdict::Unknown,
             (Some(false), Some(capacity)) if is_changed && range.0.0 <= capacity => TryVerdict::MayFit,
             (Some(true), Some(capacity)) if is_changed && range.1.0 > capacity => TryVerdict::MayFit,
             (Some(true), _) => TryVerdict::Fits,
             (Some(false), _) => TryVerdict::Over,
         };
-        if verdict == TryVerdict::MayFit && fits == Some(true) {
+        if state.undecided.is_some() || (verdict == TryVerdict::MayFit && fits == Some(true)) {
             fits = None;
         }
         let mut warnings = std::mem::take(&mut state.warnings);
@@ -236,6 +242,7 @@ impl Memory {
             fits,
             is_tight: fits == Some(true) && packer == Packer::Fallback,
             band,
+            undecided: state.undecided.take(),
             warnings,
             pairs: std::mem::take(&mut state.pairs),
             sizes,

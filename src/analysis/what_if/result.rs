@@ -209,6 +209,9 @@ impl WhatIfResult {
         let mut out = String::new();
         let edits: Vec<String> = self.after.edits.iter().map(|edit| format!("--edit '{edit}'")).collect();
         let _ = writeln!(out, "{name}: {}", self.after.sentence(self.memory.capacity));
+        if self.after.undecided.is_some() {
+            return out;
+        }
         for (label, before, after) in [
             ("peak", self.peak_before().0, self.peak_after().0),
             ("allocated", Bytes(self.memory.allocated), self.allocated()),

@@ -58,7 +58,10 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn new(turn: &'a Turn, pattern: &'a str) -> Self {
-        let layers = turn.layers.iter().map(|layer| matches(pattern, &layer.name)).collect();
+        let is_meant = |name: &str| {
+            matches(pattern, name) || name.rsplit_once('/').is_some_and(|(_, last)| matches(pattern, last))
+        };
+        let layers = turn.layers.iter().map(|layer| is_meant(&layer.name)).collect();
         Self { turn, pattern, layers, rows: HashMap::default() }
     }
 
