@@ -26,6 +26,7 @@ mod precision;
 mod program_context;
 pub mod remedies;
 mod replicated;
+mod residents;
 mod scoped_vmem;
 #[cfg(test)]
 mod sketch;
@@ -127,6 +128,7 @@ pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: O
             .collect();
         findings.extend(found.into_iter().flatten());
         temporaries::run(case, &mut findings);
+        residents::run(case, &mut findings);
     }
     rank(&mut findings);
     let (plans, batches) = rayon::join(

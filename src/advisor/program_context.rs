@@ -184,7 +184,7 @@ impl<'a> ProgramContext<'a> {
     /// Bytes by which the peak falls; 0 where that cannot be told.
     #[must_use]
     pub fn saved(&self, prediction: &Prediction) -> u64 {
-        if prediction.undecided.is_some() {
+        if prediction.undecided.is_some() && !prediction.is_bound {
             return 0;
         }
         self.before.peak.0.saturating_sub(prediction.peak.0)
@@ -193,7 +193,7 @@ impl<'a> ProgramContext<'a> {
     /// Attaches changes to a finding with their predicted effect; returns the bytes saved.
     pub fn fill(&self, finding: &mut Finding, edits: Vec<Edit>) -> u64 {
         let (effect, prediction) = Effect::of(self, edits);
-        if prediction.undecided.is_some() {
+        if prediction.undecided.is_some() && !prediction.is_bound {
             return 0;
         }
         let saved = effect.saves().0;

@@ -10,6 +10,9 @@ const LEAST_POSITIONS: i64 = 256;
 /// Fewest classes of logits that matter.
 const LEAST_CLASSES: i64 = 1024;
 
+/// Scores by relative position have up to about twice as many keys as positions.
+const MOST_WIDER: i64 = 2;
+
 /// Dimensions above 1 of the arrays that softmaxes run over, sorted.
 #[derive(Debug, Clone, Default)]
 pub struct Softmax {
@@ -46,6 +49,28 @@ impl Softmax {
         }
         found
     }
+
+    /// Whether an array (its dimensions above 1, sorted) holds attention scores: what a softmax runs over, or that with
+    /// more keys than are kept in the end, as relative positions make them.
+    #[must_use]
+    pub fn are_scores(&self, outline: &[i64], weight_sizes: &HashSet<i64>) -> bool {
+        self.scores.contains(outline)
+            || outline.iter().enumerate().any(|(at, &wide)| {
+                let mut narrow = outline.to_vec();
+                narrow.remove(at);
+                let of_positions = |positions: i64| {
+                    let mut narrow = narrow.clone();
+                    narrow.push(positions);
+                    narrow.sort_unstable();
+                    self.scores.contains(&narrow)
+                };
+                let fits = |positions: i64| wide > positions && wide <= positions.saturating_mul(MOST_WIDER);
+                !weight_sizes.contains(&wide)
+                    && narrow
+                        .iter()
+                        .any(|&positions| positions >= LEAST_POSITIONS && fits(positions) && of_positions(positions))
+            })
+    }
 }
 
 /// The largest dimension that occurs twice.
@@ -58,6 +83,15 @@ pub fn repeated(dimensions: &[i64]) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scores_by_relative_position_are_wider() {
+        let softmax = Softmax { scores: [vec![8, 16, 1500, 1500]].into(), logits: Vec::new() };
+        let are_scores = |outline: &[i64]| softmax.are_scores(outline, &[2048].into());
+        assert!(are_scores(&[8, 16, 1500, 1500]) && are_scores(&[8, 16, 1500, 2999]));
+        assert!(!are_scores(&[8, 16, 1500, 6000]) && !are_scores(&[8, 16, 1500, 2048]));
+        assert!(!are_scores(&[8, 16, 1500]));
+    }
 
     #[test]
     fn pairs_of_positions_have_one_dimension_twice() {

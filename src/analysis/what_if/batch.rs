@@ -86,7 +86,7 @@ pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base], fami
     // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
-        return batch_by_shape::find(program, classes, bases, families, &is_returned);
+        return batch_by_shape::find(program, classes, bases, families, is_returned);
     };
     data.retain(|d| d.batch() == batch);
     let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);

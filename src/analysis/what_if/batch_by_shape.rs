@@ -51,10 +51,8 @@ pub fn find(
     let weights: HashSet<Vec<i64>> = kept.iter().map(|node| outline(&node.dimensions)).collect();
     let weight_sizes: HashSet<i64> = kept.iter().flat_map(|node| node.dimensions.iter().copied()).collect();
     // Arguments by their leading dimension; a dimension that a sample has twice is no batch.
-    let mut candidates: Vec<(i64, Vec<usize>, u64)> = Vec::new();
-    let mut whole = 0u64;
+    let mut candidates: Vec<(i64, Vec<usize>)> = Vec::new();
     for (row, base) in arguments() {
-        whole = whole.saturating_add(base.size);
         let Some(node) = node(base).filter(|node| !is_kept(base) && !is_returned(base, node)) else { continue };
         let Some(&batch) = node.dimensions.first().filter(|&&batch| batch > 1) else { continue };
         let is_sample = node.dimensions.len() > 1 || (node.element_type.is_index() && batch <= LONGEST_VECTOR);
@@ -63,9 +61,8 @@ pub fn find(
         }
         if let Some(known) = candidates.iter_mut().find(|known| known.0 == batch) {
             known.1.push(row);
-            known.2 = known.2.saturating_add(base.size);
         } else if candidates.len() < MOST_CANDIDATES {
-            candidates.push((batch, vec![row], base.size));
+            candidates.push((batch, vec![row]));
         }
     }
     let temporaries: Vec<(&ShapeNode, u64)> = families
@@ -85,11 +82,12 @@ pub fn find(
         held as f64 / bytes.max(1) as f64
     };
     // What most arguments begin with is a dimension of weights without names.
-    let is_of_few = |bytes: u64| arguments().count() <= 2 || bytes <= whole / 2;
+    let count = arguments().count();
+    let is_of_few = |rows: &[usize]| count <= 2 || rows.len() <= count / 2;
     let best = candidates
         .into_iter()
-        .filter(|candidate| is_of_few(candidate.2))
-        .map(|(batch, rows, _)| (share(batch), batch, rows))
+        .filter(|candidate| is_of_few(&candidate.1))
+        .map(|(batch, rows)| (share(batch), batch, rows))
         .filter(|found| found.0 >= MOST)
         .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
     let Some((_, _, rows)) = best else { return Vec::new() };

@@ -260,12 +260,13 @@ impl Memory {
     }
 
     /// What is in a result's memory while the argument to be donated to it is still read: bytes, and first and last
-    /// time.
+    /// time; program points where there is no heap.
     pub(super) fn lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
         let last = self.last_read.get(argument).copied().unwrap_or(0);
-        let time = |point: u32| 2 * self.points.partition_point(|&p| p < point) as u32;
+        let has_heap = !self.points.is_empty();
+        let time = |point: u32| if has_heap { 2 * self.points.partition_point(|&p| p < point) as u32 } else { point };
         let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
-        let conflicts = own.iter().filter(|lodger| lodger.first < last && !self.points.is_empty());
+        let conflicts = own.iter().filter(|lodger| lodger.first < last);
         conflicts.map(|lodger| (lodger.size, time(lodger.first), time(lodger.last.min(last)))).collect()
     }
 
@@ -391,6 +392,8 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
 #[derive(Debug, Clone, Copy)]
 struct Lodger {
     size: u64,
+    /// First and last byte in the allocation.
+    place: (u64, u64),
     /// First and last program point.
     first: u32,
     last: u32,
@@ -418,9 +421,34 @@ fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec
         let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);
         let lodges = is_large && !is_result && !is_view && !updates_in_place(program, at) && !is_copy();
         let (first, last) = lodges.then(|| live.of(buffer))??;
-        Some(Lodger { size, first, last })
+        Some((size, first, last))
     };
-    program.assigned_to(allocation).iter().filter_map(|a| lodges(a.buffer)).collect()
+    let found = program.assigned_to(allocation).iter().filter_map(|assigned| {
+        let (size, first, last) = lodges(assigned.buffer)?;
+        let start = assigned.offset;
+        Some(Lodger { size, place: (start, start.saturating_add(size)), first, last })
+    });
+    merged(found.collect())
+}
+
+/// Values that pass on their memory, one after the other, are one lodger.
+fn merged(mut lodgers: Vec<Lodger>) -> Vec<Lodger> {
+    lodgers.sort_by_key(|lodger| (lodger.first, lodger.last));
+    let mut groups: Vec<Lodger> = Vec::new();
+    for own in lodgers {
+        let follows = |group: &&mut Lodger| {
+            own.first <= group.last.saturating_add(1) && own.place.0 < group.place.1 && group.place.0 < own.place.1
+        };
+        match groups.iter_mut().find(follows) {
+            Some(group) => {
+                group.place = (group.place.0.min(own.place.0), group.place.1.max(own.place.1));
+                group.size = group.place.1 - group.place.0;
+                group.last = group.last.max(own.last);
+            }
+            None => groups.push(own),
+        }
+    }
+    groups
 }
 
 /// Whether a fusion updates part of an operand in place.

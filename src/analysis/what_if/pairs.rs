@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::resize;
 use super::state::State;
+use crate::analysis::packing::{self, Block};
 use crate::model::{BufferId, EventKind, InstructionId, NO_ROW, Opcode};
 
 /// Donated arguments of one shape, type and size that no result has reused yet, in row order.
@@ -85,12 +86,18 @@ impl State<'_> {
         }
         self.pairs.append(&mut pairs);
         let bytes = lodgers.iter().fold(0u64, |sum, lodger| sum.saturating_add(lodger.0));
-        if let (Some(family), true) = (memory.families.list.len().checked_sub(1), bytes > 0) {
+        if memory.families.list.is_empty() && bytes > 0 {
+            let blocks: Vec<Block> = lodgers.iter().map(|&(size, start, end)| Block { size, start, end }).collect();
+            self.homeless = packing::most_live(&blocks).0;
+        }
+        if bytes > 0 {
             let text = crate::model::Bytes(bytes).short();
             self.warn(format!(
                 "{text} of temporaries occupy the memory of results while the arguments are still read, and will need memory of their own"
             ));
-            self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));
+            if let Some(family) = memory.families.list.len().checked_sub(1) {
+                self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));
+            }
         }
         if hosts > 0 {
             let text = crate::model::Bytes(hosts).short();

@@ -63,6 +63,12 @@ impl State<'_> {
             self.remat_scans();
             return;
         }
+        if matches(pattern, SCAN) && !self.memory.kept.stacks.is_empty() && self.scans_keep_most() {
+            self.decline(
+                "the loop saves only the input of each step already; save fewer of them, as in a scan over segments of steps".to_owned(),
+            );
+            return;
+        }
         if pattern == SCAN {
             self.decline("no scan saves more for its backward pass than the input of each layer".to_owned());
             return;
@@ -167,8 +173,10 @@ impl State<'_> {
         let mut again = 0u64;
         let mut saved = 0u64;
         let mut span: Option<(u32, u32, u32)> = None;
-        // A softmax is fused: of several stacks of scores with the same shape only one is recomputed as an array.
+        // A softmax is fused: of several stacks of scores with the same shape only one is recomputed as an array. Of other
+        // values of one shape some are, as element-wise operations are fused too.
         let mut scores: HashMap<Vec<i64>, u64> = HashMap::new();
+        let mut shapes: HashMap<Vec<i64>, u64> = HashMap::new();
         for stack in memory.kept.stacks.iter().filter(|stack| !stack.is_input) {
             let row = stack.family as usize;
             let family = memory.families.list[row];
@@ -176,17 +184,21 @@ impl State<'_> {
             self.dropped[row] = true;
             saved = saved.saturating_add(family.size);
             let slice = family.size / u64::try_from(stack.layers).unwrap_or(1).max(1);
-            let node = self.program.buffer_node(family.root).filter(|_| is_among(&memory.kept.scores, row));
-            match node {
-                Some(node) => {
-                    let least = scores.entry(node.dimensions.clone()).or_insert(slice);
-                    *least = slice.min(*least);
-                }
-                None => again = again.saturating_add(slice),
+            let dimensions =
+                self.program.buffer_node(family.root).map(|node| node.dimensions.clone()).unwrap_or_default();
+            if is_among(&memory.kept.scores, row) {
+                let least = scores.entry(dimensions).or_insert(slice);
+                *least = slice.min(*least);
+            } else {
+                again = again.saturating_add(slice);
+                let most = shapes.entry(dimensions).or_default();
+                *most = slice.max(*most);
             }
             span = Some(span.map_or((first, last, stack.family), |s| (s.0.min(first), s.1.max(last), s.2)));
         }
-        again = scores.values().fold(again, |sum, &slice| sum.saturating_add(slice));
+        let one_each = shapes.values().fold(0u64, |sum, &slice| sum.saturating_add(slice));
+        let fused = again.saturating_sub(one_each) / 2;
+        again = scores.values().fold(again - fused, |sum, &slice| sum.saturating_add(slice));
         let Some((first, last, row)) = span else { return };
         let backward = backward.filter(|at| (first..last).contains(at)).unwrap_or(last);
         let steps = memory.kept.stacks.iter().map(|stack| stack.layers).max().unwrap_or(1).max(1).unsigned_abs();
@@ -198,6 +210,7 @@ impl State<'_> {
             _ => memory.kept.stacks.iter().map(|s| memory.families.list[s.family as usize].size).min().unwrap_or(0),
         };
         let (inputs, again) = if inputs.saturating_add(again) < saved / 2 {
+            self.fused = self.fused.max(fused);
             (inputs, again)
         } else {
             let segments = Segmented::new(steps, inputs / steps, again);

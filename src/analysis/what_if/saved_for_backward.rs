@@ -24,8 +24,8 @@ const LEAST_TOKENS: u64 = 128;
 /// Sequence length below which attention scores are small.
 const LEAST_SEQUENCE: i64 = 256;
 
-/// Positions in a block of flash attention.
-pub const BLOCK: i64 = 512;
+/// Queries in a block of flash attention, as its kernels take by default.
+pub const BLOCK: i64 = 128;
 
 /// A stack with one slice for each layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,13 +120,15 @@ impl SavedForBackward {
             };
             if !is_stack && has_classes() {
                 kept.logits.push(family as u32);
-            } else if softmax.scores.contains(&own) && !weights.outlines.contains(&own) {
-                kept.scores.push(family as u32);
-            } else if kept.sequence.is_some_and(|sequence| {
+                continue;
+            }
+            let is_named_so = |sequence: i64| {
                 let name = names.get(family).map_or("", String::as_str).to_ascii_lowercase();
                 let is_named = ["attention", "attn", "softmax", "scores"].iter().any(|word| name.contains(word));
                 weights.are_scores(dimensions, sequence, is_named)
-            }) {
+            };
+            let by_softmax = softmax.are_scores(&own, &weights.sizes) && !weights.outlines.contains(&own);
+            if by_softmax || kept.sequence.is_some_and(is_named_so) {
                 kept.scores.push(family as u32);
             }
         }

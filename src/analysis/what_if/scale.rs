@@ -1,6 +1,6 @@
 //! Edits of the batch: scaling, and micro-batches.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::batch;
 use super::batch_by_shape;
@@ -40,20 +40,16 @@ impl Memory {
 
 /// The numbers of elements of arrays that hold the batch, by their last dimension.
 struct Arrangements {
-    counts: HashMap<i64, Vec<u64>>,
+    counts: HashMap<i64, BTreeSet<u64>>,
 }
 
 impl Arrangements {
     fn new<'a>(holding: impl Iterator<Item = &'a ShapeNode>) -> Self {
-        let mut counts: HashMap<i64, Vec<u64>> = HashMap::new();
+        let mut counts: HashMap<i64, BTreeSet<u64>> = HashMap::new();
         for node in holding {
             if let Some(&last) = node.dimensions.last() {
-                counts.entry(last).or_default().push(node.element_count());
+                counts.entry(last).or_default().insert(node.element_count());
             }
-        }
-        for list in counts.values_mut() {
-            list.sort_unstable();
-            list.dedup();
         }
         Self { counts }
     }
@@ -61,10 +57,9 @@ impl Arrangements {
     /// Whether an array holds as many elements, with the same features, as one that holds the batch.
     fn include(&self, node: &ShapeNode) -> bool {
         let count = node.element_count() as f64;
-        node.dimensions.last().and_then(|last| self.counts.get(last)).is_some_and(|list| {
-            let from = list.partition_point(|&known| (known as f64) * MARGIN < count);
-            list.get(from).is_some_and(|&known| known as f64 <= count * MARGIN)
-        })
+        let (least, most) = ((count / MARGIN) as u64, (count * MARGIN) as u64);
+        let known = node.dimensions.last().and_then(|last| self.counts.get(last));
+        known.is_some_and(|known| known.range(least..=most).next().is_some())
     }
 }
 
@@ -170,6 +165,7 @@ impl State<'_> {
             let scaled = i128::from(size) * i128::from(scaled) / i128::from(batch.max(1));
             i64::try_from(scaled).unwrap_or(i64::MAX).max(1)
         };
+        let (is_optimistic, mut may_differ) = (self.is_optimistic, false);
         for own_data in [true, false] {
             let is_data = |owner| matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
             let items = self.items_of(|owner| is_data(owner) == own_data && accept(owner));
@@ -180,8 +176,14 @@ impl State<'_> {
                 let Some(at) = dimension(node).or_else(|| folded(node)) else { return false };
                 let size = scale(node.dimensions[at]);
                 resize::set_dimension(node, at, size);
+                let other = resize::with_other_lanes(node, at);
+                may_differ |= other.is_some();
+                if let Some(other) = other.filter(|_| is_optimistic) {
+                    *node = other;
+                }
                 true
             });
         }
+        self.may_differ |= may_differ;
     }
 }

@@ -60,6 +60,16 @@ pub struct State<'a> {
     pub warnings: Vec<String>,
     /// Why the outcome cannot be told, if it cannot.
     pub undecided: Option<String>,
+    /// Whether the numbers are an upper bound, though the outcome cannot be told.
+    pub is_bound: bool,
+    /// Whether to take what the compiler may do besides in the best case: see [`Self::may_differ`].
+    pub(super) is_optimistic: bool,
+    /// Whether the best case differs from the expected one.
+    pub(super) may_differ: bool,
+    /// Bytes that lose their memory to a donated argument, in a program without a heap.
+    pub(super) homeless: u64,
+    /// Bytes counted above and below what is expected to be recomputed at once.
+    pub(super) fused: u64,
     /// Kinds of change applied so far.
     pub kinds: Kinds,
     /// Smallest factor by which temporaries might still shrink.
@@ -97,6 +107,11 @@ impl<'a> State<'a> {
             pairs: Vec::new(),
             warnings: Vec::new(),
             undecided: None,
+            is_bound: false,
+            is_optimistic: false,
+            may_differ: false,
+            homeless: 0,
+            fused: 0,
             kinds: Kinds::default(),
             least_factor: 1.0,
             in_place: false,
