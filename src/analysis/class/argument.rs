@@ -87,7 +87,7 @@ fn by_flow(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, R
     if own.own_result.is_some() {
         // Nothing that is trained has elements of integers: replay buffers, counters, states of a simulation.
         if is_training && argument.node.is_some_and(|node| !is_float(node)) {
-            return (Class::Input, Reason::StateReturned);
+            return (Class::Input, Reason::IntegersReturned);
         }
         return match (is_training, own.is_updated_in_place) {
             (true, _) if flow.serves_an_update(argument.number) => (Class::Optimizer, Reason::ServesUpdate),

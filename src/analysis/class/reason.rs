@@ -50,6 +50,8 @@ pub enum Reason {
     WrittenInPlace,
     /// Its next value is a result of a program that does not train.
     StateReturned,
+    /// Its next value is a result of a program that trains, but its elements are integers.
+    IntegersReturned,
     /// No result of a program that trains is its next value.
     NotReturned,
     /// Its neighbours in the tree of arguments are of this class.
@@ -116,6 +118,7 @@ impl Reason {
             Self::UpdatedFromGradient => "updated in each step, and read by the whole program",
             Self::WrittenInPlace => "a part of it is written in each call, the rest stays",
             Self::StateReturned => "returned with new values, in a program that does not train",
+            Self::IntegersReturned => "returned with new values, but integers are not trained",
             Self::NotReturned => "not returned by a program that trains",
             Self::Neighbours => "most neighbouring arguments are of this class",
             Self::MirrorsWeights => "weights have the same tree and shapes",

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::base::{Base, Role};
 use super::batch_by_shape;
-use super::memory::{Base, Role};
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::names::argument::{holds_samples, holds_state};
 use crate::analysis::packing::Families;
@@ -36,9 +36,14 @@ fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
 
 /// Finds the arguments that hold a batch: by name; else, in a training program, integer data with no matching result;
 /// else arguments with no matching result whose leading dimension is sharded; else those whose leading dimension most
-/// temporaries have.
+/// temporaries have. `found` are the temporaries and the numbers of steps of loops.
 #[must_use]
-pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base], families: &Families) -> Vec<DataArgument> {
+pub fn data_arguments(
+    program: &Program,
+    classes: &Classes,
+    bases: &[Base],
+    found: (&Families, &HashSet<i64>),
+) -> Vec<DataArgument> {
     let results: HashSet<(ElementType, &[i64])> = bases
         .iter()
         .filter(|base| matches!(base.role, Role::Result(_)))
@@ -86,7 +91,7 @@ pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base], fami
     // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
-        return batch_by_shape::find(program, classes, bases, families, is_returned);
+        return batch_by_shape::find(program, classes, bases, found, is_returned);
     };
     data.retain(|d| d.batch() == batch);
     let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);

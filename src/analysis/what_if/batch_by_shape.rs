@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
+use super::base::{Base, Role};
 use super::batch::{DataArgument, outline};
-use super::memory::{Base, Role};
 use crate::analysis::class::{Certainty, Class, Classes};
 use crate::analysis::packing::Families;
 use crate::model::{Program, ShapeNode};
@@ -17,6 +17,9 @@ pub const LEAST_FACTOR: i64 = 16;
 
 /// Larger vectors hold one element for each edge, node or pixel of one sample.
 const LONGEST_VECTOR: i64 = 4096;
+
+/// More rows of an argument are nodes, pixels or data points, not samples of a batch.
+const LARGEST: i64 = 1 << 17;
 
 /// Most candidates that are looked at.
 const MOST_CANDIDATES: usize = 64;
@@ -32,12 +35,13 @@ pub fn dimension_of(node: &ShapeNode, batch: i64, weight_sizes: &HashSet<i64>) -
     exact.or_else(multiple)
 }
 
-/// Finds the arguments that hold the batch; empty if no dimension is shared by most temporaries.
+/// Finds the arguments that hold the batch; empty if no dimension is shared by most temporaries. `steps` are the numbers
+/// of steps of loops that go over what they read or write: those of time.
 pub fn find(
     program: &Program,
     classes: &Classes,
     bases: &[Base],
-    families: &Families,
+    (families, steps): (&Families, &HashSet<i64>),
     is_returned: impl Fn(&Base, &ShapeNode) -> bool,
 ) -> Vec<DataArgument> {
     let node = |base: &Base| program.buffer_node(base.buffer).filter(|node| node.element_type.is_array());
@@ -54,9 +58,9 @@ pub fn find(
     let mut candidates: Vec<(i64, Vec<usize>)> = Vec::new();
     for (row, base) in arguments() {
         let Some(node) = node(base).filter(|node| !is_kept(base) && !is_returned(base, node)) else { continue };
-        let Some(&batch) = node.dimensions.first().filter(|&&batch| batch > 1) else { continue };
+        let Some(&batch) = node.dimensions.first().filter(|&&batch| batch > 1 && batch <= LARGEST) else { continue };
         let is_sample = node.dimensions.len() > 1 || (node.element_type.is_index() && batch <= LONGEST_VECTOR);
-        if !is_sample || node.dimensions.iter().filter(|&&d| d == batch).count() > 1 {
+        if !is_sample || steps.contains(&batch) || node.dimensions.iter().filter(|&&d| d == batch).count() > 1 {
             continue;
         }
         if let Some(known) = candidates.iter_mut().find(|known| known.0 == batch) {
@@ -72,11 +76,14 @@ pub fn find(
         .filter(|(node, _)| node.element_type.is_array() && !weights.contains(&outline(&node.dimensions)))
         .collect();
     let bytes = temporaries.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
+    // A dimension of another argument is one of its own, such as the number of edges.
+    let mut taken = weight_sizes;
+    taken.extend(arguments().filter_map(|(_, base)| node(base)).flat_map(|node| node.dimensions.iter().copied()));
     let share = |batch: i64| {
         let holds = |node: &ShapeNode| {
             let last = node.dimensions.len().saturating_sub(1);
             // The last dimension is that of features.
-            dimension_of(node, batch, &weight_sizes).is_some_and(|at| at < last || last == 0)
+            dimension_of(node, batch, &taken).is_some_and(|at| at < last || last == 0)
         };
         let held = temporaries.iter().filter(|row| holds(row.0)).fold(0u64, |sum, row| sum.saturating_add(row.1));
         held as f64 / bytes.max(1) as f64

@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
 
+use super::base::Role;
 use super::batch;
 use super::edit::Arguments;
-use super::memory::{Owner, Role};
+use super::memory::Owner;
 use super::resize;
 use super::state::State;
 use crate::analysis::names::argument::holds_state;

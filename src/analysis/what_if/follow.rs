@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use super::memory::{Memory, Role};
+use super::base::Role;
+use super::followers::Followers;
+use super::memory::Memory;
 use super::resize;
 use super::state::State;
 use crate::analysis::class::origin;
@@ -11,51 +13,39 @@ use crate::analysis::flow::results::Flow;
 use crate::analysis::once::once;
 use crate::model::{ElementType, Program};
 
-/// What follows the arguments of a program.
-#[derive(Debug, Clone, Default)]
-pub struct Followers {
-    /// The argument (row of the base) that a family is a copy or cast of, by family.
-    pub copy_of: Vec<Option<u32>>,
-    /// The result (row of the base) that is an argument's next value, by row of the base.
-    pub next: Vec<Option<u32>>,
-}
-
-impl Followers {
-    fn new(program: &Program, memory: &Memory) -> Self {
-        let number = |row: usize| match &memory.base[row].role {
-            Role::Argument { number, .. } => Some(*number),
+fn found(program: &Program, memory: &Memory) -> Followers {
+    let number = |row: usize| match &memory.base[row].role {
+        Role::Argument { number, .. } => Some(*number),
+        _ => None,
+    };
+    let rows: HashMap<i64, u32> = (0..memory.base.len()).filter_map(|row| Some((number(row)?, row as u32))).collect();
+    let copied = |family: &crate::analysis::packing::Family| {
+        let origin = origin::of(program, family.root).filter(|origin| !origin.is_gathered)?;
+        rows.get(&origin.argument).copied()
+    };
+    let flow = Flow::new(program);
+    let places: HashMap<i64, u32> = memory
+        .results
+        .iter()
+        .filter_map(|&row| match &memory.base[row as usize].role {
+            Role::Result(place) => Some((place.first().copied().unwrap_or(0), row)),
             _ => None,
-        };
-        let rows: HashMap<i64, u32> =
-            (0..memory.base.len()).filter_map(|row| Some((number(row)?, row as u32))).collect();
-        let copied = |family: &crate::analysis::packing::Family| {
-            let origin = origin::of(program, family.root).filter(|origin| !origin.is_gathered)?;
-            rows.get(&origin.argument).copied()
-        };
-        let flow = Flow::new(program);
-        let places: HashMap<i64, u32> = memory
-            .results
-            .iter()
-            .filter_map(|&row| match &memory.base[row as usize].role {
-                Role::Result(place) => Some((place.first().copied().unwrap_or(0), row)),
-                _ => None,
-            })
-            .collect();
-        let next = |row: usize| {
-            let own = flow.arguments.get(&number(row)?)?.own_result?;
-            places.get(&i64::from(own)).copied()
-        };
-        Self {
-            copy_of: memory.families.list.iter().map(copied).collect(),
-            next: (0..memory.base.len()).map(next).collect(),
-        }
+        })
+        .collect();
+    let next = |row: usize| {
+        let own = flow.arguments.get(&number(row)?)?.own_result?;
+        places.get(&i64::from(own)).copied()
+    };
+    Followers {
+        copy_of: memory.families.list.iter().map(copied).collect(),
+        next: (0..memory.base.len()).map(next).collect(),
     }
 }
 
 impl State<'_> {
     /// Copies and next values of the arguments.
     pub(super) fn followers(&self) -> &'_ Followers {
-        once(&self.memory.followers, || Followers::new(self.program, self.memory))
+        once(&self.memory.followers, || found(self.program, self.memory))
     }
 
     /// Adds the results that are the next values of some arguments (by row of the base).

@@ -1,11 +1,12 @@
 //! Model of one memory space of a program that what-if edits apply to: always-live allocations, families of
 //! temporaries, and what the compiler adds.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
+use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
-use super::follow::Followers;
+use super::followers::Followers;
 use super::saved_for_backward::SavedForBackward;
 use super::segments::{Named, Patterns};
 use super::shapes::Shapes;
@@ -15,43 +16,8 @@ use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name}
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
-    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, ShapeNode, TpuGeneration,
+    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, TpuGeneration,
 };
-
-/// An always-live allocation.
-#[derive(Debug, Clone)]
-pub struct Base {
-    /// The allocation.
-    pub allocation: AllocationId,
-    /// Bytes of the allocation, padding included.
-    pub size: u64,
-    /// The argument's or the result's own buffer.
-    pub buffer: BufferId,
-    /// The largest buffer in it; differs from `buffer` if temporaries use it before the result exists.
-    pub largest: BufferId,
-    /// What it is for.
-    pub role: Role,
-    /// For a result, the shape that the program returns; its buffer may be a view of another shape.
-    pub returned: Option<ShapeNode>,
-}
-
-/// What an always-live allocation is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Role {
-    /// An argument of the program.
-    Argument {
-        /// Parameter number in the entry computation.
-        number: i64,
-        /// Its JAX path: `params['embed']`; empty if the file has none.
-        path: String,
-        /// Whether a result reuses its memory.
-        is_donated: bool,
-    },
-    /// A result with memory of its own; its index in the program's result.
-    Result(Vec<i64>),
-    /// A constant, or a possible result.
-    Other,
-}
 
 /// A buffer whose size a change may alter.
 #[derive(Debug, Clone, Copy)]
@@ -198,7 +164,9 @@ impl Memory {
             .filter_map(|donor| kept_arguments.get(&(donor.parameter, donor.parameter_index.as_slice())).copied())
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
-        let data = batch::data_arguments(program, analysis.classes(program), &base, &families);
+        let loops = &analysis.labels(program).loops;
+        let steps: HashSet<i64> = loops.parts.iter().map(|part| part.layers).filter(|&layers| layers > 1).collect();
+        let data = batch::data_arguments(program, analysis.classes(program), &base, (&families, &steps));
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
         let kept = SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points));
         let classes = analysis.classes(program);

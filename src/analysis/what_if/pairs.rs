@@ -73,9 +73,14 @@ impl State<'_> {
                 gone.push(result);
                 pairs.push((argument, result as u32));
                 // The program no longer slices a sharded argument: what was there is its own shard.
-                let is_whole = memory.item_of(argument as usize).is_some_and(|item| !self.is_changed(item));
+                let is_whole = memory.item_of(argument as usize).is_some_and(|item| self.keeps_elements(item));
                 if is_whole {
-                    lodgers.extend(memory.lodgers(argument as usize, result));
+                    let scaled =
+                        |size: u64| u128::from(size) * u128::from(sizes[result]) / u128::from(base.size.max(1));
+                    let own = memory.lodgers(argument as usize, result).into_iter();
+                    lodgers.extend(
+                        own.map(|(size, first, last)| (u64::try_from(scaled(size)).unwrap_or(u64::MAX), first, last)),
+                    );
                 }
             } else {
                 hosts = hosts.saturating_add(sizes[result]);
@@ -108,6 +113,14 @@ impl State<'_> {
         if self.kinds.donation && self.pairs.is_empty() {
             self.warn("no donated argument has the shape and type of a result with memory of its own".to_owned());
         }
+    }
+
+    /// Whether an item has as many elements as in the unchanged program.
+    fn keeps_elements(&self, item: usize) -> bool {
+        let before = self.memory.shape_of.get(item).and_then(|&row| self.memory.shapes.get(row));
+        self.shape(item)
+            .zip(before)
+            .is_some_and(|(now, before)| now.node.element_count() == before.node.element_count())
     }
 
     fn element_counts_agree(&self, a: BufferId, b: BufferId) -> bool {

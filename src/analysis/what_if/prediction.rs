@@ -1,7 +1,8 @@
 //! Predicted outcome of some changes: the peak, allocated bytes, whether it fits, and the expected error.
 
+use super::base::Role;
 use super::edit::Edit;
-use super::memory::{Memory, Role};
+use super::memory::Memory;
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
@@ -233,7 +234,11 @@ impl Memory {
             range.1 = range.1.max(around(expected.saturating_add(state.fused), 1.0 + NEAR));
         }
         if let Some(best_case) = best_case {
-            range.0 = range.0.min(Bytes((best_case as f64 * (1.0 - NEAR)) as u64));
+            // Both ends are known, so the error of one of them does not come on top.
+            range.0 = range.0.min(Bytes(best_case));
+            if expected > best_case && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
+                range.1 = range.1.min(Bytes(expected));
+            }
             if state.kinds.sharding && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
                 state.is_bound = true;
                 state.decline(format!(

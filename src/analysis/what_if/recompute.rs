@@ -17,6 +17,9 @@ use crate::analysis::once::once;
 use crate::analysis::packing;
 use crate::model::{BufferId, Program};
 
+/// Share of what scans save below which nothing is gained by recomputing it.
+const MATTERS: f64 = 0.05;
+
 /// Whether an operation's name, or one of the scopes it is in, matches a pattern.
 fn is_in_scope(pattern: &str, name: &str) -> bool {
     matches(pattern, name) || scope::path(name).iter().any(|part| matches(pattern, part))
@@ -58,7 +61,7 @@ impl State<'_> {
     /// Checkpoints the layers whose names match, or the bodies of the scans over layers.
     pub(super) fn remat(&mut self, pattern: &str, most: Option<u32>) {
         self.kinds.remat = true;
-        let has_scan = self.memory.kept.stacks.iter().any(|stack| !stack.is_input);
+        let has_scan = self.scans_keep_more_than_inputs();
         if matches(pattern, SCAN) && has_scan && (pattern == SCAN || self.scans_keep_most()) {
             self.remat_scans();
             return;
@@ -74,6 +77,18 @@ impl State<'_> {
             return;
         }
         self.remat_layers(pattern, most);
+    }
+
+    /// Whether scans save more than the input of each step, to an extent that matters.
+    fn scans_keep_more_than_inputs(&self) -> bool {
+        let stacks = &self.memory.kept.stacks;
+        let size = |row: u32| self.memory.families.list.get(row as usize).map_or(0, |family| family.size);
+        let sum = |accept: &dyn Fn(bool) -> bool| {
+            let own = stacks.iter().filter(|stack| accept(stack.is_input));
+            own.fold(0u64, |sum, stack| sum.saturating_add(size(stack.family)))
+        };
+        let others = sum(&|is_input| !is_input);
+        others > 0 && others as f64 >= sum(&|_| true) as f64 * MATTERS
     }
 
     /// Whether scans save more for the backward pass than layers do that are not in a scan.

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::axis::{Axis, at_places};
+use super::base::Role;
 use super::edit::Edit;
-use super::memory::{Memory, Role};
+use super::memory::Memory;
 use super::prediction::{Depth, Prediction};
 use crate::analysis::class::Class;
 use crate::analysis::map::TimeAxis;

@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 
+use super::base::{Base, Role};
 use super::batch::{DataArgument, outline};
-use super::memory::{Base, Role};
 use super::turn::Turn;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::class::Class;

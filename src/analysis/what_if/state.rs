@@ -1,8 +1,9 @@
 //! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
+use super::base::{Base, Role};
 use super::batch;
 use super::edit::{Arguments, Edit};
-use super::memory::{Base, Item, Memory, Owner, Role};
+use super::memory::{Item, Memory, Owner};
 use super::resize;
 use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
