@@ -1,6 +1,6 @@
 //! The batch: which arguments hold it, and which buffers scale with it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::base::{Base, Role};
 use super::batch_by_shape;
@@ -42,7 +42,7 @@ pub fn data_arguments(
     program: &Program,
     classes: &Classes,
     bases: &[Base],
-    found: (&Families, &HashSet<i64>),
+    found: (&Families, &BTreeSet<i64>),
 ) -> Vec<DataArgument> {
     let results: HashSet<(ElementType, &[i64])> = bases
         .iter()

@@ -1,7 +1,7 @@
 //! The batch as shapes show it, where neither names nor sharding do: the leading dimension of an argument that most
 //! temporaries have too.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::base::{Base, Role};
 use super::batch::{DataArgument, outline};
@@ -41,7 +41,7 @@ pub fn find(
     program: &Program,
     classes: &Classes,
     bases: &[Base],
-    (families, steps): (&Families, &HashSet<i64>),
+    (families, steps): (&Families, &BTreeSet<i64>),
     is_returned: impl Fn(&Base, &ShapeNode) -> bool,
 ) -> Vec<DataArgument> {
     let node = |base: &Base| program.buffer_node(base.buffer).filter(|node| node.element_type.is_array());

@@ -1,7 +1,7 @@
 //! Model of one memory space of a program that what-if edits apply to: always-live allocations, families of
 //! temporaries, and what the compiler adds.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
 use super::base::{Base, Role};
@@ -165,7 +165,7 @@ impl Memory {
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
         let loops = &analysis.labels(program).loops;
-        let steps: HashSet<i64> = loops.parts.iter().map(|part| part.layers).filter(|&layers| layers > 1).collect();
+        let steps: BTreeSet<i64> = loops.parts.iter().map(|part| part.layers).filter(|&layers| layers > 1).collect();
         let data = batch::data_arguments(program, analysis.classes(program), &base, (&families, &steps));
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
         let kept = SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points));

@@ -90,10 +90,10 @@ impl State<'_> {
             self.gone[result] = true;
         }
         self.pairs.append(&mut pairs);
-        let bytes = lodgers.iter().fold(0u64, |sum, lodger| sum.saturating_add(lodger.0));
-        if memory.families.list.is_empty() && bytes > 0 {
-            let blocks: Vec<Block> = lodgers.iter().map(|&(size, start, end)| Block { size, start, end }).collect();
-            self.homeless = packing::most_live(&blocks).0;
+        let blocks: Vec<Block> = lodgers.iter().map(|&(size, start, end)| Block { size, start, end }).collect();
+        let bytes = if blocks.is_empty() { 0 } else { packing::most_live(&blocks).0 };
+        if memory.families.list.is_empty() {
+            self.homeless = bytes;
         }
         if bytes > 0 {
             let text = crate::model::Bytes(bytes).short();
