@@ -51,9 +51,6 @@ impl TryVerdict {
 /// Relative error within which the bytes of a best or worst case are known.
 const NEAR: f64 = 0.05;
 
-/// Share of the temporaries that checkpointing layers must save for a guess at these to be believed.
-const LEAST_SAVED: f64 = 0.25;
-
 /// A range wider than this says nothing about the bytes.
 const WIDEST: f64 = 1.6;
 
@@ -250,13 +247,6 @@ impl Memory {
                     Bytes(expected).short()
                 ));
             }
-        }
-        let is_guess = self.kept.turn.as_ref().is_some_and(|turn| turn.is_guess);
-        let hardly_saves = peak > self.peak.saturating_sub((self.temporaries() as f64 * LEAST_SAVED) as u64);
-        if state.kinds.remat && is_guess && hardly_saves && state.added.is_empty() {
-            state.decline(
-                "op names show no layers, and those guessed from repeated shapes would save next to nothing; name them with `jax.named_scope`".to_owned(),
-            );
         }
         let is_untold = state.undecided.is_some() && !state.is_bound;
         let mut fits = self.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);

@@ -38,8 +38,6 @@ pub struct Turn {
     pub at: u32,
     /// Names of the layers.
     pub layers: Vec<Layer>,
-    /// Whether the layers are guessed from repeated shapes, as no op name shows one.
-    pub is_guess: bool,
     /// The layer of each family; `None` if it is in none.
     pub layer_of: Vec<Option<u32>>,
     /// Where each layer's forward pass and the next one begin; see [`Self::window`].
@@ -63,7 +61,7 @@ impl Turn {
             return None;
         }
         let known = Layers::new(names.iter().map(String::as_str));
-        let mut turn = Self { at, is_guess: known.is_empty(), ..Self::default() };
+        let mut turn = Self { at, ..Self::default() };
         let mut rows: HashMap<Layer, u32> = HashMap::new();
         if known.is_empty() {
             turn.layer_of = alike(program, families, (passes, names), at, &mut turn.layers);
