@@ -3,11 +3,13 @@
 
 mod check;
 mod diff;
+mod export;
 mod inputs;
 #[cfg(feature = "window")]
 mod link;
 mod listed;
 mod report;
+mod scale;
 #[cfg(feature = "window")]
 mod screenshot;
 mod terminal;
@@ -42,8 +44,12 @@ enum Command {
     Report(report::ReportArgs),
     /// Compare two dumps, or list several side by side
     Diff(diff::DiffArgs),
+    /// Tell from two dumps what other batch sizes, lengths, layers or devices take, and the largest that fits
+    Scale(scale::ScaleArgs),
     /// Check dumps against limits in a build; the exit status is 1 if one is exceeded
     Check(check::CheckArgs),
+    /// Write programs, buffers, tiles, events and findings as tables for other programs
+    Export(export::ExportArgs),
     /// Draw a view to an image file, without a display
     #[cfg(feature = "window")]
     Screenshot(screenshot::ScreenshotArgs),
@@ -65,7 +71,9 @@ impl Command {
         match self {
             Self::Report(args) => report::print(&targets(&args.paths), &args),
             Self::Diff(args) => diff::print(&args),
+            Self::Scale(args) => scale::print(&args),
             Self::Check(args) => check::run(&args),
+            Self::Export(args) => export::run(&args),
             #[cfg(feature = "window")]
             Self::Screenshot(args) => screenshot::draw(&args),
             Self::Completions { shell } => {

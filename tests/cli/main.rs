@@ -6,3 +6,4 @@ mod common;
 
 mod command_line;
 mod compare_and_check;
+mod export;

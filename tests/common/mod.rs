@@ -76,6 +76,11 @@ pub fn asked_for(variable: &str) -> PathBuf {
     folder
 }
 
+/// The program that an environment variable names.
+pub fn program_named_by(variable: &str) -> PathBuf {
+    std::env::var_os(variable).map(PathBuf::from).unwrap_or_else(|| panic!("{variable} names no program"))
+}
+
 /// The samples of the project.
 pub fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_profiles")

@@ -2,7 +2,7 @@
 //! set runs when an environment variable asks for it, and then fails if anything is missing; otherwise one line says
 //! how many comparisons were skipped. The checks are those of `tests/core`, where they run over the project's files.
 //!
-//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 cargo test --release --test outside [WORDS]`
+//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 HIGHWATER_PYTHON=PYTHON cargo test --release --test outside [WORDS]`
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 #![allow(dead_code, unused_imports, reason = "what runs over the project's own files is built in tests/core")]
 
@@ -36,6 +36,7 @@ mod live_ranges;
 mod memory_map;
 #[path = "../core/oom_texts.rs"]
 mod oom_texts;
+mod duckdb;
 mod others;
 #[path = "../core/packing.rs"]
 mod packing;
@@ -58,17 +59,20 @@ enum Needs {
     Profiles,
     /// Out-of-memory messages with the expected contents of their reports.
     Texts,
+    /// A Python with DuckDB.
+    Python,
     /// An X server started by the test.
     Display,
 }
 
 impl Needs {
-    const ALL: [Self; 3] = [Self::Profiles, Self::Texts, Self::Display];
+    const ALL: [Self; 4] = [Self::Profiles, Self::Texts, Self::Python, Self::Display];
 
     fn variable(self) -> &'static str {
         match self {
             Self::Profiles => "HIGHWATER_PROFILES",
             Self::Texts => "HIGHWATER_OOM_TEXTS",
+            Self::Python => "HIGHWATER_PYTHON",
             Self::Display => "HIGHWATER_DISPLAY",
         }
     }
@@ -77,6 +81,7 @@ impl Needs {
         match self {
             Self::Profiles => "comparisons with the shared collection of profiles",
             Self::Texts => "comparisons with the shared collection of messages",
+            Self::Python => "questions to exported tables",
             Self::Display => "walks through a window on a real X server",
         }
     }
@@ -142,6 +147,7 @@ const COMPARISONS: &[Comparison] = &[
     ("oom_texts::printed_listings", Needs::Texts, || {
         assert!(oom_texts::every_entry_is_listed(&oom_texts::printed_listings(&asked_for("HIGHWATER_OOM_TEXTS"))) > 0);
     }),
+    ("duckdb::answers", Needs::Python, duckdb::answers_the_questions_of_the_readme),
     ("window::opens_takes_keys_and_quits", Needs::Display, window::opens_takes_keys_and_quits),
 ];
 
