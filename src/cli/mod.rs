@@ -12,6 +12,7 @@ mod report;
 mod scale;
 #[cfg(feature = "window")]
 mod screenshot;
+mod session;
 mod terminal;
 #[cfg(feature = "window")]
 mod window;
@@ -50,6 +51,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Write programs, buffers, tiles, events and findings as tables for other programs
     Export(export::ExportArgs),
+    /// Save what to open, and where to look, in a file; `--pack` puts the profiles into it
+    Session(session::SessionArgs),
     /// Draw a view to an image file, without a display
     #[cfg(feature = "window")]
     Screenshot(screenshot::ScreenshotArgs),
@@ -74,6 +77,7 @@ impl Command {
             Self::Scale(args) => scale::print(&args),
             Self::Check(args) => check::run(&args),
             Self::Export(args) => export::run(&args),
+            Self::Session(args) => session::save(&args),
             #[cfg(feature = "window")]
             Self::Screenshot(args) => screenshot::draw(&args),
             Self::Completions { shell } => {

@@ -7,3 +7,5 @@ mod common;
 mod command_line;
 mod compare_and_check;
 mod export;
+mod scale;
+mod session;

@@ -53,7 +53,10 @@ pub fn answers_the_questions_of_the_readme() {
     let answers: Vec<Vec<Vec<String>>> =
         serde_json::from_slice::<Value>(&output.stdout).and_then(serde_json::from_value).expect("rows");
     let [worst, growth, padding, scopes] = &answers[..] else { panic!("{} answers", answers.len()) };
-    assert!(worst[0][1].contains("v5e_gpt_m_oom") && worst[0][4].parse::<i64>().is_ok_and(|over| over > 0), "{worst:?}");
+    assert!(
+        worst[0][1].contains("v5e_gpt_m_oom") && worst[0][4].parse::<i64>().is_ok_and(|over| over > 0),
+        "{worst:?}"
+    );
     assert_eq!(worst.len(), 3, "{worst:?}");
     assert!(growth[0][3].parse::<i64>().is_ok_and(|bytes| bytes > 0), "the step grew: {growth:?}");
     assert!(padding[0][3].parse::<i64>().is_ok_and(|bytes| bytes > 0), "{padding:?}");

@@ -24,6 +24,7 @@ mod xla_made;
 mod advisor;
 #[path = "../core/compare.rs"]
 mod compare;
+mod duckdb;
 #[path = "../core/formats.rs"]
 mod formats;
 #[path = "../core/forms.rs"]
@@ -36,7 +37,6 @@ mod live_ranges;
 mod memory_map;
 #[path = "../core/oom_texts.rs"]
 mod oom_texts;
-mod duckdb;
 mod others;
 #[path = "../core/packing.rs"]
 mod packing;

@@ -1,12 +1,13 @@
 //! One of the two programs with a law for the size of every buffer, so that its memory can be packed at any value.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use super::law::Law;
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Packer};
 use crate::analysis::scene::Scene;
 use crate::analysis::what_if::{Memory, Owner, set_dimension};
-use crate::model::{BufferId, Program, ShapeNode};
+use crate::model::{BufferId, ElementType, Program, ShapeNode};
 
 /// What a program takes at a value, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,13 +52,15 @@ impl<'a> Model<'a> {
         values: [i64; 2],
     ) -> Self {
         let program = scene.program;
-        let other_of: HashMap<BufferId, BufferId> = pairs.iter().copied().collect();
-        let usual = usual_laws(program, other, pairs, values);
+        let mut shapes = Counterparts::new(program, other, pairs, values);
         let mut sized = Vec::new();
-        for item in &memory.items {
+        // The largest first: they matter most, and small ones are often alike.
+        let mut items: Vec<_> = memory.items.iter().collect();
+        items.sort_by_key(|item| (Reverse(program.buffers.size_of(item.buffer)), item.owner, item.buffer));
+        let mut known: HashMap<BufferId, Vec<Law>> = HashMap::new();
+        for item in items {
             let Some(node) = program.buffer_node(item.buffer).filter(|node| !node.is_tuple()) else { continue };
-            let counterpart = other_of.get(&item.buffer).and_then(|&buffer| other.buffer_node(buffer));
-            let laws = laws_of(node, counterpart, values, &usual);
+            let laws = known.entry(item.buffer).or_insert_with(|| shapes.laws_of(item.buffer, node)).clone();
             let changes = laws.iter().any(|law| !matches!(law, Law::Constant(_)));
             let Some(formula) = node.padded_size().filter(|_| changes) else { continue };
             let present = program.buffers.size_of(item.buffer).0;
@@ -125,49 +128,108 @@ impl Sized {
     }
 }
 
-/// The law that each size of a dimension usually follows, by the bytes of the buffers that have it.
-fn usual_laws(
-    program: &Program,
-    other: &Program,
-    pairs: &[(BufferId, BufferId)],
+/// Shapes of the other program, to find those of buffers without a sure counterpart.
+struct Counterparts<'a> {
+    other: &'a Program,
     values: [i64; 2],
-) -> HashMap<i64, Law> {
-    let mut votes: BTreeMap<(i64, i64), u64> = BTreeMap::new();
-    for &(one, two) in pairs {
-        let (Some(node), Some(counterpart)) = (program.buffer_node(one), other.buffer_node(two)) else { continue };
-        if node.dimensions.len() != counterpart.dimensions.len() {
-            continue;
-        }
-        for (&p, &q) in node.dimensions.iter().zip(&counterpart.dimensions) {
-            let law = Law::through((values[0], p), (values[1], q));
-            if law.is_explained() {
-                *votes.entry((p, q)).or_default() += program.buffers.size_of(one).0;
-            }
-        }
-    }
-    let mut best: HashMap<i64, (u64, i64)> = HashMap::new();
-    for ((p, q), bytes) in votes {
-        let known = best.entry(p).or_insert((bytes, q));
-        if bytes > known.0 {
-            *known = (bytes, q);
-        }
-    }
-    best.into_iter().map(|(p, (_, q))| (p, Law::through((values[0], p), (values[1], q)))).collect()
+    /// Sure counterparts.
+    of: HashMap<BufferId, BufferId>,
+    /// The sizes that a dimension of a size may have in the other program, those of most bytes first.
+    sizes: HashMap<i64, Vec<i64>>,
+    /// How many arrays of the other program no sure counterpart has taken, by type and dimensions.
+    left: HashMap<(ElementType, Vec<i64>), usize>,
 }
 
-/// The law of each dimension of an array: from its counterpart, or what dimensions of this size usually follow.
-fn laws_of(node: &ShapeNode, counterpart: Option<&ShapeNode>, values: [i64; 2], usual: &HashMap<i64, Law>) -> Vec<Law> {
-    let same_rank = counterpart.filter(|other| other.dimensions.len() == node.dimensions.len());
-    let mut laws = Vec::with_capacity(node.dimensions.len());
-    for (place, &size) in node.dimensions.iter().enumerate() {
-        let own = same_rank.map(|other| Law::through((values[0], size), (values[1], other.dimensions[place])));
-        let law = match (own, usual.get(&size)) {
-            (Some(own), _) if own.is_explained() => own,
-            (_, Some(&usual)) => usual,
-            (Some(own), None) => own,
-            (None, None) => Law::Constant(size),
-        };
-        laws.push(law);
+/// Dimensions whose size may or may not follow from the value, beyond which not all combinations are tried.
+const MOST_AMBIGUOUS: usize = 6;
+
+impl<'a> Counterparts<'a> {
+    fn new(program: &Program, other: &'a Program, pairs: &[(BufferId, BufferId)], values: [i64; 2]) -> Self {
+        let mut votes: BTreeMap<(i64, i64), u64> = BTreeMap::new();
+        let mut of = HashMap::new();
+        let mut is_taken = vec![false; other.buffers.len()];
+        for &(one, two) in pairs {
+            let (Some(node), Some(counterpart)) = (program.buffer_node(one), other.buffer_node(two)) else { continue };
+            let is_same_kind =
+                node.element_type == counterpart.element_type && node.dimensions.len() == counterpart.dimensions.len();
+            let through = |(&p, &q): (&i64, &i64)| Law::through((values[0], p), (values[1], q));
+            let laws = || node.dimensions.iter().zip(&counterpart.dimensions).map(through);
+            if !is_same_kind || !laws().all(|law| law.is_explained()) {
+                continue;
+            }
+            for (&p, &q) in node.dimensions.iter().zip(&counterpart.dimensions) {
+                *votes.entry((p, q)).or_default() += program.buffers.size_of(one).0.max(1);
+            }
+            of.insert(one, two);
+            if let Some(taken) = is_taken.get_mut(two.index()) {
+                *taken = true;
+            }
+        }
+        let mut left: HashMap<(ElementType, Vec<i64>), usize> = HashMap::new();
+        for (row, _) in is_taken.iter().enumerate().filter(|(_, taken)| !**taken) {
+            if let Some(node) = other.buffer_node(BufferId::from_index(row)).filter(|node| !node.is_tuple()) {
+                *left.entry((node.element_type, node.dimensions.clone())).or_default() += 1;
+            }
+        }
+        let mut ranked: BTreeMap<i64, Vec<(u64, i64)>> = BTreeMap::new();
+        for ((p, q), bytes) in votes {
+            ranked.entry(p).or_default().push((bytes, q));
+        }
+        let sizes = ranked.into_iter().map(|(p, mut found)| {
+            found.sort_by_key(|&(bytes, q)| (Reverse(bytes), q));
+            (p, found.into_iter().map(|(_, q)| q).collect())
+        });
+        Self { other, values, of, sizes: sizes.collect(), left }
     }
-    laws
+
+    /// The law of each dimension of an array: from its counterpart, or else from an array of the other program that has
+    /// the sizes which such dimensions have there, or else what is usual.
+    fn laws_of(&mut self, buffer: BufferId, node: &ShapeNode) -> Vec<Law> {
+        let sure = self.of.get(&buffer).and_then(|&buffer| self.other.buffer_node(buffer));
+        let sizes = match sure {
+            Some(other) => other.dimensions.clone(),
+            None => self.alike(node),
+        };
+        let through = |(&p, &q): (&i64, &i64)| Law::through((self.values[0], p), (self.values[1], q));
+        node.dimensions.iter().zip(&sizes).map(through).collect()
+    }
+
+    /// The dimensions that an array most likely has in the other program.
+    fn alike(&mut self, node: &ShapeNode) -> Vec<i64> {
+        let options: Vec<Vec<i64>> = node.dimensions.iter().map(|&size| self.options(size)).collect();
+        let ambiguous = options.iter().filter(|sizes| sizes.len() > 1).count();
+        let usual: Vec<i64> = options.iter().filter_map(|sizes| sizes.first().copied()).collect();
+        if ambiguous > MOST_AMBIGUOUS {
+            return usual;
+        }
+        let mut combinations: Vec<Vec<i64>> = vec![Vec::new()];
+        for sizes in &options {
+            combinations = combinations
+                .iter()
+                .flat_map(|head| sizes.iter().map(move |&size| head.iter().copied().chain([size]).collect()))
+                .collect();
+        }
+        for dimensions in combinations {
+            if let Some(count) = self.left.get_mut(&(node.element_type, dimensions.clone())).filter(|count| **count > 0)
+            {
+                *count -= 1;
+                return dimensions;
+            }
+        }
+        usual
+    }
+
+    /// The sizes that a dimension most likely has in the other program, the likeliest first.
+    fn options(&self, size: i64) -> Vec<i64> {
+        let known = self.sizes.get(&size).map(|sizes| sizes.iter().copied().take(2).collect());
+        let mut options: Vec<i64> = known.unwrap_or_else(|| vec![size]);
+        // It may follow from the value although no sure pair has a dimension like it.
+        let all = size.checked_mul(self.values[1]).filter(|_| size > 1);
+        if let Some(scaled) = all.filter(|all| all % self.values[0] == 0).map(|all| all / self.values[0])
+            && !options.contains(&scaled)
+        {
+            options.push(scaled);
+        }
+        options
+    }
 }

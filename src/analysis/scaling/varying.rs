@@ -75,7 +75,8 @@ struct Votes {
     /// Arguments, those that hold data and all.
     data: usize,
     all: usize,
-    /// Arguments in which it is the first dimension.
+    /// Those of each in which it is the first dimension.
+    first_of_data: usize,
     first: usize,
     example: String,
 }
@@ -101,13 +102,14 @@ fn dimension(scenes: [Scene<'_>; 2], memories: [&Memory; 2], pairs: &[(BufferId,
             vote.all += 1;
             vote.data += usize::from(is_data);
             vote.first += usize::from(place == 0);
+            vote.first_of_data += usize::from(place == 0 && is_data);
             if vote.example.is_empty() {
                 vote.example = if path.is_empty() { format!("argument {row}") } else { path.clone() };
             }
         }
     }
     let ((p, q), vote) = votes.into_iter().max_by_key(|(_, vote)| (vote.data, vote.all, vote.first))?;
-    let is_first = 2 * vote.first > vote.all;
+    let is_first = if vote.data > 0 { 2 * vote.first_of_data > vote.data } else { 2 * vote.first > vote.all };
     let name = match (vote.data > 0, is_first) {
         (true, true) => "batch",
         (false, true) => "layers",

@@ -58,7 +58,7 @@ pub fn run(args: &ExportArgs) -> ExitCode {
     let wanted: Vec<Table> =
         Table::ALL.into_iter().filter(|table| args.tables.is_empty() || args.tables.contains(table)).collect();
     let named = targets(&args.paths);
-    let all_named = named.len() == args.paths.len();
+    let all_named = named.len() >= args.paths.len();
     let written = Tables::create(folder, args.format, &wanted)
         .map_err(|error| error.to_string())
         .and_then(|tables| Export::new(args, &wanted, tables, Queue::new(named)).run());
