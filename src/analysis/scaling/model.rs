@@ -29,6 +29,9 @@ struct Sized {
     node: ShapeNode,
     /// Law of each dimension.
     laws: Vec<Law>,
+    /// Whether tiles pad each dimension in either program. Where they pad in neither, the compiler chose a layout in
+    /// which they do not, and will again.
+    is_padded: Vec<bool>,
 }
 
 /// A program with a law for every size.
@@ -65,7 +68,8 @@ impl<'a> Model<'a> {
             let Some(formula) = node.padded_size().filter(|_| changes) else { continue };
             let present = program.buffers.size_of(item.buffer).0;
             let node = ShapeNode { parent: 0, ..node.clone() };
-            sized.push(Sized { owner: item.owner, present, formula: formula.0, node, laws });
+            let is_padded = shapes.padded_dimensions(item.buffer, &node);
+            sized.push(Sized { owner: item.owner, present, formula: formula.0, node, laws, is_padded });
         }
         let base = memory.base.iter().map(|base| base.size).collect();
         let families = memory.families.list.iter().map(|family| family.size).collect();
@@ -120,11 +124,18 @@ impl Sized {
                 set_dimension(&mut node, dimension, size);
             }
         }
-        let Some(new) = node.padded_size() else { return self.present };
-        if self.formula == self.present || self.formula == 0 {
-            return new.0;
+        let Some(mut new) = node.padded_size().map(|bytes| u128::from(bytes.0)) else { return self.present };
+        for padding in node.padding_by_dimension() {
+            let place = padding.dimension as usize;
+            let is_constant = matches!(self.laws.get(place), Some(Law::Constant(_)));
+            if !is_constant && padding.padded > padding.size && self.is_padded.get(place) == Some(&false) {
+                new = new.saturating_mul(u128::from(padding.size)) / u128::from(padding.padded.max(1));
+            }
         }
-        u64::try_from(u128::from(self.present) * u128::from(new.0) / u128::from(self.formula)).unwrap_or(u64::MAX)
+        if self.formula != self.present && self.formula > 0 {
+            new = u128::from(self.present).saturating_mul(new) / u128::from(self.formula);
+        }
+        u64::try_from(new).unwrap_or(u64::MAX)
     }
 }
 
@@ -192,6 +203,18 @@ impl<'a> Counterparts<'a> {
         };
         let through = |(&p, &q): (&i64, &i64)| Law::through((self.values[0], p), (self.values[1], q));
         node.dimensions.iter().zip(&sizes).map(through).collect()
+    }
+
+    /// Whether tiles pad each dimension of an array, in its program or in the other.
+    fn padded_dimensions(&self, buffer: BufferId, node: &ShapeNode) -> Vec<bool> {
+        let sure = self.of.get(&buffer).and_then(|&buffer| self.other.buffer_node(buffer));
+        let mut is_padded = vec![false; node.dimensions.len()];
+        for padding in std::iter::once(node).chain(sure).flat_map(ShapeNode::padding_by_dimension) {
+            if let Some(is) = is_padded.get_mut(padding.dimension as usize) {
+                *is |= padding.padded > padding.size;
+            }
+        }
+        is_padded
     }
 
     /// The dimensions that an array most likely has in the other program.

@@ -109,7 +109,8 @@ fn dimension(scenes: [Scene<'_>; 2], memories: [&Memory; 2], pairs: &[(BufferId,
         }
     }
     let ((p, q), vote) = votes.into_iter().max_by_key(|(_, vote)| (vote.data, vote.all, vote.first))?;
-    let is_first = if vote.data > 0 { 2 * vote.first_of_data > vote.data } else { 2 * vote.first > vote.all };
+    // A cache has the batch behind its layers, but what is fed in has it in front.
+    let is_first = if vote.data > 0 { vote.first_of_data > 0 } else { 2 * vote.first > vote.all };
     let name = match (vote.data > 0, is_first) {
         (true, true) => "batch",
         (false, true) => "layers",

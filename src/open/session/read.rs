@@ -72,8 +72,7 @@ impl OpenedSession {
         };
         let session: Session = serde_json::from_slice(&text)?;
         if session.schema != SCHEMA {
-            return Err(serde::de::Error::custom(format!("its schema is {}", session.schema)))
-                .map_err(SessionError::Json);
+            return Err(SessionError::Json(serde::de::Error::custom(format!("its schema is {}", session.schema))));
         }
         if session.profiles.len() > MOST_PROFILES {
             return Err(SessionError::TooMany(MOST_PROFILES));
