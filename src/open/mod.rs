@@ -7,7 +7,9 @@ mod file;
 mod modules;
 pub mod session;
 mod target;
+mod watch;
 
 pub use collection::{Collection, Entry};
 pub use file::{join_messages, open_input, open_path, open_with};
 pub use target::{Found, Opened, Target};
+pub use watch::Watch;

@@ -76,9 +76,11 @@ pub fn asked_for(variable: &str) -> PathBuf {
     folder
 }
 
-/// The program that an environment variable names.
-pub fn program_named_by(variable: &str) -> PathBuf {
-    std::env::var_os(variable).map(PathBuf::from).unwrap_or_else(|| panic!("{variable} names no program"))
+/// The file that an environment variable names; panics if there is none.
+pub fn asked_for_file(variable: &str) -> PathBuf {
+    let file = std::env::var_os(variable).map(PathBuf::from).unwrap_or_default();
+    assert!(file.is_file(), "{variable} names no file: {}", file.display());
+    file
 }
 
 /// The samples of the project.

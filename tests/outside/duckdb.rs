@@ -17,7 +17,7 @@ print(json.dumps([[list(map(str, row)) for row in duckdb.sql(q).fetchall()] for 
 ";
 
 pub fn answers_the_questions_of_the_readme() {
-    let python = common::program_named_by("HIGHWATER_PYTHON");
+    let python = common::asked_for_file("HIGHWATER_PYTHON");
     let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).expect("the README");
     let (_, rest) = readme.split_once("```sql\n").expect("the queries");
     let (queries, _) = rest.split_once("```").expect("their end");

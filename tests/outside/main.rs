@@ -2,7 +2,8 @@
 //! set runs when an environment variable asks for it, and then fails if anything is missing; otherwise one line says
 //! how many comparisons were skipped. The checks are those of `tests/core`, where they run over the project's files.
 //!
-//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 HIGHWATER_PYTHON=PYTHON cargo test --release --test outside [WORDS]`
+//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 HIGHWATER_PYTHON=PROGRAM cargo test --release --test outside
+//! [WORDS]`
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 #![allow(dead_code, unused_imports, reason = "what runs over the project's own files is built in tests/core")]
 
@@ -52,6 +53,8 @@ mod poplar;
 mod runtime;
 mod window;
 
+mod real_runs;
+
 /// What a comparison requires.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
@@ -59,21 +62,21 @@ enum Needs {
     Profiles,
     /// Out-of-memory messages with the expected contents of their reports.
     Texts,
-    /// A Python with DuckDB.
-    Python,
     /// An X server started by the test.
     Display,
+    /// A Python with jax, libtpu and duckdb.
+    Python,
 }
 
 impl Needs {
-    const ALL: [Self; 4] = [Self::Profiles, Self::Texts, Self::Python, Self::Display];
+    const ALL: [Self; 4] = [Self::Profiles, Self::Texts, Self::Display, Self::Python];
 
     fn variable(self) -> &'static str {
         match self {
             Self::Profiles => "HIGHWATER_PROFILES",
             Self::Texts => "HIGHWATER_OOM_TEXTS",
-            Self::Python => "HIGHWATER_PYTHON",
             Self::Display => "HIGHWATER_DISPLAY",
+            Self::Python => "HIGHWATER_PYTHON",
         }
     }
 
@@ -81,8 +84,8 @@ impl Needs {
         match self {
             Self::Profiles => "comparisons with the shared collection of profiles",
             Self::Texts => "comparisons with the shared collection of messages",
-            Self::Python => "questions to exported tables",
             Self::Display => "walks through a window on a real X server",
+            Self::Python => "runs of real programs, and questions to exported tables, in Python",
         }
     }
 
@@ -148,6 +151,9 @@ const COMPARISONS: &[Comparison] = &[
         assert!(oom_texts::every_entry_is_listed(&oom_texts::printed_listings(&asked_for("HIGHWATER_OOM_TEXTS"))) > 0);
     }),
     ("duckdb::answers", Needs::Python, duckdb::answers_the_questions_of_the_readme),
+    ("real_runs::on_the_processor", Needs::Python, real_runs::on_the_processor),
+    ("real_runs::out_of_memory_on_a_tpu", Needs::Python, real_runs::out_of_memory_on_a_tpu),
+    ("real_runs::two_processes", Needs::Python, real_runs::two_processes),
     ("window::opens_takes_keys_and_quits", Needs::Display, window::opens_takes_keys_and_quits),
 ];
 
