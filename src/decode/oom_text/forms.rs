@@ -315,6 +315,9 @@ fn is_said(form: &Form, spot: &Spot, sizes: &[Told]) -> bool {
 /// Whether a statement of nobody known is the report of a failure: by its sizes, by how its line begins, or because the
 /// program ends there.
 fn is_failure_of_any_vendor(spot: &Spot, sizes: &[Told], is_report: bool) -> bool {
+    if guard::is_code_line(spot.line) {
+        return false;
+    }
     let is_measured = sizes.iter().any(|told| {
         let is_of_request = spot.strength != Strength::Measured || matches!(told.role, Role::Requested | Role::InUse);
         let is_large = told.unit != Unit::Bare || told.printed.bytes.0 >= 4096;

@@ -17,7 +17,7 @@ pub enum Verdict {
 
 patterns! {
     /// Words of somebody who explains.
-    PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|e\.g\.|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|may (?:cause|lead|result|also)|can (?:cause|lead)|could (?:cause|lead)|typically|usually|commonly|in case of|tells? you|see the)\b";
+    PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|may (?:cause|lead|result|also)|can (?:cause|lead)|could (?:cause|lead)|typically|usually|commonly|in case of|tells? you|see the)\b|\be\.g\.";
     /// The error as something to talk about: `out of memory errors are common`.
     TOPIC = r"(?i)^[\w ]{0,40}\bmemory (?:errors\b|error (?:is|can|may|often|usually|occurs?|happens?)\b)";
     /// The error as the subject of a sentence: `out of memory is what you see`.
@@ -43,6 +43,8 @@ patterns! {
     ENDS = r"Could not find any implementation|[Ff]ailed (?:building|to build)|[Bb]uild failed";
     HUNK = r"(?m)^@@ -\d+(?:,\d+)? \+\d+";
     CODE = r"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|message\(|endif\(|option\(|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$";
+    /// A line that no program prints: an attribute of HTML, a value in code, a row of a `match`.
+    CODE_LINE = r#"^\d{0,6}\s*(?:pub |static |const |let |fn |use |impl |struct |enum |except |raise |throw |class |def |#define |#\[|///?)|<(?:section|details|div|span|code|h[1-6]|li|td|tr|a|p)\b[^<>]*\b(?:class|id|href)=|^[\w.:]+(?:\[[^\]\n]*\])? \+?= ?["']|\w => |\w\)\)[,;]$"#;
     ECHOED = r#"^(?:File "|frame #|---|at |\^|~)"#;
     QUOTED_CODE = r#"(?:^|[\s(=,{\[])(?:r?b?f?["'`]|b?r?#")[^"'`]*$"#;
 }
@@ -261,6 +263,11 @@ fn is_code(body: &str, line_start: usize) -> bool {
     let behind = &body[line_start..ceil(body, line_start + 4000)];
     behind.lines().take(AROUND).for_each(&mut look);
     all >= 4 && code * 5 > all * 2
+}
+
+/// Whether a line by itself is source code or the markup of a page.
+pub fn is_code_line(line: &str) -> bool {
+    CODE_LINE.is_match(line.trim())
 }
 
 /// Whether a text as a whole is source code.

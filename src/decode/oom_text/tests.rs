@@ -150,6 +150,13 @@ fn prose_about_the_error_is_none() {
         "The kernel failed to allocate 512 MB when the limit was 1 GB, which was fixed in 5.4.\n",
         "* add a test that cannot allocate more than 1 GB\n",
         "RuntimeError: CUDA out of memory. Tried to allocate <size>\n",
+        "<section id=\"impl-Error-for-AllocError\" class=\"impl\">Error for AllocError</section>\n",
+        "368 static PREV_ALLOC_FAILURE: AtomicBool = AtomicBool::new(false);\n",
+        "errorTab[8] = \"Insufficient memory available.\"\n",
+        "Err(Error::JniCall(JniError::NoMemory)),\n",
+        "super::SQLITE_NOMEM => \"A malloc() failed\",\n",
+        "error that the tool cannot handle (e.g. internal error, out of memory, ...).\n",
+        "except MemoryError:\n",
     ] {
         let (profile, notes) = open(text.as_bytes());
         assert!(profile.failures.is_empty(), "{text}: {:?}", profile.failures);
