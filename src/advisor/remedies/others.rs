@@ -301,8 +301,8 @@ pub fn graphics(failure: &Failure) -> Vec<Remedy> {
     let mut out = vec![remedy(others, No, "what they hold", "memory is in use before the program starts", "")];
     let (limit, sign) = match failure.kind {
         FailureKind::VulkanAlloc => (
-            "Split the largest buffer: drivers also limit the size of a single allocation (`maxMemoryAllocationSize` in `vulkaninfo`)",
-            "the request is larger than this limit, and memory is free",
+            "Split the largest buffer: drivers may refuse a single one above `maxMemoryAllocationSize` or `maxBufferSize` (see `vulkaninfo`)",
+            "the request is larger than one of these limits, and memory is free",
         ),
         FailureKind::MetalAlloc => (
             "Split the largest buffer: Metal limits the size of a single one (`maxBufferLength` of the device)",
