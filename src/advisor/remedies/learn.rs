@@ -73,7 +73,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
         }
         kind if kind.speaker() == Speaker::TensorFlow && failure.usage_rows.is_empty() => {
             out.push(step(
-                "Let TensorFlow list the tensors in memory when it fails",
+                "Let TensorFlow list the tensors in memory when it fails (only graphs run in a session, not in eager mode)",
                 Some("tf.compat.v1.RunOptions(report_tensor_allocations_upon_oom=True)"),
             ));
         }
@@ -86,6 +86,17 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
         }
         kind if kind.speaker() == Speaker::Poplar => {
             out.push(step("Let Poplar write a profile, then open profile/profile.pop: it shows each tile and what is live at each step", Some(POPLAR)));
+        }
+        FailureKind::Unknown => {
+            out.push(step(
+                "Find out which memory ran out: watch the host's while the program runs again (on Linux)",
+                Some("free -h"),
+            ));
+            out.push(step("Or the device's, by its vendor's tool", Some("nvidia-smi")));
+            out.push(step(
+                "Or see whether the system ended the program (on Linux)",
+                Some("sudo dmesg -T | grep -i -E 'oom|killed process'"),
+            ));
         }
         _ => {}
     }
