@@ -212,7 +212,7 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         reserved_peak_time: occupancy.map(|o| o.reserved_peak_point),
         reserved_peak_instruction: instruction,
         content_peak_bytes: occupancy.map(|o| o.content_peak.0),
-        fragmentation_bytes: space.peak_is_known().then(|| space.fragmentation().0),
+        fragmentation_bytes: (space.peak_is_known() && !program.is_listing).then(|| space.fragmentation().0),
         parameter_bytes: xprof.parameters.0,
         output_bytes: xprof.live_out.0,
         event_count: space.event_count(),
