@@ -1,5 +1,5 @@
-//! The command line: opens the window, prints a report or draws a picture. A build without the window only prints
-//! reports.
+//! The command line: opens the window, prints a report, draws a picture or runs a command. A build without the window
+//! has all but window and pictures.
 
 mod check;
 mod diff;
@@ -8,6 +8,7 @@ mod inputs;
 mod link;
 mod listed;
 mod report;
+mod run;
 #[cfg(feature = "window")]
 mod screenshot;
 mod terminal;
@@ -38,6 +39,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Run a command, and show what of its memory did not fit
+    Run(run::RunArgs),
     /// Print the numbers as text, JSON or Markdown
     Report(report::ReportArgs),
     /// Compare two dumps, or list several side by side
@@ -63,6 +66,7 @@ enum Command {
 impl Command {
     fn run(self) -> ExitCode {
         match self {
+            Self::Run(args) => run::run(&args),
             Self::Report(args) => report::print(&targets(&args.paths), &args),
             Self::Diff(args) => diff::print(&args),
             Self::Check(args) => check::run(&args),

@@ -140,7 +140,7 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
 
 /// Adds all profiles of a target to the report. Files that cannot be read are reported on standard error and in the
 /// report.
-fn add(builder: &mut report::Builder<'_>, target: &Target, progress: &Arc<Progress>, capacity: Option<Bytes>) {
+pub fn add(builder: &mut report::Builder<'_>, target: &Target, progress: &Arc<Progress>, capacity: Option<Bytes>) {
     let _meter = Meter::watch(progress, &target.name());
     target.read_all(progress, &mut |found| match found {
         Found::Profile(mut profile) => {

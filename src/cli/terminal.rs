@@ -31,6 +31,15 @@ pub fn print(text: &str, width: Option<usize>) {
     let _ = out.write_all(dress(text, width.or(own), is_colored).as_bytes());
 }
 
+/// Prints a report on standard error, beside what standard output holds.
+pub fn print_beside(text: &str) {
+    let term = Term::stderr();
+    let own = std::io::stderr().is_terminal().then(|| usize::from(term.size().1));
+    let is_colored = own.is_some() && console::colors_enabled_stderr() && std::env::var_os("NO_COLOR").is_none();
+    // Nobody may be reading any more.
+    let _ = std::io::stderr().write_all(dress(text, own, is_colored).as_bytes());
+}
+
 /// Prints an error on standard error, replacing any line of progress.
 pub fn complain(words: &str) {
     clear();

@@ -6,7 +6,9 @@ mod cross_check;
 mod file;
 mod modules;
 mod target;
+mod watch;
 
 pub use collection::{Collection, Entry};
 pub use file::{join_messages, open_input, open_path, open_with};
 pub use target::{Found, Opened, Target};
+pub use watch::Watch;

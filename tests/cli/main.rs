@@ -6,3 +6,5 @@ mod common;
 
 mod command_line;
 mod compare_and_check;
+#[cfg(unix)]
+mod run;

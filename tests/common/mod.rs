@@ -76,6 +76,13 @@ pub fn asked_for(variable: &str) -> PathBuf {
     folder
 }
 
+/// The file that an environment variable names; panics if there is none.
+pub fn asked_for_file(variable: &str) -> PathBuf {
+    let file = std::env::var_os(variable).map(PathBuf::from).unwrap_or_default();
+    assert!(file.is_file(), "{variable} names no file: {}", file.display());
+    file
+}
+
 /// The samples of the project.
 pub fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("sample_profiles")

@@ -2,7 +2,8 @@
 //! set runs when an environment variable asks for it, and then fails if anything is missing; otherwise one line says
 //! how many comparisons were skipped. The checks are those of `tests/core`, where they run over the project's files.
 //!
-//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 cargo test --release --test outside [WORDS]`
+//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 HIGHWATER_PYTHON=PROGRAM cargo test --release --test outside
+//! [WORDS]`
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 #![allow(dead_code, unused_imports, reason = "what runs over the project's own files is built in tests/core")]
 
@@ -51,6 +52,8 @@ mod poplar;
 mod runtime;
 mod window;
 
+mod real_runs;
+
 /// What a comparison requires.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Needs {
@@ -60,16 +63,19 @@ enum Needs {
     Texts,
     /// An X server started by the test.
     Display,
+    /// A Python with jax and libtpu.
+    Python,
 }
 
 impl Needs {
-    const ALL: [Self; 3] = [Self::Profiles, Self::Texts, Self::Display];
+    const ALL: [Self; 4] = [Self::Profiles, Self::Texts, Self::Display, Self::Python];
 
     fn variable(self) -> &'static str {
         match self {
             Self::Profiles => "HIGHWATER_PROFILES",
             Self::Texts => "HIGHWATER_OOM_TEXTS",
             Self::Display => "HIGHWATER_DISPLAY",
+            Self::Python => "HIGHWATER_PYTHON",
         }
     }
 
@@ -78,6 +84,7 @@ impl Needs {
             Self::Profiles => "comparisons with the shared collection of profiles",
             Self::Texts => "comparisons with the shared collection of messages",
             Self::Display => "walks through a window on a real X server",
+            Self::Python => "runs of real programs in Python",
         }
     }
 
@@ -142,6 +149,9 @@ const COMPARISONS: &[Comparison] = &[
     ("oom_texts::printed_listings", Needs::Texts, || {
         assert!(oom_texts::every_entry_is_listed(&oom_texts::printed_listings(&asked_for("HIGHWATER_OOM_TEXTS"))) > 0);
     }),
+    ("real_runs::on_the_processor", Needs::Python, real_runs::on_the_processor),
+    ("real_runs::out_of_memory_on_a_tpu", Needs::Python, real_runs::out_of_memory_on_a_tpu),
+    ("real_runs::two_processes", Needs::Python, real_runs::two_processes),
     ("window::opens_takes_keys_and_quits", Needs::Display, window::opens_takes_keys_and_quits),
 ];
 

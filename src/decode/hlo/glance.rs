@@ -86,6 +86,36 @@ pub fn glance_file(path: &Path) -> io::Result<Glance> {
     Ok(found.finish())
 }
 
+/// Whether a file ends where its last top-level field ends, as a protobuf that was written to its end does. Reads only
+/// the heads of the fields; empty files are not whole.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn is_whole_file(path: &Path) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let size = file.metadata()?.len();
+    let mut at = 0;
+    while at < size {
+        let mut head = Vec::new();
+        file.seek(SeekFrom::Start(at))?;
+        // A tag and a length, or a tag and a number.
+        (&mut file).take(20).read_to_end(&mut head)?;
+        let mut reader = Reader::new(&head, at);
+        let Ok(Some(tag)) = reader.tag() else { return Ok(false) };
+        let payload = if field(tag).1 == LEN {
+            let Ok(len) = reader.varint() else { return Ok(false) };
+            len
+        } else if reader.skip(tag).is_ok() {
+            0
+        } else {
+            return Ok(false);
+        };
+        let Some(next) = (at + reader.position() as u64).checked_add(payload) else { return Ok(false) };
+        at = next;
+    }
+    Ok(size > 0 && at == size)
+}
+
 #[derive(Debug, Default)]
 struct Totals {
     name: Option<String>,

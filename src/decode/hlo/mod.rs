@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use assignment::Assignment;
 use directory::{Directory, Schedule};
-pub use glance::{glance, glance_file};
+pub use glance::{glance, glance_file, is_whole_file};
 use ids::{ComputationEntry, IdIndex};
 use region::Region;
 use shapes::Interner;

@@ -47,6 +47,13 @@ const MAX_FAILURES: usize = 500;
 /// Texts with out-of-memory messages.
 pub struct OomTextDecoder;
 
+/// Whether part of an out-of-memory message may be among these bytes: a quick search for the words that such messages
+/// have, which decides what of a long text is kept.
+#[must_use]
+pub fn may_hold_message(bytes: &[u8]) -> bool {
+    needles::find(bytes, 0).is_some()
+}
+
 impl Decoder for OomTextDecoder {
     fn format(&self) -> &'static str {
         "out-of-memory text"

@@ -1,0 +1,85 @@
+//! `highwater run` with real programs: a Python that has jax, and libtpu for what is compiled for a TPU.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use crate::common::asked_for_file;
+
+/// Runs a Python script under `highwater run` in a folder that is removed afterwards; `(output, folder of the run)`.
+fn run(folder: &Path, script: &str) -> (Output, PathBuf) {
+    let (file, out) = (folder.join("program.py"), folder.join("run"));
+    fs::write(&file, script).expect("written");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
+    for name in ["DISPLAY", "WAYLAND_DISPLAY", "XLA_FLAGS"] {
+        command.env_remove(name);
+    }
+    command.env("PYTHONPATH", folder).arg("run").arg("--out").arg(&out).arg("--");
+    command.arg(asked_for_file("HIGHWATER_PYTHON")).arg(&file);
+    (command.output().expect("it runs"), out)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// A program on the processor, with a `sitecustomize` of the user's own.
+pub fn on_the_processor() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("sitecustomize.py"), "import builtins\nbuiltins.mine = 'loaded'\n").expect("written");
+    let script = "import sys, jax, jax.numpy as jnp\n\
+                  x = jnp.ones((512, 512))\n\
+                  step = jax.jit(lambda x: jnp.tanh(x @ x))\n\
+                  for i in range(3):\n    x = step(x)\n    print(f'\\rstep {i}', end='', file=sys.stderr)\n\
+                  print(mine, 'sitecustomize' in sys.modules, any('.hook' in p for p in sys.path))\n\
+                  sys.exit(3)\n";
+    let (output, out) = run(folder.path(), script);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    assert_eq!(text(&output.stdout), "loaded True False\n");
+    assert!(errors.contains("\rstep 0\rstep 1\rstep 2"), "{errors:?}");
+    assert!(errors.contains("highwater: ") && errors.contains(" needs "), "{errors}");
+    let left = names(&out);
+    let is_program = |name: &String| name.ends_with("after_optimizations.hlo.pb");
+    assert!(left.iter().any(is_program), "{left:?}");
+    let others: Vec<&String> = left.iter().filter(|name| !is_program(name)).collect();
+    assert!(matches!(&others[..], [name] if name.starts_with("device_memory-")), "{others:?}");
+}
+
+/// XLA's own example of a program that runs out of memory, compiled for a TPU v5e that need not be there.
+pub fn out_of_memory_on_a_tpu() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "import jax\nfrom jax import random\nfrom jax.experimental import topologies\n\
+                  chip = topologies.get_topology_desc(platform='tpu', topology_name='v5e:2x2').devices[0]\n\
+                  there = jax.sharding.SingleDeviceSharding(chip)\n\
+                  def f(key):\n    a = random.normal(key, (327680, 327680))\n    return a @ a\n\
+                  key = jax.ShapeDtypeStruct((2,), 'uint32', sharding=there)\n\
+                  jax.jit(f).lower(key).compile()\n";
+    let (output, out) = run(folder.path(), script);
+    let errors = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(errors.contains("RESOURCE_EXHAUSTED"), "{errors}");
+    let line = format!("highwater: jit_f needs 400 of 15.75 GiB: does not fit; highwater {}\n", out.display());
+    assert!(errors.contains(&line), "{errors}");
+    assert!(errors.contains("Does not fit: "), "{errors}");
+}
+
+/// Two processes that compile modules of the same name.
+pub fn two_processes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "import multiprocessing, sys\n\
+                  def work(n):\n    import jax, jax.numpy as jnp\n    jax.jit(lambda x: x @ x)(jnp.ones((n, n)))\n\
+                  if __name__ == '__main__':\n    context = multiprocessing.get_context('spawn')\n    \
+                  both = [context.Process(target=work, args=(n,)) for n in (64, 128)]\n    \
+                  [p.start() for p in both]; [p.join() for p in both]\n";
+    let (output, out) = run(folder.path(), script);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let folders = names(&out).into_iter().filter(|name| name.starts_with("process-"));
+    let with_programs = folders.filter(|name| !names(&out.join(name)).is_empty()).count();
+    assert!(with_programs >= 2, "{:?}", names(&out));
+}
