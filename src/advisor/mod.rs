@@ -153,6 +153,7 @@ fn run_rules(subject: &Subject<'_>, cases: &[ProgramContext<'_>]) -> Vec<Finding
         temporaries::run(case, &mut findings);
     }
     rank(&mut findings);
+    say_once(&mut findings);
     findings
 }
 
@@ -180,6 +181,21 @@ pub fn rank(findings: &mut [Finding]) {
             }
             findings.swap(at - 1, at);
             at -= 1;
+        }
+    }
+}
+
+/// Marks savings that another finding of the program, before it, has too: two changes that take away the same bytes.
+fn say_once(findings: &mut [Finding]) {
+    for i in 1..findings.len() {
+        let (before, rest) = findings.split_at_mut(i);
+        let Some(finding) = rest.first_mut() else { continue };
+        let Some(saves) = finding.saves_bytes().filter(|&saves| saves > Bytes::ZERO) else { continue };
+        let is_same = |other: &&Finding| other.program == finding.program && other.saves_bytes() == Some(saves);
+        if let Some(other) = before.iter().find(is_same) {
+            finding
+                .warnings
+                .push(format!("saves the same bytes as \u{201c}{}\u{201d}: do not add the two", other.title));
         }
     }
 }

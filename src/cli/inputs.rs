@@ -15,7 +15,6 @@ use super::terminal;
 pub const EXIT_UNREADABLE: u8 = 3;
 
 /// Exit code for wrong arguments, the same as clap's.
-#[cfg(feature = "window")]
 pub const EXIT_WRONG: u8 = 2;
 
 /// Resolves the paths of a command line; unreadable standard input is reported and left out.

@@ -1,4 +1,4 @@
-//! Predicted prediction of some changes: the peak, allocated bytes, whether it fits, and the expected error.
+//! What some changes are predicted to do: the peak, allocated bytes, whether it fits, and the expected error.
 
 use super::edit::Edit;
 use super::memory::{Memory, Role};
@@ -7,7 +7,7 @@ use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
 use crate::model::{BufferId, Bytes, Program};
 
-/// How much of an [`Prediction`] is computed.
+/// How much of a [`Prediction`] is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Depth {
     /// The peak, and whether it fits judging by packing in program order and live bytes alone; for searches.
@@ -137,7 +137,7 @@ impl Prediction {
 }
 
 impl Memory {
-    /// Predicts the prediction of some changes.
+    /// Predicts what some changes do.
     #[must_use]
     pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Prediction {
         let mut state = State::new(program, self);
