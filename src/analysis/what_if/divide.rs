@@ -74,11 +74,11 @@ impl State<'_> {
             }
         }
         if undivided > 0 {
-            let arguments = match undivided {
-                1 => "1 argument has".to_owned(),
-                many => format!("{many} arguments have"),
+            let (arguments, stay) = match undivided {
+                1 => ("1 argument has".to_owned(), "stays"),
+                many => (format!("{many} arguments have"), "stay"),
             };
-            self.warn(format!("{arguments} no dimension divisible by {parts}, and stay replicated"));
+            self.warn(format!("{arguments} no dimension divisible by {parts}, and {stay} replicated"));
         }
         if results_follow {
             self.warn("results of the same shape are assumed to be sharded in the same way".to_owned());

@@ -1,4 +1,4 @@
-//! Predicted outcome of some changes: the peak, allocated bytes, whether it fits, and the expected error.
+//! What some changes are predicted to do: the peak, allocated bytes, whether it fits, and the expected error.
 
 use super::base::Role;
 use super::edit::Edit;
@@ -148,7 +148,7 @@ impl Prediction {
 }
 
 impl Memory {
-    /// Predicts the outcome of some changes.
+    /// Predicts what some changes do.
     #[must_use]
     pub fn evaluate(&self, program: &Program, edits: &[Edit], depth: Depth) -> Prediction {
         let mut state = State::new(program, self);

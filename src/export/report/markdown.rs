@@ -129,7 +129,7 @@ fn write_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if: &Wh
     let _ = writeln!(out, "| | before | after |\n|---|---:|---:|");
     for (label, before, after) in [
         ("peak", space.peak_bytes, what_if.peak_bytes),
-        ("allocated", Some(space.allocated_bytes), what_if.allocated_bytes),
+        ("allocated", Some(space.allocated_bytes), what_if.expected_bytes()),
         ("always live", Some(space.always_live_bytes), what_if.base_bytes),
     ] {
         let before = before.map_or_else(|| "\u{2013}".to_owned(), |b| Bytes(b).short());

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::options::Options;
 use crate::advisor::chips;
+use crate::analysis::packing::Packer;
 use crate::analysis::what_if::{Edit, EditSet};
 use crate::analysis::{Scene, SpaceAnalysis};
 use crate::model::{Bytes, MemorySpace};
@@ -52,6 +53,14 @@ pub struct WhatIfReport {
     pub warnings: Vec<String>,
     /// The result in one sentence.
     pub summary: String,
+}
+
+impl WhatIfReport {
+    /// Allocated bytes with the packer that the compiler would use, on which the verdict rests.
+    #[must_use]
+    pub fn expected_bytes(&self) -> Bytes {
+        if self.packer == Packer::Online.name() { self.allocated_online_bytes } else { self.allocated_bytes }
+    }
 }
 
 /// Predicted outcome of a named set of changes.

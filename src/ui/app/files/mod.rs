@@ -355,7 +355,7 @@ impl Files {
         let Some(mut target) = open.or_else(|| self.entries.iter().position(waits)) else { return false };
         let entry = &mut self.entries[target];
         if entry.group.is_some() {
-            // SavedForBackward, so that they are joined again when the program is decoded again.
+            // Kept, so that they are joined again when the program is decoded again.
             entry.messages.push(Arc::new(text.profile.clone()));
         }
         if let FileState::Open(open) = &mut entry.state {
