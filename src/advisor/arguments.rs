@@ -78,7 +78,7 @@ fn divide(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) {
     let names = short_names(&meant, &others);
     let edit = |parts: u32| vec![Edit::Shard(Arguments(names.clone()), parts)];
     let devices = u64::from(case.program.devices());
-    let whole: u64 = replicated::rows(case).into_iter().map(|row| case.memory.base[row].size).total();
+    let whole = replicated::bytes(case);
     if whole.saturating_mul(2) > bytes {
         // Mostly replicated: use the devices already there first.
         case.fill(finding, edit(case.program.devices()));

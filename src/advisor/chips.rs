@@ -55,7 +55,7 @@ const GPUS: &[(&str, Maker, u64)] = &[
     ("MI300X", Maker::Amd, 196_608),
 ];
 
-/// Share of a GPU's memory that JAX reserves by default (`XLA_PYTHON_CLIENT_MEM_FRACTION`).
+/// Share of a GPU's memory that JAX reserves by default (`XLA_CLIENT_MEM_FRACTION`).
 pub const JAX_SHARE: f64 = 0.75;
 
 /// Compares allocated bytes with the memory of other chips. Tiling, padding and schedule are those of the chip it was

@@ -34,6 +34,12 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let named: Vec<usize> = rows.iter().copied().filter(|&row| counts(row)).collect();
     let names = case.names_of(&named, |row| is_kept(row) && counts(row));
     let edit = if names.is_empty() { Arguments::all() } else { Arguments(names.clone()) };
+    // What these names donate, small arguments among them.
+    let is_meant = |row: usize| match &case.memory.base[row].role {
+        Role::Argument { path, .. } => edit.include(path),
+        _ => false,
+    };
+    let meant: Vec<usize> = rows.iter().copied().filter(|&row| is_meant(row)).collect();
     // A program with thousands of arguments receives them as one tuple, without names.
     let said = if names.is_empty() { "the arguments".to_owned() } else { listed(&names, 4) };
     let mut finding = case.finding(NAME);
@@ -41,9 +47,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     finding.title = format!("Donate {said}: {} less at the peak", Bytes(saved).short());
     finding.why = format!(
         "{} the same shape and type as a result that has memory of its own, so each is in memory twice while the program runs. If it is donated, the result is written in its place.",
-        counted(named.len(), "argument has", "arguments have")
+        counted(meant.len(), "argument has", "arguments have")
     );
-    let places = if names.is_empty() { String::new() } else { format!(" ({})", numbers(case, &rows)) };
+    let places = if names.is_empty() { String::new() } else { format!(" ({})", numbers(case, &meant)) };
     finding.advice.push(format!("{}{places}", Library::of(case).donate(&said)));
     finding.advice.push(
         "the caller must not use the donated arrays afterwards: keep the results instead (`state = step(state, …)`)"

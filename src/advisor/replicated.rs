@@ -43,6 +43,15 @@ pub fn rows(case: &ProgramContext<'_>) -> Vec<usize> {
     rows
 }
 
+/// Bytes of all replicated arguments, large and small, that hold no batch.
+pub fn bytes(case: &ProgramContext<'_>) -> u64 {
+    if case.program.devices() <= 1 || case.program.parameter_shardings.is_empty() {
+        return 0;
+    }
+    let whole = case.arguments().filter(|&(row, _, number, _)| is_whole(case, number) && !case.is_data(row));
+    whole.map(|(row, ..)| case.memory.base[row].size).total()
+}
+
 /// Looks for large replicated arguments.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let rows = rows(case);

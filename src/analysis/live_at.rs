@@ -32,7 +32,8 @@ impl LiveBuffer {
 /// When memory is reserved for a buffer and when it holds the buffer's value, as inclusive ranges of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Residency {
-    /// Reserved; for always-live buffers (arguments, constants, results) the whole program.
+    /// Reserved; for always-live buffers (arguments, constants, results) the whole program, for a buffer that a loop
+    /// writes in place until the loop's result is read.
     pub reserved: (u32, u32),
     /// From its first write to its last read.
     pub written: (u32, u32),
@@ -45,18 +46,23 @@ impl Residency {
         let item = map.box_of(buffer)?;
         let written = (item.start, item.end);
         let throughout = map.regions.get(item.region as usize).is_some_and(|region| region.always_live);
-        let reserved = if throughout { (0, map.points.saturating_sub(1).max(item.end)) } else { written };
+        let held = map.held(buffer).unwrap_or(written);
+        let reserved = if throughout { (0, map.points.saturating_sub(1).max(item.end)) } else { held };
         Some(Self { reserved, written })
     }
 
-    /// How the two differ, in words: `reserved from step 0, written at 5,843`. `None` if the memory is not reserved
-    /// before it is written.
+    /// How the two differ, in words: `reserved from step 0, written at 5,843`, or where others write the memory in place
+    /// afterwards `written in place up to step 1,544`. `None` if the memory is reserved exactly while it is written.
     #[must_use]
     pub fn difference(&self, unit: &str) -> Option<String> {
-        (self.written.0 > self.reserved.0).then(|| {
-            let [reserved, written] = [self.reserved.0, self.written.0].map(|point| point.to_string());
-            format!("reserved from {unit} {reserved}, written at {written}")
-        })
+        let number = |point: u32| point.to_string();
+        if self.written.0 > self.reserved.0 {
+            let [reserved, written] = [self.reserved.0, self.written.0].map(number);
+            return Some(format!("reserved from {unit} {reserved}, written at {written}"));
+        }
+        let is_throughout = self.reserved.0 == 0 && self.written.0 == 0;
+        (self.reserved.1 > self.written.1 && !is_throughout)
+            .then(|| format!("written in place by others up to {unit} {}", number(self.reserved.1)))
     }
 }
 

@@ -3,6 +3,8 @@
 //! Allocations are stacked: first the always-live ones (arguments, constants, results), then the heap at its own
 //! offsets, so the height of the map is the allocated bytes and the capacity is a line across it.
 
+use std::collections::HashMap;
+
 use super::live_range::LiveRanges;
 use super::program::{ProgramAnalysis, SpaceAnalysis};
 use super::span_index::SpanIndex;
@@ -83,6 +85,8 @@ pub struct MemoryMap {
     pub index: SpanIndex,
     /// Row of the box of each buffer of the program; [`NO_ROW`] if it has none.
     rows: Vec<u32>,
+    /// First and last point of the memory of buffers that others write in place after them, by buffer.
+    held: HashMap<BufferId, (u32, u32)>,
 }
 
 impl MemoryMap {
@@ -124,6 +128,7 @@ impl MemoryMap {
         for id in rows {
             map.place(program, live, space, id);
         }
+        map.hold(space);
         map.boxes.par_sort_unstable_by_key(|item| (std::cmp::Reverse(item.size), item.buffer));
         map.indexed()
     }
@@ -151,6 +156,28 @@ impl MemoryMap {
             largest: None,
         };
         Self { points, height, regions: vec![region], boxes, ..Self::default() }.indexed()
+    }
+
+    /// Finds memory that outlives its first buffer: in the heap trace, what a loop writes in place shares it.
+    fn hold(&mut self, space: &SpaceAnalysis) {
+        let Some(events) = space.events.as_ref().filter(|_| self.axis == TimeAxis::ProgramOrder) else { return };
+        let point = |event: u32| events.points.get(event as usize).copied();
+        for item in &self.boxes {
+            let Some((first, last)) = space.span(item.buffer) else { continue };
+            let (Some(first), Some(last)) = (point(first), point(last)) else { continue };
+            let held = (item.start.min(first), item.end.max(last).min(self.points - 1));
+            if held.1 > item.end {
+                self.held.insert(item.buffer, held);
+            }
+        }
+    }
+
+    /// First and last point at which a buffer's memory is in use, by it and by what is written in place of it after it;
+    /// `None` if the buffer has no box.
+    #[must_use]
+    pub fn held(&self, buffer: BufferId) -> Option<(u32, u32)> {
+        let item = self.box_of(buffer)?;
+        Some(self.held.get(&buffer).copied().unwrap_or((item.start, item.end)))
     }
 
     fn place(&mut self, program: &Program, live: Option<&LiveRanges>, space: &SpaceAnalysis, id: AllocationId) {

@@ -66,6 +66,8 @@ pub struct SpaceAnalysis {
     pub capacity: Option<Capacity>,
     /// XProf's numbers.
     pub xprof: XprofSpace,
+    /// Whether the program is what an out-of-memory message lists, which may be a part of it only.
+    pub is_listing: bool,
     /// Occupied bytes over program order; `None` without a schedule.
     pub occupancy: Option<Occupancy>,
     /// The replayed trace on program order.
@@ -250,6 +252,7 @@ impl SpaceAnalysis {
             color,
             name: color.name(device.kind),
             capacity: device.capacity(color).cloned(),
+            is_listing: program.is_listing,
             occupancy: None,
             events,
             buffers,
@@ -294,7 +297,14 @@ impl SpaceAnalysis {
     pub fn verdict_against(&self, capacity: Option<Bytes>) -> Verdict {
         let Some(has) = capacity else { return Verdict::Unknown };
         let needs = self.xprof.allocated;
-        if needs > has { Verdict::Over { by: needs - has } } else { Verdict::Fits { spare: has - needs } }
+        if needs > has {
+            Verdict::Over { by: needs - has }
+        } else if self.is_listing {
+            // The message says that it did not fit: beside something else, or with what it does not list.
+            Verdict::Unknown
+        } else {
+            Verdict::Fits { spare: has - needs }
+        }
     }
 
     /// Bytes allocated but not in use at XProf's peak.

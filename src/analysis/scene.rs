@@ -89,15 +89,30 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn live(self, step: Option<u32>) -> Vec<(BufferId, Bytes)> {
         match step {
-            Some(step) => self.live_at(step).iter().map(|live| (live.buffer, live.bytes)).collect(),
-            None => self.space.at_peak.iter().map(|&buffer| (buffer, self.program.buffers.size_of(buffer))).collect(),
+            Some(step) if !self.is_peak(step) => {
+                self.live_at(step).iter().map(|live| (live.buffer, live.bytes)).collect()
+            }
+            _ => self.space.at_peak.iter().map(|&buffer| (buffer, self.program.buffers.size_of(buffer))).collect(),
         }
+    }
+
+    /// Whether a step is the peak and the rows at the peak are all that is live there. What an instruction of that step
+    /// frees before the peak, or takes after it, has memory in the step too, but not at the peak.
+    fn is_peak(self, step: u32) -> bool {
+        let sum = || self.space.at_peak.iter().map(|&buffer| self.program.buffers.size_of(buffer)).sum::<Bytes>();
+        self.space.occupancy.is_some() && step == self.space.peak_point() && sum() == self.space.peak()
     }
 
     /// What has memory at a step, largest first, with when it is written ([`super::live_at`]). Computed anew at each
     /// call.
     #[must_use]
     pub fn live_at(self, step: u32) -> Vec<LiveBuffer> {
+        if self.is_peak(step) {
+            let written = |buffer| self.map().box_of(buffer).map(|item| (item.start, item.end));
+            let of =
+                |&buffer| LiveBuffer { buffer, bytes: self.program.buffers.size_of(buffer), written: written(buffer) };
+            return self.space.at_peak.iter().map(of).collect();
+        }
         live_at(self.program, self.space, self.map(), step)
     }
 

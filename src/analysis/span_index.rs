@@ -1,6 +1,6 @@
 //! Finds the spans that contain a point or overlap a window, in time proportional to the number of results.
 //!
-//! Residency are kept in classes by length, the k-th with lengths of 2^k to 2^(k+1) - 1, each sorted by start: those of a
+//! Spans are kept in classes by length, the k-th with lengths of 2^k to 2^(k+1) - 1, each sorted by start: those of a
 //! class that reach a point begin less than 2^(k+1) before it, and at least about half of the ones that do reach it.
 
 /// Rows of spans, by class and start.

@@ -132,21 +132,20 @@ impl Tree {
         let mut index: HashMap<(usize, String), usize> = HashMap::new();
         let mut originals: Vec<HashSet<String>> = vec![HashSet::new()];
         let mut of_class = vec![[0u64; Class::ALL.len()]];
+        // Signed, as for the padding at the peak: a few buffers are smaller than their arrays.
+        let mut padding_of = vec![0i128];
         let classes = analysis.classes(program);
         for &(buffer, bytes) in buffers {
             let size = program.buffers.size_of(buffer);
             if bytes != size {
                 tree.bytes_of.insert(buffer, bytes);
             }
-            let waste = size.saturating_sub(unpadded(program, &analysis.traces, buffer));
-            let padding = if bytes < size {
-                Bytes((u128::from(waste.0) * u128::from(bytes.0) / u128::from(size.0)) as u64)
-            } else {
-                waste
-            };
+            let waste = i128::from(size.0) - i128::from(unpadded(program, &analysis.traces, buffer).0);
+            let padding = if bytes < size { waste * i128::from(bytes.0) / i128::from(size.0) } else { waste };
             let class = classes.of(buffer) as usize;
             let mut node = 0;
-            tree.add(0, bytes, padding);
+            tree.add(0, bytes);
+            padding_of[0] += padding;
             of_class[0][class] += bytes.0;
             for (name, original) in path_of(program, analysis, buffer, kind, fold).into_iter().take(MAX_DEPTH) {
                 let next = match index.entry((node, name)) {
@@ -158,19 +157,24 @@ impl Tree {
                         tree.nodes[node].children.push(next);
                         originals.push(HashSet::new());
                         of_class.push([0; Class::ALL.len()]);
+                        padding_of.push(0);
                         *entry.insert(next)
                     }
                 };
                 if originals[next].len() < MOST_ORIGINALS {
                     originals[next].insert(original);
                 }
-                tree.add(next, bytes, padding);
+                tree.add(next, bytes);
+                padding_of[next] += padding;
                 of_class[next][class] += bytes.0;
                 node = next;
             }
             tree.nodes[node].buffers.push(buffer);
         }
         let sizes: Vec<Bytes> = tree.nodes.iter().map(|node| node.bytes).collect();
+        for (node, padding) in tree.nodes.iter_mut().zip(padding_of) {
+            node.padding = Bytes(u64::try_from(padding).unwrap_or(0));
+        }
         for ((node, names), sums) in tree.nodes.iter_mut().zip(&originals).zip(&of_class) {
             let largest = Class::ALL.into_iter().max_by_key(|class| sums[*class as usize]);
             node.class = largest.unwrap_or_default();
@@ -210,10 +214,9 @@ impl Tree {
         node
     }
 
-    fn add(&mut self, node: usize, bytes: Bytes, padding: Bytes) {
+    fn add(&mut self, node: usize, bytes: Bytes) {
         let node = &mut self.nodes[node];
         node.bytes += bytes;
-        node.padding += padding;
         node.count += 1;
     }
 

@@ -14,7 +14,7 @@ use highwater::model::{Bytes, parse_size};
 use highwater::open::{Found, Target};
 use highwater::source::{Progress, Stage};
 
-use super::inputs::{EXIT_UNREADABLE, complain, override_capacity, read_sets, refuse};
+use super::inputs::{EXIT_UNREADABLE, EXIT_WRONG, complain, override_capacity, read_sets, refuse};
 use super::terminal::{self, Meter};
 
 #[derive(Debug, clap::Args)]
@@ -56,10 +56,10 @@ pub struct ReportArgs {
     #[arg(long, default_value_t = 3)]
     pub depth: usize,
     /// Take the trees at this step instead of at the peak
-    #[arg(long)]
+    #[arg(long, requires = "trees")]
     pub step: Option<u32>,
     /// Keep numbered scopes separate in trees: `layer_3` instead of `layer_*`
-    #[arg(long)]
+    #[arg(long, requires = "trees")]
     pub unfolded: bool,
     /// A change to try out; may be repeated: `donate params`, `dtype * bf16`, `dim 2050 2048`, `batch 0.5`,
     /// `shard table 4`, `remat layer_*`, `drop 17`, `free 17 200`
@@ -87,6 +87,12 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
     if let Some(before) = &args.against {
         return super::diff::print(&super::diff::DiffArgs::against(before.clone(), args));
     }
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from > to
+    {
+        terminal::complain(&format!("error: --from {from} is after --to {to}"));
+        return ExitCode::from(EXIT_WRONG);
+    }
     let sets = match read_sets(&args.sets) {
         Ok(sets) => sets,
         Err(error) => return refuse(&error),
@@ -113,6 +119,11 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
         add(&mut builder, target, &progress, args.capacity);
     }
     progress.begin(Stage::Reporting, 0);
+    let unmet = builder.unmet();
+    if !unmet.is_empty() {
+        unmet.iter().for_each(|what| terminal::complain(&format!("error: {what}")));
+        return ExitCode::from(EXIT_WRONG);
+    }
     let (report, whole) = builder.finish();
     let text = report::write(&report, args.format);
     if args.format == Format::Text {

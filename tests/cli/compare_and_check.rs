@@ -107,6 +107,14 @@ fn the_gate_reads_folders_and_messages() {
     std::fs::write(&log, message).expect("written");
     let output = run(&["check", log.to_str().expect("UTF-8")]);
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    // What the message lists is less than there is; it did not fit all the same.
+    let listing = "RESOURCE_EXHAUSTED: Attempting to reserve 3.80G at the bottom of memory. That was not possible. There are 1.92G free, 0B reserved, and 1.92G reservable.\n\nProgram hbm requirement 4.20G:\n    HLO temp          3.80G (97.4% utilization: Unpadded (3.69G) Padded (3.79G), 0.4% fragmentation (14.68M))\n\n  Largest program allocations in hbm:\n\n  1. Size: 392.00M\n     Shape: f32[64,512,56,56]{1,0,3,2:T(8,128)}\n     Unpadded size: 392.00M\n     XLA label: %fusion.70 = f32[64,512,56,56]{1,0,3,2:T(8,128)} fusion(...)\n     Allocation type: HLO temp\n     ==========================\n";
+    std::fs::write(&log, listing).expect("written");
+    let log = log.to_str().expect("UTF-8");
+    let output = run(&["check", "--capacity", "16GiB", log]);
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let report = stdout(&run(&["report", "--capacity", "16GiB", log]));
+    assert!(report.contains("Did not fit") && !report.contains("Fits:"), "{report}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::common;
 
 #[test]
 fn buffers_curve_range_and_groups_agree_at_every_step_looked_at() {
-    let mut compared = 0;
+    let (mut compared, mut peaks) = (0, 0);
     for path in common::sample_programs() {
         let name = common::name(&path);
         let profile = open::open_path(&path, &Progress::default()).unwrap_or_else(|e| panic!("{name}: {e}"));
@@ -24,6 +24,13 @@ fn buffers_curve_range_and_groups_agree_at_every_step_looked_at() {
                 let scene = analysis.scene(&profile, program, space.color).expect("a space");
                 let by_class = scene.curves(Grouping::Class);
                 let points = scene.map().points;
+                let own_sizes = |rows: &[(_, Bytes)]| rows.iter().map(|row| row.1).sum::<Bytes>();
+                if space.occupancy.is_some() && own_sizes(&scene.live(None)) == space.peak() {
+                    let at_peak = scene.live(Some(space.peak_point()));
+                    assert_eq!(at_peak, scene.live(None), "{name}: the step of the peak is the peak");
+                    assert_eq!(scene.live_at(space.peak_point()).len(), at_peak.len(), "{name}");
+                    peaks += 1;
+                }
                 for step in (0..16).map(|part| part * points.saturating_sub(1) / 15).chain([space.peak_point()]) {
                     let live = scene.live(Some(step));
                     let sum: Bytes = live.iter().map(|&(_, bytes)| bytes).sum();
@@ -47,5 +54,5 @@ fn buffers_curve_range_and_groups_agree_at_every_step_looked_at() {
             }
         }
     }
-    assert!(compared >= 100, "{compared} steps compared");
+    assert!(compared >= 100 && peaks >= 10, "{compared} steps and {peaks} peaks compared");
 }

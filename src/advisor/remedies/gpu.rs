@@ -6,7 +6,7 @@ use crate::analysis::failure::Cause;
 use crate::model::{Failure, FailureKind};
 
 const TORCH: &str = "https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management";
-const JAX_GPU: &str = "https://docs.jax.dev/en/latest/gpu_memory_allocation.html";
+const JAX_GPU: &str = "https://docs.jax.dev/en/latest/201/gpu-memory.html";
 
 /// Remedy for fragmented free memory, in an allocator that can fragment.
 pub fn pieces(cause: Cause) -> Vec<Remedy> {
@@ -37,9 +37,9 @@ pub fn gpu(failure: &Failure, cause: Cause) -> Vec<Remedy> {
     let is_jax = failure.text("framework") == Some("jax");
     out.push(remedy(
         if is_jax {
-            "Check that no other process holds GPU memory; JAX reserves 75 % unless `XLA_PYTHON_CLIENT_MEM_FRACTION` says otherwise"
+            "Check that no other process holds GPU memory; JAX reserves 75 % unless `XLA_CLIENT_MEM_FRACTION` (in older versions `XLA_PYTHON_CLIENT_MEM_FRACTION`) says otherwise"
         } else {
-            "Check that no other process holds GPU memory, and what share of it the framework reserves at startup (JAX: `XLA_PYTHON_CLIENT_MEM_FRACTION`; TensorFlow: `tf.config.experimental.set_memory_growth`)"
+            "Check that no other process holds GPU memory, and what share of it the framework reserves at startup (JAX: `XLA_CLIENT_MEM_FRACTION`, in older versions `XLA_PYTHON_CLIENT_MEM_FRACTION`; TensorFlow: `tf.config.experimental.set_memory_growth`)"
         },
         No,
         "",
@@ -79,7 +79,7 @@ fn pieces_of_cache(kind: FailureKind) -> Option<&'static str> {
 /// Sign of another process on the device, by the vendor's tool.
 fn sign_of_others(kind: FailureKind) -> &'static str {
     match kind {
-        FailureKind::TorchHip => "rocm-smi shows two processes",
+        FailureKind::TorchHip => "amd-smi or rocm-smi shows two processes",
         FailureKind::TorchNpu => "npu-smi shows two processes",
         FailureKind::TorchXpu => "xpu-smi shows two processes",
         _ => "nvidia-smi shows two processes",

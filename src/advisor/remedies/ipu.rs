@@ -21,7 +21,7 @@ pub fn ipu(failure: &Failure) -> Vec<Remedy> {
             remedy("Split the model over more IPUs", No, "", "", IPU),
         ],
         FailureKind::IpuStream | FailureKind::IpuHostBuffer => vec![remedy(
-            "These are host buffers, not tile memory: use smaller or fewer streams, or a larger buffer in the engine options",
+            "These are host buffers, not tile memory: use fewer or smaller streams, and fetch less ahead",
             No,
             "",
             "the message names a buffer or a stream",

@@ -73,7 +73,7 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
         }
         kind if kind.speaker() == Speaker::TensorFlow && failure.usage_rows.is_empty() => {
             out.push(step(
-                "Let TensorFlow list the tensors in memory when it fails",
+                "Let TensorFlow list the tensors in memory when it fails (only graphs run in a session, not in eager mode)",
                 Some("tf.compat.v1.RunOptions(report_tensor_allocations_upon_oom=True)"),
             ));
         }
@@ -82,10 +82,21 @@ pub fn next_steps(failure: &Failure, profile: &Profile) -> Vec<NextStep> {
         | FailureKind::TorchCudaLimit
         | FailureKind::TorchMemorySummary => {
             out.push(step("Record every allocation, before the model is built", Some(TORCH)));
-            out.push(step("After the failure, write the snapshot, then open snapshot.pickle", Some(TORCH_SAVE)));
+            out.push(step("After the failure, write the snapshot, then open snapshot.pickle at https://pytorch.org/memory_viz (Highwater does not read it)", Some(TORCH_SAVE)));
         }
         kind if kind.speaker() == Speaker::Poplar => {
             out.push(step("Let Poplar write a profile, then open profile/profile.pop: it shows each tile and what is live at each step", Some(POPLAR)));
+        }
+        FailureKind::Unknown => {
+            out.push(step(
+                "Find out which memory ran out: watch the host's while the program runs again (on Linux)",
+                Some("free -h"),
+            ));
+            out.push(step("Or the device's, by its vendor's tool", Some("nvidia-smi")));
+            out.push(step(
+                "Or see whether the system ended the program (on Linux)",
+                Some("sudo dmesg -T | grep -i -E 'oom|killed process'"),
+            ));
         }
         _ => {}
     }

@@ -89,9 +89,29 @@ fn change(failure: &Failure, cause: Cause, known: Known) -> Vec<Remedy> {
             Speaker::Host => others::host(failure),
             Speaker::Poplar => ipu::ipu(failure),
             Speaker::TensorFlow => tensorflow(),
-            Speaker::Unknown => Vec::new(),
+            Speaker::Unknown => unknown(),
         },
     }
+}
+
+/// A message that nobody knows: what is true of any memory.
+fn unknown() -> Vec<Remedy> {
+    vec![
+        remedy(
+            "Hold less at once: a smaller batch or input, or fewer tasks side by side",
+            Maybe,
+            "in proportion",
+            "it fails only with large inputs",
+            "",
+        ),
+        remedy(
+            "Check what else uses the same memory, and end what is left over from earlier runs",
+            No,
+            "what it holds",
+            "memory is in use before the program starts",
+            "",
+        ),
+    ]
 }
 
 fn tensorflow() -> Vec<Remedy> {

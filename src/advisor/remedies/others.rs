@@ -21,7 +21,7 @@ pub fn cuda(failure: &Failure) -> Vec<Remedy> {
                 "",
             ),
             remedy(
-                "Raise what the container or the user may lock (`--ulimit memlock=-1`), or WSL's memory limit",
+                "Lock fewer pages (PyTorch's loader: `pin_memory=False`); on WSL only a part of the memory can be locked",
                 No,
                 "",
                 "the host has memory left",
@@ -47,7 +47,7 @@ pub fn cuda(failure: &Failure) -> Vec<Remedy> {
                 "",
             ),
             remedy(
-                "Fewer communicators or channels (`NCCL_MAX_NCHANNELS`), smaller buffers (`NCCL_BUFFSIZE`)",
+                "Fewer communicators or channels (`NCCL_MAX_CTAS`, in older versions `NCCL_MAX_NCHANNELS`), smaller buffers (`NCCL_BUFFSIZE`)",
                 No,
                 "",
                 "",
@@ -81,7 +81,7 @@ pub fn cuda(failure: &Failure) -> Vec<Remedy> {
         kind => vec![
             remedy(
                 if kind.speaker() == Speaker::Rocm {
-                    "Check which processes hold memory on the card (`rocm-smi --showpids`), including ones left over from earlier runs"
+                    "Check which processes hold memory on the card (`amd-smi process`, or `rocm-smi --showpids`), including ones left over from earlier runs"
                 } else {
                     "Check which processes hold memory on the card (`nvidia-smi`), including ones left over from earlier runs"
                 },
@@ -164,7 +164,7 @@ pub fn ggml(failure: &Failure) -> Vec<Remedy> {
     if failure.text("space") == Some("host") {
         out.push(remedy("A smaller model, or one in a smaller quantisation", Yes, "in proportion", "", ""));
         out.push(remedy(
-            "Map the file instead of reading it (omit `--no-mmap`), close other programs",
+            "Map the file instead of reading it (omit `--no-mmap` and `--load-mode none`), close other programs",
             No,
             "",
             "the host is short of memory",
@@ -178,6 +178,13 @@ pub fn ggml(failure: &Failure) -> Vec<Remedy> {
             "",
             "",
         ));
+        out.push(remedy(
+            "Or only the experts of some layers on the CPU: `--n-cpu-moe`",
+            No,
+            "their weights",
+            "the model is a mixture of experts",
+            "",
+        ));
     }
     out.push(remedy("A shorter context: `--ctx-size` (ollama: `num_ctx`)", Maybe, "the cache, in proportion", "", ""));
     out.push(remedy(
@@ -188,7 +195,7 @@ pub fn ggml(failure: &Failure) -> Vec<Remedy> {
         "",
     ));
     out.push(remedy(
-        "A quantised cache: `--cache-type-k q8_0 --cache-type-v q8_0` (the second needs `--flash-attn`)",
+        "A quantised cache: `--cache-type-k q8_0 --cache-type-v q8_0` (the second needs flash attention, `--flash-attn on`; ollama: `OLLAMA_FLASH_ATTENTION=1 OLLAMA_KV_CACHE_TYPE=q8_0`)",
         Yes,
         "up to half of the cache",
         "",
@@ -243,7 +250,13 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
             ));
         }
         FailureKind::PaddleAlloc => {
-            out.push(remedy("Allocate as needed: `FLAGS_allocator_strategy=auto_growth`", No, "", "", ""));
+            out.push(remedy(
+                "Allocate as needed: `FLAGS_allocator_strategy=auto_growth`, the default except in builds for inference",
+                No,
+                "",
+                "",
+                "",
+            ));
         }
         FailureKind::TensorrtAlloc => {
             out.push(remedy(
@@ -256,7 +269,7 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         }
         FailureKind::MindsporeAlloc => {
             out.push(remedy(
-                "End other processes on the device, or limit how much this one may use (`max_device_memory`)",
+                "End other processes on the device, or limit how much this one may use (`mindspore.runtime.set_memory(max_size=…)`; before 2.5 `max_device_memory` of `set_context`)",
                 No,
                 "",
                 "`npu-smi info` shows another process",
@@ -265,7 +278,7 @@ pub fn framework(failure: &Failure, cause: Cause) -> Vec<Remedy> {
         }
         FailureKind::XgboostAlloc => {
             out.push(remedy(
-                "Build the matrix in pieces: `QuantileDMatrix`, or external memory with an iterator",
+                "Build the matrix in pieces: `QuantileDMatrix` from an iterator, or external memory (`ExtMemQuantileDMatrix`, since 3.0)",
                 No,
                 "",
                 "it fails while the matrix is built",
@@ -288,8 +301,8 @@ pub fn graphics(failure: &Failure) -> Vec<Remedy> {
     let mut out = vec![remedy(others, No, "what they hold", "memory is in use before the program starts", "")];
     let (limit, sign) = match failure.kind {
         FailureKind::VulkanAlloc => (
-            "Split the largest buffer: drivers also limit the size of a single allocation (`maxMemoryAllocationSize` in `vulkaninfo`)",
-            "the request is larger than this limit, and memory is free",
+            "Split the largest buffer: drivers may refuse a single one above `maxMemoryAllocationSize` or `maxBufferSize` (see `vulkaninfo`)",
+            "the request is larger than one of these limits, and memory is free",
         ),
         FailureKind::MetalAlloc => (
             "Split the largest buffer: Metal limits the size of a single one (`maxBufferLength` of the device)",
@@ -304,7 +317,7 @@ pub fn graphics(failure: &Failure) -> Vec<Remedy> {
     out.push(remedy(limit, No, "", sign, ""));
     if failure.kind == FailureKind::MetalAlloc {
         out.push(remedy(
-            "Let the GPU use more of the host's memory: `sudo sysctl iogpu.wired_limit_mb=…` (macOS 14 and later), until the next start",
+            "Let the GPU use more of the host's memory: `sudo sysctl iogpu.wired_limit_mb=…`, until the next start",
             No,
             "",
             "the host has memory left",

@@ -8,6 +8,7 @@ use crate::model::{Bytes, Failure, FailureKind};
 
 const E1000: &str = "https://openxla.org/xla/errors/error_1000";
 const E1001: &str = "https://openxla.org/xla/errors/error_1001";
+const E3000: &str = "https://openxla.org/xla/errors/error_3000";
 const E0100: &str = "https://openxla.org/xla/errors/error_0100";
 const E0101: &str = "https://openxla.org/xla/errors/error_0101";
 
@@ -139,13 +140,26 @@ pub fn sparsecore(failure: &Failure, known: Known) -> Vec<Remedy> {
 pub fn sparsecore_scratch() -> Vec<Remedy> {
     vec![
         remedy(
-            "Smaller lookups: fewer ids per partition and a smaller per-core batch",
+            "Check that the tables are sharded over all chips, or lower `max_ids_per_partition` and `max_unique_ids_per_partition`",
+            Maybe,
+            "",
+            "the message names memory space 203, which is HBM",
+            E3000,
+        ),
+        remedy(
+            "Smaller `scratch_shapes` in the Pallas kernel",
             No,
             "in proportion",
-            "one SparseCore temporary is larger than its memory",
-            "https://openxla.org/xla/errors/error_3000",
+            "another memory space, in a kernel of your own",
+            E3000,
         ),
-        remedy("Split wide tables by column", No, "in proportion", "", "https://openxla.org/xla/errors/error_3000"),
+        remedy(
+            "Keep collectives off the SparseCore: `--xla_tpu_enable_sparse_core_collective_offload_all_gather=false`, or `…_all_reduce=false`, in `LIBTPU_INIT_ARGS`",
+            No,
+            "",
+            "another memory space, in a collective",
+            E3000,
+        ),
     ]
 }
 
@@ -165,7 +179,7 @@ pub fn kernel(failure: &Failure) -> Vec<Remedy> {
     )];
     if !smem {
         out.push(remedy(
-            "Give the kernel a higher limit where the chip has more VMEM: `vmem_limit_bytes` in its compiler parameters, or `--xla_tpu_scoped_vmem_limit_kib`",
+            "Give the kernel a higher limit where the chip has more VMEM: `vmem_limit_bytes` in its compiler parameters, or `LIBTPU_INIT_ARGS=--xla_tpu_scoped_vmem_limit_kib=…`",
             No,
             "up to the VMEM of the chip",
             "the limit is below the chip's VMEM",

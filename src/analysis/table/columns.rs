@@ -217,12 +217,14 @@ pub struct BufferTable {
     pub size: Vec<u64>,
     /// Bytes of padding; negative for a few tuple tables whose unpadded size is the larger.
     pub padding: Vec<i64>,
-    /// First point; `u32::MAX` if unknown.
+    /// First point at which its memory is in use; `u32::MAX` if unknown.
     pub start: Vec<u32>,
-    /// Last point; `u32::MAX` if unknown.
+    /// Last point at which its memory is in use, by it or by what is written in place of it; `u32::MAX` if unknown.
     pub end: Vec<u32>,
-    /// Length of the live range in steps; 0 if unknown.
+    /// Length of that in steps; 0 if unknown.
     pub length: Vec<u32>,
+    /// First and last point of the buffer itself, of rows whose memory is in use longer.
+    own: HashMap<usize, (u32, u32)>,
     /// Whether the memory is set aside for the whole program, whenever the buffer is written.
     pub throughout: Vec<bool>,
     /// Offset in the allocation.
@@ -272,12 +274,16 @@ impl BufferTable {
         for &buffer in &table.buffers {
             let size = program.buffers.size_of(buffer).0;
             let item = map.box_of(buffer);
+            let held = map.held(buffer);
+            if let Some(item) = item.filter(|item| held.is_some_and(|held| held != (item.start, item.end))) {
+                table.own.insert(table.size.len(), (item.start, item.end));
+            }
             let allocation = program.buffers.allocation_of(buffer).map(|id| &program.allocations[id.index()]);
             table.size.push(size);
             table.padding.push(size as i64 - unpadded(program, &analysis.traces, buffer).0 as i64);
-            table.start.push(item.map_or(u32::MAX, |item| item.start));
-            table.end.push(item.map_or(u32::MAX, |item| item.end));
-            table.length.push(item.map_or(0, |item| map.length(item.start, item.end)));
+            table.start.push(held.map_or(u32::MAX, |held| held.0));
+            table.end.push(held.map_or(u32::MAX, |held| held.1));
+            table.length.push(held.map_or(0, |held| map.length(held.0, held.1)));
             let region = item.and_then(|item| map.regions.get(item.region as usize));
             table.throughout.push(region.is_some_and(|region| region.always_live && region.largest == Some(buffer)));
             table.offset.push(program.buffers.offset.get(buffer.index()).copied().unwrap_or(0));
@@ -377,7 +383,8 @@ impl BufferTable {
     /// Whether memory is set aside for a row's buffer at a point, as in [`crate::analysis::live_at`].
     #[must_use]
     pub fn lives_at(&self, row: usize, point: u32) -> bool {
-        let is_written = self.start[row] <= point && point <= self.end[row];
+        let (start, end) = self.own.get(&row).copied().unwrap_or((self.start[row], self.end[row]));
+        let is_written = start <= point && point <= end;
         self.start[row] != u32::MAX && (is_written || self.throughout[row])
     }
 }

@@ -27,7 +27,9 @@ patterns! {
     ALLOCATOR = r"\b(\w+) cuMemAllocAsync";
     PROCESS = r"Process (\d+) has <T> memory in use";
     OWN = r"this process has <T> memory in use";
-    KILLED = r"Kill(?:ed)? process (\d+),? \(?([^)\n,]+?)\)?(?:,|\s|$)";
+    KILLED = r"Killed process (\d+),? \(?([^)\n,]+?)\)?(?:,|\s|$)";
+    /// The victim that was chosen; one of its threads' processes may be killed in its place.
+    CHOSEN = r"Kill process (\d+),? \(?([^)\n,]+?)\)?(?:,|\s|$)";
     TASK = r"task=([^,\n]+),pid=(\d+)";
     /// earlyoom: `sending SIGTERM to process 12006 uid 1000 "python3": badness 209, VmRSS 2891 MiB`.
     SIGNALLED = r#"(?:to|[Kk]illing) process (\d+)(?: uid \d+)? "([^"\n]+)""#;
@@ -58,6 +60,8 @@ patterns! {
     UTILIZATION = r"desired GPU memory utilization \((\d(?:\.\d+)?), <T>\)";
     HOST = r"system memory|too large for system|\bCPU buffer|buffer_type_cpu|ggml_aligned_malloc";
     KILLED_BY = r#"^OOMKilled(?:[ \t]*(?:$|\n|[,}\])\d(])|["'](?:\s*:\s*true|[^:=]|$)|\s*[:=]\s*true)"#;
+    /// A row of a table of exit codes.
+    EXIT_CODE = r"[{,]\s*\d+:\s*$";
     TORCH_GOES_ON = r"^(?:\w+ )?(?:backend )?out of memory(?:\s*[.(;]|$)|^Invalid|^Allocation on device|EL0004|current platform";
     /// The level of a log that is no error.
     WARNS = r"\bWARN(?:ING)?\b|(?:^|[\s:])W\d{4}\s|(?:^|[\s:\]])W\s";
@@ -287,13 +291,21 @@ fn is_said(form: &Form, spot: &Spot, sizes: &[Told]) -> bool {
     let is_report = guard::is_report(&spot.line[..spot.at], spot.prefix);
     match form.kind {
         _ if form.need == Need::Report && !is_report => false,
-        Kind::Unknown | Kind::CudaErrorOom | Kind::HipErrorOom if guard::is_subject(spot.rest) => false,
+        Kind::Unknown | Kind::CudaErrorOom | Kind::HipErrorOom | Kind::KubernetesOomKill
+            if guard::is_subject(spot.rest) =>
+        {
+            false
+        }
+        Kind::Unknown | Kind::HostBadAlloc | Kind::WindowsCommit if guard::is_code_line(spot.line) => false,
         // Python says no more than the name of the class.
         Kind::HostBadAlloc if spot.rest.starts_with("MemoryError") => {
             spot.line.trim_start().starts_with("MemoryError")
                 && (spot.rest.starts_with("MemoryError: ") || guard::is_crash(spot.around.0, spot.around.1))
         }
-        Kind::KubernetesOomKill => !spot.rest.starts_with("OOMK") || KILLED_BY.is_match(spot.rest),
+        Kind::KubernetesOomKill => {
+            !spot.rest.starts_with("OOMK")
+                || KILLED_BY.is_match(spot.rest) && !EXIT_CODE.is_match(&spot.line[..spot.at])
+        }
         Kind::TritonSharedMemory => {
             !spot.rest.contains("resource: threads") && !spot.rest.contains("resource: registers")
         }
@@ -559,7 +571,7 @@ fn job(found: &mut Found, window: &str) {
 }
 
 fn linux(found: &mut Found, window: &str) {
-    if let Some(captures) = KILLED.captures(window) {
+    if let Some(captures) = KILLED.captures(window).or_else(|| CHOSEN.captures(window)) {
         found.count("pid", &captures, 1).text("name", &captures, 2);
     } else if let Some(captures) = TASK.captures(window) {
         found.text("name", &captures, 1).count("pid", &captures, 2);

@@ -17,11 +17,11 @@ pub enum Verdict {
 
 patterns! {
     /// Words of somebody who explains.
-    PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|e\.g\.|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|may (?:cause|lead|result|also)|can (?:cause|lead)|could (?:cause|lead)|typically|usually|commonly|in case of|tells? you|see the)\b";
+    PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|may (?:cause|lead|result|also)|can (?:cause|lead)|could (?:cause|lead)|typically|usually|commonly|in case of|tells? you|see the)\b|\be\.g\.";
     /// The error as something to talk about: `out of memory errors are common`.
     TOPIC = r"(?i)^[\w ]{0,40}\bmemory (?:errors\b|error (?:is|can|may|often|usually|occurs?|happens?)\b)";
     /// The error as the subject of a sentence: `out of memory is what you see`.
-    SUBJECT = r#"^(?:[^\n.;(:]|: ?[a-z]){0,60}(?:memory|MEMORY|\w_\w+|\w+Error|\w+Exception)\b[`"')]{0,2},?\s+(?:is|are|was|were|can|may|might|should|will|would|even|because|and|but|if|means?|happens?|occurs?|appears?|which|that|issues?|problems?|conditions?|situations?|handling|exceptions?|twice|again|with batch|after \d+ epochs?)\b"#;
+    SUBJECT = r#"^(?:[^\n.;(:]|: ?[a-z]){0,60}(?:memory|MEMORY|\w_\w+|\w+Error|\w+Exception|OOMKilled)\b[`"')]{0,2},?\s+(?:is|are|was|were|can|may|might|should|will|would|even|because|and|but|if|means?|happens?|occurs?|appears?|which|that|issues?|problems?|conditions?|situations?|handling|exceptions?|twice|again|with batch|after \d+ epochs?)\b"#;
     /// Words of a sentence that somebody wrote: no program speaks of itself, and few begin with an article.
     OWN_WORDS = r"\b(?:I|I'm|I've|[Ww]e|[Mm]y|[Oo]ur|[Mm]ine|[Aa]nyone|[Ss]omeone|[Hh]i|[Hh]ello|[Tt]hanks|me)\b";
     STOP_WORDS = r"(?i)^(?:the|an?|this|that|these|it|its|if|when|and|or|but|you|your|to|of|for|with|on|in|is|are|be|been|get|gets|got|has|have|had|do|does|did|not|no|so|as|at|than|then|still|see|add|added|adds|fix|fixed|fixes|handle|avoid|raise|raises|which|who|what|why|how|anything|larger|more|less)$";
@@ -38,11 +38,13 @@ patterns! {
     /// The level of a log, in what stands before a line.
     LEVEL = r"\b(?:ERROR|FATAL|CRITICAL|Error|error|fatal)\b|(?:^|\s)[EF]\d{4}\s|(?:^|[\s:])[EF]\s";
     /// What is said of an attempt that is made again, or that does not matter.
-    GOES_ON = r"(?i)caller indicates that this is not a failure|retrying|will retry|will be retried|trying again|try again with|try(?:ing)? (?:the )?(?:next|another|other|smaller)|next config|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignored|ignoring|for benchmark choice|during autotuning|AUTOTUNE benchmarking|may not be an? (?:issue|error|problem)|free cache and retry";
+    GOES_ON = r"(?i)caller indicates that this is not a failure|retracted_reqs|retrying|will retry|will be retried|trying again|try again with|try(?:ing)? (?:the )?(?:next|another|other|smaller)|next config|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignored|ignoring|for benchmark choice|during autotuning|AUTOTUNE benchmarking|may not be an? (?:issue|error|problem)|free cache and retry";
     /// The attempt was the last one.
     ENDS = r"Could not find any implementation|[Ff]ailed (?:building|to build)|[Bb]uild failed";
     HUNK = r"(?m)^@@ -\d+(?:,\d+)? \+\d+";
     CODE = r"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|message\(|endif\(|option\(|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$";
+    /// A line that no program prints: an attribute of HTML, a value in code, a row of a `match`.
+    CODE_LINE = r#"^\d{0,6}\s*(?:pub |static |const |let |fn |use |impl |struct |enum |except |raise |throw |class |def |#define |#\[|///?)|<(?:section|details|div|span|code|h[1-6]|li|td|tr|a|p)\b[^<>]*\b(?:class|id|href)=|^[\w.:]+(?:\[[^\]\n]*\])? \+?= ?["']|\w => |\w\)\)[,;]$|^\|.*\|$|^[A-Z][A-Z0-9]*_[A-Z0-9_]+\s+(?:=\s*)?-?\d+(?:\s|,|$)|<(?:p|q|h[1-6]|section)>.*</(?:p|q|h[1-6]|section)>"#;
     ECHOED = r#"^(?:File "|frame #|---|at |\^|~)"#;
     QUOTED_CODE = r#"(?:^|[\s(=,{\[])(?:r?b?f?["'`]|b?r?#")[^"'`]*$"#;
 }
@@ -261,6 +263,11 @@ fn is_code(body: &str, line_start: usize) -> bool {
     let behind = &body[line_start..ceil(body, line_start + 4000)];
     behind.lines().take(AROUND).for_each(&mut look);
     all >= 4 && code * 5 > all * 2
+}
+
+/// Whether a line by itself is source code or the markup of a page.
+pub fn is_code_line(line: &str) -> bool {
+    CODE_LINE.is_match(line.trim())
 }
 
 /// Whether a text as a whole is source code.

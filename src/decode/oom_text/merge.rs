@@ -46,7 +46,9 @@ fn into_earlier(merged: &mut [Found], next: Found) -> Option<Found> {
             }
             _ => {}
         }
-        if distance < BESIDE && is_sentence_of(&last.failure, &next.failure) {
+        if distance < BESIDE
+            && (is_sentence_of(&last.failure, &next.failure) || is_cut_repeat(&last.failure, &next.failure))
+        {
             last.end = last.end.max(next.end);
             complete(&mut last.failure, next.failure);
             return None;
@@ -155,6 +157,21 @@ fn is_sentence_of(last: &Failure, next: &Failure) -> bool {
         }
         (a, b) => a == b,
     })
+}
+
+/// Whether a message is the beginning of an earlier one, as the summary of a test run has it: cut off with dots, and
+/// every number of it is known.
+fn is_cut_repeat(last: &Failure, next: &Failure) -> bool {
+    let is_cut = next.message.trim_end().ends_with("...") || next.message.trim_end().ends_with('…');
+    let is_known = |(key, value): &(&str, FailureValue)| match (last.get(key), value) {
+        (Some(FailureValue::Size(a)), FailureValue::Size(b)) => same_size(a, b),
+        (known, _) => known == Some(value),
+    };
+    is_cut
+        && last.kind.speaker() == next.kind.speaker()
+        && last.is_error == next.is_error
+        && !next.fields.is_empty()
+        && next.fields.iter().all(is_known)
 }
 
 /// Whether two sizes can be the same, one of them rounded for print.

@@ -179,6 +179,8 @@ patterns! {
     FRAMEWORK = r"(?:^|[^\w/])(?:(jaxlib|jax)[./_]|(tensorflow)[./]|(torch_xla)\b|(Reactant)\b)";
     /// The lowest level of a log.
     INFORMATION = r"(?:^|\s)I(?:\d{4}\s[\d:.]+\s+\d+)?\s[^\s\]]+:\d+\]|\bINFO\b";
+    /// Said in the message itself, not by a launcher.
+    RANK = r"(?i)\[rank:? ?(\d+)\]";
     CODE = r"\bE(\d{4}): ?(\w+)?";
     SAVED = r"(?:Profile saved to|profile written to|Dumped (?:HLO|module)[^\n]{0,80}? to|dumped to|xla_dump_to[=:]|Writing (?:dump|report) to):?\s*['`]?([^\s'`,;]+)";
 }
@@ -287,11 +289,12 @@ fn place(found: &mut Found, text: &Text, section: &str) {
     if is_driver && text.place(found.start).is_some_and(|place| INFORMATION.is_match(&place.prefix)) {
         found.failure.is_error = false;
     }
-    let rank = found.failure.process.as_deref().and_then(|name| name.strip_prefix("rank "));
-    found.put("rank", rank.and_then(pattern::count_value));
     let body = text.text.as_str();
     let line_start = body[..found.start].rfind('\n').map_or(0, |i| i + 1);
     let near = body.get(line_start..found.end).unwrap_or("");
+    let rank = found.failure.process.as_deref().and_then(|name| name.strip_prefix("rank "));
+    let rank = rank.or_else(|| Some(RANK.captures(near)?.get(1)?.as_str()));
+    found.put("rank", rank.and_then(pattern::count_value));
     if matches!(found.failure.kind.speaker(), Speaker::Xla | Speaker::Bfc | Speaker::Rocm) {
         let prefix = text.place(found.start).map_or("", |place| place.prefix.as_str());
         let named = FRAMEWORK.captures(near).or_else(|| FRAMEWORK.captures(prefix));

@@ -29,7 +29,7 @@ pub enum Role {
     Allocated,
     /// Reserved by its allocator.
     Reserved,
-    /// SavedForBackward by its cache.
+    /// Kept by its cache.
     Cached,
     /// Active blocks.
     Active,
@@ -114,7 +114,7 @@ const BEFORE: [(&str, Role); 17] = [
         Role::Limit,
     ),
     (
-        r"free(?: \w+)? memory|free|available(?: KV cache)?(?: \w+)?(?: memory)?|remaining|of which|memory is only|than is available|left",
+        r"free(?: \w+)? memory|free(?: mem)?|available(?: KV cache)?(?: \w+)?(?: memory)?|remaining|of which|memory is only|than is available|left",
         Role::Free,
     ),
     (r"\b[pv]{0,2}mem\b|\brss\b|peak(?: usage| memory)?(?: of)?", Role::InUse),

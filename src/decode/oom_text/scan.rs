@@ -4,13 +4,17 @@
 
 use std::io::{self, Read};
 
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+
 use super::layers::strip_colors;
 use super::needles::find;
 use crate::decode::decoder::DecodeError;
 use crate::source::{Progress, SourceError};
 
 /// Bytes read at a time.
-const BLOCK: usize = 1 << 20;
+const BLOCK: usize = 2 << 20;
+/// Bytes that a thread searches at least, about.
+const PIECE: usize = 256 << 10;
 /// Lines longer than this are taken apart.
 const MAX_LINE: usize = 512 << 10;
 /// Bytes before a find that belong to the excerpt.
@@ -114,23 +118,67 @@ struct Scan {
     left: usize,
     /// The last lines of what was looked at, for the excerpt that may begin with the next find.
     before: Vec<u8>,
-    colorless: Vec<u8>,
+}
+
+/// The first find of each line of a block of whole lines, ascending, and the number of lines; on all cores.
+fn search(block: &[u8]) -> (Vec<usize>, u64) {
+    let size = PIECE.max(block.len() / rayon::current_num_threads().max(1));
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    while start < block.len() {
+        let end = whole_lines(block, (start + size).min(block.len()), block.len());
+        pieces.push((start, &block[start..end]));
+        start = end;
+    }
+    let found: Vec<_> = pieces.into_par_iter().map(|(start, piece)| search_piece(piece, start)).collect();
+    let lines = found.iter().map(|(_, lines)| lines).sum();
+    (found.into_iter().flat_map(|(finds, _)| finds).collect(), lines)
+}
+
+/// The same of a piece that begins at `offset`, on this thread.
+fn search_piece(piece: &[u8], offset: usize) -> (Vec<usize>, u64) {
+    let mut found = Vec::new();
+    let mut colored = colored(piece).into_iter().peekable();
+    let mut place = 0;
+    let mut plain = find(piece, 0);
+    loop {
+        while colored.peek().is_some_and(|&at| at < place) {
+            colored.next();
+        }
+        if plain.is_some_and(|at| at < place) {
+            plain = find(piece, place);
+        }
+        let Some(find) = plain.into_iter().chain(colored.peek().copied()).min() else { break };
+        found.push(offset + find);
+        place = memchr::memchr(b'\n', &piece[find..]).map_or(piece.len(), |i| find + i + 1);
+    }
+    (found, memchr::memchr_iter(b'\n', piece).count() as u64)
+}
+
+/// Lines whose words are broken by terminal escapes, and that hold a find without them.
+fn colored(piece: &[u8]) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut colorless = Vec::new();
+    let mut place = 0;
+    while let Some(escape) = memchr::memchr(0x1b, &piece[place..]).map(|i| place + i) {
+        let start = memchr::memrchr(b'\n', &piece[..escape]).map_or(0, |i| i + 1);
+        let end = memchr::memchr(b'\n', &piece[escape..]).map_or(piece.len(), |i| escape + i + 1);
+        colorless.clear();
+        strip_colors(&piece[start..end], &mut colorless);
+        if find(&colorless, 0).is_some() {
+            found.push(start);
+        }
+        place = end;
+    }
+    found
 }
 
 impl Scan {
     /// Looks at whole lines.
     fn lines(&mut self, block: &[u8], each: &mut impl FnMut(Excerpt)) {
-        let mut colored = self.colored(block).into_iter().peekable();
+        let (finds, lines) = search(block);
         let mut place = 0;
-        let mut plain = find(block, 0);
-        loop {
-            while colored.peek().is_some_and(|&at| at < place) {
-                colored.next();
-            }
-            if plain.is_some_and(|at| at < place) {
-                plain = find(block, place);
-            }
-            let Some(find) = plain.into_iter().chain(colored.peek().copied()).min() else { break };
+        for find in finds {
             let line_end = memchr::memchr(b'\n', &block[find..]).map_or(block.len(), |i| find + i + 1);
             self.found(block, place, find, line_end, each);
             place = line_end;
@@ -138,24 +186,7 @@ impl Scan {
         self.quiet(&block[place..], each);
         self.remember(block);
         self.offset += block.len() as u64;
-        self.line += memchr::memchr_iter(b'\n', block).count() as u64;
-    }
-
-    /// Lines whose words are broken by terminal escapes, and that hold a find without them.
-    fn colored(&mut self, block: &[u8]) -> Vec<usize> {
-        let mut found = Vec::new();
-        let mut place = 0;
-        while let Some(escape) = memchr::memchr(0x1b, &block[place..]).map(|i| place + i) {
-            let start = memchr::memrchr(b'\n', &block[..escape]).map_or(0, |i| i + 1);
-            let end = memchr::memchr(b'\n', &block[escape..]).map_or(block.len(), |i| escape + i + 1);
-            self.colorless.clear();
-            strip_colors(&block[start..end], &mut self.colorless);
-            if find(&self.colorless, 0).is_some() {
-                found.push(start);
-            }
-            place = end;
-        }
-        found
+        self.line += lines;
     }
 
     /// A line with a find ends at `line_end`; nothing was found from `place` to `find`.

@@ -72,6 +72,12 @@ pub fn sizes(text: &str) -> Vec<Size> {
         if before.is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.') {
             continue;
         }
+        // The number of a device: `cuda:1`, `GPU:0`.
+        let is_of_device =
+            text[..all.start()].strip_suffix(':').is_some_and(|name| name.ends_with(char::is_alphabetic));
+        if is_of_device && all.len() <= 2 {
+            continue;
+        }
         // A share is no size.
         if text[all.end()..].starts_with('%') {
             continue;

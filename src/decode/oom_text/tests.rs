@@ -150,11 +150,42 @@ fn prose_about_the_error_is_none() {
         "The kernel failed to allocate 512 MB when the limit was 1 GB, which was fixed in 5.4.\n",
         "* add a test that cannot allocate more than 1 GB\n",
         "RuntimeError: CUDA out of memory. Tried to allocate <size>\n",
+        "<section id=\"impl-Error-for-AllocError\" class=\"impl\">Error for AllocError</section>\n",
+        "368 static PREV_ALLOC_FAILURE: AtomicBool = AtomicBool::new(false);\n",
+        "errorTab[8] = \"Insufficient memory available.\"\n",
+        "Err(Error::JniCall(JniError::NoMemory)),\n",
+        "super::SQLITE_NOMEM => \"A malloc() failed\",\n",
+        "error that the tool cannot handle (e.g. internal error, out of memory, ...).\n",
+        "except MemoryError:\n",
+        "| ERROR_COMMITMENT_LIMIT | 1455 | The paging file is too small for this operation to complete. |\n",
+        "NRT_RESOURCE  4  A resource allocation failure: out of device memory\n",
+        "exitCodes: {137: OOMKilled, 125: OUT_OF_MEMORY}\n",
+        "137. In Kubernetes this is the reason OOMKilled, which you get when the limit of the container is\n",
+        "<p>See also <code>handle</code>: <q>memory allocation of 4 bytes failed</q> is printed.</p>\n",
     ] {
         let (profile, notes) = open(text.as_bytes());
         assert!(profile.failures.is_empty(), "{text}: {:?}", profile.failures);
         assert!(notes[0].starts_with("No out-of-memory message"), "{notes:?}");
     }
+}
+
+#[test]
+fn a_summary_that_cuts_the_message_repeats_it() {
+    let said = "CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.95 GiB is free.";
+    let text = format!(
+        "E   torch.OutOfMemoryError: {said}\n\nFAILED test.py::a - torch.OutOfMemoryError: {}...\n",
+        &said[..58]
+    );
+    let found = failures(&text);
+    assert_eq!(found.len(), 1, "{found:?}");
+}
+
+#[test]
+fn what_is_free_of_what_there_is_stands_in_one_parenthesis() {
+    let text = "ValueError: Free memory on device cuda:1 (18.61/22.05 GiB) on startup is less than desired GPU memory utilization (0.88, 19.4 GiB).\n";
+    let found = &failures(text)[0];
+    let gib = |tenths: f64| Some(Bytes((tenths * (1u64 << 30) as f64).round() as u64));
+    assert_eq!((found.bytes("free"), found.bytes("capacity")), (gib(18.61), gib(22.05)), "{found:?}");
 }
 
 #[test]

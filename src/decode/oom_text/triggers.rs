@@ -130,7 +130,7 @@ pub const FORMS: &[Form] = &[
         "bad_alloc: CUDA error at", "RMM failure",
     ], ""),
     form(Kind::IreeAlloc, Need::Words, 2, &["RESOURCE_EXHAUSTED; "], ""),
-    form(Kind::RayOomKill, Need::Words, 6, &["running low on memory", "Workers (tasks / actors) killed due to memory pressure"], ""),
+    form(Kind::RayOomKill, Need::Words, 6, &["running low on memory", "System memory low at node", "Workers (tasks / actors) killed due to memory pressure"], ""),
     form(Kind::RayObjectStore, Need::Words, 6, &["object store is full", "object store because it is full"], ""),
     form(Kind::YarnMemoryKill, Need::Words, 2, &[
         "for exceeding memory limits", "beyond physical memory limits", "exceeding physical memory limits",

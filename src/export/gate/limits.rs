@@ -99,14 +99,19 @@ impl Gate {
     /// anything to check. An out-of-memory message without its program fails.
     pub fn profile(&mut self, file: &str, side: Side<'_>, before: Option<Side<'_>>, limits: &Limits) -> bool {
         let mut name = "";
+        let failure = side.profile.failures.iter().find(|failure| failure.is_error);
         for row in 0..side.profile.programs.len() {
+            if let Some(failure) = failure.filter(|_| side.profile.programs[row].is_listing) {
+                name = &side.profile.programs[row].name;
+                self.add(file, name, "fits", (Outcome::Failed, failure.message.clone()));
+                continue;
+            }
             let Some(scene) = side.analysis.scene(side.profile, row, MemorySpace::HBM) else { continue };
             let earlier = before.and_then(|before| before.analysis.scene(before.profile, row, MemorySpace::HBM));
             self.program(file, scene, earlier, limits);
             name = &scene.program.name;
         }
         if name.is_empty() {
-            let failure = side.profile.failures.iter().find(|failure| failure.is_error);
             if let Some(failure) = failure {
                 self.add(file, "", "fits", (Outcome::Failed, failure.message.clone()));
             }

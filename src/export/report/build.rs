@@ -1,6 +1,7 @@
 //! Fills the report from the profiles and their analysis.
 
 use super::options::Options;
+use super::requested::Requested;
 use super::schema::{
     BufferReport, CategoryReport, ClassReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
 };
@@ -20,14 +21,15 @@ pub struct Builder<'a> {
     options: &'a Options,
     report: Report,
     failed: Vec<Source>,
+    requested: Requested,
 }
 
 impl<'a> Builder<'a> {
     /// An empty report.
     #[must_use]
-    pub const fn new(options: &'a Options) -> Self {
+    pub fn new(options: &'a Options) -> Self {
         let report = Report { schema: "highwater.report/1", sources: Vec::new(), profiles: Vec::new() };
-        Self { options, report, failed: Vec::new() }
+        Self { options, report, failed: Vec::new(), requested: Requested::default() }
     }
 
     /// Adds a profile. Programs not decoded yet are decoded one at a time.
@@ -40,16 +42,26 @@ impl<'a> Builder<'a> {
             }
         }
         let mut built = profile_report(profile, analysis, self.options);
+        for (row, program) in profile.programs.iter().enumerate() {
+            let is_wanted = is_wanted(&program.name, program.id.as_deref(), self.options);
+            self.requested.program(&program.name, is_wanted);
+            if is_wanted {
+                analysis.scenes(profile, row).for_each(|scene| self.requested.space(scene, self.options));
+            }
+        }
         for module in &profile.modules {
-            if !is_wanted(&module.name, module.id.as_deref(), self.options) {
+            let is_wanted = is_wanted(&module.name, module.id.as_deref(), self.options);
+            self.requested.program(&module.name, is_wanted);
+            if !is_wanted {
                 continue;
             }
             match module.source.load() {
                 Ok((program, notes)) => {
                     let analysis = ProgramAnalysis::new(&program, &profile.device);
                     let parts = ProgramParts::new(&analysis);
-                    let scenes = parts.scenes(&program, &analysis, &profile.device);
-                    built.programs.push(program_report(&program, scenes, self.options));
+                    let scenes = || parts.scenes(&program, &analysis, &profile.device);
+                    scenes().for_each(|scene| self.requested.space(scene, self.options));
+                    built.programs.push(program_report(&program, scenes(), self.options));
                     built.notes.extend(notes.iter().map(|note| format!("{}: {note}", module.name)));
                 }
                 Err(error) => self.failed.push(Source {
@@ -65,12 +77,19 @@ impl<'a> Builder<'a> {
                 }),
             }
         }
+        built.programs.iter().for_each(|program| self.requested.shown(program));
         self.report.profiles.push(built);
     }
 
     /// Adds a source that could not be read.
     pub fn failed(&mut self, info: &SourceInfo) {
         self.failed.push(source(info));
+    }
+
+    /// Programs, memory spaces and steps that the options name and nothing read has, in sentences.
+    #[must_use]
+    pub fn unmet(&self) -> Vec<String> {
+        if self.report.profiles.is_empty() { Vec::new() } else { self.requested.unmet(self.options) }
     }
 
     /// The report, and whether everything could be read.
@@ -172,7 +191,8 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         let row = *live.sequence().get(occupancy.reserved_peak_point as usize)?;
         Some(program.text.instruction_name(InstructionId(row)))
     });
-    let (what_if, what_if_sets) = what_if::what_if(scene, options);
+    let (outcome, what_if_sets) = what_if::what_if(scene, options);
+    let what_if_undecided = outcome.as_ref().and_then(|outcome| outcome.as_ref().err().cloned());
     let mut notes = xprof.inconsistencies.clone();
     notes.extend(space.peak_difference(program, analysis.live.as_ref()));
     SpaceReport {
@@ -193,7 +213,7 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         reserved_peak_time: occupancy.map(|o| o.reserved_peak_point),
         reserved_peak_instruction: instruction,
         content_peak_bytes: occupancy.map(|o| o.content_peak.0),
-        fragmentation_bytes: space.peak_is_known().then(|| space.fragmentation().0),
+        fragmentation_bytes: (space.peak_is_known() && !program.is_listing).then(|| space.fragmentation().0),
         parameter_bytes: xprof.parameters.0,
         output_bytes: xprof.live_out.0,
         event_count: space.event_count(),
@@ -210,7 +230,8 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         by_class: by_class(scene),
         padding_by_shape: super::padding::padding(scene, top),
         packing: what_if::packing(scene),
-        what_if,
+        what_if: outcome.and_then(Result::ok),
+        what_if_undecided,
         what_if_sets,
         other_chips: what_if::other_chips(space),
         range: options.range.and_then(|range| super::range::report(scene, range)),

@@ -83,8 +83,16 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     if let Some(what_if) = &space.what_if {
         write_what_if(out, space, "", what_if);
     }
+    if let Some(why) = &space.what_if_undecided {
+        let _ = writeln!(out, "What if: not predicted: {}\n", escape(why));
+    }
     for set in &space.what_if_sets {
-        write_what_if(out, space, &format!("**{}**: ", escape(&set.name)), &set.what_if);
+        if let Some(what_if) = &set.what_if {
+            write_what_if(out, space, &format!("**{}**: ", escape(&set.name)), what_if);
+        }
+        if let Some(why) = &set.undecided {
+            let _ = writeln!(out, "What if **{}**: not predicted: {}\n", escape(&set.name), escape(why));
+        }
     }
     if let Some(range) = &space.range {
         range.write_markdown(out);
@@ -121,7 +129,7 @@ fn write_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if: &Wh
     let _ = writeln!(out, "| | before | after |\n|---|---:|---:|");
     for (label, before, after) in [
         ("peak", space.peak_bytes, what_if.peak_bytes),
-        ("allocated", Some(space.allocated_bytes), what_if.allocated_bytes),
+        ("allocated", Some(space.allocated_bytes), what_if.expected_bytes()),
         ("always live", Some(space.always_live_bytes), what_if.base_bytes),
     ] {
         let before = before.map_or_else(|| "\u{2013}".to_owned(), |b| Bytes(b).short());

@@ -8,6 +8,7 @@ mod markdown;
 mod options;
 mod padding;
 mod range;
+mod requested;
 mod runtime;
 mod runtime_text;
 mod schema;

@@ -118,6 +118,11 @@ pub fn headline(space: &SpaceReport, device: Option<&str>) -> String {
             capacity(limit),
             space.name
         ),
+        (_, Some(limit)) => format!(
+            "Did not fit: {needs} of {} {} are in the message{where_}; what else was in memory is not",
+            capacity(limit),
+            space.name
+        ),
         _ => format!("Needs {needs} {}. Capacity unknown (give it with --capacity)", space.name),
     }
 }
@@ -138,6 +143,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         (Some(time), Some(count), Some(name)) => {
             format!("at step {time} of {count}, {name}")
         }
+        _ if space.event_count == 0 => String::new(),
         _ => format!("at heap event {} of {}", space.peak_event.unwrap_or_default(), space.event_count),
     };
     line(out, "allocated", space.allocated_bytes, "");
@@ -153,8 +159,12 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         let share = percent(fragmentation, space.allocated_bytes);
         line(out, "fragmentation", fragmentation, &format!("{share} of allocated"));
     }
-    line(out, "arguments", space.parameter_bytes, "");
-    line(out, "outputs", space.output_bytes, "");
+    for (label, bytes) in [("arguments", space.parameter_bytes), ("outputs", space.output_bytes)] {
+        // The list of a message says nothing of what is not in it.
+        if bytes > 0 || space.fragmentation_bytes.is_some() {
+            line(out, label, bytes, "");
+        }
+    }
     if !space.by_category.is_empty() {
         let _ = writeln!(out, "    at the peak, by category");
     }
@@ -187,8 +197,16 @@ fn write_what_if(out: &mut String, space: &SpaceReport) {
     if let Some(what_if) = &space.what_if {
         write_one_what_if(out, space, "", what_if);
     }
+    if let Some(why) = &space.what_if_undecided {
+        let _ = writeln!(out, "    what if: not predicted: {why}");
+    }
     for set in &space.what_if_sets {
-        write_one_what_if(out, space, &format!("{}: ", set.name), &set.what_if);
+        if let Some(what_if) = &set.what_if {
+            write_one_what_if(out, space, &format!("{}: ", set.name), what_if);
+        }
+        if let Some(why) = &set.undecided {
+            let _ = writeln!(out, "    what if {}: not predicted: {why}", set.name);
+        }
     }
 }
 
@@ -200,7 +218,7 @@ fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if:
         let _ = writeln!(out, "      {label:<15} {:>10}  {:>22}  {change}", bytes.short(), bytes.exact());
     };
     line("peak", what_if.peak_bytes, space.peak_bytes);
-    line("allocated", what_if.allocated_bytes, Some(space.allocated_bytes));
+    line("allocated", what_if.expected_bytes(), Some(space.allocated_bytes));
     line("always live", what_if.base_bytes, Some(space.always_live_bytes));
     if let Some(band) = &what_if.band {
         let _ = writeln!(out, "      prediction      {band}");

@@ -57,13 +57,14 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         let peak = x(f64::from(space.peak_point()) + 0.5);
         ui.painter().vline(peak, rect.y_range(), egui::Stroke::new(1.5, theme.ink));
         ui.add_space(4.0);
-        let alive = data.map.length(place.start, place.end);
-        let across = if (place.start..=place.end).contains(&space.peak_point()) { ", across the peak" } else { "" };
+        let (start, end) = data.map.held(buffer).unwrap_or((place.start, place.end));
+        let alive = data.map.length(start, end);
+        let across = if (start..=end).contains(&space.peak_point()) { ", across the peak" } else { "" };
         if let Some(words) = Residency::of(&data.map, buffer).and_then(|spans| spans.difference(unit)) {
             fact(ui, theme, "Memory", &words);
         }
         let words = format!("{alive} of {} {unit}s{across}", data.map.steps());
-        links::fact(ui, context, "Live for", &words, To::Life(place.start, place.end));
+        links::fact(ui, context, "Live for", &words, To::Life(start, end));
         let region = &data.map.regions[place.region as usize];
         let allocation = &program.allocations[region.allocation.index()];
         let values = [

@@ -1,0 +1,141 @@
+//! Instructions that each stage executes, which unlike times do not depend on what else the machine does:
+//! `cargo bench --bench instructions`, with valgrind installed. Fails if a stage takes over 10 % more than
+//! `benches/instructions.txt` says; `-- --write` writes that file anew.
+//!
+//! A stage is one function of this program, run on one thread; callgrind counts only inside it.
+#![allow(clippy::expect_used, clippy::panic, reason = "a test says what it expects")]
+
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use egui::{Event, Pos2, RawInput, Rect, Vec2};
+use highwater::advisor::{Advice, advise_against};
+use highwater::analysis::ProfileAnalysis;
+use highwater::model::Profile;
+use highwater::open::{Target, open_path};
+use highwater::source::Progress;
+use highwater::ui::app::{App, DeepLink};
+use highwater::ui::session::{Options, ThemeChoice};
+
+/// The program that is measured: one that does not fit, so that there is advice.
+const FILE: &str =
+    "sample_profiles/v5e_gpt_m_oom/module_0000.jit_train_step.cl_1003875606.after_optimizations.hlo.pb.gz";
+/// What is expected, by stage.
+const EXPECTED: &str = "benches/instructions.txt";
+/// More than this against what is expected is a failure.
+const TOLERANCE: f64 = 0.10;
+/// Frames drawn of each view.
+const FRAMES: usize = 20;
+const VIEWS: [&str; 4] = ["overview", "timeline", "buffers", "treemap"];
+
+/// Stages, by the name of their function.
+const STAGES: [&str; 4] = ["stage_decode", "stage_analysis", "stage_advice", "stage_frames"];
+
+#[inline(never)]
+fn stage_decode(path: &Path) -> Profile {
+    open_path(path, &Progress::default()).expect("a sample")
+}
+
+#[inline(never)]
+fn stage_analysis(profile: &Profile) -> ProfileAnalysis {
+    ProfileAnalysis::new(profile)
+}
+
+#[inline(never)]
+fn stage_advice(profile: &Profile, analysis: &ProfileAnalysis) -> Advice {
+    advise_against(profile, analysis, None)
+}
+
+#[inline(never)]
+fn stage_frames(ctx: &egui::Context, app: &mut App) {
+    for i in 0..FRAMES {
+        frame(ctx, app, 2.0 + i as f64 / 60.0, Pos2::new(600.0 + i as f32 * 8.0, 500.0));
+    }
+}
+
+fn frame(ctx: &egui::Context, app: &mut App, time: f64, pointer: Pos2) {
+    let input = RawInput {
+        screen_rect: Some(Rect::from_min_size(Pos2::ZERO, Vec2::new(1600.0, 1000.0))),
+        time: Some(time),
+        events: vec![Event::PointerMoved(pointer)],
+        ..RawInput::default()
+    };
+    let output = ctx.run_ui(input, |ui| app.show(ui));
+    black_box(ctx.tessellate(output.shapes.clone(), output.pixels_per_point));
+    output.drop_without_applying_deltas();
+}
+
+/// Runs one stage, with what it needs before it.
+fn run(stage: &str, path: &Path) {
+    if stage == "stage_frames" {
+        let ctx = egui::Context::default();
+        let mut app = App::new(&ctx, Options { theme: ThemeChoice::Light, ..Options::default() });
+        app.open(Target::Path(path.to_owned()));
+        for view in VIEWS {
+            app.link = Some(DeepLink { view: Some(view.to_owned()), ..DeepLink::default() });
+            app.follow_link();
+            frame(&ctx, &mut app, 0.0, Pos2::ZERO);
+            while app.is_busy() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                frame(&ctx, &mut app, 1.0, Pos2::ZERO);
+            }
+            stage_frames(&ctx, &mut app);
+        }
+        return;
+    }
+    // On this thread alone, so that everything a stage does is counted.
+    rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build_global().expect("the first pool");
+    let profile = stage_decode(path);
+    let analysis = stage_analysis(&profile);
+    black_box(stage_advice(&profile, &analysis));
+}
+
+/// Instructions of one stage, counted by callgrind; `None` if there is no valgrind.
+fn count(stage: &str) -> Option<u64> {
+    let program = std::env::current_exe().expect("this program");
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(format!("--toggle-collect=*{stage}*"))
+        .arg(program)
+        .args(["--stage", stage])
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stage} failed:\n{text}");
+    let collected = text.lines().find_map(|line| line.split_once("Collected :"))?;
+    collected.1.trim().parse().ok()
+}
+
+fn main() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some(at) = words.iter().position(|word| word == "--stage") {
+        run(words.get(at + 1).expect("a stage"), &root.join(FILE));
+        return;
+    }
+    let expected = std::fs::read_to_string(root.join(EXPECTED)).unwrap_or_default();
+    let known = |stage: &str| -> Option<u64> {
+        let line = expected.lines().find_map(|line| line.strip_prefix(stage)?.strip_prefix(' '))?;
+        line.replace(',', "").trim().parse().ok()
+    };
+    let (mut written, mut over) = (String::new(), Vec::new());
+    for stage in STAGES {
+        let Some(now) = count(stage) else {
+            println!("skipped: no valgrind");
+            return;
+        };
+        let change = known(stage).map_or(f64::NAN, |before| now as f64 / before as f64 - 1.0);
+        println!("{stage:16} {:10.1} million instructions, {:+.1} %", now as f64 / 1e6, change * 100.0);
+        _ = writeln!(written, "{stage} {now}");
+        if change > TOLERANCE {
+            over.push(stage);
+        }
+    }
+    if words.iter().any(|word| word == "--write") {
+        std::fs::write(root.join(EXPECTED), written).expect("a writable folder");
+    } else {
+        assert!(over.is_empty(), "over {:.0} % more instructions than before: {}", TOLERANCE * 100.0, over.join(", "));
+    }
+}

@@ -1,0 +1,72 @@
+//! What a report was asked for and the files do not have: a program, a memory space, a step.
+
+use std::collections::BTreeSet;
+
+use super::options::Options;
+use super::schema::ProgramReport;
+use crate::analysis::Scene;
+use crate::model::thousands;
+
+/// Most names listed in an error.
+const MOST_NAMES: usize = 8;
+
+/// What the files have of what was asked for.
+#[derive(Debug, Default)]
+pub struct Requested {
+    programs: BTreeSet<String>,
+    is_program_found: bool,
+    spaces: BTreeSet<String>,
+    is_space_found: bool,
+    last_step: Option<u32>,
+}
+
+impl Requested {
+    /// Notes a program of the files, whether or not it was asked for.
+    pub fn program(&mut self, name: &str, is_wanted: bool) {
+        self.is_program_found |= is_wanted;
+        self.programs.insert(name.to_owned());
+    }
+
+    /// Notes a memory space of a program that was asked for.
+    pub fn space(&mut self, scene: Scene<'_>, options: &Options) {
+        self.spaces.insert(scene.space.name.clone());
+        if options.step.is_some() || options.range.is_some() {
+            self.last_step = self.last_step.max(scene.map().points.checked_sub(1));
+        }
+    }
+
+    /// Notes what stands in the report of a program.
+    pub fn shown(&mut self, program: &ProgramReport) {
+        self.is_space_found |= !program.spaces.is_empty();
+    }
+
+    /// What was asked for and is nowhere, in sentences.
+    pub fn unmet(&self, options: &Options) -> Vec<String> {
+        let mut unmet = Vec::new();
+        if let Some(name) = options.program.as_ref().filter(|_| !self.is_program_found) {
+            unmet.push(format!("no program '{name}'; {}", there_are(&self.programs)));
+            return unmet;
+        }
+        if let Some(name) = options.space.as_ref().filter(|_| !self.is_space_found) {
+            unmet.push(format!("no memory space '{name}'; {}", there_are(&self.spaces)));
+            return unmet;
+        }
+        let Some(last) = self.last_step else { return unmet };
+        let first = options.range.map(|range| range.0);
+        let asked = [options.step, first].into_iter().flatten().find(|&step| step > last);
+        if let Some(step) = asked {
+            unmet.push(format!("no step {}; steps are 0 to {}", thousands(step.into()), thousands(last.into())));
+        }
+        unmet
+    }
+}
+
+fn there_are(names: &BTreeSet<String>) -> String {
+    if names.is_empty() {
+        return "there is none in what was read".to_owned();
+    }
+    let listed: Vec<&str> = names.iter().map(String::as_str).take(MOST_NAMES).collect();
+    let more = names.len().saturating_sub(MOST_NAMES);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("there {} {}{rest}", if names.len() == 1 { "is" } else { "are" }, listed.join(", "))
+}
