@@ -26,6 +26,7 @@ mod precision;
 mod program_context;
 pub mod remedies;
 mod replicated;
+mod residents;
 mod scoped_vmem;
 #[cfg(test)]
 mod sketch;
@@ -107,16 +108,40 @@ pub fn advise(profile: &Profile, analysis: &ProfileAnalysis) -> Advice {
 /// As [`advise`], with another HBM capacity than the device's.
 #[must_use]
 pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: Option<Bytes>) -> Advice {
+    let cases = contexts(profile, analysis, capacity);
+    let findings = run_rules(&Subject { profile, analysis }, &cases);
+    let (plans, batches) = rayon::join(
+        || cases.iter().filter_map(|case| plan::plan(case, &findings)).collect(),
+        || cases.iter().filter_map(batch_fit).collect(),
+    );
+    Advice { findings, plans, batches }
+}
+
+/// Only the findings of [`advise`], without plans and the largest batch.
+#[must_use]
+pub fn findings(profile: &Profile, analysis: &ProfileAnalysis) -> Vec<Finding> {
+    run_rules(&Subject { profile, analysis }, &contexts(profile, analysis, None))
+}
+
+/// The HBM of each program.
+fn contexts<'a>(
+    profile: &'a Profile,
+    analysis: &'a ProfileAnalysis,
+    capacity: Option<Bytes>,
+) -> Vec<ProgramContext<'a>> {
+    (0..profile.programs.len())
+        .filter_map(|row| Some(ProgramContext::new(row, analysis.scene(profile, row, MemorySpace::HBM)?, capacity)))
+        .collect()
+}
+
+/// What every rule finds, ranked.
+fn run_rules(subject: &Subject<'_>, cases: &[ProgramContext<'_>]) -> Vec<Finding> {
     use rayon::prelude::*;
-    let subject = Subject { profile, analysis };
     let mut findings = Vec::new();
     for rule in RULES.iter().copied().flatten() {
-        (rule.run)(&subject, &mut findings);
+        (rule.run)(subject, &mut findings);
     }
-    let cases: Vec<ProgramContext<'_>> = (0..profile.programs.len())
-        .filter_map(|row| Some(ProgramContext::new(row, analysis.scene(profile, row, MemorySpace::HBM)?, capacity)))
-        .collect();
-    for case in &cases {
+    for case in cases {
         let found: Vec<Vec<Finding>> = PROGRAM_RULES
             .par_iter()
             .map(|rule| {
@@ -127,14 +152,11 @@ pub fn advise_against(profile: &Profile, analysis: &ProfileAnalysis, capacity: O
             .collect();
         findings.extend(found.into_iter().flatten());
         temporaries::run(case, &mut findings);
+        residents::run(case, &mut findings);
     }
     rank(&mut findings);
     say_once(&mut findings);
-    let (plans, batches) = rayon::join(
-        || cases.iter().filter_map(|case| plan::plan(case, &findings)).collect(),
-        || cases.iter().filter_map(batch_fit).collect(),
-    );
-    Advice { findings, plans, batches }
+    findings
 }
 
 fn batch_fit(case: &ProgramContext<'_>) -> Option<BatchFit> {

@@ -28,6 +28,7 @@ pub mod range_stats;
 pub mod runtime;
 pub mod runtime_breakdown;
 pub mod runtime_curve;
+pub mod scaling;
 pub mod scene;
 pub mod shape_groups;
 pub mod span_index;

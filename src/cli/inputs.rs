@@ -7,6 +7,7 @@ use highwater::analysis::what_if::EditSet;
 use highwater::export;
 use highwater::model::{Bytes, Capacity, MemorySpace, Profile};
 use highwater::open::Target;
+use highwater::open::session::OpenedSession;
 
 use super::terminal;
 
@@ -17,9 +18,38 @@ pub const EXIT_UNREADABLE: u8 = 3;
 pub const EXIT_WRONG: u8 = 2;
 
 /// Resolves the paths of a command line; unreadable standard input is reported and left out.
-pub fn targets(paths: &[PathBuf]) -> Vec<Target> {
+pub fn named(paths: &[PathBuf]) -> Vec<Target> {
     let named = paths.iter().map(|path| Target::named(path));
     named.filter_map(|target| target.map_err(|error| complain("-", &format!("cannot read: {error}"))).ok()).collect()
+}
+
+/// As [`named`], where a session becomes the profiles that it names.
+pub fn targets(paths: &[PathBuf]) -> Vec<Target> {
+    unfolded(named(paths))
+}
+
+/// Replaces sessions by the profiles that they name.
+pub fn unfolded(targets: Vec<Target>) -> Vec<Target> {
+    let mut found = Vec::new();
+    for target in targets {
+        let Some(path) = target.path() else {
+            found.push(target);
+            continue;
+        };
+        match OpenedSession::read(path) {
+            Ok(None) => found.push(target),
+            Ok(Some(session)) => {
+                let (paths, notes) = session.targets();
+                for note in notes {
+                    terminal::complain(&format!("note: {note}"));
+                }
+                found.extend(paths.into_iter().map(Target::Path));
+            }
+            // Opening it will say why it cannot be read.
+            Err(_) => found.push(target),
+        }
+    }
+    found
 }
 
 /// The sets of changes in some files; of two with the same name the last one wins.

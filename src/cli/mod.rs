@@ -3,14 +3,17 @@
 
 mod check;
 mod diff;
+mod export;
 mod inputs;
 #[cfg(feature = "window")]
 mod link;
 mod listed;
 mod report;
 mod run;
+mod scale;
 #[cfg(feature = "window")]
 mod screenshot;
+mod session;
 mod terminal;
 #[cfg(feature = "window")]
 mod window;
@@ -45,8 +48,14 @@ enum Command {
     Report(report::ReportArgs),
     /// Compare two dumps, or list several side by side
     Diff(diff::DiffArgs),
+    /// Tell from two dumps what other batch sizes, lengths, layers or devices take, and the largest that fits
+    Scale(scale::ScaleArgs),
     /// Check dumps against limits in a build; the exit status is 1 if one is exceeded
     Check(check::CheckArgs),
+    /// Write programs, buffers, tiles, events and findings as tables for other programs
+    Export(export::ExportArgs),
+    /// Save what to open, and where to look, in a file; `--pack` puts the profiles into it
+    Session(session::SessionArgs),
     /// Draw a view to an image file, without a display
     #[cfg(feature = "window")]
     Screenshot(screenshot::ScreenshotArgs),
@@ -69,7 +78,10 @@ impl Command {
             Self::Run(args) => run::run(&args),
             Self::Report(args) => report::print(&targets(&args.paths), &args),
             Self::Diff(args) => diff::print(&args),
+            Self::Scale(args) => scale::print(&args),
             Self::Check(args) => check::run(&args),
+            Self::Export(args) => export::run(&args),
+            Self::Session(args) => session::save(&args),
             #[cfg(feature = "window")]
             Self::Screenshot(args) => screenshot::draw(&args),
             Self::Completions { shell } => {

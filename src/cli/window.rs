@@ -10,7 +10,7 @@ use highwater::ui::app;
 use highwater::ui::session::Options;
 
 use super::Command;
-use super::inputs::{EXIT_UNREADABLE, EXIT_WRONG, read_sets, refuse, targets};
+use super::inputs::{EXIT_UNREADABLE, EXIT_WRONG, named, read_sets, refuse, unfolded};
 use super::link::LinkArgs;
 use super::report::{self, ReportArgs};
 
@@ -56,7 +56,7 @@ pub fn open(args: WindowArgs) -> ExitCode {
         return ExitCode::from(EXIT_WRONG);
     }
     // Standard input can be read only once; a report in place of the window uses the same bytes.
-    let targets = targets(&args.files);
+    let targets = named(&args.files);
     let Err(error) = app::run_window(targets.clone(), Options::default(), args.link.link(sets)) else {
         return ExitCode::SUCCESS;
     };
@@ -87,5 +87,5 @@ pub fn open(args: WindowArgs) -> ExitCode {
         width: None,
         stats: false,
     };
-    report::print(&targets, &args)
+    report::print(&unfolded(targets), &args)
 }

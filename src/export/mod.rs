@@ -1,9 +1,11 @@
-//! Output: reports as text, JSON and Markdown, tables and pictures; and reading the what-if sets for them.
+//! Output: reports as text, JSON and Markdown, tables, data sets and pictures; and reading the what-if sets for them.
 
+pub mod dataset;
 pub mod diff;
 pub mod gate;
 pub mod image;
 pub mod report;
+pub mod scale;
 pub mod sets;
 pub mod table;
 

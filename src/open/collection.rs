@@ -97,6 +97,10 @@ impl Collection {
         let mut run_files: Vec<Member> = Vec::new();
         let mut unnamed = Vec::new();
         for member in tree.members {
+            if member.file_name().ends_with(".highwater") {
+                // A session only names profiles.
+                continue;
+            }
             if let Some(name) = DumpName::parse(member.file_name()) {
                 dumps.entry((member.folder().to_owned(), name.stem.clone())).or_default().push((name, member));
             } else if is_run_file(member.file_name()) {

@@ -5,6 +5,7 @@ mod collection;
 mod cross_check;
 mod file;
 mod modules;
+pub mod session;
 mod target;
 mod watch;
 

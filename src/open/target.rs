@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::collection::Collection;
 use super::file::{join_messages, open_input, open_path};
+use super::session::OpenedSession;
 use crate::decode::DecodeError;
 use crate::model::{Profile, SourceInfo};
 use crate::source::{Input, Progress};
@@ -97,7 +98,13 @@ impl Target {
             Self::Path(path) if Collection::is_collection(path) => {
                 return Collection::open(path, progress).map(Opened::Collection);
             }
-            Self::Path(path) => open_path(path, progress)?,
+            Self::Path(path) => {
+                // A session that can be read was replaced by what it names.
+                if let Err(error) = OpenedSession::read(path) {
+                    return Err(DecodeError::NotAProfile(error.to_string()));
+                }
+                open_path(path, progress)?
+            }
             Self::Bytes(name, bytes) => open_input(&Input::from_reader(name.clone(), &**bytes, progress)?, progress)?,
             Self::Entry(collection, _, row) => collection.open_entry(*row, progress)?,
         };

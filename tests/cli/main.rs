@@ -6,5 +6,8 @@ mod common;
 
 mod command_line;
 mod compare_and_check;
+mod export;
 #[cfg(unix)]
 mod run;
+mod scale;
+mod session;

@@ -25,6 +25,7 @@ mod xla_made;
 mod advisor;
 #[path = "../core/compare.rs"]
 mod compare;
+mod duckdb;
 #[path = "../core/formats.rs"]
 mod formats;
 #[path = "../core/forms.rs"]
@@ -63,7 +64,7 @@ enum Needs {
     Texts,
     /// An X server started by the test.
     Display,
-    /// A Python with jax and libtpu.
+    /// A Python with jax, libtpu and duckdb.
     Python,
 }
 
@@ -84,7 +85,7 @@ impl Needs {
             Self::Profiles => "comparisons with the shared collection of profiles",
             Self::Texts => "comparisons with the shared collection of messages",
             Self::Display => "walks through a window on a real X server",
-            Self::Python => "runs of real programs in Python",
+            Self::Python => "runs of real programs, and questions to exported tables, in Python",
         }
     }
 
@@ -149,6 +150,7 @@ const COMPARISONS: &[Comparison] = &[
     ("oom_texts::printed_listings", Needs::Texts, || {
         assert!(oom_texts::every_entry_is_listed(&oom_texts::printed_listings(&asked_for("HIGHWATER_OOM_TEXTS"))) > 0);
     }),
+    ("duckdb::answers", Needs::Python, duckdb::answers_the_questions_of_the_readme),
     ("real_runs::on_the_processor", Needs::Python, real_runs::on_the_processor),
     ("real_runs::out_of_memory_on_a_tpu", Needs::Python, real_runs::out_of_memory_on_a_tpu),
     ("real_runs::two_processes", Needs::Python, real_runs::two_processes),

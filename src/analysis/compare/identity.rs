@@ -184,10 +184,21 @@ fn without_sizes(op: &str) -> Cow<'_, str> {
         rest = &tail[end + 1..];
     }
     if out.is_empty() {
-        return Cow::Borrowed(op);
+        return without_count(op).map_or(Cow::Borrowed(op), Cow::Owned);
     }
     out.push_str(rest);
-    Cow::Owned(out)
+    Cow::Owned(without_count(&out).unwrap_or(out))
+}
+
+/// A label without the number of layers or steps of its loop: `saved by the scan for 32 layers: mlp/wi`; `None` where it
+/// tells none.
+fn without_count(label: &str) -> Option<String> {
+    ["for ", "over "].iter().find_map(|word| {
+        let (head, tail) = label.split_once(word)?;
+        let rest = tail.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',');
+        let counts = rest.len() < tail.len() && [" layers", " steps"].iter().any(|unit| rest.starts_with(unit));
+        counts.then(|| format!("{head}{word}{}", rest.trim_start()))
+    })
 }
 
 fn path(op: &str) -> u64 {
@@ -253,6 +264,9 @@ mod tests {
         assert_eq!(without_sizes("jit(f)/mul"), "jit(f)/mul");
         assert_eq!(without_sizes("gradients: [128]"), "gradients: ");
         assert_eq!(without_sizes("open [2,3"), "open [2,3");
+        assert_eq!(without_sizes("saved by the scan for 32 layers: mlp, [4,8]"), "saved by the scan for layers: mlp, ");
+        assert_eq!(without_sizes("collected by the loop over 6 steps: kc"), "collected by the loop over steps: kc");
+        assert_eq!(without_sizes("jit(f)/for 3"), "jit(f)/for 3");
     }
 
     #[test]

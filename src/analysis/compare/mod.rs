@@ -27,6 +27,8 @@ pub struct SpaceComparison {
     pub groups: Vec<GroupRow>,
     /// Single buffers at either peak, the largest difference first; those without any are left out.
     pub buffers: Vec<BufferRow>,
+    /// Every buffer with its counterpart: before, after.
+    pub matched: Vec<(BufferId, BufferId)>,
 }
 
 /// A buffer at one of the peaks or at both, which differs between them.
@@ -59,7 +61,11 @@ impl SpaceComparison {
         let waterfall = waterfall::steps(before, after, &rows_before, &rows_after, &matching);
         let groups = groups::rows(before, after, &rows_before, &rows_after, &matching);
         let buffers = buffers(&rows_before, &rows_after, &matching);
-        Self { matching, waterfall, groups, buffers }
+        let place = |pair: &matching::Pair| {
+            (rows_before.buffers[pair.before as usize], rows_after.buffers[pair.after as usize])
+        };
+        let matched = matching.pairs.iter().map(place).collect();
+        Self { matching, waterfall, groups, buffers, matched }
     }
 }
 

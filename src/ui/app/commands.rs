@@ -68,6 +68,8 @@ pub enum Command {
     Clear,
     /// Copy a command line that opens this view.
     Link,
+    /// Save what is open and where the user looks.
+    SaveSession,
     /// Copy a picture of the view.
     CopyPicture,
     /// Save a picture of the view.
@@ -152,6 +154,7 @@ pub const COMMANDS: &[Entry] = &[
     plain(Command::Look(ThemeChoice::Dark), "Theme: dark"),
     plain(Command::Look(ThemeChoice::ContrastLight), "Theme: high contrast, light"),
     plain(Command::Look(ThemeChoice::ContrastDark), "Theme: high contrast, dark"),
+    plain(Command::SaveSession, "Save session as\u{2026}"),
     plain(Command::Sample, "Open the sample"),
 ];
 

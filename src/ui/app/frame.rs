@@ -19,7 +19,9 @@ impl App {
     pub fn open(&mut self, target: Target) {
         let work = self.work();
         self.search.clear();
-        self.files.open(target, &work);
+        if !target.path().is_some_and(|path| self.open_if_session(path)) {
+            self.files.open(target, &work);
+        }
         self.poll();
     }
 

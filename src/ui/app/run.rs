@@ -69,6 +69,7 @@ impl App {
             Command::IntoView => keys::next_field(&self.ctx),
             Command::Menu => keys::request_menu(&self.ctx),
             Command::Help => self.help = !self.help,
+            Command::SaveSession => self.save_session(),
             Command::Link => {
                 if let Some(link) = self.link() {
                     self.ctx.copy_text(link);

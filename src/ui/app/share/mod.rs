@@ -6,3 +6,4 @@ mod link;
 pub(super) mod picture;
 mod presenter;
 pub(super) mod pressed_keys;
+mod session;

@@ -1,0 +1,220 @@
+//! What a program takes at any value of the number that two dumps of it differ in, and the largest value that fits.
+
+use super::model::{Model, Need};
+use super::varying::{Varying, VaryingError};
+use crate::analysis::class::Class;
+use crate::analysis::compare::SpaceComparison;
+use crate::analysis::packing::FALLBACK_SHARE;
+use crate::analysis::scene::Scene;
+use crate::analysis::what_if::{Memory, TryVerdict};
+use crate::model::{BufferId, Bytes};
+
+/// The compiler rematerialises until a program takes about this share of the available memory, or more.
+const RECOMPUTED_TO: f64 = 0.80;
+
+/// Largest multiple of the larger value that is tried.
+const MOST_TIMES: i64 = 4096;
+
+/// What two programs tell about others like them.
+pub struct Scaling<'a> {
+    /// What they differ in.
+    pub varying: Varying,
+    /// Bytes that a program may use, as of the second.
+    pub capacity: Option<Bytes>,
+    /// Bytes of the buffers of the second program that have a counterpart, 0 to 1.
+    pub matched: f64,
+    /// What grows, the most bytes for a unit of the value first.
+    pub growers: Vec<Grower>,
+    /// Whether either program was already recomputed by the compiler to save memory.
+    pub is_recomputed: bool,
+    models: [Model<'a>; 2],
+    /// What the two programs really take.
+    given: [Need; 2],
+    /// What each model says of both programs.
+    modelled: [[Need; 2]; 2],
+}
+
+/// Buffers of one class and scope, equal layers folded, whose bytes at the peak differ.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Grower {
+    /// The class.
+    pub class: Class,
+    /// The folded scope.
+    pub scope: String,
+    /// Bytes at the peak of the first program and of the second.
+    pub bytes: [Bytes; 2],
+    /// Bytes for each unit of the value; negative for what shrinks.
+    pub per_unit: f64,
+}
+
+/// What a program takes at a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScalingPoint {
+    /// The value.
+    pub value: i64,
+    /// The peak as XProf reports it.
+    pub peak: Bytes,
+    /// Allocated bytes, which must fit.
+    pub allocated: Bytes,
+    /// Lowest and highest allocated bytes: they differ where the compiler may recompute.
+    pub range: (Bytes, Bytes),
+    /// Whether it fits.
+    pub verdict: TryVerdict,
+    /// Whether a dump was made at this value.
+    pub is_given: bool,
+}
+
+impl<'a> Scaling<'a> {
+    /// What the main memory of two programs tells; `memories` are those of the scenes. `varying` says what differs
+    /// where it shall not be looked for.
+    ///
+    /// # Errors
+    /// If nothing differs.
+    pub fn new(
+        scenes: [Scene<'a>; 2],
+        memories: [&'a Memory; 2],
+        varying: Option<Varying>,
+    ) -> Result<Self, VaryingError> {
+        let comparison = SpaceComparison::new(scenes[0], scenes[1]);
+        let pairs = comparison.matched;
+        let varying = varying.map_or_else(|| Varying::find(scenes, memories, &pairs), Ok)?;
+        let [a, b] = varying.values;
+        let reversed: Vec<(BufferId, BufferId)> = pairs.iter().map(|&(one, other)| (other, one)).collect();
+        let models = [
+            Model::new(scenes[0], memories[0], scenes[1].program, &pairs, [a, b]),
+            Model::new(scenes[1], memories[1], scenes[0].program, &reversed, [b, a]),
+        ];
+        let modelled = [[models[0].at(a), models[0].at(b)], [models[1].at(a), models[1].at(b)]];
+        let given =
+            memories.map(|memory| Need { peak: memory.peak, allocated: memory.allocated, base: memory.always_live() });
+        let [bytes, matched] = [comparison.matching.bytes[1], comparison.matching.matched_bytes[1]];
+        let unit = (b - a) as f64;
+        let mut growers: Vec<Grower> = comparison
+            .groups
+            .into_iter()
+            .filter(|group| group.before != group.after)
+            .map(|group| Grower {
+                class: group.class,
+                per_unit: group.difference() as f64 / unit,
+                bytes: [Bytes(group.before), Bytes(group.after)],
+                scope: group.scope,
+            })
+            .collect();
+        growers.sort_by(|one, other| other.per_unit.total_cmp(&one.per_unit).then_with(|| one.scope.cmp(&other.scope)));
+        Ok(Self {
+            capacity: memories[1].capacity.or(memories[0].capacity).map(Bytes),
+            matched: if bytes == 0 { 1.0 } else { matched as f64 / bytes as f64 },
+            growers,
+            is_recomputed: memories.iter().any(|memory| memory.is_under_pressure()),
+            varying,
+            models,
+            given,
+            modelled,
+        })
+    }
+
+    /// What the program takes at a value of at least 1.
+    #[must_use]
+    pub fn at(&self, value: i64) -> ScalingPoint {
+        let value = value.max(1);
+        let [a, b] = self.varying.values;
+        if let Some(place) = [a, b].iter().position(|&given| given == value) {
+            let Need { peak, allocated, .. } = self.given[place];
+            return self.point(value, peak, (allocated, allocated), allocated, true);
+        }
+        // The program whose value is nearer is the better model.
+        let distance = |given: i64| (value as f64 / given as f64).ln().abs();
+        let near = usize::from(distance(b) < distance(a));
+        let model = &self.models[near];
+        let raw = model.at(value);
+        let at_given = &self.modelled[near];
+        // What the laws leave unexplained is drawn as a straight line through both programs.
+        let along = |value: i64| if self.varying.name == "devices" { 1.0 / value as f64 } else { value as f64 };
+        let part = (along(value) - along(a)) / (along(b) - along(a));
+        let corrected = |of: fn(&Need) -> u64| {
+            let rest = [0, 1].map(|place| of(&self.given[place]) as f64 - of(&at_given[place]) as f64);
+            (of(&raw) as f64 + rest[0] + (rest[1] - rest[0]) * part).max(raw.base as f64) as u64
+        };
+        let (peak, allocated) = (corrected(|need| need.peak), corrected(|need| need.allocated));
+        let allocated = allocated.max(peak);
+        let mut range = (allocated, allocated);
+        if let Some(Bytes(capacity)) = self.capacity {
+            let share = |share: f64| (capacity as f64 * share) as u64;
+            if allocated > share(FALLBACK_SHARE) {
+                // The compiler may recompute until it takes about this much, but not what is always live.
+                range.0 = share(RECOMPUTED_TO).max(raw.base).min(allocated);
+            }
+            if self.is_recomputed {
+                // With more room it recomputes less, with less room more.
+                range.0 = range.0.min((allocated as f64 * 0.9) as u64).max(raw.base.min(allocated));
+                range.1 = range.1.max((allocated as f64 * 1.1) as u64);
+            }
+        }
+        self.point(value, peak, range, allocated, false)
+    }
+
+    fn point(&self, value: i64, peak: u64, range: (u64, u64), allocated: u64, is_given: bool) -> ScalingPoint {
+        let verdict = match self.capacity {
+            None => TryVerdict::Unknown,
+            Some(Bytes(capacity)) if range.1 <= capacity => TryVerdict::Fits,
+            Some(Bytes(capacity)) if range.0 > capacity => TryVerdict::Over,
+            Some(_) => TryVerdict::MayFit,
+        };
+        let range = (Bytes(range.0), Bytes(range.1));
+        ScalingPoint { value, peak: Bytes(peak), allocated: Bytes(allocated), range, verdict, is_given }
+    }
+
+    /// The largest value at which the allocated bytes are not above a share of the capacity (1 is all of it); 0 if there
+    /// is none. `None` if the capacity is unknown or memory does not grow with the value.
+    #[must_use]
+    pub fn largest(&self, share: f64) -> Option<i64> {
+        let capacity = self.capacity?.0;
+        let limit = (capacity as f64 * share) as u64;
+        let given = self.given.map(|need| need.allocated);
+        let [a, b] = self.varying.values;
+        let grows = (a < b) == (given[0] < given[1]) && given[0] != given[1];
+        if !grows {
+            return None;
+        }
+        let fits = |value: i64| self.at(value).allocated.0 <= limit;
+        let most = a.max(b).saturating_mul(MOST_TIMES);
+        let (mut low, mut high) = (0, a.min(b));
+        while high <= most && fits(high) {
+            low = high;
+            high = high.saturating_mul(2);
+        }
+        if high > most {
+            return None;
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if fits(middle) {
+                low = middle;
+            } else {
+                high = middle;
+            }
+        }
+        Some(low)
+    }
+
+    /// Values worth showing, ascending: those of the dumps, halves and multiples of them, and up to past the largest that
+    /// fits.
+    #[must_use]
+    pub fn values(&self) -> Vec<i64> {
+        let [a, b] = self.varying.values;
+        let (small, large) = (a.min(b), a.max(b));
+        let top = self.largest(1.0).map_or(large.saturating_mul(4), |value| value.saturating_add(1).max(large));
+        let mut values = vec![a, b, (small / 2).max(1), large.saturating_mul(2)];
+        let mut value = large;
+        while value < top && values.len() < 12 {
+            value = value.saturating_mul(2);
+            values.push(value);
+        }
+        values.extend(self.largest(1.0).filter(|&value| value > 0));
+        values.extend(self.largest(1.0).map(|value| value.saturating_add(1)));
+        values.extend(self.largest(FALLBACK_SHARE).filter(|&value| value > 0));
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+}

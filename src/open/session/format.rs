@@ -1,0 +1,76 @@
+//! The contents of a session file. Keys may be added, never changed in meaning; unknown keys are ignored.
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the schema.
+pub const SCHEMA: &str = "highwater.session/1";
+
+/// Everything that is saved.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What is open.
+    pub profiles: Vec<SavedProfile>,
+    /// Which of the profiles is shown.
+    #[serde(default)]
+    pub shown: usize,
+    /// Pairs of profiles that are compared: before, after.
+    #[serde(default)]
+    pub comparisons: Vec<[usize; 2]>,
+    /// Whether names are to be hidden when it is opened.
+    #[serde(default)]
+    pub names_hidden: bool,
+}
+
+/// A profile and the place in it. Texts are those of the command line's options of the same names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedProfile {
+    /// Its path, relative to the session file where it is below the same folder; in a packed session, its path there.
+    pub path: String,
+    /// Size in bytes of a file; 0 for a folder.
+    #[serde(default)]
+    pub bytes: u64,
+    /// What its contents were when it was saved ([`super::content_hash`]); empty if unknown.
+    #[serde(default)]
+    pub hash: String,
+    /// Program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// View.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub view: Option<String>,
+    /// Memory space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub space: Option<String>,
+    /// Selected buffer, by number or name, or tile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<String>,
+    /// Step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// Text to find.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// What a program may use, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_bytes: Option<u64>,
+    /// Pins with their notes: `step 120: a note`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<String>,
+    /// Changes that are tried out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub edits: Vec<String>,
+    /// Named sets of changes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<SavedSet>,
+}
+
+/// A named set of changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedSet {
+    /// Its name.
+    pub name: String,
+    /// Its changes, as `--edit` writes them.
+    pub edits: Vec<String>,
+}

@@ -1,0 +1,146 @@
+//! Session files: saves what is open and where the user looks, and opens it again.
+
+use std::path::Path;
+
+use crate::analysis::what_if::EditSet;
+use crate::model::{Bytes, MemorySpace};
+use crate::open::Target;
+use crate::open::session::{OpenedSession, SCHEMA, SavedProfile, SavedSet, Session, content_hash};
+use crate::ui::app::files::dialog::Purpose;
+use crate::ui::app::files::{FileEntry, FileState, OpenFile};
+use crate::ui::app::{App, DeepLink};
+use crate::ui::part::TextFile;
+
+impl App {
+    /// Everything that is open, apart from the contents of the files; `None` if nothing is that has a path.
+    #[must_use]
+    pub fn session(&self) -> Option<Session> {
+        let mut session =
+            Session { schema: SCHEMA.to_owned(), names_hidden: self.options.names_hidden, ..Session::default() };
+        for (index, entry) in self.files.entries.iter().enumerate() {
+            let Some(path) = entry.target.origin() else { continue };
+            let is_shown = self.files.current == Some(index);
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
+            let known = session.profiles.iter().position(|saved| saved.path == path);
+            // The programs of a folder or an archive are one path: the one that is shown tells the place.
+            let saved = match &entry.state {
+                FileState::Open(open) if is_shown || known.is_none() => self.saved(entry, open, path.clone()),
+                _ => SavedProfile { path: path.clone(), ..SavedProfile::default() },
+            };
+            let place = match known {
+                None => {
+                    session.profiles.push(saved);
+                    session.profiles.len() - 1
+                }
+                Some(place) => {
+                    if is_shown {
+                        session.profiles[place] = saved;
+                    }
+                    place
+                }
+            };
+            if is_shown {
+                session.shown = place;
+            }
+        }
+        (!session.profiles.is_empty()).then_some(session)
+    }
+
+    /// A file and the place in it.
+    fn saved(&self, entry: &FileEntry, open: &OpenFile, path: String) -> SavedProfile {
+        let (shared, document) = (&open.shared, open.original());
+        let mut saved = SavedProfile {
+            path,
+            view: Some(shared.view.to_owned()),
+            step: shared.step,
+            filter: Some(shared.filter.trim().to_owned()).filter(|filter| !filter.is_empty()),
+            capacity_bytes: shared.capacity.get(&MemorySpace::HBM).map(|capacity| capacity.bytes.0),
+            pins: shared.pins.iter().filter(|pin| pin.program == shared.program).map(ToString::to_string).collect(),
+            edits: shared.changes.on.iter().map(ToString::to_string).collect(),
+            sets: shared.changes.saved.iter().map(saved_set).collect(),
+            ..SavedProfile::default()
+        };
+        if let Some((program, analysis)) = document.program(shared.program) {
+            let listed = Some(entry).filter(|entry| self.files.own_list(entry).is_none()).and_then(FileEntry::listed);
+            saved.program = match listed {
+                Some(listed) => Some(listed.full_name()),
+                None => Some(program.name.clone()).filter(|_| document.profile.programs.len() > 1),
+            };
+            saved.space = analysis.space(shared.color).map(|space| space.name.clone());
+            saved.select = shared.selected.map(|buffer| program.buffers.number[buffer.index()].to_string());
+        }
+        if let Some(tile) = shared.tiles.last() {
+            saved.select = Some(tile.to_string());
+        }
+        saved
+    }
+
+    /// Asks where to save the session.
+    pub(in crate::ui::app) fn save_session(&mut self) {
+        let Some(session) = self.session() else {
+            return self.say("Nothing is open that has a path");
+        };
+        // The hashes take as long as reading the files, so the worker that writes makes them.
+        let file = TextFile::new("session.highwater".to_owned(), move || {
+            let mut session = session.clone();
+            for saved in &mut session.profiles {
+                let path = Path::new(&saved.path);
+                saved.hash = content_hash(path).unwrap_or_default();
+                saved.bytes = path.metadata().ok().filter(std::fs::Metadata::is_file).map_or(0, |data| data.len());
+            }
+            let json = serde_json::to_string_pretty(&session).unwrap_or_else(|error| error.to_string());
+            format!("{json}\n")
+        });
+        self.ask(Purpose::Text(file));
+    }
+
+    /// Opens a session, if a path is one; what is open stays open. Returns whether it was.
+    pub(in crate::ui::app) fn open_if_session(&mut self, path: &Path) -> bool {
+        let opened = match OpenedSession::read(path) {
+            Ok(None) => return false,
+            Ok(Some(opened)) => opened,
+            Err(error) => {
+                self.errors.push((path.display().to_string(), error.to_string()));
+                return true;
+            }
+        };
+        if opened.session.names_hidden && !self.options.names_hidden {
+            self.toggle_names();
+        }
+        if let Some(saved) = opened.session.profiles.get(opened.session.shown) {
+            self.link = Some(place_of(saved));
+        }
+        let work = self.work();
+        let (mut paths, notes) = opened.targets();
+        // What is opened last is shown.
+        paths.reverse();
+        for path in paths {
+            self.files.open(Target::Path(path), &work);
+        }
+        if let Some(note) = notes.first() {
+            self.say(note);
+        }
+        true
+    }
+}
+
+fn saved_set(set: &EditSet) -> SavedSet {
+    SavedSet { name: set.name.clone(), edits: set.edits.iter().map(ToString::to_string).collect() }
+}
+
+/// The place that was saved; what no longer reads as a change or a pin is left out.
+fn place_of(saved: &SavedProfile) -> DeepLink {
+    let edits = |texts: &[String]| texts.iter().filter_map(|text| text.parse().ok()).collect();
+    DeepLink {
+        view: saved.view.clone(),
+        program: saved.program.clone(),
+        space: saved.space.clone(),
+        select: saved.select.clone(),
+        step: saved.step,
+        capacity: saved.capacity_bytes.map(Bytes),
+        sets: saved.sets.iter().map(|set| EditSet { name: set.name.clone(), edits: edits(&set.edits) }).collect(),
+        edits: edits(&saved.edits),
+        filter: saved.filter.clone(),
+        pins: saved.pins.iter().filter_map(|pin| pin.parse().ok()).collect(),
+    }
+}
