@@ -8,7 +8,7 @@ use super::program_context::{AtPeak, ProgramContext, Total, counted};
 use crate::analysis::names::pass::{Pass, jvp_scope};
 use crate::analysis::what_if::batch::DataArgument;
 use crate::analysis::what_if::saved_for_backward::SavedForBackward;
-use crate::analysis::what_if::{Depth, Edit, SCAN};
+use crate::analysis::what_if::{Depth, Edit, Role, SCAN};
 use crate::model::{Bytes, percent};
 
 /// Name of the rule.
@@ -104,13 +104,20 @@ fn scans(case: &ProgramContext<'_>, finding: &mut Finding, bytes: u64) -> bool {
     let listed: Vec<String> =
         stacks.iter().take(4).map(|(size, text)| format!("{} {text}", Bytes(*size).short())).collect();
     let more = stacks.len().saturating_sub(listed.len());
+    // A scan over time has as many steps as no weight has layers.
+    let is_of_layers = case.memory.base.iter().any(|base| {
+        matches!(base.role, Role::Argument { .. })
+            && !case.memory.data.iter().any(|data| case.memory.base[data.base as usize].buffer == base.buffer)
+            && case.node(base.buffer).is_some_and(|node| node.dimensions.first() == Some(&layers))
+    });
+    let steps = if is_of_layers { "layers" } else { "steps" };
     finding.title = format!(
-        "The scan over {layers} layers saves {} for the backward pass ({} of the peak)",
+        "The scan over {layers} {steps} saves {} for the backward pass ({} of the peak)",
         Bytes(bytes).short(),
         percent(bytes, case.memory.peak.max(1))
     );
     finding.why = format!(
-        "For each layer the forward pass keeps a slice of {}: {}{}.",
+        "For each of the {layers} {steps} the forward pass keeps a slice of {}: {}{}.",
         if stacks.len() == 1 { "one stack".to_owned() } else { format!("{} stacks", stacks.len()) },
         listed.join("; "),
         if more > 0 { format!("; and {more} more") } else { String::new() }

@@ -12,13 +12,18 @@ pub const NAME: &str = "batch";
 /// Largest multiple of the present batch that is tried.
 pub const MOST_TIMES: i64 = 64;
 
-/// Largest batch per device that fits, and the present one; `None` if no argument holds a batch or the capacity is
-/// unknown.
+/// Largest batch per device that fits, and the present one; `None` if no argument holds a batch, the capacity is
+/// unknown, or the answer is a batch whose memory cannot be told.
 #[must_use]
 pub fn largest(case: &ProgramContext<'_>) -> Option<(i64, i64)> {
     let now = case.memory.data.first().map(batch::DataArgument::batch).filter(|&b| b > 0)?;
     let fits = |edits: &[Edit]| case.fits_with(edits, Depth::Estimate);
     once(&case.largest_batch, || search(case, now, &fits)).map(|size| (size, now))
+}
+
+/// Whether a batch of another size is one whose memory cannot be told from that of the present one.
+fn is_beyond(case: &ProgramContext<'_>, now: i64, size: i64) -> bool {
+    case.memory.folded_below().is_some_and(|least| (size < least) != (now < least))
 }
 
 /// Largest batch per device that may fit if the compiler recomputes all it can.
@@ -48,7 +53,7 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
         }
         (low, high) = (size, size.saturating_mul(2));
     }
-    while high - low > (low / 64).max(1) {
+    while high - low > (low / 64).max(1) && !is_beyond(case, now, high) {
         let middle = low + (high - low) / 2;
         if fits(middle) {
             low = middle;
@@ -56,7 +61,7 @@ fn search(case: &ProgramContext<'_>, now: i64, accept: &dyn Fn(&[Edit]) -> bool)
             high = middle;
         }
     }
-    Some(low)
+    (!is_beyond(case, now, low) && (low == now || !is_beyond(case, now, high))).then_some(low)
 }
 
 /// Reports what half the batch would save, and the largest batch that fits.

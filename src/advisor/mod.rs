@@ -26,6 +26,7 @@ mod precision;
 mod program_context;
 pub mod remedies;
 mod replicated;
+mod residents;
 mod scoped_vmem;
 #[cfg(test)]
 mod sketch;
@@ -151,6 +152,7 @@ fn run_rules(subject: &Subject<'_>, cases: &[ProgramContext<'_>]) -> Vec<Finding
             .collect();
         findings.extend(found.into_iter().flatten());
         temporaries::run(case, &mut findings);
+        residents::run(case, &mut findings);
     }
     rank(&mut findings);
     say_once(&mut findings);

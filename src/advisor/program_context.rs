@@ -181,15 +181,21 @@ impl<'a> ProgramContext<'a> {
         self.can_fit(edits) && self.try_to(edits, depth).verdict == TryVerdict::Fits
     }
 
-    /// Bytes by which the peak falls.
+    /// Bytes by which the peak falls; 0 where that cannot be told.
     #[must_use]
     pub fn saved(&self, prediction: &Prediction) -> u64 {
+        if prediction.undecided.is_some() && !prediction.is_bound {
+            return 0;
+        }
         self.before.peak.0.saturating_sub(prediction.peak.0)
     }
 
     /// Attaches changes to a finding with their predicted effect; returns the bytes saved.
     pub fn fill(&self, finding: &mut Finding, edits: Vec<Edit>) -> u64 {
         let (effect, prediction) = Effect::of(self, edits);
+        if prediction.undecided.is_some() && !prediction.is_bound {
+            return 0;
+        }
         let saved = effect.saves().0;
         if saved > 0 && !finding.is_remedy {
             finding.severity = self.severity();

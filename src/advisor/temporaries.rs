@@ -1,11 +1,15 @@
-//! Rule `temporaries`: a peak of temporaries that no other rule explains.
+//! Rule `temporaries`: a peak of temporaries that no other rule explains; if most of them are the state of a loop, that.
 
 use super::finding::{ChangesResults, Finding};
-use super::program_context::{ProgramContext, Total, counted};
-use crate::model::{Bytes, percent};
+use super::program_context::{AtPeak, ProgramContext, Total, counted};
+use crate::analysis::flow::loops::Role;
+use crate::model::{Bytes, Opcode, percent};
 
 /// Name of the rule.
 pub const NAME: &str = "temporaries";
+
+/// Name of the finding where most temporaries are the state of a loop.
+pub const LOOP: &str = "loop_state";
 
 /// Least share of allocated bytes at which temporaries are reported.
 const SHARE: f64 = 0.50;
@@ -13,26 +17,75 @@ const SHARE: f64 = 0.50;
 /// Most buffers named.
 const MOST: usize = 3;
 
-/// Names the largest temporaries, where they are most of the peak and no other rule found a cause.
+/// A cause explains the peak from this part of the temporaries' bytes.
+const EXPLAINS: u64 = 4;
+
+/// Families that hold what a loop passes from step to step (ascending).
+fn loop_state(case: &ProgramContext<'_>) -> Vec<u32> {
+    let labels = case.analysis.labels(case.program);
+    let is_carried = |buffer| {
+        let at = case.program.buffers.instruction_of(buffer)?;
+        let is_loop = case.program.instructions.opcode.get(at.index()) == Some(&Opcode::WHILE);
+        let part = is_loop.then(|| labels.loops.part(at, &case.program.buffer_index(buffer)))??;
+        Some(matches!(part.role, Role::Carry | Role::Collected))
+    };
+    let members = case.memory.families.member_of.iter();
+    let mut rows: Vec<u32> = members
+        .filter(|&&(buffer, _)| is_carried(crate::model::BufferId(buffer)) == Some(true))
+        .map(|&(_, family)| family)
+        .collect();
+    rows.sort_unstable();
+    rows.dedup();
+    rows
+}
+
+/// Names the largest temporaries, where they are most of the peak and no other rule found as large a cause.
 pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     let bytes: u64 = case.peak.iter().map(|t| t.size).total();
-    if !case.is_share(bytes, SHARE) || findings.iter().any(|f| f.program == Some(case.row) && !f.is_remedy) {
+    let explains = |f: &Finding| f.program == Some(case.row) && !f.is_remedy && f.weight() >= bytes / EXPLAINS;
+    if !case.is_share(bytes, SHARE) || findings.iter().any(explains) {
         return;
     }
-    let mut finding = case.finding(NAME);
-    case.stake(&mut finding, bytes);
-    finding.title =
-        format!("Temporaries take {} of the peak: {}", percent(bytes, case.at_peak()), Bytes(bytes).short());
+    let carried = case.held(&loop_state(case));
+    let in_loops: u64 = carried.iter().map(|t| t.size).total();
+    let is_loop = in_loops.saturating_mul(2) > bytes;
+    let mut finding = case.finding(if is_loop { LOOP } else { NAME });
+    case.stake(&mut finding, if is_loop { in_loops } else { bytes });
+    finding.title = if is_loop {
+        format!(
+            "The state of loops takes {} of the peak: {}",
+            percent(in_loops, case.at_peak()),
+            Bytes(in_loops).short()
+        )
+    } else {
+        format!("Temporaries take {} of the peak: {}", percent(bytes, case.at_peak()), Bytes(bytes).short())
+    };
+    let held: Vec<&AtPeak> = if is_loop { carried } else { case.peak.iter().collect() };
     let largest: Vec<String> =
-        case.peak.iter().take(MOST).map(|t| format!("{} {}", Bytes(t.size).short(), case.describe(t.buffer))).collect();
+        held.iter().take(MOST).map(|t| format!("{} {}", Bytes(t.size).short(), case.describe(t.buffer))).collect();
     finding.why = format!(
         "{} live at the peak; the largest: {}.",
-        counted(case.peak.len(), "temporary is", "temporaries are"),
+        if is_loop {
+            counted(
+                held.len(),
+                "array that is passed from step to step is",
+                "arrays that are passed from step to step are",
+            )
+        } else {
+            counted(held.len(), "temporary is", "temporaries are")
+        },
         largest.join("; ")
     );
-    finding.advice.push("compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
-    finding.advice.push("if they are kept for a backward pass, `jax.checkpoint` around what computes them".to_owned());
+    if is_loop {
+        finding.advice.push("pass less from step to step: a narrower type, fewer positions, or only indices of what is kept outside the loop".to_owned());
+        finding.advice.push("update the state in place (`.at[…].set`, `jax.lax.dynamic_update_slice`): reordering or gathering it makes a copy as large as itself".to_owned());
+    } else {
+        finding.advice.push("compute the largest of them in chunks (`jax.lax.map` with `batch_size`, `jax.lax.scan`), or in a narrower type".to_owned());
+        finding
+            .advice
+            .push("if they are kept for a backward pass, `jax.checkpoint` around what computes them".to_owned());
+    }
     finding.changes_results = ChangesResults::No;
-    finding.buffers = case.peak.iter().map(|t| t.buffer).collect();
+    finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
 }

@@ -1,7 +1,7 @@
 //! Classes of a program's arguments: by name if that is certain, else by their use in the program, else by their
 //! neighbours in the argument tree.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{Class, Reason};
 use crate::analysis::flow::results::Flow;
@@ -45,6 +45,7 @@ pub fn classes(program: &Program, is_training: bool) -> HashMap<i64, (Class, Rea
         .collect();
     let mut classes: HashMap<i64, (Class, Reason)> =
         arguments.iter().map(|argument| (argument.number, class(argument, &flow, is_training))).collect();
+    follow_mirrors(&arguments, &mut classes);
     follow_neighbours(&arguments, &mut classes, is_training);
     classes
 }
@@ -57,8 +58,11 @@ fn class(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Rea
     match Hint::of(argument.path) {
         Hint::Optimizer => (Class::Optimizer, Reason::OptimizerName),
         Hint::Cache => (Class::Cache, Reason::CacheName),
-        // An ambiguous word counts only if the argument is updated like optimizer state.
-        Hint::MaybeOptimizer if is_training && is_returned => (Class::Optimizer, Reason::OptimizerName),
+        // An ambiguous word counts only if the argument is updated like optimizer state. Alone, `velocity` or `mu` may be
+        // what is trained.
+        Hint::MaybeOptimizer if is_training && is_returned && is_nested(argument.path) => {
+            (Class::Optimizer, Reason::OptimizerName)
+        }
         Hint::Weight => (Class::Weight, Reason::WeightName),
         Hint::Samples => (Class::Input, Reason::DataName),
         Hint::State => (Class::Input, Reason::StateName),
@@ -66,11 +70,25 @@ fn class(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Rea
     }
 }
 
+fn is_float(node: &ShapeNode) -> bool {
+    let name = node.element_type.name();
+    name.starts_with(['f', 'c']) || name == "bf16"
+}
+
+/// Whether a path has more than one word.
+fn is_nested(path: &str) -> bool {
+    path.contains(['[', '.'])
+}
+
 /// The class indicated by an argument's use.
 fn by_flow(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Reason) {
     let own = flow.arguments.get(&argument.number).cloned().unwrap_or_default();
     let rank = argument.node.map_or(0, |node| node.dimensions.iter().filter(|&&d| d > 1).count());
     if own.own_result.is_some() {
+        // Nothing that is trained has elements of integers: replay buffers, counters, states of a simulation.
+        if is_training && argument.node.is_some_and(|node| !is_float(node)) {
+            return (Class::Input, Reason::IntegersReturned);
+        }
         return match (is_training, own.is_updated_in_place) {
             (true, _) if flow.serves_an_update(argument.number) => (Class::Optimizer, Reason::ServesUpdate),
             (true, _) if rank > 0 => (Class::Weight, Reason::UpdatedFromGradient),
@@ -94,6 +112,31 @@ fn by_name(path: &str, is_whole: bool) -> (Class, Reason) {
         Hint::Nothing if is_whole => (Class::Input, Reason::Integers),
         Hint::Weight => (Class::Weight, Reason::WeightName),
         Hint::Place | Hint::Nothing => (Class::Weight, Reason::Argument),
+    }
+}
+
+/// Copies of the weights, such as a target network's or a moving average's, have the same tree and shapes: whatever the
+/// first word of their paths, they are weights.
+fn follow_mirrors(arguments: &[Argument<'_>], classes: &mut HashMap<i64, (Class, Reason)>) {
+    let rest = |path: &'_ str| path.find(['[', '.']).map(|at| path.split_at(at).1.to_owned());
+    let dimensions = |argument: &Argument<'_>| argument.node.map(|node| node.dimensions.clone());
+    let mut weights: HashSet<(String, Vec<i64>)> = HashSet::new();
+    for argument in arguments {
+        if classes.get(&argument.number).is_some_and(|found| found.0 == Class::Weight)
+            && let (Some(rest), Some(dimensions)) = (rest(argument.path), dimensions(argument))
+        {
+            weights.insert((rest, dimensions));
+        }
+    }
+    for argument in arguments {
+        let is_data = classes.get(&argument.number).is_some_and(|found| found.0 == Class::Input);
+        if is_data
+            && let (Some(rest), Some(dimensions)) = (rest(argument.path), dimensions(argument))
+            && !dimensions.is_empty()
+            && weights.contains(&(rest, dimensions))
+        {
+            classes.insert(argument.number, (Class::Weight, Reason::MirrorsWeights));
+        }
     }
 }
 

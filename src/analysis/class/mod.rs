@@ -2,7 +2,7 @@
 //! is an argument, a result or a temporary; the rest is inferred from names and use, and each class has its evidence.
 
 mod argument;
-mod origin;
+pub mod origin;
 mod reason;
 
 use std::collections::HashMap;

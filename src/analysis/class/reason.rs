@@ -50,10 +50,14 @@ pub enum Reason {
     WrittenInPlace,
     /// Its next value is a result of a program that does not train.
     StateReturned,
+    /// Its next value is a result of a program that trains, but its elements are integers.
+    IntegersReturned,
     /// No result of a program that trains is its next value.
     NotReturned,
     /// Its neighbours in the tree of arguments are of this class.
     Neighbours,
+    /// Weights have the same paths and shapes in another container.
+    MirrorsWeights,
     /// It holds what an argument holds: a copy, a cast, a prefetch.
     CopyOfArgument,
     /// An all-gathered argument.
@@ -114,8 +118,10 @@ impl Reason {
             Self::UpdatedFromGradient => "updated in each step, and read by the whole program",
             Self::WrittenInPlace => "a part of it is written in each call, the rest stays",
             Self::StateReturned => "returned with new values, in a program that does not train",
+            Self::IntegersReturned => "returned with new values, but integers are not trained",
             Self::NotReturned => "not returned by a program that trains",
             Self::Neighbours => "most neighbouring arguments are of this class",
+            Self::MirrorsWeights => "weights have the same tree and shapes",
             Self::CopyOfArgument => "it is a copy of an argument",
             Self::Gathered => "an argument gathered from all devices",
             Self::SavedByLoop => "a loop of the forward pass saves it for the backward pass",

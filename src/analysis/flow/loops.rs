@@ -126,6 +126,16 @@ impl Loops {
         self.parts.get(row)
     }
 
+    /// Bytes of the floats that a loop passes from step to step, changed, whole.
+    #[must_use]
+    pub fn carry(&self, program: &Program, at: InstructionId) -> u64 {
+        let own = self.parts.iter().filter(|part| part.at == at && part.role == Role::Carry && part.layers == 0);
+        own.filter_map(|part| node_at(program, at, &part.index))
+            .filter(|node| !node.dimensions.is_empty() && !node.element_type.is_index())
+            .filter_map(|node| node.padded_size())
+            .fold(0u64, |sum, bytes| sum.saturating_add(bytes.0))
+    }
+
     /// The instruction that runs a computation.
     #[must_use]
     pub fn caller(&self, computation: ComputationId) -> Option<InstructionId> {

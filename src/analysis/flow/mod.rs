@@ -4,6 +4,7 @@
 pub mod label;
 pub mod loops;
 pub mod results;
+pub mod softmax;
 
 use crate::model::{ComputationId, InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 

@@ -162,7 +162,7 @@ pub fn holds_state(path: &str) -> bool {
 /// Whether an argument's name indicates that it holds samples.
 #[must_use]
 pub fn holds_samples(path: &str) -> bool {
-    DATA_NAMES.contains(&first_word(path))
+    DATA_NAMES.contains(&first_word(path).to_ascii_lowercase().as_str())
 }
 
 #[cfg(test)]

@@ -60,6 +60,27 @@ pub struct Layers {
     stems: BTreeSet<String>,
     /// Stems of an outer scope and of the scope inside it that is the layer.
     nested: BTreeSet<(String, String)>,
+    /// Stems of layers that several modules have, such as two encoders.
+    shared: BTreeSet<String>,
+}
+
+/// Share of the modules of layers that those of two modules must have in common to be of one kind.
+const ALIKE: f64 = 0.5;
+
+/// The scope that a layer is in; of a method of a module, the module.
+fn module<'a>(parts: &[&'a str], place: usize) -> &'a str {
+    let scope = place.checked_sub(1).map_or("", |at| parts[at]);
+    scope.split('.').next().unwrap_or(scope)
+}
+
+/// Whether two modules have several layers each, of one kind: not one module under two names.
+fn are_twins(modules: &BTreeMap<String, Inside>) -> bool {
+    let several: Vec<&Inside> = modules.values().filter(|inside| inside.numbers.len() > 1).collect();
+    several.len() > 1
+        && several.windows(2).all(|pair| {
+            let common = pair[0].children.intersection(&pair[1].children).count();
+            common as f64 >= ALIKE * pair[0].children.len().max(pair[1].children.len()) as f64 && common > 1
+        })
 }
 
 /// Fewest modules in a block; a numbered scope with fewer is an operation of a layer.
@@ -69,12 +90,21 @@ impl Layers {
     /// Finds the layers from a program's op names.
     pub fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
         let mut outer: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+        let mut modules: BTreeMap<String, BTreeMap<String, Inside>> = BTreeMap::new();
         let mut inner: BTreeMap<(String, u64, String), Inside> = BTreeMap::new();
         for name in names {
             let parts = scope::path(name);
             let found = numbered(&parts);
             for layer in &found {
                 outer.entry(layer.stem.to_owned()).or_default().insert(layer.number);
+            }
+            if let [first, ..] = &found[..]
+                && let Some(child) = parts.get(first.place + 1)
+            {
+                let own = modules.entry(first.stem.to_owned()).or_default();
+                let inside = own.entry(module(&parts, first.place).to_owned()).or_default();
+                inside.numbers.insert(first.number);
+                inside.children.insert(scope::fold(child));
             }
             if let [first, second, ..] = &found[..]
                 && second.place == first.place + 1
@@ -95,7 +125,8 @@ impl Layers {
             })
             .map(|((first, _, second), _)| (first, second))
             .collect();
-        Self { stems, nested }
+        let shared = modules.into_iter().filter(|row| are_twins(&row.1)).map(|row| row.0).collect();
+        Self { stems, nested, shared }
     }
 
     /// Whether the names show no repeated layers.
@@ -111,7 +142,11 @@ impl Layers {
         let found = numbered(&parts);
         let at = found.iter().position(|layer| self.stems.contains(layer.stem))?;
         let first = &found[at];
-        let (name, pattern) = (format!("{}{}", first.stem, first.number), format!("{}*", first.stem));
+        let (mut name, mut pattern) = (format!("{}{}", first.stem, first.number), format!("{}*", first.stem));
+        if self.shared.contains(first.stem) {
+            name = format!("{}/{name}", module(&parts, first.place));
+            pattern = format!("*/{pattern}");
+        }
         let second = found.get(at + 1).filter(|second| {
             second.place == first.place + 1 && self.nested.contains(&(first.stem.to_owned(), second.stem.to_owned()))
         });
@@ -143,6 +178,25 @@ mod tests {
         assert_eq!(of(names[2]), None);
         assert_eq!(of("jit(s)/transpose(jvp(layer_12))/attn/dot_general"), layer("layer_12"));
         assert_eq!(of("jit(s)/jvp()/while/body/eval_jaxpr/dot_general"), None);
+    }
+
+    #[test]
+    fn layers_of_two_encoders_are_told_apart() {
+        let mut names = Vec::new();
+        for encoder in ["text", "image"] {
+            for block in 0..2 {
+                for module in ["attention", "mlp", "norm"] {
+                    names.push(format!("jit(s)/jvp(Clip)/{encoder}/block_{block}/{module}/mul"));
+                }
+            }
+        }
+        let layers = Layers::new(names.iter().map(String::as_str));
+        let of = |name| layers.of(name).map(|layer| (layer.name, layer.pattern));
+        assert_eq!(of(&names[0]), Some(("text/block_0".to_owned(), "*/block_*".to_owned())));
+        assert_eq!(
+            of("jit(s)/transpose(jvp(Clip))/image/block_1/mlp/mul").map(|layer| layer.0),
+            Some("image/block_1".to_owned())
+        );
     }
 
     #[test]

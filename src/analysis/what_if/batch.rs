@@ -1,10 +1,12 @@
 //! The batch: which arguments hold it, and which buffers scale with it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
-use super::memory::{Base, Role};
+use super::base::{Base, Role};
+use super::batch_by_shape;
 use crate::analysis::class::{Class, Classes};
 use crate::analysis::names::argument::{holds_samples, holds_state};
+use crate::analysis::packing::Families;
 use crate::model::{ElementType, Program, ShapeNode};
 
 /// An argument with a batch in its leading dimension.
@@ -16,7 +18,7 @@ pub struct DataArgument {
     pub dimensions: Vec<i64>,
     /// Into how many parts the leading dimension is sharded.
     pub parts: i64,
-    /// Whether this is known from the argument's name alone.
+    /// Whether this is known from the argument's name or its shape alone.
     pub by_name: bool,
 }
 
@@ -33,9 +35,15 @@ fn node_of<'a>(program: &'a Program, base: &Base) -> Option<&'a ShapeNode> {
 }
 
 /// Finds the arguments that hold a batch: by name; else, in a training program, integer data with no matching result;
-/// else arguments with no matching result whose leading dimension is sharded.
+/// else arguments with no matching result whose leading dimension is sharded; else those whose leading dimension most
+/// temporaries have. `found` are the temporaries and the numbers of steps of loops.
 #[must_use]
-pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> Vec<DataArgument> {
+pub fn data_arguments(
+    program: &Program,
+    classes: &Classes,
+    bases: &[Base],
+    found: (&Families, &BTreeSet<i64>),
+) -> Vec<DataArgument> {
     let results: HashSet<(ElementType, &[i64])> = bases
         .iter()
         .filter(|base| matches!(base.role, Role::Result(_)))
@@ -83,7 +91,7 @@ pub fn data_arguments(program: &Program, classes: &Classes, bases: &[Base]) -> V
     // One batch: that of the largest argument. A vector of integers may index anything, such as tokens or pages.
     let samples = data.iter().filter(|d| d.dimensions.len() > 1);
     let Some(batch) = samples.max_by_key(|d| bases[d.base as usize].size).map(DataArgument::batch) else {
-        return Vec::new();
+        return batch_by_shape::find(program, classes, bases, found, is_returned);
     };
     data.retain(|d| d.batch() == batch);
     let state = candidates(&|_, node, path, _| holds_state(path) && node.dimensions[0] == batch, true);

@@ -4,8 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 
 use foldhash::fast::RandomState;
 
+use super::base::Role;
+use super::batch;
 use super::edit::Arguments;
-use super::memory::{Owner, Role};
+use super::memory::Owner;
 use super::resize;
 use super::state::State;
 use crate::analysis::names::argument::holds_state;
@@ -64,6 +66,7 @@ impl State<'_> {
                 continue;
             };
             is_weight |= !self.is_state(row);
+            self.divide_followers(row, dimension, parts);
             self.divide(row, dimension, &mut known);
             if let Some(result) = follows {
                 results_follow = true;
@@ -87,6 +90,40 @@ impl State<'_> {
                     "the batch is sharded {parts} ways too; if over the same mesh axis, activations may end up holding the global batch and the peak can triple. Constrain them with jax.lax.with_sharding_constraint"
                 ));
             }
+        }
+    }
+
+    /// Divides the copies of an argument with it. The gradient of a weight may be divided too, or stay whole.
+    fn divide_followers(&mut self, row: usize, dimension: usize, parts: i64) {
+        let shape = self.shape_of_row(row).and_then(|shape| self.shapes.get(shape));
+        let Some(node) = shape.map(|known| known.node.clone()) else { return };
+        let Some(&size) = node.dimensions.get(dimension) else { return };
+        let own = batch::outline(&node.dimensions);
+        let is_trained = self.memory.trained.contains(&row);
+        let copies = &self.followers().copy_of;
+        let is_copy: Vec<bool> = copies.iter().map(|&of| of == Some(row as u32)).collect();
+        let divided = |node: &mut crate::model::ShapeNode| {
+            let Some(at) = node.dimensions.iter().position(|&d| d == size) else { return false };
+            resize::set_dimension(node, at, size / parts);
+            true
+        };
+        let of_copies = |owner| matches!(owner, Owner::Family(row) if is_copy[row as usize]);
+        let items: Vec<usize> = self.items_of(of_copies).collect();
+        self.change(items.into_iter(), divided);
+        if !is_trained {
+            return;
+        }
+        let program = self.program;
+        let alike: Vec<usize> = self
+            .items_of(|owner| matches!(owner, Owner::Family(row) if !is_copy[row as usize]))
+            .filter(|&item| {
+                let node = resize::node_of(program, self.memory.items[item].buffer);
+                !self.is_changed(item) && node.is_some_and(|node| batch::outline(&node.dimensions) == own)
+            })
+            .collect();
+        self.may_differ |= !alike.is_empty();
+        if self.is_optimistic {
+            self.change(alike.into_iter(), divided);
         }
     }
 

@@ -1,10 +1,12 @@
 //! Model of one memory space of a program that what-if edits apply to: always-live allocations, families of
 //! temporaries, and what the compiler adds.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::OnceLock;
 
+use super::base::{Base, Role};
 use super::batch::{self, DataArgument};
+use super::followers::Followers;
 use super::saved_for_backward::SavedForBackward;
 use super::segments::{Named, Patterns};
 use super::shapes::Shapes;
@@ -14,43 +16,8 @@ use crate::analysis::names::lookup::{argument_paths, is_rematerialised, op_name}
 use crate::analysis::packing::Families;
 use crate::analysis::{ProgramAnalysis, SpaceAnalysis};
 use crate::model::{
-    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, ShapeNode, TpuGeneration,
+    AllocationId, BufferId, Device, InstructionId, MemorySpace, NO_ROW, Opcode, Program, TpuGeneration,
 };
-
-/// An always-live allocation.
-#[derive(Debug, Clone)]
-pub struct Base {
-    /// The allocation.
-    pub allocation: AllocationId,
-    /// Bytes of the allocation, padding included.
-    pub size: u64,
-    /// The argument's or the result's own buffer.
-    pub buffer: BufferId,
-    /// The largest buffer in it; differs from `buffer` if temporaries use it before the result exists.
-    pub largest: BufferId,
-    /// What it is for.
-    pub role: Role,
-    /// For a result, the shape that the program returns; its buffer may be a view of another shape.
-    pub returned: Option<ShapeNode>,
-}
-
-/// What an always-live allocation is for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Role {
-    /// An argument of the program.
-    Argument {
-        /// Parameter number in the entry computation.
-        number: i64,
-        /// Its JAX path: `params['embed']`; empty if the file has none.
-        path: String,
-        /// Whether a result reuses its memory.
-        is_donated: bool,
-    },
-    /// A result with memory of its own; its index in the program's result.
-    Result(Vec<i64>),
-    /// A constant, or a possible result.
-    Other,
-}
 
 /// A buffer whose size a change may alter.
 #[derive(Debug, Clone, Copy)]
@@ -111,9 +78,8 @@ pub struct Memory {
     pub donors: Vec<u32>,
     /// Last program point that reads an argument, by row of [`Self::base`]; 0 for the others.
     pub last_read: Vec<u32>,
-    /// First program point of any buffer in a result's memory that is neither the result nor a copy of an argument, by
-    /// row of [`Self::base`].
-    lodgers: Vec<Option<u32>>,
+    /// Buffers in a result's memory that are neither the result nor a copy of an argument, by row of [`Self::base`].
+    lodgers: Vec<Vec<Lodger>>,
     /// Pairs of instruction and family: the instruction makes a member of the family. Ascending.
     makers: Vec<(u32, u32)>,
     /// First item of each row of [`Self::base`].
@@ -130,6 +96,8 @@ pub struct Memory {
     pub(super) segments: Patterns,
     /// What is computed again, once somebody asked: see [`super::recompute`].
     pub(super) recomputed: OnceLock<Vec<Option<(u32, bool)>>>,
+    /// Where the values of arguments are found again, once somebody asked: see [`super::follow`].
+    pub(super) followers: OnceLock<Followers>,
     /// Results by their place in the program's result: rows of [`Self::base`].
     pub(super) results: Vec<u32>,
     /// Number of the array that the program returns, by row of [`Self::base`]; `NO_ROW` where it is not known.
@@ -196,7 +164,9 @@ impl Memory {
             .filter_map(|donor| kept_arguments.get(&(donor.parameter, donor.parameter_index.as_slice())).copied())
             .collect();
         let vmem = device.name.as_deref().and_then(TpuGeneration::by_name).map_or(128, |row| row.vmem_mib) << 20;
-        let data = batch::data_arguments(program, analysis.classes(program), &base);
+        let loops = &analysis.labels(program).loops;
+        let steps: BTreeSet<i64> = loops.parts.iter().map(|part| part.layers).filter(|&layers| layers > 1).collect();
+        let data = batch::data_arguments(program, analysis.classes(program), &base, (&families, &steps));
         let points = space.events.as_ref().map(|e| e.points.clone()).unwrap_or_default();
         let kept = SavedForBackward::new(program, analysis, (&base, &data), &families, (&family_names, &points));
         let classes = analysis.classes(program);
@@ -209,7 +179,7 @@ impl Memory {
             data_rows[data.base as usize] = row as u32;
         }
         let last_read = last_reads(program, analysis, &base);
-        let lodgers = base.iter().map(|base| lodger_of(program, analysis, base)).collect();
+        let lodgers = base.iter().map(|base| lodgers_of(program, analysis, base)).collect();
         Self {
             lodgers,
             color: space.color,
@@ -239,6 +209,7 @@ impl Memory {
             returned_arrays,
             segments: Patterns::default(),
             recomputed: OnceLock::new(),
+            followers: OnceLock::new(),
             base,
             families,
             items,
@@ -256,13 +227,15 @@ impl Memory {
         Named { families: &self.families, names: &self.family_names, passes: &self.kept.passes }
     }
 
-    /// First and last time at which a result's memory is in use while the argument to be donated to it is still read;
-    /// `None` if there is no conflict.
-    pub(super) fn lodger(&self, argument: usize, result: usize) -> Option<(u32, u32)> {
-        let first = (*self.lodgers.get(result)?)?;
-        let last = *self.last_read.get(argument)?;
-        let time = |point: u32| 2 * self.points.partition_point(|&p| p < point) as u32;
-        (first < last && !self.points.is_empty()).then(|| (time(first), time(last)))
+    /// What is in a result's memory while the argument to be donated to it is still read: bytes, and first and last
+    /// time; program points where there is no heap.
+    pub(super) fn lodgers(&self, argument: usize, result: usize) -> Vec<(u64, u32, u32)> {
+        let last = self.last_read.get(argument).copied().unwrap_or(0);
+        let has_heap = !self.points.is_empty();
+        let time = |point: u32| if has_heap { 2 * self.points.partition_point(|&p| p < point) as u32 } else { point };
+        let own = self.lodgers.get(result).map_or(&[] as &[Lodger], Vec::as_slice);
+        let conflicts = own.iter().filter(|lodger| lodger.first < last);
+        conflicts.map(|lodger| (lodger.size, time(lodger.first), time(lodger.last.min(last)))).collect()
     }
 
     /// Whether a family of the forward pass is live when the backward pass begins.
@@ -383,27 +356,67 @@ fn bases(program: &Program, analysis: &ProgramAnalysis, color: MemorySpace) -> V
     bases
 }
 
-/// The first large buffer in a result's memory that is neither the result nor a view or copy of an argument, such as a
-/// gradient or an array that a loop fills.
-fn lodger_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Option<u32> {
-    if !matches!(base.role, Role::Result(_)) {
-        return None;
-    }
-    let live = analysis.live.as_ref()?;
-    let allocation = program.allocations.get(base.allocation.index())?;
+/// A buffer that lies in a result's memory before the result does, such as a gradient or an array that a loop fills.
+#[derive(Debug, Clone, Copy)]
+struct Lodger {
+    size: u64,
+    /// First and last byte in the allocation.
+    place: (u64, u64),
+    /// First and last program point.
+    first: u32,
+    last: u32,
+}
+
+/// Share of a result's bytes below which what lies in its memory does not matter.
+const LODGER: u64 = 64;
+
+/// The buffers in a result's memory that are neither the result nor a view or copy of an argument.
+fn lodgers_of(program: &Program, analysis: &ProgramAnalysis, base: &Base) -> Vec<Lodger> {
+    let allocation = program.allocations.get(base.allocation.index());
+    let (Role::Result(_), Some(live), Some(allocation)) = (&base.role, &analysis.live, allocation) else {
+        return Vec::new();
+    };
     let lodges = |buffer: BufferId| {
         let at = program.buffers.instruction_of(buffer)?;
         let opcode = program.instructions.opcode.get(at.index()).copied()?;
-        let is_large = program.buffers.size_of(buffer).0 >= base.size / 2;
+        let size = program.buffers.size_of(buffer).0;
+        let is_large = size >= base.size / LODGER;
         // An array that is filled later occupies the memory from the start, though it is the result.
         let is_empty = program.opcode_name(at) == "broadcast"
             || (opcode == Opcode::CUSTOM_CALL && program.text.custom_call_target(at) == "AllocateBuffer");
         let is_result = buffer == base.buffer && !is_empty;
         let is_view = opcode == Opcode::COPY || opcode == Opcode::BITCAST || opcode == Opcode::DYNAMIC_UPDATE_SLICE;
         let is_copy = || analysis.labels(program).is_copy_of_argument(program, buffer);
-        (is_large && !is_result && !is_view && !updates_in_place(program, at) && !is_copy()).then(|| live.of(buffer))?
+        let lodges = is_large && !is_result && !is_view && !updates_in_place(program, at) && !is_copy();
+        let (first, last) = lodges.then(|| live.of(buffer))??;
+        Some((size, first, last))
     };
-    program.assigned_to(allocation).iter().filter_map(|a| lodges(a.buffer)).map(|range| range.0).min()
+    let found = program.assigned_to(allocation).iter().filter_map(|assigned| {
+        let (size, first, last) = lodges(assigned.buffer)?;
+        let start = assigned.offset;
+        Some(Lodger { size, place: (start, start.saturating_add(size)), first, last })
+    });
+    merged(found.collect())
+}
+
+/// Values that pass on their memory, one after the other, are one lodger.
+fn merged(mut lodgers: Vec<Lodger>) -> Vec<Lodger> {
+    lodgers.sort_by_key(|lodger| (lodger.first, lodger.last));
+    let mut groups: Vec<Lodger> = Vec::new();
+    for own in lodgers {
+        let follows = |group: &&mut Lodger| {
+            own.first <= group.last.saturating_add(1) && own.place.0 < group.place.1 && group.place.0 < own.place.1
+        };
+        match groups.iter_mut().find(follows) {
+            Some(group) => {
+                group.place = (group.place.0.min(own.place.0), group.place.1.max(own.place.1));
+                group.size = group.place.1 - group.place.0;
+                group.last = group.last.max(own.last);
+            }
+            None => groups.push(own),
+        }
+    }
+    groups
 }
 
 /// Whether a fusion updates part of an operand in place.
@@ -445,7 +458,8 @@ fn last_reads(program: &Program, analysis: &ProgramAnalysis, base: &[Base]) -> V
             if operand == NO_ROW {
                 continue;
             }
-            for &argument in held.get(&operand).into_iter().flatten().filter(|_| opcode == Opcode::WHILE) {
+            let calls = matches!(opcode, Opcode::WHILE | Opcode::CONDITIONAL | Opcode::CALL);
+            for &argument in held.get(&operand).into_iter().flatten().filter(|_| calls) {
                 last[argument as usize] = last[argument as usize].max(point);
             }
             if let Some(&argument) = stands_for.get(&operand) {

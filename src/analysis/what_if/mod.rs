@@ -4,9 +4,13 @@
 //! states the error seen for its kind of change. Nothing here reads files or compiles anything.
 
 mod axis;
+mod base;
 pub mod batch;
+mod batch_by_shape;
 mod divide;
 mod edit;
+mod follow;
+mod followers;
 mod memory;
 mod pairs;
 mod prediction;
@@ -22,8 +26,9 @@ mod state;
 mod turn;
 
 pub use axis::Axis;
+pub use base::{Base, Role};
 pub use edit::{Arguments, Edit, EditError, LOGITS, SCAN};
-pub use memory::{Base, Item, Memory, Owner, Role};
+pub use memory::{Item, Memory, Owner};
 pub use prediction::{Depth, Prediction, TryVerdict};
 pub use resize::set_dimension;
 pub use result::{PeakGroup, WhatIfResult};

@@ -6,6 +6,7 @@ use foldhash::fast::RandomState;
 
 use super::resize;
 use super::state::State;
+use crate::analysis::packing::{self, Block};
 use crate::model::{BufferId, EventKind, InstructionId, NO_ROW, Opcode};
 
 /// Donated arguments of one shape, type and size that no result has reused yet, in row order.
@@ -72,9 +73,15 @@ impl State<'_> {
                 gone.push(result);
                 pairs.push((argument, result as u32));
                 // The program no longer slices a sharded argument: what was there is its own shard.
-                let is_whole = memory.item_of(argument as usize).is_some_and(|item| !self.is_changed(item));
-                let lodger = memory.lodger(argument as usize, result).filter(|_| is_whole);
-                lodgers.extend(lodger.map(|(first, last)| (sizes[result], first, last)));
+                let is_whole = memory.item_of(argument as usize).is_some_and(|item| self.keeps_elements(item));
+                if is_whole {
+                    let scaled =
+                        |size: u64| u128::from(size) * u128::from(sizes[result]) / u128::from(base.size.max(1));
+                    let own = memory.lodgers(argument as usize, result).into_iter();
+                    lodgers.extend(
+                        own.map(|(size, first, last)| (u64::try_from(scaled(size)).unwrap_or(u64::MAX), first, last)),
+                    );
+                }
             } else {
                 hosts = hosts.saturating_add(sizes[result]);
             }
@@ -83,13 +90,19 @@ impl State<'_> {
             self.gone[result] = true;
         }
         self.pairs.append(&mut pairs);
-        let bytes = lodgers.iter().fold(0u64, |sum, lodger| sum.saturating_add(lodger.0));
-        if let (Some(family), true) = (memory.families.list.len().checked_sub(1), bytes > 0) {
+        let blocks: Vec<Block> = lodgers.iter().map(|&(size, start, end)| Block { size, start, end }).collect();
+        let bytes = if blocks.is_empty() { 0 } else { packing::most_live(&blocks).0 };
+        if memory.families.list.is_empty() {
+            self.homeless = bytes;
+        }
+        if bytes > 0 {
             let text = crate::model::Bytes(bytes).short();
             self.warn(format!(
                 "{text} of temporaries occupy the memory of results while the arguments are still read, and will need memory of their own"
             ));
-            self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));
+            if let Some(family) = memory.families.list.len().checked_sub(1) {
+                self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));
+            }
         }
         if hosts > 0 {
             let text = crate::model::Bytes(hosts).short();
@@ -100,6 +113,14 @@ impl State<'_> {
         if self.kinds.donation && self.pairs.is_empty() {
             self.warn("no donated argument has the shape and type of a result with memory of its own".to_owned());
         }
+    }
+
+    /// Whether an item has as many elements as in the unchanged program.
+    fn keeps_elements(&self, item: usize) -> bool {
+        let before = self.memory.shape_of.get(item).and_then(|&row| self.memory.shapes.get(row));
+        self.shape(item)
+            .zip(before)
+            .is_some_and(|(now, before)| now.node.element_count() == before.node.element_count())
     }
 
     fn element_counts_agree(&self, a: BufferId, b: BufferId) -> bool {

@@ -1,7 +1,8 @@
 //! What some changes are predicted to do: the peak, allocated bytes, whether it fits, and the expected error.
 
+use super::base::Role;
 use super::edit::Edit;
-use super::memory::{Memory, Role};
+use super::memory::Memory;
 use super::segments::EVERY;
 use super::state::{Kinds, Sizes, State};
 use crate::analysis::packing::{self, Block, FALLBACK_SHARE, Moves, Packer, Placement};
@@ -47,8 +48,11 @@ impl TryVerdict {
     }
 }
 
-/// Largest relative error by which a checkpointed program was below its prediction.
-const REMAT_BELOW: f64 = 0.22;
+/// Relative error within which the bytes of a best or worst case are known.
+const NEAR: f64 = 0.05;
+
+/// A range wider than this says nothing about the bytes.
+const WIDEST: f64 = 1.6;
 
 /// The compiler rematerialises until a program takes about this share of the available memory, or more.
 const RECOMPUTED_TO: f64 = 0.80;
@@ -89,6 +93,10 @@ pub struct Prediction {
     pub is_tight: bool,
     /// Error of such predictions on real pairs of programs.
     pub band: Option<String>,
+    /// Why there is no prediction, if the program does not tell; the numbers mean nothing then, or are an upper bound.
+    pub undecided: Option<String>,
+    /// Whether the numbers are an upper bound where there is no prediction.
+    pub is_bound: bool,
     /// Caveats, one sentence each.
     pub warnings: Vec<String>,
     /// Pairs of argument and result that share memory by these changes: rows of the memory's base.
@@ -115,6 +123,9 @@ impl Prediction {
     /// The answer in one sentence, without a full stop.
     #[must_use]
     pub fn sentence(&self, capacity: Option<u64>) -> String {
+        if let Some(why) = &self.undecided {
+            return format!("not predicted: {why}");
+        }
         if self.verdict == TryVerdict::MayFit {
             return format!(
                 "may fit: it takes {} to {}, depending on what the compiler recomputes",
@@ -144,7 +155,16 @@ impl Memory {
         for edit in edits {
             state.apply(edit);
         }
-        self.conclude(state, edits, depth)
+        let best = (state.may_differ && depth != Depth::Estimate).then(|| {
+            let mut state = State::new(program, self);
+            state.is_optimistic = true;
+            for edit in edits {
+                state.apply(edit);
+            }
+            let sizes = state.finish();
+            self.least_of(&sizes, packing::most_live(&sizes.blocks).0)
+        });
+        self.conclude(state, edits, (depth, best))
     }
 
     /// The fewest bytes that any packer can allocate after some changes: what is live at once.
@@ -168,12 +188,13 @@ impl Memory {
     pub fn without(&self, program: &Program, families: &[usize]) -> Prediction {
         let mut state = State::new(program, self);
         state.drop_families(families);
-        self.conclude(state, &[], Depth::Verdict)
+        self.conclude(state, &[], (Depth::Verdict, None))
     }
 
-    fn conclude(&self, mut state: State<'_>, edits: &[Edit], depth: Depth) -> Prediction {
+    /// Packs what is left; `best_case` are the bytes allocated if the compiler does all it may.
+    fn conclude(&self, mut state: State<'_>, edits: &[Edit], (depth, best_case): (Depth, Option<u64>)) -> Prediction {
         let sizes = state.finish();
-        let base = sizes.base.iter().fold(0u64, |sum, &size| sum.saturating_add(size));
+        let base = sizes.base.iter().fold(state.homeless, |sum, &size| sum.saturating_add(size));
         let moves = Moves::new(&sizes.blocks);
         let (live, at) = moves.most_live(&sizes.blocks);
         let peak = base.saturating_add(live).saturating_add_signed(self.correction);
@@ -206,16 +227,38 @@ impl Memory {
         // If the program does not fit, the compiler has already recomputed all it could.
         let has_reach = is_short && self.capacity.is_some_and(|capacity| self.allocated <= capacity);
         let floor = if has_reach { self.floor(state.program, edits).unwrap_or(least) } else { least };
-        let range = self.allocated_range(state.kinds, expected, brought_back, floor);
+        let mut range = self.allocated_range(state.kinds, expected, brought_back, floor);
+        if state.fused > 0 {
+            let around = |bytes: u64, times: f64| Bytes((bytes as f64 * times) as u64);
+            range.0 = range.0.min(around(expected.saturating_sub(state.fused), 1.0 - NEAR));
+            range.1 = range.1.max(around(expected.saturating_add(state.fused), 1.0 + NEAR));
+        }
+        if let Some(best_case) = best_case {
+            // Both ends are known, so the error of one of them does not come on top.
+            range.0 = range.0.min(Bytes(best_case));
+            if expected > best_case && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
+                range.1 = range.1.min(Bytes(expected));
+            }
+            if state.kinds.sharding && range.1.0 as f64 > range.0.0 as f64 * WIDEST {
+                state.is_bound = true;
+                state.decline(format!(
+                    "it takes {} to {}, depending on whether the compiler divides the gradients with the weights",
+                    Bytes(best_case).short(),
+                    Bytes(expected).short()
+                ));
+            }
+        }
+        let is_untold = state.undecided.is_some() && !state.is_bound;
         let mut fits = self.capacity.map(|capacity| packed.min(allocated_online) <= capacity && least <= capacity);
         let verdict = match (fits, self.capacity) {
+            _ if is_untold => TryVerdict::Unknown,
             (None, _) | (_, None) => TryVerdict::Unknown,
             (Some(false), Some(capacity)) if is_changed && range.0.0 <= capacity => TryVerdict::MayFit,
             (Some(true), Some(capacity)) if is_changed && range.1.0 > capacity => TryVerdict::MayFit,
             (Some(true), _) => TryVerdict::Fits,
             (Some(false), _) => TryVerdict::Over,
         };
-        if verdict == TryVerdict::MayFit && fits == Some(true) {
+        if is_untold || (verdict == TryVerdict::MayFit && fits == Some(true)) {
             fits = None;
         }
         let mut warnings = std::mem::take(&mut state.warnings);
@@ -236,6 +279,8 @@ impl Memory {
             fits,
             is_tight: fits == Some(true) && packer == Packer::Fallback,
             band,
+            undecided: state.undecided.take(),
+            is_bound: state.is_bound,
             warnings,
             pairs: std::mem::take(&mut state.pairs),
             sizes,
@@ -250,18 +295,11 @@ impl Memory {
             return (Bytes(expected), Bytes(expected));
         }
         let share = |bytes: u64, share: f64| (bytes as f64 * share) as u64;
-        let band = if kinds.constrain || kinds.compute || kinds.sharding || kinds.parts {
-            0.22
-        } else if kinds.remat {
-            0.15
-        } else {
-            0.10
-        };
+        let band =
+            if kinds.constrain || kinds.compute || kinds.sharding || kinds.parts || kinds.remat { 0.22 } else { 0.10 };
         // Bytes if nothing is computed twice.
         let whole = expected.max(brought_back);
-        // A body that reads slices of its stacks already has room for them: a recomputed layer needs no more.
-        let below = if kinds.remat { REMAT_BELOW.max(band) } else { band };
-        let mut low = share(expected, 1.0 - below);
+        let mut low = share(expected, 1.0 - band);
         let mut high = share(expected, 1.0 + band);
         if kinds.compute {
             high = high.max(self.allocated);
@@ -355,7 +393,7 @@ impl Memory {
             parts.push("computed in parts: one real pair, within 10 %");
         }
         if kinds.remat {
-            parts.push("rematerialisation: an estimate, \u{2212}22 to +15 %");
+            parts.push("rematerialisation: an estimate, \u{2212}22 to +22 %");
         }
         if kinds.by_hand {
             parts.push("by hand: exact if the rest of the program stays as it is");

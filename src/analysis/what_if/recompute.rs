@@ -12,9 +12,18 @@ use super::state::{Sizes, State};
 use super::turn::Turn;
 use crate::analysis::names::pass::Pass;
 use crate::analysis::names::pattern::matches;
+use crate::analysis::names::scope;
 use crate::analysis::once::once;
 use crate::analysis::packing;
 use crate::model::{BufferId, Program};
+
+/// Share of what scans save below which nothing is gained by recomputing it.
+const MATTERS: f64 = 0.05;
+
+/// Whether an operation's name, or one of the scopes it is in, matches a pattern.
+fn is_in_scope(pattern: &str, name: &str) -> bool {
+    matches(pattern, name) || scope::path(name).iter().any(|part| matches(pattern, part))
+}
 
 /// Leaves all but the first segments as they are.
 fn keep_first(segments: &mut [Segment], most: usize) {
@@ -26,27 +35,80 @@ fn keep_first(segments: &mut [Segment], most: usize) {
     }
 }
 
+/// A loop divided into segments, each checkpointed as a whole.
+struct Segmented {
+    /// Number of segments.
+    count: u64,
+    /// Steps of a segment.
+    length: u64,
+    /// Bytes of the inputs of all segments.
+    inputs: u64,
+    /// Bytes that one segment saves while it is recomputed.
+    again: u64,
+}
+
+impl Segmented {
+    /// The division that takes fewest bytes; `carry` are those passed from step to step, `saved` those saved for each.
+    fn new(steps: u64, carry: u64, saved: u64) -> Self {
+        let ratio = steps as f64 * saved as f64 / carry.max(1) as f64;
+        let count = (ratio.sqrt().round() as u64).clamp(1, steps);
+        let length = steps.div_ceil(count);
+        Self { count, length, inputs: carry.saturating_mul(count), again: saved.saturating_mul(length) }
+    }
+}
+
 impl State<'_> {
     /// Checkpoints the layers whose names match, or the bodies of the scans over layers.
     pub(super) fn remat(&mut self, pattern: &str, most: Option<u32>) {
         self.kinds.remat = true;
-        let has_scan = self.memory.kept.stacks.iter().any(|stack| !stack.is_input);
-        if matches(pattern, SCAN) && has_scan {
+        let has_scan = self.scans_keep_more_than_inputs();
+        if matches(pattern, SCAN) && has_scan && (pattern == SCAN || self.scans_keep_most()) {
             self.remat_scans();
             return;
         }
+        if matches(pattern, SCAN) && !self.memory.kept.stacks.is_empty() && self.scans_keep_most() {
+            self.decline(
+                "the loop saves only the input of each step already; save fewer of them, as in a scan over segments of steps".to_owned(),
+            );
+            return;
+        }
         if pattern == SCAN {
-            self.warn("no scan saves more for its backward pass than the input of each layer".to_owned());
+            self.decline("no scan saves more for its backward pass than the input of each layer".to_owned());
             return;
         }
         self.remat_layers(pattern, most);
+    }
+
+    /// Whether scans save more than the input of each step, to an extent that matters.
+    fn scans_keep_more_than_inputs(&self) -> bool {
+        let stacks = &self.memory.kept.stacks;
+        let size = |row: u32| self.memory.families.list.get(row as usize).map_or(0, |family| family.size);
+        let sum = |accept: &dyn Fn(bool) -> bool| {
+            let own = stacks.iter().filter(|stack| accept(stack.is_input));
+            own.fold(0u64, |sum, stack| sum.saturating_add(size(stack.family)))
+        };
+        let others = sum(&|is_input| !is_input);
+        others > 0 && others as f64 >= sum(&|_| true) as f64 * MATTERS
+    }
+
+    /// Whether scans save more for the backward pass than layers do that are not in a scan.
+    fn scans_keep_most(&self) -> bool {
+        let memory = self.memory;
+        let size = |row: u32| memory.families.list.get(row as usize).map_or(0, |family| family.size);
+        let stacked = memory.kept.stacks.iter().fold(0u64, |sum, stack| sum.saturating_add(size(stack.family)));
+        let is_of_layer = |row: &u32| {
+            let layer = memory.kept.turn.as_ref().and_then(|turn| turn.layer_of.get(*row as usize).copied().flatten());
+            layer.is_some() && memory.is_kept(*row as usize) && !memory.kept.is_stack(*row as usize)
+        };
+        let layered = (0..memory.families.list.len() as u32).filter(is_of_layer);
+        stacked >= layered.fold(0u64, |sum, row| sum.saturating_add(size(row)))
     }
 
     /// Checkpoints the layers, or the scopes, whose names match.
     pub(super) fn remat_layers(&mut self, pattern: &str, most: Option<u32>) {
         let memory = self.memory;
         let Some(turn) = &memory.kept.turn else {
-            self.warn("it is not known when a backward pass begins: nothing is changed".to_owned());
+            self.decline("it is not known when a backward pass begins".to_owned());
             return;
         };
         let parts = memory.segments.segments(self.program, memory.named(), turn, pattern);
@@ -67,7 +129,7 @@ impl State<'_> {
             self.warn(format!("layers of {pattern} are checkpointed already"));
         }
         if cut == 0 {
-            self.warn(format!("no layer called {pattern} keeps anything from the forward for the backward pass"));
+            self.decline(format!("no layer called {pattern} keeps anything from the forward for the backward pass"));
         }
     }
 
@@ -116,29 +178,66 @@ impl State<'_> {
         }
     }
 
-    /// Keeps only the input of each layer of what a scan saves; layers are recomputed one at a time.
+    /// Keeps only the input of each layer of what a scan saves; layers are recomputed one at a time. Where a step's input
+    /// is as large as what it saves, segments of many steps are checkpointed instead, as few bytes in all as can be.
     fn remat_scans(&mut self) {
         let memory = self.memory;
         let backward =
             memory.kept.gradients.iter().map(|&family| 2 * memory.families.list[family as usize].first).min();
         let has_input = memory.kept.stacks.iter().any(|stack| stack.is_input);
         let mut again = 0u64;
+        let mut saved = 0u64;
         let mut span: Option<(u32, u32, u32)> = None;
+        // A softmax is fused: of several stacks of scores with the same shape only one is recomputed as an array. Of other
+        // values of one shape some are, as element-wise operations are fused too.
+        let mut scores: HashMap<Vec<i64>, u64> = HashMap::new();
+        let mut shapes: HashMap<Vec<i64>, u64> = HashMap::new();
         for stack in memory.kept.stacks.iter().filter(|stack| !stack.is_input) {
             let row = stack.family as usize;
             let family = memory.families.list[row];
             let (first, last) = self.spans[row];
             self.dropped[row] = true;
-            again = again.saturating_add(family.size / u64::try_from(stack.layers).unwrap_or(1).max(1));
+            saved = saved.saturating_add(family.size);
+            let slice = family.size / u64::try_from(stack.layers).unwrap_or(1).max(1);
+            let dimensions =
+                self.program.buffer_node(family.root).map(|node| node.dimensions.clone()).unwrap_or_default();
+            if is_among(&memory.kept.scores, row) {
+                let least = scores.entry(dimensions).or_insert(slice);
+                *least = slice.min(*least);
+            } else {
+                again = again.saturating_add(slice);
+                let most = shapes.entry(dimensions).or_default();
+                *most = slice.max(*most);
+            }
             span = Some(span.map_or((first, last, stack.family), |s| (s.0.min(first), s.1.max(last), s.2)));
         }
+        let one_each = shapes.values().fold(0u64, |sum, &slice| sum.saturating_add(slice));
+        let fused = again.saturating_sub(one_each) / 2;
+        again = scores.values().fold(again - fused, |sum, &slice| sum.saturating_add(slice));
         let Some((first, last, row)) = span else { return };
         let backward = backward.filter(|at| (first..last).contains(at)).unwrap_or(last);
+        let steps = memory.kept.stacks.iter().map(|stack| stack.layers).max().unwrap_or(1).max(1).unsigned_abs();
+        let carry = memory.kept.stacks.iter().filter(|stack| !stack.is_input).map(|stack| stack.carry).max();
+        let inputs = match carry {
+            _ if has_input => 0,
+            Some(carry) if carry > 0 => carry.saturating_mul(steps),
+            // Taken to be as large as the smallest stack kept now.
+            _ => memory.kept.stacks.iter().map(|s| memory.families.list[s.family as usize].size).min().unwrap_or(0),
+        };
+        let (inputs, again) = if inputs.saturating_add(again) < saved / 2 {
+            self.fused = self.fused.max(fused);
+            (inputs, again)
+        } else {
+            let segments = Segmented::new(steps, inputs / steps, again);
+            self.warn(format!(
+                "the loop passes on as much as it saves in each step: predicted for {} segments of {} steps, each checkpointed as a whole (a scan in a scan)",
+                segments.count, segments.length
+            ));
+            (segments.inputs, segments.again)
+        };
         self.added.push((again, backward, last, row));
-        if !has_input {
-            // The input of each layer then has to be kept; taken to be as large as the smallest stack kept now.
-            let least = memory.kept.stacks.iter().map(|stack| memory.families.list[stack.family as usize].size).min();
-            self.added.push((least.unwrap_or(0), first, last, row));
+        if inputs > 0 {
+            self.added.push((inputs, first, last, row));
         }
     }
 
@@ -149,11 +248,15 @@ impl State<'_> {
         let rows: Vec<u32> = if scope == LOGITS {
             memory.kept.logits.clone()
         } else {
-            let named = |&row: &u32| matches(scope, memory.family_name(row as usize));
+            let named = |&row: &u32| is_in_scope(scope, memory.family_name(row as usize));
             (0..memory.families.list.len() as u32).filter(named).collect()
         };
         if rows.is_empty() {
-            self.warn(format!("nothing is called {scope}"));
+            self.decline(if scope == LOGITS {
+                "no logits were found".to_owned()
+            } else {
+                format!("no operation is in a scope called {scope}")
+            });
         }
         self.shrink(&rows, 1, parts);
     }
@@ -162,11 +265,15 @@ impl State<'_> {
     pub(super) fn blockwise(&mut self, scope: &str) {
         self.kinds.parts = true;
         let memory = self.memory;
-        let named = |&&row: &&u32| scope == "*" || matches(scope, memory.family_name(row as usize));
+        let named = |&&row: &&u32| scope == "*" || is_in_scope(scope, memory.family_name(row as usize));
         let rows: Vec<u32> = memory.kept.scores.iter().filter(named).copied().collect();
         let sequence = memory.kept.sequence.unwrap_or(BLOCK);
         if rows.is_empty() || sequence <= BLOCK {
-            self.warn("there are no attention scores longer than a block".to_owned());
+            self.decline(if memory.kept.scores.is_empty() || sequence <= BLOCK {
+                "there are no attention scores longer than a block".to_owned()
+            } else {
+                format!("no attention scores are in a scope called {scope}")
+            });
             return;
         }
         // Scores are recomputed block by block in a layer's backward pass; none are kept.

@@ -30,6 +30,20 @@ pub fn set_dimension(node: &mut ShapeNode, dimension: usize, size: i64) {
     }
 }
 
+/// The same array with another dimension in the lanes, if a dimension is there that no longer fills them and the array
+/// takes less memory so: the compiler may choose that layout then.
+#[must_use]
+pub fn with_other_lanes(node: &ShapeNode, dimension: usize) -> Option<ShapeNode> {
+    let lanes = node.first_tile().last().copied().unwrap_or(0);
+    if node.minor(0) != Some(dimension) || node.dimensions.get(dimension)? >= &lanes {
+        return None;
+    }
+    let mut other = node.clone();
+    let layout = other.layout.as_mut()?;
+    (layout.minor_to_major.len() > 1).then(|| layout.minor_to_major.swap(0, 1))?;
+    (other.padded_size()? < node.padded_size()?).then_some(other)
+}
+
 /// Sets the element type; the layout stays.
 pub fn set_type(node: &mut ShapeNode, ty: ElementType) {
     node.element_type = ty;

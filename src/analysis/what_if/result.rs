@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::axis::{Axis, at_places};
+use super::base::Role;
 use super::edit::Edit;
-use super::memory::{Memory, Role};
+use super::memory::Memory;
 use super::prediction::{Depth, Prediction};
 use crate::analysis::class::Class;
 use crate::analysis::map::TimeAxis;
@@ -209,6 +210,9 @@ impl WhatIfResult {
         let mut out = String::new();
         let edits: Vec<String> = self.after.edits.iter().map(|edit| format!("--edit '{edit}'")).collect();
         let _ = writeln!(out, "{name}: {}", self.after.sentence(self.memory.capacity));
+        if self.after.undecided.is_some() {
+            return out;
+        }
         for (label, before, after) in [
             ("peak", self.peak_before().0, self.peak_after().0),
             ("allocated", Bytes(self.memory.allocated), self.allocated()),

@@ -3,12 +3,13 @@
 
 use std::collections::HashSet;
 
+use super::base::{Base, Role};
 use super::batch::{DataArgument, outline};
-use super::memory::{Base, Role};
 use super::turn::Turn;
 use crate::analysis::ProgramAnalysis;
 use crate::analysis::class::Class;
 use crate::analysis::flow::loops::Role as LoopRole;
+use crate::analysis::flow::softmax::{Softmax, repeated};
 use crate::analysis::names::layer::Layer;
 use crate::analysis::names::pass::{Pass, pass_of};
 use crate::analysis::packing::Families;
@@ -23,8 +24,8 @@ const LEAST_TOKENS: u64 = 128;
 /// Sequence length below which attention scores are small.
 const LEAST_SEQUENCE: i64 = 256;
 
-/// Positions in a block of flash attention.
-pub const BLOCK: i64 = 512;
+/// Queries in a block of flash attention, as its kernels take by default.
+pub const BLOCK: i64 = 128;
 
 /// A stack with one slice for each layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,6 +36,8 @@ pub struct Stack {
     pub layers: i64,
     /// Whether it holds the input of each layer, which is all that a checkpointed body keeps.
     pub is_input: bool,
+    /// Bytes that the loop passes from step to step: what a checkpoint of its body keeps of each.
+    pub carry: u64,
 }
 
 /// Families of temporaries that are kept, by kind; lists of families are ascending.
@@ -91,6 +94,15 @@ impl SavedForBackward {
             kept.vocabulary = weights.vocabulary();
             kept.sequence = data.iter().filter_map(|d| d.dimensions.get(1).copied()).max();
         }
+        let softmax = Softmax::new(program);
+        let of_data: HashSet<i64> = data.iter().flat_map(|d| d.dimensions.iter().copied()).collect();
+        let is_vocabulary = |classes: i64| weights.sizes.contains(&classes) && !of_data.contains(&classes);
+        let by_softmax: Vec<&(i64, Vec<i64>)> =
+            softmax.logits.iter().filter(|(classes, _)| is_vocabulary(*classes)).collect();
+        let by_tokens = kept.vocabulary;
+        if kept.vocabulary.is_none() {
+            kept.vocabulary = by_softmax.iter().map(|logits| logits.0).max();
+        }
         let node = |family: usize| {
             let buffer = families.list.get(family)?.root;
             program.buffer_node(buffer).filter(|node| super::resize::is_float(node.element_type))
@@ -98,18 +110,31 @@ impl SavedForBackward {
         for family in 0..families.list.len() {
             let Some(node) = node(family) else { continue };
             let is_stack = kept.is_stack(family);
-            if kept.vocabulary.is_some_and(|vocabulary| !is_stack && weights.are_logits(node, vocabulary)) {
+            // The leading dimension of a stack is the layer.
+            let dimensions = if is_stack { node.dimensions.get(1..).unwrap_or_default() } else { &node.dimensions };
+            let own = outline(dimensions);
+            let has_classes = || {
+                let is_own = |logits: &&(i64, Vec<i64>)| logits.1 == own;
+                by_tokens.is_some_and(|vocabulary| weights.are_logits(node, vocabulary))
+                    || (by_softmax.iter().any(is_own) && !weights.outlines.contains(&own))
+            };
+            if !is_stack && has_classes() {
                 kept.logits.push(family as u32);
-            } else if kept.sequence.is_some_and(|sequence| {
-                // The leading dimension of a stack is the layer.
-                let dimensions = if is_stack { node.dimensions.get(1..).unwrap_or_default() } else { &node.dimensions };
+                continue;
+            }
+            let is_named_so = |sequence: i64| {
                 let name = names.get(family).map_or("", String::as_str).to_ascii_lowercase();
                 let is_named = ["attention", "attn", "softmax", "scores"].iter().any(|word| name.contains(word));
                 weights.are_scores(dimensions, sequence, is_named)
-            }) {
+            };
+            let by_softmax = softmax.are_scores(&own, &weights.sizes) && !weights.outlines.contains(&own);
+            if by_softmax || kept.sequence.is_some_and(is_named_so) {
                 kept.scores.push(family as u32);
             }
         }
+        let size = |&&row: &&u32| families.list[row as usize].size;
+        let largest = kept.scores.iter().max_by_key(size).and_then(|&row| node(row as usize));
+        kept.sequence = largest.and_then(|node| repeated(&node.dimensions)).or(kept.sequence);
         kept
     }
 
@@ -125,6 +150,7 @@ impl SavedForBackward {
                     family: row as u32,
                     layers: part.layers,
                     is_input: labels.is_input(program, part),
+                    carry: labels.loops.carry(program, part.at),
                 }),
                 LoopRole::Gradients => self.gradients.push(row as u32),
                 _ => {}

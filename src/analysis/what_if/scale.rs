@@ -1,9 +1,67 @@
 //! Edits of the batch: scaling, and micro-batches.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use super::batch;
-use super::memory::Owner;
+use super::batch_by_shape;
+use super::memory::{Memory, Owner};
 use super::resize;
 use super::state::State;
+use crate::model::ShapeNode;
+
+/// The compiler folds rows of the image into a batch below this, and so computes convolutions in other shapes.
+const FOLDED_BELOW: i64 = 8;
+
+/// Share of the bytes of temporaries made by convolutions above which these decide the outcome.
+const CONVOLVES: f64 = 0.1;
+
+/// Numbers of elements within this factor are one value in two arrangements: folding adds margins.
+const MARGIN: f64 = 1.12;
+
+impl Memory {
+    /// Batch per device below which the compiler computes the program's convolutions in other shapes; `None` if it has
+    /// none that matter.
+    #[must_use]
+    pub fn folded_below(&self) -> Option<i64> {
+        let is_convolution = |name: &str| {
+            let name = name.to_ascii_lowercase();
+            ["conv_general_dilated", "convolution", "conv2d", "conv3d"].iter().any(|word| name.ends_with(word))
+        };
+        let (mut whole, mut own) = (0u64, 0u64);
+        for (row, family) in self.families.list.iter().enumerate() {
+            whole = whole.saturating_add(family.size);
+            if is_convolution(self.family_name(row)) {
+                own = own.saturating_add(family.size);
+            }
+        }
+        (own as f64 > whole as f64 * CONVOLVES).then_some(FOLDED_BELOW)
+    }
+}
+
+/// The numbers of elements of arrays that hold the batch, by their last dimension.
+struct Arrangements {
+    counts: HashMap<i64, BTreeSet<u64>>,
+}
+
+impl Arrangements {
+    fn new<'a>(holding: impl Iterator<Item = &'a ShapeNode>) -> Self {
+        let mut counts: HashMap<i64, BTreeSet<u64>> = HashMap::new();
+        for node in holding {
+            if let Some(&last) = node.dimensions.last() {
+                counts.entry(last).or_default().insert(node.element_count());
+            }
+        }
+        Self { counts }
+    }
+
+    /// Whether an array holds as many elements, with the same features, as one that holds the batch.
+    fn include(&self, node: &ShapeNode) -> bool {
+        let count = node.element_count() as f64;
+        let (least, most) = ((count / MARGIN) as u64, (count * MARGIN) as u64);
+        let known = node.dimensions.last().and_then(|last| self.counts.get(last));
+        known.is_some_and(|known| known.range(least..=most).next().is_some())
+    }
+}
 
 impl State<'_> {
     /// Scales the batch per device.
@@ -17,7 +75,25 @@ impl State<'_> {
         if (scaled as f64 - batch as f64 * factor).abs() > 1e-9 {
             self.warn(format!("a batch of {batch} per device becomes {scaled}"));
         }
+        let folded = |size: i64| self.memory.folded_below().is_some_and(|least| size < least);
+        if folded(batch) != folded(scaled) {
+            self.decline(format!(
+                "with fewer than {FOLDED_BELOW} samples per device the compiler folds rows of the images into the batch and keeps copies in both shapes, so memory does not follow the batch from {batch} to {scaled}"
+            ));
+        }
         self.scale_batch(batch, scaled);
+    }
+
+    /// Declines to predict another type for convolutions of a few samples: the compiler may keep values in both types.
+    pub(super) fn decline_small_convolutions(&mut self) {
+        let batch = self.memory.data.first().map(batch::DataArgument::batch);
+        if let (Some(batch), Some(least)) = (batch, self.memory.folded_below())
+            && batch < least
+        {
+            self.decline(format!(
+                "convolutions of {batch} samples per device are computed in folded shapes, which the compiler chooses anew for each type; it may need more memory in a narrower one"
+            ));
+        }
     }
 
     /// Micro-batches: arguments stay, temporaries hold one part of the batch, and the gradients of all weights are kept
@@ -42,7 +118,7 @@ impl State<'_> {
         self.kinds.batch = true;
         let batch = self.memory.data.first().map(batch::DataArgument::batch);
         if batch.is_none() {
-            self.warn("no argument appears to hold a batch, by name or sharding: nothing is scaled".to_owned());
+            self.decline("no argument appears to hold a batch, by name, sharding or shape".to_owned());
         }
         batch
     }
@@ -57,27 +133,57 @@ impl State<'_> {
         let memory = self.memory;
         let local = batch::products(&memory.data, 1);
         let weights = batch::weights(self.program, &memory.base, &memory.data);
+        let sizes: HashSet<i64> = weights.iter().flatten().copied().collect();
         let whole = batch::GlobalBatch::new(self.program, &memory.base, &memory.data);
+        let is_weight = |node: &ShapeNode| weights.contains(&batch::outline(&node.dimensions));
+        let dimension = |node: &ShapeNode| {
+            let exact = node.dimensions.iter().position(|&d| d == batch);
+            exact
+                .or_else(|| node.dimensions.iter().position(|d| local.contains(d)))
+                .or_else(|| whole.as_ref().and_then(|whole| whole.dimension(node)))
+                .or_else(|| batch_by_shape::dimension_of(node, batch, &sizes))
+        };
+        // Other arrangements of what holds the batch, such as rows of images folded into it.
+        let temporary = |item: &super::Item| matches!(item.owner, Owner::Family(_));
+        let arrangements = memory.folded_below().map(|_| {
+            Arrangements::new(
+                memory
+                    .items
+                    .iter()
+                    .filter(|item| temporary(item))
+                    .filter_map(|item| resize::node_of(self.program, item.buffer))
+                    .filter(|node| !is_weight(node) && dimension(node).is_some()),
+            )
+        });
+        let folded = |node: &ShapeNode| {
+            arrangements.as_ref().filter(|known| known.include(node))?;
+            let is_factor = |d: i64| d > batch && d % batch == 0;
+            let own = node.dimensions.iter().position(|&d| is_factor(d) && !sizes.contains(&d));
+            own.or_else(|| node.dimensions.iter().position(|&d| is_factor(d)))
+        };
         let scale = |size: i64| {
             let scaled = i128::from(size) * i128::from(scaled) / i128::from(batch.max(1));
             i64::try_from(scaled).unwrap_or(i64::MAX).max(1)
         };
+        let (is_optimistic, mut may_differ) = (self.is_optimistic, false);
         for own_data in [true, false] {
             let is_data = |owner| matches!(owner, Owner::Base(row) if memory.is_data(row as usize));
             let items = self.items_of(|owner| is_data(owner) == own_data && accept(owner));
             self.change(items, |node| {
-                if !own_data && weights.contains(&batch::outline(&node.dimensions)) {
+                if !own_data && is_weight(node) {
                     return false;
                 }
-                let exact = node.dimensions.iter().position(|&d| d == batch);
-                let at = exact
-                    .or_else(|| node.dimensions.iter().position(|d| local.contains(d)))
-                    .or_else(|| whole.as_ref().and_then(|whole| whole.dimension(node)));
-                let Some(at) = at else { return false };
+                let Some(at) = dimension(node).or_else(|| folded(node)) else { return false };
                 let size = scale(node.dimensions[at]);
                 resize::set_dimension(node, at, size);
+                let other = resize::with_other_lanes(node, at);
+                may_differ |= other.is_some();
+                if let Some(other) = other.filter(|_| is_optimistic) {
+                    *node = other;
+                }
                 true
             });
         }
+        self.may_differ |= may_differ;
     }
 }

@@ -58,7 +58,10 @@ struct Names<'a> {
 
 impl<'a> Names<'a> {
     fn new(turn: &'a Turn, pattern: &'a str) -> Self {
-        let layers = turn.layers.iter().map(|layer| matches(pattern, &layer.name)).collect();
+        let is_meant = |name: &str| {
+            matches(pattern, name) || name.rsplit_once('/').is_some_and(|(_, last)| matches(pattern, last))
+        };
+        let layers = turn.layers.iter().map(|layer| is_meant(&layer.name)).collect();
         Self { turn, pattern, layers, rows: HashMap::default() }
     }
 
@@ -125,10 +128,7 @@ impl Segments {
             }
         }
         // Where no name tells, a layer's backward pass begins when that of the next layer is over.
-        let last: Vec<u32> = segments
-            .iter()
-            .map(|s| s.forward.iter().map(|&row| 2 * families.list[row as usize].last).max().unwrap_or(0))
-            .collect();
+        let last: Vec<u32> = segments.iter().map(|segment| over(families, &segment.forward)).collect();
         let mut ends = last.clone();
         ends.sort_unstable();
         for (i, segment) in segments.iter_mut().enumerate() {
@@ -144,6 +144,23 @@ impl Segments {
         let of_read = of_read.collect();
         Self { list: segments, of_family, of_read }
     }
+}
+
+/// Share of a layer's bytes that are no longer needed when its backward pass is over; the rest may be needed elsewhere.
+const OVER: f64 = 0.9;
+
+/// The time at which most of some families (by bytes) are over.
+fn over(families: &Families, rows: &[u32]) -> u32 {
+    let family = |&row: &u32| families.list[row as usize];
+    let mut ends: Vec<(u32, u64)> = rows.iter().map(family).map(|family| (2 * family.last, family.size)).collect();
+    ends.sort_unstable();
+    let whole = ends.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
+    let mut before = 0u64;
+    let end = ends.iter().find(|row| {
+        before = before.saturating_add(row.1);
+        before as f64 >= whole as f64 * OVER
+    });
+    end.map_or(0, |row| row.0)
 }
 
 /// Patterns whose segments are kept at the same time.

@@ -1,8 +1,9 @@
 //! The memory of a program with edits applied one after the other: sizes, live ranges, and reuse of memory.
 
+use super::base::{Base, Role};
 use super::batch;
 use super::edit::{Arguments, Edit};
-use super::memory::{Base, Item, Memory, Owner, Role};
+use super::memory::{Item, Memory, Owner};
 use super::resize;
 use super::shapes::{Changed, Known};
 use crate::analysis::packing::Block;
@@ -58,6 +59,18 @@ pub struct State<'a> {
     pub pairs: Vec<(u32, u32)>,
     /// Caveats, one sentence each.
     pub warnings: Vec<String>,
+    /// Why the outcome cannot be told, if it cannot.
+    pub undecided: Option<String>,
+    /// Whether the numbers are an upper bound, though the outcome cannot be told.
+    pub is_bound: bool,
+    /// Whether to take what the compiler may do besides in the best case: see [`Self::may_differ`].
+    pub(super) is_optimistic: bool,
+    /// Whether the best case differs from the expected one.
+    pub(super) may_differ: bool,
+    /// Bytes that lose their memory to a donated argument, in a program without a heap.
+    pub(super) homeless: u64,
+    /// Bytes counted above and below what is expected to be recomputed at once.
+    pub(super) fused: u64,
     /// Kinds of change applied so far.
     pub kinds: Kinds,
     /// Smallest factor by which temporaries might still shrink.
@@ -94,6 +107,12 @@ impl<'a> State<'a> {
             donated: Vec::new(),
             pairs: Vec::new(),
             warnings: Vec::new(),
+            undecided: None,
+            is_bound: false,
+            is_optimistic: false,
+            may_differ: false,
+            homeless: 0,
+            fused: 0,
             kinds: Kinds::default(),
             least_factor: 1.0,
             in_place: false,
@@ -134,6 +153,11 @@ impl<'a> State<'a> {
         if !self.warnings.contains(&text) {
             self.warnings.push(text);
         }
+    }
+
+    /// Gives no prediction, for a reason in words; the first one counts.
+    pub(super) fn decline(&mut self, why: String) {
+        self.undecided.get_or_insert(why);
     }
 
     pub(super) fn base(&self, row: usize) -> &'a Base {
@@ -197,6 +221,7 @@ impl<'a> State<'a> {
     fn dtype(&mut self, arguments: &Arguments, ty: ElementType) {
         self.kinds.dtype = true;
         if arguments.is_all() {
+            self.decline_small_convolutions();
             self.in_place = true;
             self.change(0..self.shape_of.len(), |node| resize::set_meant_type(node, ty));
             return;
@@ -205,6 +230,9 @@ impl<'a> State<'a> {
         for row in self.arguments(arguments) {
             is_meant[row] = true;
         }
+        let arguments = is_meant.clone();
+        self.with_next_values(&mut is_meant);
+        self.copies_in(&arguments, ty);
         let items = self.items_of(|owner| matches!(owner, Owner::Base(row) if is_meant[row as usize]));
         self.change(items, |node| {
             // Floats may be quantised to integers, but integers are never converted to floats.
@@ -216,6 +244,7 @@ impl<'a> State<'a> {
 
     fn compute(&mut self, ty: ElementType) {
         self.kinds.compute = true;
+        self.decline_small_convolutions();
         let items = self.items_of(|owner| matches!(owner, Owner::Family(_)));
         self.change(items, |node| resize::set_meant_type(node, ty));
     }

@@ -191,7 +191,8 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         let row = *live.sequence().get(occupancy.reserved_peak_point as usize)?;
         Some(program.text.instruction_name(InstructionId(row)))
     });
-    let (what_if, what_if_sets) = what_if::what_if(scene, options);
+    let (outcome, what_if_sets) = what_if::what_if(scene, options);
+    let what_if_undecided = outcome.as_ref().and_then(|outcome| outcome.as_ref().err().cloned());
     let mut notes = xprof.inconsistencies.clone();
     notes.extend(space.peak_difference(program, analysis.live.as_ref()));
     SpaceReport {
@@ -229,7 +230,8 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         by_class: by_class(scene),
         padding_by_shape: super::padding::padding(scene, top),
         packing: what_if::packing(scene),
-        what_if,
+        what_if: outcome.and_then(Result::ok),
+        what_if_undecided,
         what_if_sets,
         other_chips: what_if::other_chips(space),
         range: options.range.and_then(|range| super::range::report(scene, range)),

@@ -83,8 +83,16 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     if let Some(what_if) = &space.what_if {
         write_what_if(out, space, "", what_if);
     }
+    if let Some(why) = &space.what_if_undecided {
+        let _ = writeln!(out, "What if: not predicted: {}\n", escape(why));
+    }
     for set in &space.what_if_sets {
-        write_what_if(out, space, &format!("**{}**: ", escape(&set.name)), &set.what_if);
+        if let Some(what_if) = &set.what_if {
+            write_what_if(out, space, &format!("**{}**: ", escape(&set.name)), what_if);
+        }
+        if let Some(why) = &set.undecided {
+            let _ = writeln!(out, "What if **{}**: not predicted: {}\n", escape(&set.name), escape(why));
+        }
     }
     if let Some(range) = &space.range {
         range.write_markdown(out);

@@ -118,6 +118,7 @@ pub const SPACE_FIELDS: &[(&str, Shown)] = &[
     ("padding_by_shape", Shown::Both),
     ("packing", Shown::Json("only for tests of how well the compiler's packing is reproduced")),
     ("what_if", Shown::Both),
+    ("what_if_undecided", Shown::Both),
     ("what_if_sets", Shown::Both),
     ("other_chips", Shown::Json("the window shows it with the advice")),
     ("range", Shown::Both),
@@ -223,6 +224,9 @@ pub struct SpaceReport {
     pub packing: Option<super::what_if::PackingReport>,
     /// Result of the changes given with `--edit`.
     pub what_if: Option<super::what_if::WhatIfReport>,
+    /// Why the changes given with `--edit` have no predicted result, where they have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub what_if_undecided: Option<String>,
     /// Result of each named set of changes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub what_if_sets: Vec<super::what_if::SetReport>,

@@ -197,8 +197,16 @@ fn write_what_if(out: &mut String, space: &SpaceReport) {
     if let Some(what_if) = &space.what_if {
         write_one_what_if(out, space, "", what_if);
     }
+    if let Some(why) = &space.what_if_undecided {
+        let _ = writeln!(out, "    what if: not predicted: {why}");
+    }
     for set in &space.what_if_sets {
-        write_one_what_if(out, space, &format!("{}: ", set.name), &set.what_if);
+        if let Some(what_if) = &set.what_if {
+            write_one_what_if(out, space, &format!("{}: ", set.name), what_if);
+        }
+        if let Some(why) = &set.undecided {
+            let _ = writeln!(out, "    what if {}: not predicted: {why}", set.name);
+        }
     }
 }
 

@@ -68,10 +68,16 @@ impl WhatIfReport {
 pub struct SetReport {
     /// Name of the set.
     pub name: String,
-    /// Result of its changes.
+    /// Result of its changes; without one, [`Self::undecided`] says why.
     #[serde(flatten)]
-    pub what_if: WhatIfReport,
+    pub what_if: Option<WhatIfReport>,
+    /// Why there is no prediction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undecided: Option<String>,
 }
+
+/// The outcome of changes, or why there is none.
+pub type Outcome = Result<WhatIfReport, String>;
 
 /// A chip.
 #[derive(Debug, Serialize)]
@@ -105,18 +111,24 @@ pub fn packing(scene: Scene<'_>) -> Option<PackingReport> {
 }
 
 /// Predicted outcomes of the changes and of the named sets of changes, if there are any.
-pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<WhatIfReport>, Vec<SetReport>) {
+pub fn what_if(scene: Scene<'_>, options: &Options) -> (Option<Outcome>, Vec<SetReport>) {
     if scene.space.color != MemorySpace::HBM {
         return (None, Vec::new());
     }
-    let of_set = |set: &EditSet| SetReport { name: set.name.clone(), what_if: of_edits(scene, &set.edits) };
+    let of_set = |set: &EditSet| {
+        let outcome = of_edits(scene, &set.edits);
+        SetReport { name: set.name.clone(), undecided: outcome.as_ref().err().cloned(), what_if: outcome.ok() }
+    };
     let sets = options.sets.iter().map(of_set).collect();
     ((!options.edits.is_empty()).then(|| of_edits(scene, &options.edits)), sets)
 }
 
-fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> WhatIfReport {
+fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> Outcome {
     let outcome = scene.what_if(edits);
-    WhatIfReport {
+    if let Some(why) = outcome.undecided {
+        return Err(why);
+    }
+    Ok(WhatIfReport {
         edits: edits.iter().map(ToString::to_string).collect(),
         peak_bytes: outcome.peak,
         allocated_bytes: outcome.allocated,
@@ -130,7 +142,7 @@ fn of_edits(scene: Scene<'_>, edits: &[Edit]) -> WhatIfReport {
         allocated_range_bytes: outcome.allocated_range,
         verdict: outcome.verdict.name(),
         warnings: outcome.warnings,
-    }
+    })
 }
 
 /// Whether the program would fit other chips.

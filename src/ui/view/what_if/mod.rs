@@ -89,6 +89,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
     let theme = context.theme;
     let units = context.options.units;
     let (color, words) = match result.spare() {
+        _ if result.after.undecided.is_some() => (theme.text, "Not predicted".to_owned()),
         Some((true, spare)) if result.after.is_tight => {
             (theme.warn, format!("Just fits, with {} to spare", units.short(spare)))
         }
@@ -109,6 +110,8 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
     if on == 0 {
         let allocated = units.short(result.allocated());
         sentence = format!("{allocated}{of} allocated by the compiler. Switch changes on to see what they do.");
+    } else if let Some(why) = &result.after.undecided {
+        sentence = format!("{}.", capitalised(why));
     } else if result.after.is_tight {
         sentence.push_str(" The compiler will repack and may rematerialise.");
     }
@@ -154,7 +157,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
         }
     });
     let after = &result.after;
-    if after.edits.is_empty() {
+    if after.edits.is_empty() || after.undecided.is_some() {
         return;
     }
     ui.add_space(6.0);

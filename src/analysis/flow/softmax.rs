@@ -1,0 +1,102 @@
+//! Arrays that a softmax runs over, recognised by their exponentials: attention scores and logits, whatever their names.
+
+use std::collections::HashSet;
+
+use crate::model::{InstructionId, Program};
+
+/// Fewest positions of attention scores that matter.
+const LEAST_POSITIONS: i64 = 256;
+
+/// Fewest classes of logits that matter.
+const LEAST_CLASSES: i64 = 1024;
+
+/// Scores by relative position have up to about twice as many keys as positions.
+const MOST_WIDER: i64 = 2;
+
+/// Dimensions above 1 of the arrays that softmaxes run over, sorted.
+#[derive(Debug, Clone, Default)]
+pub struct Softmax {
+    /// Those with two equal large dimensions and others: a score for each pair of positions.
+    pub scores: HashSet<Vec<i64>>,
+    /// Those without, with their largest dimension: a score for each class.
+    pub logits: Vec<(i64, Vec<i64>)>,
+}
+
+impl Softmax {
+    /// Looks at every exponential of a program, in fusions and loops too.
+    #[must_use]
+    pub fn new(program: &Program) -> Self {
+        let mut found = Self::default();
+        for row in 0..program.instructions.len() {
+            let at = InstructionId(row as u32);
+            if program.opcode_name(at) != "exponential" {
+                continue;
+            }
+            let Some(node) = program.shape_of(at).map(crate::model::Shape::root) else { continue };
+            let mut dimensions: Vec<i64> = node.dimensions.iter().copied().filter(|&d| d > 1).collect();
+            dimensions.sort_unstable();
+            if let Some(positions) = repeated(&dimensions).filter(|&d| d >= LEAST_POSITIONS) {
+                let others = dimensions.iter().filter(|&&d| d != positions).count();
+                if others > 0 || dimensions.len() > 2 {
+                    found.scores.insert(dimensions);
+                }
+            } else if let Some(&classes) = dimensions.last().filter(|&&d| d >= LEAST_CLASSES)
+                && dimensions.len() > 1
+                && !found.logits.iter().any(|known| known.1 == dimensions)
+            {
+                found.logits.push((classes, dimensions));
+            }
+        }
+        found
+    }
+
+    /// Whether an array (its dimensions above 1, sorted) holds attention scores: what a softmax runs over, or that with
+    /// more keys than are kept in the end, as relative positions make them.
+    #[must_use]
+    pub fn are_scores(&self, outline: &[i64], weight_sizes: &HashSet<i64>) -> bool {
+        self.scores.contains(outline)
+            || outline.iter().enumerate().any(|(at, &wide)| {
+                let mut narrow = outline.to_vec();
+                narrow.remove(at);
+                let of_positions = |positions: i64| {
+                    let mut narrow = narrow.clone();
+                    narrow.push(positions);
+                    narrow.sort_unstable();
+                    self.scores.contains(&narrow)
+                };
+                let fits = |positions: i64| wide > positions && wide <= positions.saturating_mul(MOST_WIDER);
+                !weight_sizes.contains(&wide)
+                    && narrow
+                        .iter()
+                        .any(|&positions| positions >= LEAST_POSITIONS && fits(positions) && of_positions(positions))
+            })
+    }
+}
+
+/// The largest dimension that occurs twice.
+#[must_use]
+pub fn repeated(dimensions: &[i64]) -> Option<i64> {
+    let is_twice = |d: &i64| *d > 1 && dimensions.iter().filter(|other| *other == d).count() > 1;
+    dimensions.iter().copied().filter(is_twice).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_by_relative_position_are_wider() {
+        let softmax = Softmax { scores: [vec![8, 16, 1500, 1500]].into(), logits: Vec::new() };
+        let are_scores = |outline: &[i64]| softmax.are_scores(outline, &[2048].into());
+        assert!(are_scores(&[8, 16, 1500, 1500]) && are_scores(&[8, 16, 1500, 2999]));
+        assert!(!are_scores(&[8, 16, 1500, 6000]) && !are_scores(&[8, 16, 1500, 2048]));
+        assert!(!are_scores(&[8, 16, 1500]));
+    }
+
+    #[test]
+    fn pairs_of_positions_have_one_dimension_twice() {
+        assert_eq!(repeated(&[16, 8, 1500, 1500]), Some(1500));
+        assert_eq!(repeated(&[4, 4, 1024, 1024, 1024]), Some(1024));
+        assert_eq!(repeated(&[1, 1, 3]), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! Always-live allocations, and what each is for.
+
+use crate::model::{AllocationId, BufferId, ShapeNode};
+
+/// An always-live allocation.
+#[derive(Debug, Clone)]
+pub struct Base {
+    /// The allocation.
+    pub allocation: AllocationId,
+    /// Bytes of the allocation, padding included.
+    pub size: u64,
+    /// The argument's or the result's own buffer.
+    pub buffer: BufferId,
+    /// The largest buffer in it; differs from `buffer` if temporaries use it before the result exists.
+    pub largest: BufferId,
+    /// What it is for.
+    pub role: Role,
+    /// For a result, the shape that the program returns; its buffer may be a view of another shape.
+    pub returned: Option<ShapeNode>,
+}
+
+/// What an always-live allocation is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Role {
+    /// An argument of the program.
+    Argument {
+        /// Parameter number in the entry computation.
+        number: i64,
+        /// Its JAX path: `params['embed']`; empty if the file has none.
+        path: String,
+        /// Whether a result reuses its memory.
+        is_donated: bool,
+    },
+    /// A result with memory of its own; its index in the program's result.
+    Result(Vec<i64>),
+    /// A constant, or a possible result.
+    Other,
+}

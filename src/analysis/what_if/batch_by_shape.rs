@@ -1,0 +1,123 @@
+//! The batch as shapes show it, where neither names nor sharding do: the leading dimension of an argument that most
+//! temporaries have too.
+
+use std::collections::{BTreeSet, HashSet};
+
+use super::base::{Base, Role};
+use super::batch::{DataArgument, outline};
+use crate::analysis::class::{Certainty, Class, Classes};
+use crate::analysis::packing::Families;
+use crate::model::{Program, ShapeNode};
+
+/// Share of the bytes of temporaries that must have the batch as a dimension.
+const MOST: f64 = 0.5;
+
+/// Smaller numbers divide too many dimensions by chance: such a batch is recognised only as a dimension of its own.
+pub const LEAST_FACTOR: i64 = 16;
+
+/// Larger vectors hold one element for each edge, node or pixel of one sample.
+const LONGEST_VECTOR: i64 = 4096;
+
+/// More rows of an argument are nodes, pixels or data points, not samples of a batch.
+const LARGEST: i64 = 1 << 17;
+
+/// Most candidates that are looked at.
+const MOST_CANDIDATES: usize = 64;
+
+/// The index of the dimension that holds a batch: the batch itself, else its first multiple that is no dimension of a
+/// weight.
+pub fn dimension_of(node: &ShapeNode, batch: i64, weight_sizes: &HashSet<i64>) -> Option<usize> {
+    let exact = node.dimensions.iter().position(|&d| d == batch);
+    let multiple = || {
+        let is_multiple = |d: i64| d > batch && d % batch == 0 && !weight_sizes.contains(&d);
+        (batch >= LEAST_FACTOR).then(|| node.dimensions.iter().position(|&d| is_multiple(d)))?
+    };
+    exact.or_else(multiple)
+}
+
+/// Finds the arguments that hold the batch; empty if no dimension is shared by most temporaries. `steps` are the numbers
+/// of steps of loops that go over what they read or write: those of time.
+pub fn find(
+    program: &Program,
+    classes: &Classes,
+    bases: &[Base],
+    (families, steps): (&Families, &BTreeSet<i64>),
+    is_returned: impl Fn(&Base, &ShapeNode) -> bool,
+) -> Vec<DataArgument> {
+    let node = |base: &Base| program.buffer_node(base.buffer).filter(|node| node.element_type.is_array());
+    let is_kept = |base: &Base| {
+        matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer | Class::Cache)
+            && classes.reason(base.buffer).certainty() != Certainty::Guess
+    };
+    let arguments = || bases.iter().enumerate().filter(|(_, base)| matches!(base.role, Role::Argument { .. }));
+    let kept: Vec<&ShapeNode> =
+        arguments().filter(|(_, base)| is_kept(base)).filter_map(|(_, base)| node(base)).collect();
+    let weights: HashSet<Vec<i64>> = kept.iter().map(|node| outline(&node.dimensions)).collect();
+    let weight_sizes: HashSet<i64> = kept.iter().flat_map(|node| node.dimensions.iter().copied()).collect();
+    // Arguments by their leading dimension; a dimension that a sample has twice is no batch.
+    let mut candidates: Vec<(i64, Vec<usize>)> = Vec::new();
+    for (row, base) in arguments() {
+        let Some(node) = node(base).filter(|node| !is_kept(base) && !is_returned(base, node)) else { continue };
+        let Some(&batch) = node.dimensions.first().filter(|&&batch| batch > 1 && batch <= LARGEST) else { continue };
+        let is_sample = node.dimensions.len() > 1 || (node.element_type.is_index() && batch <= LONGEST_VECTOR);
+        if !is_sample || steps.contains(&batch) || node.dimensions.iter().filter(|&&d| d == batch).count() > 1 {
+            continue;
+        }
+        if let Some(known) = candidates.iter_mut().find(|known| known.0 == batch) {
+            known.1.push(row);
+        } else if candidates.len() < MOST_CANDIDATES {
+            candidates.push((batch, vec![row]));
+        }
+    }
+    let temporaries: Vec<(&ShapeNode, u64)> = families
+        .list
+        .iter()
+        .filter_map(|family| Some((program.buffer_node(family.root)?, family.size)))
+        .filter(|(node, _)| node.element_type.is_array() && !weights.contains(&outline(&node.dimensions)))
+        .collect();
+    let bytes = temporaries.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
+    // A dimension of another argument is one of its own, such as the number of edges.
+    let mut taken = weight_sizes;
+    taken.extend(arguments().filter_map(|(_, base)| node(base)).flat_map(|node| node.dimensions.iter().copied()));
+    let share = |batch: i64| {
+        let holds = |node: &ShapeNode| {
+            let last = node.dimensions.len().saturating_sub(1);
+            // The last dimension is that of features.
+            dimension_of(node, batch, &taken).is_some_and(|at| at < last || last == 0)
+        };
+        let held = temporaries.iter().filter(|row| holds(row.0)).fold(0u64, |sum, row| sum.saturating_add(row.1));
+        held as f64 / bytes.max(1) as f64
+    };
+    // What most arguments begin with is a dimension of weights without names.
+    let count = arguments().count();
+    let is_of_few = |rows: &[usize]| count <= 2 || rows.len() <= count / 2;
+    let best = candidates
+        .into_iter()
+        .filter(|candidate| is_of_few(&candidate.1))
+        .map(|(batch, rows)| (share(batch), batch, rows))
+        .filter(|found| found.0 >= MOST)
+        .max_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+    let Some((_, _, rows)) = best else { return Vec::new() };
+    let argument = |row: usize| {
+        let dimensions = node(&bases[row])?.dimensions.clone();
+        Some(DataArgument { base: row as u32, dimensions, parts: 1, by_name: true })
+    };
+    rows.into_iter().filter_map(argument).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::ElementType;
+
+    #[test]
+    fn a_batch_is_a_dimension_or_a_factor_of_one() {
+        let dimension = |dims: &[i64], batch: i64| {
+            dimension_of(&ShapeNode::array(ElementType::F32, dims.to_vec()), batch, &[1024, 768].into())
+        };
+        assert_eq!(dimension(&[192, 768, 16, 64], 48), Some(0));
+        assert_eq!(dimension(&[768, 48, 16], 48), Some(1));
+        assert_eq!(dimension(&[768, 1024], 48), None);
+        assert_eq!(dimension(&[16, 512], 8), None);
+    }
+}
