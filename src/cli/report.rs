@@ -121,7 +121,9 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
     progress.begin(Stage::Reporting, 0);
     let unmet = builder.unmet();
     if !unmet.is_empty() {
-        unmet.iter().for_each(|what| terminal::complain(&format!("error: {what}")));
+        for what in &unmet {
+            terminal::complain(&format!("error: {what}"));
+        }
         return ExitCode::from(EXIT_WRONG);
     }
     let (report, whole) = builder.finish();

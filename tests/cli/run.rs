@@ -213,6 +213,15 @@ fn a_program_that_does_not_fit_is_named_with_its_plan() {
 }
 
 #[test]
+fn our_line_begins_where_a_line_begins() {
+    let place = Place::new();
+    let output = place.run(&[], "printf 'epoch 1: 100%%' >&2");
+    assert!(stderr(&output).starts_with("epoch 1: 100%\nhighwater: "), "{}", stderr(&output));
+    let output = place.run(&["--quiet"], "printf 'epoch 1: 100%%' >&2");
+    assert_eq!(stderr(&output), "epoch 1: 100%");
+}
+
+#[test]
 fn a_message_alone_is_explained() {
     let place = Place::new();
     let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oom_texts/torch_cuda.txt");
@@ -345,4 +354,5 @@ fn a_message_on_a_terminal_is_read() {
     assert_eq!(child.wait().expect("it ends").code(), Some(1));
     let text = String::from_utf8_lossy(&bytes).into_owned();
     assert!(text.starts_with(message) && text.contains("highwater: out of memory"), "{text:?}");
+    assert!(!text.contains('\u{1b}'), "nothing that was printed is erased: {text:?}");
 }

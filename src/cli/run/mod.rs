@@ -104,7 +104,7 @@ pub fn run(args: &RunArgs) -> ExitCode {
     let folder = match folder::make(args.out.as_deref(), &named) {
         Ok(folder) => folder,
         Err(error) => {
-            terminal::complain(&format!("error: {error}"));
+            eprintln!("error: {error}");
             return ExitCode::from(EXIT_OURS);
         }
     };
@@ -113,7 +113,7 @@ pub fn run(args: &RunArgs) -> ExitCode {
     let places = environment::prepare(&mut command, &folder, !args.no_hook);
     let say = |line: &str| {
         if !args.quiet {
-            terminal::complain(&format!("highwater: {line}"));
+            eprintln!("highwater: {line}");
         }
     };
     for note in &places.notes {
@@ -125,7 +125,7 @@ pub fn run(args: &RunArgs) -> ExitCode {
         Ok(prepared) => prepared,
         Err(error) => {
             let _ = std::fs::remove_dir_all(&folder);
-            terminal::complain(&format!("error: the command's output cannot be read: {error}"));
+            eprintln!("error: the command's output cannot be read: {error}");
             return ExitCode::from(EXIT_OURS);
         }
     };
@@ -146,6 +146,10 @@ pub fn run(args: &RunArgs) -> ExitCode {
     let printed = passing.finish().into_bytes();
     let dropped = tidying.map_or(0, Tidying::finish);
     environment::clean_up(&folder);
+    // A progress bar leaves its line open.
+    if !args.quiet && printed.last().is_some_and(|&byte| byte != b'\n') {
+        eprintln!();
+    }
     let message = write_message(&folder, printed);
     let users: Vec<PathBuf> = places.users_dump.into_iter().chain(places.users_reports).collect();
     let found = Found::look(&folder, &users, started, message.as_deref(), args.capacity);
@@ -167,7 +171,7 @@ pub fn run(args: &RunArgs) -> ExitCode {
     let status = match status {
         Ok(status) => status,
         Err(error) => {
-            terminal::complain(&format!("error: the command's end was not seen: {error}"));
+            eprintln!("error: the command's end was not seen: {error}");
             return ExitCode::from(EXIT_OURS);
         }
     };
@@ -176,12 +180,12 @@ pub fn run(args: &RunArgs) -> ExitCode {
             Some(lines) if lines.is_empty() => ExitCode::SUCCESS,
             Some(lines) => {
                 for line in lines {
-                    terminal::complain(&format!("error: {line}, more than --fail-over allows"));
+                    eprintln!("error: {line}, more than --fail-over allows");
                 }
                 ExitCode::from(EXIT_OVER)
             }
             None => {
-                terminal::complain("error: --fail-over: no program with a known capacity; give it with --capacity");
+                eprintln!("error: --fail-over: no program with a known capacity; give it with --capacity");
                 ExitCode::from(EXIT_UNREADABLE)
             }
         };
