@@ -31,7 +31,8 @@ fn mistyped(file: &Path) -> Option<String> {
     let error = Commands::try_parse_from(["highwater", word]).err()?;
     let similar = match error.get(ContextKind::SuggestedSubcommand) {
         Some(ContextValue::String(name)) => Some(name.clone()),
-        Some(ContextValue::Strings(names)) => names.first().cloned(),
+        // The best comes last.
+        Some(ContextValue::Strings(names)) => names.last().cloned(),
         _ => None,
     };
     let meant = similar.map(|name| format!("; did you mean `highwater {name}`?")).unwrap_or_default();

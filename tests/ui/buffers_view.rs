@@ -86,7 +86,7 @@ fn each_key_keeps_what_a_walk_keeps() {
             ("name:fusion.1", Box::new(|b| program.buffer_name(b).contains("fusion.1"))),
             ("live@peak", Box::new(|b| lives(b, read.peak))),
             ("live@100", Box::new(|b| lives(b, 100))),
-            ("from>=50 to<200", Box::new(|b| place(b).is_some_and(|item| item.start >= 50 && item.end < 200))),
+            ("from>=50 to<200", Box::new(|b| read.map.held(b).is_some_and(|held| held.0 >= 50 && held.1 < 200))),
         ];
         let mut found_any = 0;
         for (filter, holds) in &cases {

@@ -114,7 +114,7 @@ pub fn compare_memory(before: Side<'_>, after: Side<'_>, options: &Options) -> P
     }
 }
 
-/// Compares what the advisor finds in two profiles. Takes as long as both advices do.
+/// Compares what the advisor finds in two profiles. Takes as long as advising on both does.
 #[must_use]
 pub fn compare_findings(before: Side<'_>, after: Side<'_>) -> FindingsDiff {
     findings(&advise(before.profile, before.analysis).findings, &advise(after.profile, after.analysis).findings)
