@@ -26,7 +26,7 @@ pub fn answers_the_questions_of_the_readme() {
     let folder = tempfile::tempdir().expect("a folder");
     let pair = common::samples().join("pairs/donate_mlp_v4");
     let now = SystemTime::now();
-    let weeks = Duration::from_secs(14 * 24 * 3600);
+    let weeks = Duration::from_hours(14 * 24);
     for (name, week, time) in [("after", "old", now - weeks), ("before", "new", now)] {
         fs::create_dir_all(folder.path().join(week)).expect("a folder");
         let copy = folder.path().join(week).join("step.after_optimizations.hlo.pb.gz");
