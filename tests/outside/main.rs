@@ -64,7 +64,7 @@ enum Needs {
     Texts,
     /// An X server started by the test.
     Display,
-    /// A Python with jax, libtpu and duckdb.
+    /// A Python with jax, libtpu, duckdb and pytz.
     Python,
 }
 
