@@ -81,7 +81,10 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
         let y = lower.bottom() + 14.0;
         let left_side = place > outer.left() + 160.0;
         let (align, dx) = if left_side { (Align2::RIGHT_CENTER, -8.0) } else { (Align2::LEFT_CENTER, 8.0) };
-        ui.painter().text(Pos2::new(place + dx, y), align, words, Weight::SemiBold.at(size::SMALL), theme.danger);
+        let label = |pos: Pos2, align: Align2, words: String| {
+            ui.painter().text(pos, align, words, Weight::SemiBold.at(size::SMALL), theme.danger)
+        };
+        let named = label(Pos2::new(place + dx, y), align, words);
         if needs > capacity {
             let strip = Rect::from_min_max(
                 Pos2::new(place, lower.bottom() + 2.0),
@@ -99,8 +102,18 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: Option<&SpaceData>
             );
             context.locals.put(hatches);
             let words = format!("{} over", context.short(needs - capacity));
-            let end = Pos2::new(at(needs.0 as f64), y);
-            ui.painter().text(end, Align2::RIGHT_CENTER, words, Weight::SemiBold.at(size::SMALL), theme.danger);
+            let end = at(needs.0 as f64);
+            let font = Weight::SemiBold.at(size::SMALL);
+            let width = ui.painter().layout_no_wrap(words.clone(), font, theme.danger).size().x;
+            // Beside the name of the line where the excess is too small for it.
+            let is_clear = if left_side { end - width > place + 8.0 } else { end - width > named.right() + 8.0 };
+            let (x, align) = match (is_clear, left_side) {
+                (true, _) => (end, Align2::RIGHT_CENTER),
+                (false, true) if place + 8.0 + width <= outer.right() => (place + 8.0, Align2::LEFT_CENTER),
+                (false, true) => (named.left() - 12.0, Align2::RIGHT_CENTER),
+                (false, false) => (named.right() + 12.0, Align2::LEFT_CENTER),
+            };
+            label(Pos2::new(x, y), align, words);
         }
         let line = Rect::from_min_max(
             Pos2::new(place - 1.0, upper.top() - 6.0),

@@ -42,10 +42,12 @@ struct State {
 /// The view.
 pub const VIEW: View = View { applies, ..View::new("whatif", "What if", show).with_digit(8) };
 
-/// Whether there is a program with a heap trace; changes apply to its HBM.
+/// Whether there is a program with memory over time; changes apply to its HBM.
 fn applies(document: &Document) -> bool {
     let programs = &document.analysis.programs;
-    programs.iter().any(|program| program.space(MemorySpace::HBM).is_some_and(|space| space.xprof.trace.is_some()))
+    programs.iter().any(|program| {
+        program.space(MemorySpace::HBM).is_some_and(|space| space.xprof.trace.is_some() || space.occupancy.is_some())
+    })
 }
 
 fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
@@ -163,7 +165,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
     ui.add_space(6.0);
     if let Some(band) = &after.band {
         let mut range = format!(
-            "Peak between {} and {}. {}.",
+            "The peak is {} to {}, by the error of such predictions. {}.",
             units.short(after.peak_range.0),
             units.short(after.peak_range.1),
             capitalised(band)
@@ -172,7 +174,7 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
         if after.allocated.0 as f64 <= after.expected().0 as f64 * 0.99 {
             let _ = write!(
                 range,
-                " Allocated between {} and {}.",
+                " With this peak, {} to {} are allocated, depending on how the compiler packs.",
                 units.short(after.allocated),
                 units.short(after.allocated_online)
             );
