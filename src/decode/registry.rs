@@ -61,6 +61,9 @@ pub fn decode(input: &Input, context: Context<'_>) -> Result<Profile, DecodeErro
     Ok(profile)
 }
 
+/// What stands in that error before the formats that are known.
+pub const LOOKED_FOR: &str = "; looked for ";
+
 /// Error text for an unrecognised input: what it looks like, and what was expected.
 fn describe_unknown(input: &Input) -> String {
     let head = input.head();
@@ -76,7 +79,7 @@ fn describe_unknown(input: &Input) -> String {
         "unrecognised binary data"
     };
     let known: Vec<&str> = DECODERS.iter().map(|decoder| decoder.format()).collect();
-    format!("{kind} (at byte 0); looked for {}", known.join(", "))
+    format!("{kind} (at byte 0){LOOKED_FOR}{}", known.join(", "))
 }
 
 #[cfg(test)]

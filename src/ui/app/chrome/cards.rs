@@ -116,11 +116,17 @@ impl App {
         let mut pressed = None;
         let shown = egui::Panel::bottom("error cards").resizable(false).frame(frame).show(ui, |ui| {
             let hidden = cards.len().saturating_sub(MOST_CARDS);
-            for (index, card) in cards.into_iter().enumerate().skip(hidden) {
-                if let Some(answer) = failure_card(ui, theme, &card) {
-                    pressed = Some((index, answer, card));
-                }
-            }
+            let most = ui.ctx().content_rect().height() * MOST_HEIGHT;
+            egui::ScrollArea::vertical().max_height(most).min_scrolled_height(most).auto_shrink([false, true]).show(
+                ui,
+                |ui| {
+                    for (index, card) in cards.into_iter().enumerate().skip(hidden) {
+                        if let Some(answer) = failure_card(ui, theme, &card) {
+                            pressed = Some((index, answer, card));
+                        }
+                    }
+                },
+            );
             if hidden > 0 {
                 let words = format!("and {hidden} more, shown as these are dismissed");
                 ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
@@ -151,12 +157,18 @@ impl App {
             } else {
                 (name.clone(), error.clone())
             };
+            // What can be read is told only of a file of another kind.
+            let (words, is_other_kind) = match error.split_once(crate::decode::LOOKED_FOR) {
+                Some((what, _)) => (what.to_owned(), true),
+                None => (error.clone(), false),
+            };
+            let hint = is_other_kind.then(|| format!("Supported files. {}", crate::decode::inputs().join(". ")));
             FailureCard {
                 title: format!("Could not read {name}"),
-                hint: format!("Supported files. {}", crate::decode::inputs().join(". ")),
+                hint: hint.unwrap_or_default(),
                 copy: "Copy details",
                 report: format!("{name}: {error}"),
-                words: error,
+                words,
             }
         });
         let jobs = self.failed_jobs.list().into_iter().map(|failed| FailureCard {
@@ -292,6 +304,8 @@ enum Answer {
 
 /// Maximum number of cards shown at once.
 const MOST_CARDS: usize = 3;
+/// Share of the window that error cards take at most; what is more is scrolled to.
+const MOST_HEIGHT: f32 = 0.35;
 
 /// Width reserved for a card's buttons, in points.
 const BUTTONS: f32 = 210.0;
@@ -308,7 +322,9 @@ fn failure_card(ui: &mut Ui, theme: &Theme, card: &FailureCard) -> Option<Answer
                 ui.set_width(room);
                 ui.add(egui::Label::new(text(&card.title, size::BODY, Weight::SemiBold, theme.text)).wrap());
                 ui.add(egui::Label::new(text(&card.words, size::BODY, Weight::Regular, theme.text2)).wrap());
-                ui.add(egui::Label::new(text(&card.hint, size::SMALL, Weight::Regular, theme.text3)).wrap());
+                if !card.hint.is_empty() {
+                    ui.add(egui::Label::new(text(&card.hint, size::SMALL, Weight::Regular, theme.text3)).wrap());
+                }
             });
             if controls::button(ui, card.copy, "", theme).clicked() {
                 answer = Some(Answer::Copy);
