@@ -1,6 +1,5 @@
 //! `highwater check`: dumps held to limits. Its exit status is what a build goes by.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use highwater::source::Progress;
 
 use super::inputs::{EXIT_UNREADABLE, refuse, targets};
 use super::listed::{Listed, place};
-use super::terminal::Meter;
+use super::terminal::{self, Meter};
 
 /// A limit is not kept.
 const EXIT_BROKEN: u8 = 1;
@@ -71,8 +70,7 @@ pub fn run(args: &CheckArgs) -> ExitCode {
         let _meter = Meter::watch(&progress, &target.name());
         check(&mut gate, &target, before.as_ref(), &limits, (args.capacity, &progress));
     }
-    // A reader that closes the pipe early (`| head`) is no error.
-    let _ = std::io::stdout().write_all(gate::write(&gate, args.format).as_bytes());
+    terminal::print_plain(&gate::write(&gate, args.format));
     match gate.outcome() {
         Outcome::Passed => ExitCode::SUCCESS,
         Outcome::Failed => ExitCode::from(EXIT_BROKEN),

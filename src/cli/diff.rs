@@ -1,6 +1,5 @@
 //! `highwater diff`: two dumps compared, or several as columns.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -68,12 +67,7 @@ pub fn print(args: &DiffArgs) -> ExitCode {
         [before, after] => compare(before, after, args),
         many => columns(many, args),
     };
-    if args.format == Format::Text {
-        terminal::print(&text, args.width);
-    } else {
-        // A reader that closes the pipe early (`| head`) is no error.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-    }
+    terminal::print_as(args.format, &text, args.width);
     if whole { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
 }
 

@@ -1,6 +1,5 @@
 //! `highwater report`: its arguments and implementation.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -128,12 +127,7 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
     }
     let (report, whole) = builder.finish();
     let text = report::write(&report, args.format);
-    if args.format == Format::Text {
-        terminal::print(&text, args.width);
-    } else {
-        // A reader that closes the pipe early (`| head`) is not an error.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-    }
+    terminal::print_as(args.format, &text, args.width);
     if args.stats {
         terminal::complain(&stats(&progress));
     }

@@ -1,6 +1,5 @@
 //! `highwater scale`: what a program takes at other batch sizes, lengths, layers or devices, from two dumps.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -88,12 +87,7 @@ pub fn print(args: &ScaleArgs) -> ExitCode {
         terminal::complain(&format!("error: {what}"));
     }
     let text = scale::write(&report, args.format);
-    if args.format == Format::Text {
-        terminal::print(&text, args.width);
-    } else {
-        // A reader that closes the pipe early (`| head`) is no error.
-        let _ = std::io::stdout().write_all(text.as_bytes());
-    }
+    terminal::print_as(args.format, &text, args.width);
     if report.unread.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
 }
 

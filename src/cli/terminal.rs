@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use console::{Style, Term};
+use highwater::export::report::Format;
 use highwater::source::{Progress, Stage};
 use textwrap::core::Word;
 use textwrap::{Options, WordSeparator, WrapAlgorithm};
@@ -23,12 +24,21 @@ const EVERY: Duration = Duration::from_millis(150);
 
 /// Prints a report wrapped to `width` columns, or else to the terminal's width if there is one.
 pub fn print(text: &str, width: Option<usize>) {
-    let mut out = std::io::stdout();
     let term = Term::stdout();
-    let own = out.is_terminal().then(|| usize::from(term.size().1));
+    let own = std::io::stdout().is_terminal().then(|| usize::from(term.size().1));
     let is_colored = own.is_some() && console::colors_enabled() && std::env::var_os("NO_COLOR").is_none();
+    print_plain(&dress(text, width.or(own), is_colored));
+}
+
+/// Prints a report in its format: text as [`print`] does, JSON and Markdown as they are.
+pub fn print_as(format: Format, text: &str, width: Option<usize>) {
+    if format == Format::Text { print(text, width) } else { print_plain(text) }
+}
+
+/// Prints a text on standard output as it is.
+pub fn print_plain(text: &str) {
     // A reader that closes the pipe early (`| head`) is not an error.
-    let _ = out.write_all(dress(text, width.or(own), is_colored).as_bytes());
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
 /// Prints a report on standard error, beside what standard output holds.

@@ -3,7 +3,6 @@
 mod queue;
 mod turns;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +15,7 @@ use highwater::open::{Collection, Opened};
 use highwater::source::{Progress, Stage};
 
 use super::inputs::{EXIT_UNREADABLE, complain, override_capacity, refuse, targets};
-use super::terminal::Meter;
+use super::terminal::{self, Meter};
 use queue::{Queue, Work};
 use turns::Turns;
 
@@ -52,7 +51,7 @@ pub struct ExportArgs {
 /// Writes the tables and says what was written; 3 when something could not be read or written.
 pub fn run(args: &ExportArgs) -> ExitCode {
     let Some(folder) = args.out.as_deref().filter(|_| !args.schema) else {
-        let _ = std::io::stdout().write_all(dataset::describe().as_bytes());
+        terminal::print_plain(&dataset::describe());
         return ExitCode::SUCCESS;
     };
     let wanted: Vec<Table> =
@@ -69,8 +68,7 @@ pub fn run(args: &ExportArgs) -> ExitCode {
                 let size = Bytes(one.bytes).short();
                 format!("{}: {} rows, {size}\n", one.path.display(), thousands(one.rows))
             });
-            // A reader that closes the pipe early (`| head`) is no error.
-            let _ = std::io::stdout().write_all(lines.collect::<String>().as_bytes());
+            terminal::print_plain(&lines.collect::<String>());
             if whole && all_named { ExitCode::SUCCESS } else { ExitCode::from(EXIT_UNREADABLE) }
         }
     }
