@@ -82,14 +82,8 @@ fn compare(before: &Target, after: &Target, args: &DiffArgs) -> (String, bool) {
         builder.unread(what);
         whole = false;
     };
-    let mut sides = Vec::new();
-    for target in [before, after] {
-        match Listed::open(target, args.capacity, &progress) {
-            Ok(listed) => sides.push(listed),
-            Err(error) => unread(&mut builder, format!("{}: {error}", place(target))),
-        }
-    }
-    let Ok([first, second]) = <[Listed; 2]>::try_from(sides) else {
+    let sides = Listed::both([before, after], args.capacity, &progress, |what| unread(&mut builder, what));
+    let Some([first, second]) = sides else {
         return (diff::write(&builder.finish(), args.format), false);
     };
     let mut found = pair_programs(&first.names, &second.names);

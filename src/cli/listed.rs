@@ -47,6 +47,21 @@ impl Listed {
         })
     }
 
+    /// Opens both sides of a comparison; each that cannot be opened is told to `unread` in a sentence.
+    pub fn both(
+        sides: [&Target; 2],
+        capacity: Option<Bytes>,
+        progress: &Progress,
+        mut unread: impl FnMut(String),
+    ) -> Option<[Self; 2]> {
+        let mut open = |side| {
+            let opened = Self::open(side, capacity, progress);
+            opened.map_err(|error| unread(format!("{}: {error}", place(side)))).ok()
+        };
+        let [first, second] = sides.map(&mut open);
+        Some([first?, second?])
+    }
+
     /// Decodes and analyses one of the programs.
     ///
     /// # Errors

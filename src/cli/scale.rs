@@ -55,14 +55,8 @@ pub fn print(args: &ScaleArgs) -> ExitCode {
         programs: Vec::new(),
         unread: Vec::new(),
     };
-    let mut sides = Vec::new();
-    for target in [first, second] {
-        match Listed::open(target, args.capacity, &progress) {
-            Ok(listed) => sides.push(listed),
-            Err(error) => report.unread.push(format!("{}: {error}", place(target))),
-        }
-    }
-    if let [first, second] = &sides[..] {
+    let sides = Listed::both([first, second], args.capacity, &progress, |what| report.unread.push(what));
+    if let Some([first, second]) = &sides {
         for (from, to) in pair_programs(&first.names, &second.names).pairs {
             let name = &first.names[from].name;
             if args.program.as_ref().is_some_and(|wanted| wanted != name) {
