@@ -1,14 +1,15 @@
 //! The turn of a training step from its forward to its backward pass, and what the forward pass reads of its own values
 //! before it: this tells a layer's input and result from its internal values.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use crate::analysis::ProgramAnalysis;
+use crate::analysis::layer_use::{LayerUse, Mark};
 use crate::analysis::names::layer::{Layer, Layers};
 use crate::analysis::names::lookup::op_name;
 use crate::analysis::names::pass::Pass;
-use crate::analysis::packing::Families;
+use crate::analysis::packing::{Families, Family};
 use crate::model::{BufferId, InstructionId, Program};
 
 /// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
@@ -44,6 +45,8 @@ pub struct Turn {
     runs: Vec<(u32, u32)>,
     /// Reads before the turn, by family.
     reads: Vec<Read>,
+    /// Time of the first read after the turn, by family; only where names do not tell the layers.
+    first_read: Vec<Option<u32>>,
 }
 
 impl Turn {
@@ -60,34 +63,46 @@ impl Turn {
         if points.is_empty() {
             return None;
         }
+        let time_of = |point: u32| 2 * points.partition_point(|&p| p < point) as u32;
         let known = Layers::new(names.iter().map(String::as_str));
         let mut turn = Self { at, ..Self::default() };
         let mut rows: HashMap<Layer, u32> = HashMap::new();
-        if known.is_empty() {
-            turn.layer_of = alike(program, families, (passes, names), at, &mut turn.layers);
+        let windows = if known.is_empty() {
+            let used = LayerUse::new(program, live.sequence());
+            turn.layers = used.layers;
+            let time = |mark: &Mark| live.point_of(mark.at.0).map(time_of);
+            let windows = windows_of(used.marks.iter().filter_map(|mark| Some((time(mark)?, mark))), at);
+            let place = |(family, pass): (&Family, &Pass)| {
+                let time = 2 * family.first;
+                (*pass == Pass::Forward && time < at).then(|| layer_at(&windows, time)).flatten()
+            };
+            turn.layer_of = families.list.iter().zip(passes).map(place).collect();
+            windows
         } else {
             turn.layer_of =
                 names.iter().map(|name| known.of(name).map(|layer| turn.row_of(&mut rows, layer))).collect();
-        }
-        let windows = turn.windows(families);
-        if known.is_empty() {
-            turn.add_rest(families, passes, &windows);
-        }
+            turn.windows(families)
+        };
         turn.runs = vec![turn.never(); turn.layers.len()];
         for &(begin, layer) in &windows {
+            let Some(run) = layer.and_then(|layer| turn.runs.get_mut(layer as usize)) else { continue };
             let next = windows.get(windows.partition_point(|window| window.0 <= begin));
-            turn.runs[layer as usize] = (begin, next.map_or(at, |next| next.0.min(at)));
+            *run = (begin, next.map_or(at, |next| next.0.min(at)));
         }
+        turn.first_read = if known.is_empty() { vec![None; families.list.len()] } else { Vec::new() };
         let mut layer_of_reader: HashMap<u32, Option<u32>> = HashMap::new();
         for (buffer, point, reader) in live.reads(program) {
-            let time = 2 * points.partition_point(|&p| p < point) as u32;
-            if time >= at {
+            let time = time_of(point);
+            if time >= at && turn.first_read.is_empty() {
                 break;
             }
             let Some(family) = families.of(BufferId(buffer)) else { continue };
+            if time >= at {
+                turn.first_read[family].get_or_insert(time);
+                continue;
+            }
             let layer = if known.is_empty() {
-                let row = windows.partition_point(|window| window.0 <= time);
-                row.checked_sub(1).map(|row| windows[row].1)
+                layer_at(&windows, time)
             } else {
                 *layer_of_reader.entry(reader).or_insert_with(|| {
                     known.of(&op_name(program, InstructionId(reader))).map(|layer| turn.row_of(&mut rows, layer))
@@ -110,7 +125,7 @@ impl Turn {
 
     /// First times of the layers before the turn, ascending. The little of a layer that is made long before the rest,
     /// such as casts of its weights, is ignored.
-    fn windows(&self, families: &Families) -> Vec<(u32, u32)> {
+    fn windows(&self, families: &Families) -> Vec<Window> {
         let mut made: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.layers.len()];
         for (family, layer) in families.list.iter().zip(&self.layer_of) {
             if let Some(made) = layer.and_then(|layer| made.get_mut(layer as usize))
@@ -119,32 +134,10 @@ impl Turn {
                 made.push((2 * family.first, family.size));
             }
         }
-        let begins = |made: Vec<(u32, u64)>| {
-            let whole = made.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
-            let mut before = 0u64;
-            made.into_iter().find_map(|(time, size)| {
-                before = before.saturating_add(size);
-                (before as f64 > whole as f64 * EARLY).then_some(time)
-            })
-        };
-        let mut windows: Vec<(u32, u32)> =
-            made.into_iter().zip(0..).filter_map(|(made, layer)| Some((begins(made)?, layer))).collect();
+        let mut windows: Vec<Window> =
+            made.into_iter().zip(0..).filter_map(|(made, layer)| Some((begins(&made)?, Some(layer)))).collect();
         windows.sort_unstable();
         windows
-    }
-
-    /// Anything else that the forward pass keeps between the starts of two layers belongs to the first of them.
-    fn add_rest(&mut self, families: &Families, passes: &[Pass], windows: &[(u32, u32)]) {
-        let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return };
-        let each = (last.0 - first.0) / u32::try_from(windows.len().max(2) - 1).unwrap_or(u32::MAX);
-        for (row, family) in families.list.iter().enumerate() {
-            let time = 2 * family.first;
-            let is_kept = time < self.at && 2 * family.last > self.at && passes.get(row) == Some(&Pass::Forward);
-            if is_kept && self.layer_of[row].is_none() && time < last.0.saturating_add(each) {
-                let at = windows.partition_point(|window| window.0 <= time);
-                self.layer_of[row] = at.checked_sub(1).map(|at| windows[at].1);
-            }
-        }
     }
 
     /// Time from which a layer of the forward pass runs, `u32::MAX` where it has none, and from which the next does.
@@ -156,6 +149,23 @@ impl Turn {
     /// Time of a layer that has no forward pass.
     const fn never(&self) -> (u32, u32) {
         (u32::MAX, self.at)
+    }
+
+    /// Time from which the backward pass needs some families, as it reads them; the little that it reads long before the
+    /// rest is ignored. `None` where names tell when a layer's backward pass begins, or nothing is read.
+    #[must_use]
+    pub fn needed_from(&self, families: &Families, rows: &[u32]) -> Option<u32> {
+        let read = |&row: &u32| Some(((*self.first_read.get(row as usize)?)?, families.list.get(row as usize)?.size));
+        let mut reads: Vec<(u32, u64)> = rows.iter().filter_map(read).collect();
+        reads.sort_unstable();
+        begins(&reads)
+    }
+
+    /// Whether another layer of the forward pass reads a family.
+    #[must_use]
+    pub fn is_read_elsewhere(&self, family: u32) -> bool {
+        let own = self.layer_of.get(family as usize).copied().flatten();
+        self.reads[self.reads_of(family)].iter().any(|read| read.layer != own)
     }
 
     /// Rows of [`Self::reads`] that read a family, by time.
@@ -185,53 +195,55 @@ fn turn(families: &Families, passes: &[Pass]) -> Option<u32> {
     })
 }
 
-/// Fewest values of one kind that a model without named layers must keep for these to count as layers.
-const LEAST_LAYERS: usize = 3;
+/// The first of some times with bytes, ascending, but for the little that is long before the rest.
+fn begins(times: &[(u32, u64)]) -> Option<u32> {
+    let whole = times.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
+    let mut before = 0u64;
+    times.iter().find_map(|&(time, size)| {
+        before = before.saturating_add(size);
+        (before as f64 > whole as f64 * EARLY).then_some(time)
+    })
+}
 
-/// Layers of a model whose op names have none: if values of one name and shape are kept as often as most others, there
-/// is one per layer, in order.
-fn alike(
-    program: &Program,
-    families: &Families,
-    (passes, names): (&[Pass], &[String]),
-    turn: u32,
-    layers: &mut Vec<Layer>,
-) -> Vec<Option<u32>> {
-    let mut layer_of = vec![None; families.list.len()];
-    let mut groups: HashMap<(&str, Vec<i64>), Vec<usize>> = HashMap::new();
-    for (row, family) in families.list.iter().enumerate() {
-        let is_kept = 2 * family.first < turn && 2 * family.last > turn && passes.get(row) == Some(&Pass::Forward);
-        if let (true, Some(node), Some(name)) = (is_kept, program.buffer_node(family.root), names.get(row)) {
-            groups.entry((name, node.dimensions.clone())).or_default().push(row);
+/// Time from which a layer of the forward pass runs, or from which none does.
+type Window = (u32, Option<u32>);
+
+/// When the layers run before the turn, from the operations that read their arguments, in program order with their
+/// times. What is between two layers belongs to the first, up to the first operation that reads an argument of none.
+fn windows_of<'a>(marks: impl Iterator<Item = (u32, &'a Mark)>, turn: u32) -> Vec<Window> {
+    let forward: Vec<(u32, Option<u32>)> =
+        marks.filter(|row| row.1.pass == Pass::Forward && row.0 < turn).map(|row| (row.0, row.1.layer)).collect();
+    let mut last: HashMap<u32, u32> = HashMap::new();
+    for &(time, layer) in &forward {
+        if let Some(layer) = layer {
+            last.insert(layer, time);
         }
     }
-    let mut bytes: HashMap<usize, u64> = HashMap::new();
-    for rows in groups.values().filter(|rows| rows.len() >= LEAST_LAYERS) {
-        let sum = bytes.entry(rows.len()).or_default();
-        *sum = rows.iter().fold(*sum, |sum, &row| sum.saturating_add(families.list[row].size));
-    }
-    let whole = groups.values().flatten().fold(0u64, |sum, &row| sum.saturating_add(families.list[row].size));
-    let of_layers = |count: usize| {
-        let rows = groups.values().filter(|rows| rows.len() % count == 0).flatten();
-        rows.fold(0u64, |sum, &row| sum.saturating_add(families.list[row].size))
-    };
-    // If most kept values occur once, or in differing numbers, no layers repeat.
-    let most = bytes.into_iter().max_by_key(|row| (row.1, row.0)).map(|row| row.0);
-    let Some(count) = most.filter(|&count| of_layers(count) >= whole / 2) else { return layer_of };
-    layers.extend((0..count).map(|number| Layer { name: format!("layer {number}"), pattern: "*".to_owned() }));
-    for rows in groups.values().filter(|rows| rows.len() % count == 0) {
-        let each = rows.len() / count;
-        for (place, &row) in rows.iter().enumerate() {
-            layer_of[row] = Some((place / each) as u32);
+    let mut windows: Vec<Window> = Vec::new();
+    let mut begun: HashSet<u32> = HashSet::new();
+    let mut now: Option<u32> = None;
+    for (time, layer) in forward {
+        let is_next = match layer {
+            Some(layer) => begun.insert(layer),
+            None => now.is_some_and(|now| last.get(&now).is_none_or(|&last| last < time)),
+        };
+        if is_next {
+            now = layer;
+            windows.push((time, layer));
         }
     }
-    layer_of
+    windows
+}
+
+/// The layer that runs at a time.
+fn layer_at(windows: &[Window], time: u32) -> Option<u32> {
+    let row = windows.partition_point(|window| window.0 <= time).checked_sub(1)?;
+    windows[row].1
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::packing::Family;
 
     #[test]
     fn zeros_of_the_backward_pass_are_not_its_beginning() {
