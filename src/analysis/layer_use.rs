@@ -8,7 +8,7 @@ use super::flow::{Value, handed_on};
 use super::names::layer::{Layer, Layers};
 use super::names::lookup::op_name;
 use super::names::pass::{Pass, pass_of};
-use crate::model::{InstructionId, NO_ROW, Opcode, Program};
+use crate::model::{InstructionId, NO_ROW, Opcode, Program, ShapeNode};
 
 /// Most operations in one layer.
 const LONGEST_PERIOD: usize = 96;
@@ -28,6 +28,8 @@ pub struct Mark {
     pub layer: Option<u32>,
     /// Its pass.
     pub pass: Pass,
+    /// Elements of its result.
+    pub elements: u64,
 }
 
 /// Layers, and the operations that show where they run, in program order.
@@ -85,7 +87,8 @@ impl LayerUse {
                     let row = paths.binary_search_by_key(argument, |row| row.0).ok()?;
                     layer_of[row]
                 };
-                Mark { at: reader.at, layer: reader.arguments.iter().find_map(layer), pass: reader.pass }
+                let layer = reader.arguments.iter().find_map(layer);
+                Mark { at: reader.at, layer, pass: reader.pass, elements: elements(program, reader.at) }
             })
             .collect();
         found
@@ -108,8 +111,13 @@ impl LayerUse {
             name: format!("layer {} of {count} (by position)", number + 1),
             pattern: "*".to_owned(),
         };
-        let mut marks: Vec<Mark> =
-            forward.iter().map(|reader| Mark { at: reader.at, layer: None, pass: Pass::Forward }).collect();
+        let mark = |(reader, kind): (&&Reader, &Kind)| Mark {
+            at: reader.at,
+            layer: None,
+            pass: Pass::Forward,
+            elements: kind.elements,
+        };
+        let mut marks: Vec<Mark> = forward.iter().zip(&kinds).map(mark).collect();
         let mut before = 0;
         for run in &runs {
             for place in 0..run.layers * run.period {
@@ -134,10 +142,18 @@ impl Kind {
     fn of(program: &Program, at: InstructionId) -> Self {
         let name = program.text.instruction_name(at);
         let stem = name.split('.').next().unwrap_or_default().to_owned();
-        let node = program.shape_of(at).and_then(|shape| shape.nodes.iter().find(|node| !node.is_tuple()));
-        let dimensions = node.map(|node| node.dimensions.clone()).unwrap_or_default();
-        Self { stem, dimensions, elements: node.map_or(0, crate::model::ShapeNode::element_count) }
+        let dimensions = first_array(program, at).map(|node| node.dimensions.clone()).unwrap_or_default();
+        Self { stem, dimensions, elements: elements(program, at) }
     }
+}
+
+/// The result of an operation, or its first one.
+fn first_array(program: &Program, at: InstructionId) -> Option<&ShapeNode> {
+    program.shape_of(at)?.nodes.iter().find(|node| !node.is_tuple())
+}
+
+fn elements(program: &Program, at: InstructionId) -> u64 {
+    first_array(program, at).map_or(0, ShapeNode::element_count)
 }
 
 /// Operations that repeat.

@@ -116,7 +116,7 @@ impl Segments {
             }
             let time = 2 * family.first;
             match passes.get(i) {
-                Some(Pass::Forward) if time < turn.at => {
+                Some(&pass) if turn.is_forward(pass) && time < turn.at => {
                     segments[row as usize].forward.push(i as u32);
                     of_family[i] = Some(row);
                 }

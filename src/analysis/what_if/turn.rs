@@ -1,7 +1,7 @@
 //! The turn of a training step from its forward to its backward pass, and what the forward pass reads of its own values
 //! before it: this tells a layer's input and result from its internal values.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::analysis::ProgramAnalysis;
@@ -45,8 +45,10 @@ pub struct Turn {
     runs: Vec<(u32, u32)>,
     /// Reads before the turn, by family.
     reads: Vec<Read>,
-    /// Time of the first read after the turn, by family; only where names do not tell the layers.
-    first_read: Vec<Option<u32>>,
+    /// Time of the first read after the turn, by family.
+    needed_at: Vec<Option<u32>>,
+    /// Whether layers are known by what operations read, as op names show none.
+    is_by_use: bool,
 }
 
 impl Turn {
@@ -67,17 +69,24 @@ impl Turn {
         let known = Layers::new(names.iter().map(String::as_str));
         let mut turn = Self { at, ..Self::default() };
         let mut rows: HashMap<Layer, u32> = HashMap::new();
-        let windows = if known.is_empty() {
+        let end = points.get(at as usize / 2).copied().unwrap_or(u32::MAX);
+        let reads = live.reads(program);
+        let forward = &reads[..reads.partition_point(|read| read.1 < end)];
+        let mut used_at: Vec<Window> = Vec::new();
+        let windows: Vec<Window> = if known.is_empty() {
             let used = LayerUse::new(program, live.sequence());
             turn.layers = used.layers;
-            let time = |mark: &Mark| live.point_of(mark.at.0).map(time_of);
-            let windows = windows_of(used.marks.iter().filter_map(|mark| Some((time(mark)?, mark))), at);
+            let marks = used.marks.iter().filter_map(|mark| Some((live.point_of(mark.at.0)?, mark)));
+            let marks: Vec<(u32, &Mark)> = marks.filter(|row| row.1.pass == Pass::Forward && row.0 < end).collect();
+            used_at = windows_of(&marks);
+            Passing::new(families, points, forward).narrow(&mut used_at, &marks);
             let place = |(family, pass): (&Family, &Pass)| {
-                let time = 2 * family.first;
-                (*pass == Pass::Forward && time < at).then(|| layer_at(&windows, time)).flatten()
+                let is_forward = *pass != Pass::Backward && 2 * family.first < at;
+                let point = points.get(family.first as usize).filter(|_| is_forward)?;
+                layer_at(&used_at, *point)
             };
             turn.layer_of = families.list.iter().zip(passes).map(place).collect();
-            windows
+            used_at.iter().map(|&(point, layer)| (time_of(point), layer)).collect()
         } else {
             turn.layer_of =
                 names.iter().map(|name| known.of(name).map(|layer| turn.row_of(&mut rows, layer))).collect();
@@ -89,26 +98,24 @@ impl Turn {
             let next = windows.get(windows.partition_point(|window| window.0 <= begin));
             *run = (begin, next.map_or(at, |next| next.0.min(at)));
         }
-        turn.first_read = if known.is_empty() { vec![None; families.list.len()] } else { Vec::new() };
         let mut layer_of_reader: HashMap<u32, Option<u32>> = HashMap::new();
-        for (buffer, point, reader) in live.reads(program) {
-            let time = time_of(point);
-            if time >= at && turn.first_read.is_empty() {
-                break;
-            }
+        for &(buffer, point, reader) in forward {
             let Some(family) = families.of(BufferId(buffer)) else { continue };
-            if time >= at {
-                turn.first_read[family].get_or_insert(time);
-                continue;
-            }
             let layer = if known.is_empty() {
-                layer_at(&windows, time)
+                layer_at(&used_at, point)
             } else {
                 *layer_of_reader.entry(reader).or_insert_with(|| {
                     known.of(&op_name(program, InstructionId(reader))).map(|layer| turn.row_of(&mut rows, layer))
                 })
             };
-            turn.reads.push(Read { family: family as u32, time, layer, reader });
+            turn.reads.push(Read { family: family as u32, time: time_of(point), layer, reader });
+        }
+        turn.is_by_use = known.is_empty();
+        turn.needed_at = vec![None; families.list.len()];
+        for &(buffer, point, _) in &reads[forward.len()..] {
+            if let Some(family) = families.of(BufferId(buffer)) {
+                turn.needed_at[family].get_or_insert_with(|| time_of(point));
+            }
         }
         turn.reads.sort_unstable();
         turn.reads.dedup();
@@ -155,10 +162,17 @@ impl Turn {
     /// rest is ignored. `None` where names tell when a layer's backward pass begins, or nothing is read.
     #[must_use]
     pub fn needed_from(&self, families: &Families, rows: &[u32]) -> Option<u32> {
-        let read = |&row: &u32| Some(((*self.first_read.get(row as usize)?)?, families.list.get(row as usize)?.size));
-        let mut reads: Vec<(u32, u64)> = rows.iter().filter_map(read).collect();
+        let read = |&row: &u32| Some(((*self.needed_at.get(row as usize)?)?, families.list.get(row as usize)?.size));
+        let mut reads: Vec<(u32, u64)> = rows.iter().filter(|_| self.is_by_use).filter_map(read).collect();
         reads.sort_unstable();
         begins(&reads)
+    }
+
+    /// Whether an operation of a pass counts as one of the forward pass, before the turn: where no name tells its layer,
+    /// one without a name does.
+    #[must_use]
+    pub fn is_forward(&self, pass: Pass) -> bool {
+        pass == Pass::Forward || (pass == Pass::Unknown && self.is_by_use)
     }
 
     /// Whether another layer of the forward pass reads a family.
@@ -208,36 +222,80 @@ fn begins(times: &[(u32, u64)]) -> Option<u32> {
 /// Time from which a layer of the forward pass runs, or from which none does.
 type Window = (u32, Option<u32>);
 
-/// When the layers run before the turn, from the operations that read their arguments, in program order with their
-/// times. What is between two layers belongs to the first, up to the first operation that reads an argument of none.
-fn windows_of<'a>(marks: impl Iterator<Item = (u32, &'a Mark)>, turn: u32) -> Vec<Window> {
-    let forward: Vec<(u32, Option<u32>)> =
-        marks.filter(|row| row.1.pass == Pass::Forward && row.0 < turn).map(|row| (row.0, row.1.layer)).collect();
-    let mut last: HashMap<u32, u32> = HashMap::new();
-    for &(time, layer) in &forward {
-        if let Some(layer) = layer {
-            last.insert(layer, time);
+/// When the layers run, from the operations of the forward pass that read their arguments, with their positions,
+/// ascending. What is between two layers belongs to the first, up to the first operation that reads an argument of none.
+fn windows_of(marks: &[(u32, &Mark)]) -> Vec<Window> {
+    let mut made: HashMap<u32, Vec<(u32, u64)>> = HashMap::new();
+    let mut others: Vec<u32> = Vec::new();
+    for &(point, mark) in marks {
+        match mark.layer {
+            Some(layer) => made.entry(layer).or_default().push((point, mark.elements)),
+            None => others.push(point),
         }
     }
-    let mut windows: Vec<Window> = Vec::new();
-    let mut begun: HashSet<u32> = HashSet::new();
-    let mut now: Option<u32> = None;
-    for (time, layer) in forward {
-        let is_next = match layer {
-            Some(layer) => begun.insert(layer),
-            None => now.is_some_and(|now| last.get(&now).is_none_or(|&last| last < time)),
-        };
-        if is_next {
-            now = layer;
-            windows.push((time, layer));
-        }
-    }
+    let first = |(&layer, made): (&u32, &Vec<(u32, u64)>)| Some((begins(made)?, Some(layer)));
+    let mut windows: Vec<Window> = made.iter().filter_map(first).collect();
+    windows.sort_unstable();
+    let is_over = |layer: u32, point: u32| made[&layer].last().is_some_and(|last| last.0 < point);
+    let ends = others.into_iter().filter(|&point| layer_at(&windows, point).is_some_and(|layer| is_over(layer, point)));
+    let ends: Vec<Window> = ends.map(|point| (point, None)).collect();
+    windows.extend(ends);
+    windows.sort_unstable();
     windows
 }
 
-/// The layer that runs at a time.
-fn layer_at(windows: &[Window], time: u32) -> Option<u32> {
-    let row = windows.partition_point(|window| window.0 <= time).checked_sub(1)?;
+/// Bytes that the forward pass passes from before each position to after it.
+struct Passing {
+    /// Positions from which the bytes differ, ascending, with the bytes from there on.
+    steps: Vec<(u32, i128)>,
+}
+
+impl Passing {
+    fn new(families: &Families, points: &[u32], forward: &[(u32, u32, u32)]) -> Self {
+        let mut last: Vec<u32> = vec![0; families.list.len()];
+        for &(buffer, point, _) in forward {
+            if let Some(family) = families.of(BufferId(buffer)) {
+                last[family] = last[family].max(point);
+            }
+        }
+        let mut steps: Vec<(u32, i128)> = Vec::new();
+        for (family, &last) in families.list.iter().zip(&last) {
+            let Some(&made) = points.get(family.first as usize).filter(|&&made| made < last) else { continue };
+            steps.push((made + 1, i128::from(family.size)));
+            steps.push((last + 1, -i128::from(family.size)));
+        }
+        steps.sort_unstable();
+        let mut sum = 0;
+        for step in &mut steps {
+            sum += step.1;
+            step.1 = sum;
+        }
+        Self { steps }
+    }
+
+    /// Bytes passed to a position.
+    fn to(&self, point: u32) -> i128 {
+        let row = self.steps.partition_point(|step| step.0 <= point);
+        row.checked_sub(1).map_or(0, |row| self.steps[row].1)
+    }
+
+    /// Lets each layer begin where the fewest bytes are passed to it, of the positions since the last operation before it
+    /// that reads an argument.
+    fn narrow(&self, windows: &mut [Window], marks: &[(u32, &Mark)]) {
+        for (begin, _) in windows.iter_mut().filter(|window| window.1.is_some()) {
+            let before = marks.partition_point(|mark| mark.0 < *begin).checked_sub(1);
+            let from = before.map_or(0, |row| marks[row].0) + 1;
+            let inside = self.steps.partition_point(|step| step.0 <= from)..self.steps.len();
+            let between = self.steps[inside].iter().map(|step| step.0).take_while(|&point| point <= *begin);
+            let best = std::iter::once(from.min(*begin)).chain(between).min_by_key(|&point| (self.to(point), point));
+            *begin = best.unwrap_or(*begin);
+        }
+    }
+}
+
+/// The layer that runs at a time, or at a position in the order that the windows are in.
+fn layer_at(windows: &[Window], at: u32) -> Option<u32> {
+    let row = windows.partition_point(|window| window.0 <= at).checked_sub(1)?;
     windows[row].1
 }
 
