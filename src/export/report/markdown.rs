@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::runtime_text;
-use super::schema::{ProfileReport, Report, SpaceReport};
+use super::schema::{ProfileReport, Report, SpaceReport, StandingReport};
 use super::text::{device, headline};
 use super::what_if::WhatIfReport;
 use super::words::{buffers, code, escape};
@@ -56,24 +56,24 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     if let Some(evidence) = &space.capacity_evidence {
         let _ = writeln!(out, "Capacity: {}\n", escape(evidence));
     }
-    let peak = space.reserved_peak_bytes.or(space.peak_bytes);
+    let peak = space.peak.bytes;
     let _ = writeln!(out, "| {} | size | bytes |\n|---|---:|---:|", escape(&space.name));
     for (label, bytes) in [
         ("allocated", Some(space.allocated_bytes)),
         ("peak", peak),
-        ("padding at the peak", space.padding_at_peak_bytes),
-        ("fragmentation", space.fragmentation_bytes),
+        ("padding at the peak", space.peak.padding_bytes),
+        ("fragmentation", space.peak.fragmentation_bytes),
         ("arguments", Some(space.parameter_bytes)),
         ("outputs", Some(space.output_bytes)),
     ] {
         let Some(bytes) = bytes else { continue };
         let _ = writeln!(out, "| {label} | {} | {} |", Bytes(bytes).short(), Bytes(bytes).exact());
     }
-    for row in &space.by_category {
+    for row in &space.peak.by_category {
         let what = format!("at the peak: {}, {}", row.category, buffers(row.buffers));
         let _ = writeln!(out, "| {what} | {} | {} |", Bytes(row.bytes).short(), Bytes(row.bytes).exact());
     }
-    for row in &space.by_class {
+    for row in &space.peak.by_class {
         let guess = row.guess_in_words().unwrap_or_default();
         let what = format!("at the peak, most likely: {}, {}{guess}", row.class, buffers(row.buffers));
         let _ = writeln!(out, "| {what} | {} | {} |", Bytes(row.bytes).short(), Bytes(row.bytes).exact());
@@ -100,15 +100,15 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     for tree in &space.trees {
         tree.write_markdown(out);
     }
-    if !space.at_peak.is_empty() {
+    if !space.peak.buffers.is_empty() {
         let _ =
             writeln!(out, "| size | share of the peak | category | buffer | shape | op |\n|---:|---:|---|---|---|---|");
-        for buffer in &space.at_peak {
+        for StandingReport { bytes_at_peak, buffer } in &space.peak.buffers {
             let _ = writeln!(
                 out,
                 "| {} | {} | {} | {} | {} | {} |",
-                Bytes(buffer.bytes).short(),
-                percent(buffer.bytes, peak.unwrap_or(0)),
+                Bytes(*bytes_at_peak).short(),
+                percent(*bytes_at_peak, peak.unwrap_or(0)),
                 buffer.category,
                 code(&buffer.name),
                 code(buffer.shape.as_deref().unwrap_or("")),
