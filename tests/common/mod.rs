@@ -139,3 +139,12 @@ pub fn name(path: &Path) -> String {
     let file = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     format!("{folder}/{file}")
 }
+
+/// The text of a page, without its tags and with the characters that they stand for.
+pub fn html_text(page: &str) -> String {
+    let mut text: String = page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect();
+    for (name, character) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")] {
+        text = text.replace(name, character);
+    }
+    text
+}
