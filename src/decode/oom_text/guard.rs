@@ -16,6 +16,7 @@ pub enum Verdict {
 }
 
 patterns! {
+    CLOSING = r"(?i)\bautotun|_autotune|_tuner\.py|select_algorithm|best \w+ (?:convolution )?algorithm|conv_algorithm_picker|gemm_algorithm|algorithm picker";
     /// Words of somebody who explains.
     PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|may (?:cause|lead|result|also)|can (?:cause|lead)|could (?:cause|lead)|typically|usually|commonly|in case of|tells? you|see the)\b|\be\.g\.";
     /// The error as something to talk about: `out of memory errors are common`.
@@ -225,7 +226,7 @@ pub fn keep(body: &str, found: &mut Found) -> bool {
         return false;
     }
     let line_end = body[found.start..].find('\n').map_or(body.len(), |at| found.start + at);
-    if found.failure.kind == FailureKind::XlaRuntimeAlloc && super::forms::is_autotuning(&body[line..line_end]) {
+    if found.failure.kind == FailureKind::XlaRuntimeAlloc && super::guard::is_autotuning(&body[line..line_end]) {
         found.failure.kind = FailureKind::XlaAutotuneWarning;
         found.failure.is_error = false;
     }
@@ -307,4 +308,9 @@ fn ceil(text: &str, mut at: usize) -> usize {
         at += 1;
     }
     at
+}
+
+/// Whether a line is about the choice of an algorithm, which goes on without the one that did not fit.
+pub fn is_autotuning(line: &str) -> bool {
+    CLOSING.is_match(line)
 }

@@ -6,6 +6,7 @@
 //! out.
 
 mod bfc;
+mod details;
 mod forms;
 mod found;
 mod guard;
