@@ -29,6 +29,8 @@ patterns! {
     VICTIM = r"victim process: ([^,\n]+), pid: (\d+)";
     /// systemd-oomd: `Killed /system.slice/run.scope due to`.
     UNIT = r"Killed (/\S+) due to|(\S+\.(?:scope|service|slice)): systemd-oomd killed";
+    /// systemd-oomd: `due to memory used (30145851392) / total (33046478848)`.
+    SWAPPING = r"memory used \((\d+)\) / total \((\d+)\)";
     RSS = r"(?:anon-rss:|VmRSS:? )([\d,]+ ?[kM]i?B)";
     MANAGER = r"\b(PBS|LSF|Slurm|slurmstepd|condor\w*|cgroup memory limit|request_memory|h_vmem|Nomad|OOM Killed|[Rr]eplica workerpool|Container killed|using all available RAM|Your notebook)";
     TOTAL_VM = r"total-vm:([\d,]+kB)";
@@ -279,6 +281,9 @@ fn linux(found: &mut Found, window: &str) {
         found.put("unit", Some(text_value(unit)));
     }
     found.size_in("used", &RSS, window);
+    if let Some(captures) = SWAPPING.captures(window) {
+        found.bytes("used", &captures, 1).bytes("capacity", &captures, 2);
+    }
     if let Some(captures) = TOTAL_VM.captures(window) {
         found.size("total_vm", &captures, 1);
     }

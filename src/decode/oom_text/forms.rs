@@ -153,7 +153,7 @@ struct Hit<'t> {
 fn message(text: &Text, of: &Hit) -> Option<Found> {
     let Hit { form, at: hit, line, .. } = *of;
     let body = text.text.as_str();
-    let from = floor(body, hit.saturating_sub(BEFORE)).max(line);
+    let from = body.floor_char_boundary(hit.saturating_sub(BEFORE)).max(line);
     let mut to = hit;
     for n in 0..form.lines {
         to = line_end(body, (to + usize::from(n > 0)).min(body.len()));
@@ -164,7 +164,7 @@ fn message(text: &Text, of: &Hit) -> Option<Found> {
             break;
         }
     }
-    let to = floor(body, to.min(hit + LONGEST));
+    let to = body.floor_char_boundary(to.min(hit + LONGEST));
     let window = &body[from..to];
     if !window.contains(form.with) || (form.kind == Kind::Unknown && RULED.iter().any(|words| window.contains(words))) {
         return None;
@@ -202,7 +202,10 @@ fn message(text: &Text, of: &Hit) -> Option<Found> {
         at: hit - line,
         rest: &body[hit..to],
         prefix,
-        around: (&body[floor(body, line.saturating_sub(AROUND))..line], &body[to..ceil(body, to + AROUND)]),
+        around: (
+            &body[body.floor_char_boundary(line.saturating_sub(AROUND))..line],
+            &body[to..body.ceil_char_boundary(to + AROUND)],
+        ),
         strength: of.strength,
     };
     let evidence = match () {
@@ -261,7 +264,9 @@ fn is_said(form: &Form, spot: &Spot, sizes: &[Told]) -> bool {
         }
         Kind::KubernetesOomKill => {
             !spot.rest.starts_with("OOMK")
-                || KILLED_BY.is_match(spot.rest) && !EXIT_CODE.is_match(&spot.line[..spot.at])
+                || KILLED_BY.is_match(spot.rest)
+                    && !EXIT_CODE.is_match(&spot.line[..spot.at])
+                    && !spot.line[..spot.at].ends_with(char::is_alphanumeric)
         }
         Kind::TritonSharedMemory => {
             !spot.rest.contains("resource: threads") && !spot.rest.contains("resource: registers")
@@ -313,20 +318,4 @@ fn is_failure_of_any_vendor(spot: &Spot, sizes: &[Told], is_report: bool) -> boo
                 && (guard::is_logged_as_trouble(&head) || guard::is_crash(spot.around.0, spot.around.1))
         }
     }
-}
-
-fn floor(text: &str, mut at: usize) -> usize {
-    at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil(text: &str, mut at: usize) -> usize {
-    at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
 }
