@@ -144,3 +144,12 @@ pub fn name(path: &Path) -> String {
 pub fn sized(program: &Program, buffers: &[BufferId]) -> Vec<(BufferId, Bytes)> {
     buffers.iter().map(|&buffer| (buffer, program.buffers.size_of(buffer))).collect()
 }
+
+/// The text of a page, without its tags and with the characters that they stand for.
+pub fn html_text(page: &str) -> String {
+    let mut text: String = page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect();
+    for (name, character) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")] {
+        text = text.replace(name, character);
+    }
+    text
+}

@@ -17,6 +17,7 @@ mod forms;
 mod habits;
 mod heat_columns;
 mod hostile_decoders;
+mod html_report;
 mod live_at_a_step;
 mod live_ranges;
 mod memory_map;

@@ -239,6 +239,7 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         curve: options.curve.then(|| {
             xprof.curve.iter().enumerate().map(|(event, &(bytes, unpadded))| (event, bytes, unpadded)).collect()
         }),
+        picture: super::picture::picture(scene, options),
         buffers: options.buffers.then(|| {
             let mut buffers = space.buffers.clone();
             buffers.sort_by_key(|b| program.buffers.number[b.index()]);

@@ -62,11 +62,11 @@ pub struct ProfileReport {
 /// In which human-readable formats a JSON field is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
-    /// In text and in Markdown.
+    /// In text, Markdown and HTML.
     Both,
-    /// In text only, with the reason.
+    /// In text and HTML but not in Markdown, with the reason.
     Text(&'static str),
-    /// In neither, with the reason.
+    /// In none of them, with the reason.
     Json(&'static str),
 }
 
@@ -242,6 +242,9 @@ pub struct SpaceReport {
     /// XProf's curve, with `--curve`: heap event, bytes, unpadded bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub curve: Option<Vec<(usize, u64, u64)>>,
+    /// What the pictures show, where they were asked for.
+    #[serde(skip)]
+    pub picture: Option<super::picture::Picture>,
     /// Every logical buffer, with `--buffers`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffers: Option<Vec<BufferReport>>,
