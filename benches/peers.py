@@ -50,7 +50,7 @@ def upb(descriptors, module, runs):
     pool = descriptor_pool.DescriptorPool()
     for file in descriptor_pb2.FileDescriptorSet.FromString(descriptors).file:
         pool.Add(file)
-    message = message_factory.GetMessageClass(pool.FindMessageTypeByName("xla.HloProto"))
+    message = message_factory.GetMessageClass(pool.FindMessageTypeByName("highwater.hlo.HloProto"))
     return least(lambda: message.FromString(module), runs)
 
 
