@@ -4,6 +4,7 @@ mod chrome;
 mod commands;
 mod files;
 mod frame;
+mod frame_times;
 mod run;
 mod settings;
 mod settings_store;

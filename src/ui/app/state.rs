@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use egui::Vec2;
 
 use super::chrome::palette_matches::CommandPalette;
-use super::chrome::performance::Performance;
 use super::files::dialog::{Dialog, Purpose};
 use super::files::writing::Writing;
 use super::files::{Files, Place};
+use super::frame_times::Performance;
 use super::settings_store::SettingsStore;
 use super::share::deep_link::DeepLink;
 use super::share::pressed_keys::PressedKeys;
