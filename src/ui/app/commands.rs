@@ -12,6 +12,12 @@ pub enum Command {
     Open,
     /// Open a folder.
     OpenFolder,
+    /// Open a folder, and follow it.
+    FollowFolder,
+    /// Follow the folder of what is shown, or stop following it.
+    Follow,
+    /// Read the file that is shown again.
+    Reload,
     /// Open the bundled sample.
     Sample,
     /// Close the file that is shown.
@@ -155,6 +161,9 @@ pub const COMMANDS: &[Entry] = &[
     plain(Command::Look(ThemeChoice::ContrastLight), "Theme: high contrast, light"),
     plain(Command::Look(ThemeChoice::ContrastDark), "Theme: high contrast, dark"),
     plain(Command::SaveSession, "Save session as\u{2026}"),
+    plain(Command::FollowFolder, "Follow a folder\u{2026}"),
+    plain(Command::Follow, "Follow this folder, or stop following it"),
+    plain(Command::Reload, "Read this file again"),
     plain(Command::Sample, "Open the sample"),
 ];
 

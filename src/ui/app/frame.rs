@@ -45,6 +45,8 @@ impl App {
         let work = self.work();
         let program = self.link.as_ref().and_then(|link| link.program.clone());
         self.files.poll(FIRST, program.as_deref(), &work);
+        self.take_reread(&work);
+        self.tell_newest_failure();
         self.errors.extend(self.files.take_errors());
         for index in (0..self.files.entries.len()).rev() {
             let entry = &self.files.entries[index];
@@ -95,7 +97,7 @@ impl App {
             .exact_size(space::STATUS)
             .frame(bar(theme.chrome))
             .show(ui, |ui| self.status_bar(ui, &theme));
-        if !self.files.entries.is_empty() {
+        if !self.files.entries.is_empty() || !self.files.groups.is_empty() {
             let rail = width < 1000.0 || self.options.presenter;
             let list = if rail { space::PROGRAM_RAIL } else { space::PROGRAM_LIST };
             Panel::left("session")
@@ -188,7 +190,9 @@ impl App {
             self.panel = Some(!panel);
         }
         self.find_bar(ui, theme, body);
-        self.comparison_offer(ui, theme, body);
+        if !self.reading_offer(ui, theme, body) {
+            self.comparison_offer(ui, theme, body);
+        }
     }
 
     fn take_drops(&mut self, ctx: &egui::Context) {

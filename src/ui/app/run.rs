@@ -21,6 +21,9 @@ impl App {
         match command {
             Command::Open => self.open_dialog(),
             Command::OpenFolder => self.ask(Purpose::Folder),
+            Command::FollowFolder => self.ask(Purpose::Follow),
+            Command::Follow => self.toggle_following(),
+            Command::Reload => self.read_again(),
             Command::Close => self.files.close_current(),
             Command::Panel => {
                 let open = self.panel_open();

@@ -31,6 +31,15 @@ impl App {
             ui.label(text("Progress is shown in the list on the left.", size::LEAD, Weight::Regular, theme.text2));
             return;
         }
+        let followed = self.files.groups.iter().find(|group| group.following.is_some());
+        if let Some(group) = followed.filter(|_| self.files.entries.is_empty()) {
+            let name = self.listed_name(&group.name);
+            ui.label(text("Waiting for programs", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+            let words =
+                format!("They appear here as soon as they are complete in {name}, and one that fails is shown.");
+            ui.add(egui::Label::new(text(words, size::LEAD, Weight::Regular, theme.text2)).wrap());
+            return;
+        }
         if !self.files.entries.is_empty() {
             ui.label(text("Choose a program", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
             ui.label(text("Programs are listed on the left, worst first.", size::LEAD, Weight::Regular, theme.text2));

@@ -1,0 +1,168 @@
+//! Open files that were written again after they were read: offers to read them anew, and keeps the place in them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use egui::{Rect, Ui};
+
+use super::{FileEntry, FileState, Files, OpenFile, Place, offer};
+use crate::open::{Looking, Stamp, ends_well};
+use crate::ui::app::App;
+use crate::ui::app::files::loading::{LoadResult, Loading};
+use crate::ui::view::FIRST;
+use crate::ui::widget::theme::Theme;
+use crate::ui::work::Work;
+
+/// Files as they were when they were read.
+pub type Read = Vec<(PathBuf, Stamp)>;
+
+/// Watches the files of what is open.
+#[derive(Default)]
+pub struct ReadFiles {
+    /// What is open, shared with the thread that looks.
+    changes: Arc<Mutex<Changes>>,
+    thread: Option<(Receiver<Place>, Looking<Sender<Place>>)>,
+}
+
+/// Compares files with what was read of them.
+#[derive(Default)]
+struct Changes {
+    read: BTreeMap<Place, Read>,
+    last: BTreeMap<Place, Vec<Stamp>>,
+    told: BTreeMap<Place, Vec<Stamp>>,
+}
+
+impl Changes {
+    /// What was written again and is complete: it has not changed since the last look. Each change is told once.
+    fn look(&mut self) -> Vec<Place> {
+        let mut found = Vec::new();
+        for (place, files) in &self.read {
+            // A file that is gone cannot be read again.
+            let now: Option<Vec<Stamp>> = files.iter().map(|(path, _)| Stamp::of(path)).collect();
+            let Some(now) = now.filter(|now| !now.iter().eq(files.iter().map(|file| &file.1))) else { continue };
+            let is_still = self.last.get(place) == Some(&now);
+            if is_still && self.told.get(place) != Some(&now) && files.iter().all(|(path, _)| ends_well(path)) {
+                self.told.insert(*place, now.clone());
+                found.push(*place);
+            }
+            self.last.insert(*place, now);
+        }
+        found
+    }
+}
+
+impl ReadFiles {
+    /// Takes what is open now; returns what was written again.
+    fn look(&mut self, read: BTreeMap<Place, Read>, work: &Work) -> Vec<Place> {
+        if self.thread.is_none() && !read.is_empty() && !work.synchronous {
+            let (sender, news) = channel();
+            let (changes, ctx) = (Arc::clone(&self.changes), work.ctx.clone());
+            let looking = Looking::start(sender, move |sender| {
+                for place in changes.lock().unwrap_or_else(PoisonError::into_inner).look() {
+                    if sender.send(place).is_ok() {
+                        ctx.request_repaint();
+                    }
+                }
+            });
+            self.thread = looking.ok().map(|looking| (news, looking));
+        }
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        if changes.read != read {
+            *changes = Changes { read, ..Changes::default() };
+        }
+        match &self.thread {
+            Some((news, _)) => news.try_iter().collect(),
+            None if work.synchronous => changes.look(),
+            None => Vec::new(),
+        }
+    }
+}
+
+impl Files {
+    /// Notes which open files were written again, and takes those that were read anew; returns the place of one that is
+    /// open anew.
+    pub(super) fn poll_reread(&mut self, work: &Work) -> Option<Place> {
+        let open =
+            self.entries.iter().filter(|entry| matches!(entry.state, FileState::Open(_)) && !entry.read.is_empty());
+        let read = open.map(|entry| (entry.place(), entry.read.clone())).collect();
+        for place in self.read_files.look(read, work) {
+            if let Some(entry) = self.entries.iter_mut().find(|entry| entry.place() == place) {
+                entry.is_stale = true;
+            }
+        }
+        for row in 0..self.entries.len() {
+            let entry = &mut self.entries[row];
+            let Some(result) = entry.rereading.as_ref().and_then(Loading::poll) else { continue };
+            entry.rereading = None;
+            match result {
+                LoadResult::Read(document) => {
+                    let mut open = OpenFile::new(document, FIRST);
+                    open.begun = true;
+                    if let FileState::Open(before) = &entry.state {
+                        open.against = before.against;
+                    }
+                    entry.state = FileState::Open(Box::new(open));
+                    self.is_unordered = true;
+                    return Some(entry.place());
+                }
+                LoadResult::Failed(error) => self.errors.push((entry.name.clone(), error)),
+                // It has become a list of programs.
+                LoadResult::Listed(_) | LoadResult::Sorted(_) => {
+                    self.reload(row, work);
+                    return None;
+                }
+                LoadResult::Cancelled => {}
+            }
+        }
+        None
+    }
+}
+
+impl App {
+    /// Reads the file that is shown anew; what is shown stays until that has succeeded.
+    pub(in crate::ui::app) fn read_again(&mut self) {
+        let Some(index) = self.files.current else { return };
+        let work = self.work();
+        let Some(entry) = self.files.entries.get_mut(index) else { return };
+        entry.is_stale = false;
+        entry.read = entry.stamps();
+        entry.rereading = Some(Loading::start(entry.target.clone(), entry.messages.clone(), &work));
+        self.poll();
+    }
+
+    /// Goes back to the place in a file that was read anew.
+    pub(in crate::ui::app) fn take_reread(&mut self, work: &Work) {
+        let shown = self.files.current.and_then(|index| self.files.entries.get(index)).map(FileEntry::place);
+        let is_rereading = self.files.entries.iter().any(|entry| entry.rereading.is_some());
+        let before = self.files.current().filter(|_| is_rereading).and_then(|_| self.place_shown());
+        let Some(place) = self.files.poll_reread(work) else { return };
+        if Some(place) == shown {
+            let panel = self.panel;
+            self.link = before;
+            self.begin();
+            self.panel = panel;
+            self.say("Read again");
+        }
+    }
+
+    /// Offers to read the file that is shown anew; returns whether it does.
+    pub(in crate::ui::app) fn reading_offer(&mut self, ui: &Ui, theme: &Theme, body: Rect) -> bool {
+        let Some(entry) = self.files.current.and_then(|row| self.files.entries.get(row)) else { return false };
+        if !entry.is_stale {
+            return false;
+        }
+        let words = format!("{} was written again. Reload it?", self.name_of(entry));
+        match offer::show(ui, theme, body, [&words, "Reload", "No"]) {
+            Some(true) => self.read_again(),
+            Some(false) => {
+                if let Some(entry) = self.files.current.and_then(|row| self.files.entries.get_mut(row)) {
+                    entry.is_stale = false;
+                }
+            }
+            None => {}
+        }
+        true
+    }
+}
