@@ -159,6 +159,7 @@ impl<T: Send + 'static> Looking<T> {
     }
 
     /// Stops looking; returns the state, or `None` if looking has panicked.
+    #[must_use]
     pub fn finish(self) -> Option<T> {
         drop(self.stop);
         self.thread.join().ok()

@@ -20,6 +20,7 @@ mod cut_texts;
 mod details;
 mod following;
 mod heat_map;
+mod help;
 mod hidden_names;
 mod lines_and_words;
 mod one_truth;

@@ -2,6 +2,7 @@
 
 use egui::{Key, Modifiers};
 
+use super::help::HelpPage;
 use crate::ui::session::ThemeChoice;
 use crate::ui::widget::keys;
 
@@ -84,8 +85,8 @@ pub enum Command {
     IntoView,
     /// Open the context menu of the selection.
     Menu,
-    /// Show or hide the list of keys.
-    Help,
+    /// Show or hide a page of the help.
+    Help(HelpPage),
 }
 
 /// A command with its label and shortcut.
@@ -140,7 +141,8 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Peak, "Go to the peak", Modifiers::NONE, Key::P, "P"),
     entry(Command::Pin, "Pin the selected buffer or the step", Modifiers::NONE, Key::B, "B"),
     entry(Command::Clear, "Clear step, selection, filter", Modifiers::NONE, Key::Escape, "Esc"),
-    entry(Command::Help, "Keys", Modifiers::NONE, Key::Questionmark, "?"),
+    entry(Command::Help(HelpPage::Keys), "Keys", Modifiers::NONE, Key::Questionmark, "?"),
+    entry(Command::Help(HelpPage::Glossary), "Glossary; of the word under the pointer", Modifiers::NONE, Key::F1, "F1"),
     entry(Command::View(1), "View 1", Modifiers::NONE, Key::Num1, "1"),
     entry(Command::View(2), "View 2", Modifiers::NONE, Key::Num2, "2"),
     entry(Command::View(3), "View 3", Modifiers::NONE, Key::Num3, "3"),
@@ -160,6 +162,9 @@ pub const COMMANDS: &[Entry] = &[
     plain(Command::Look(ThemeChoice::Dark), "Theme: dark"),
     plain(Command::Look(ThemeChoice::ContrastLight), "Theme: high contrast, light"),
     plain(Command::Look(ThemeChoice::ContrastDark), "Theme: high contrast, dark"),
+    plain(Command::Help(HelpPage::Dump), "How do I get a dump?"),
+    plain(Command::Help(HelpPage::Problem), "Report a problem"),
+    plain(Command::Help(HelpPage::About), "About Highwater: versions"),
     plain(Command::SaveSession, "Save session as\u{2026}"),
     plain(Command::FollowFolder, "Follow a folder\u{2026}"),
     plain(Command::Follow, "Follow this folder, or stop following it"),
@@ -181,7 +186,7 @@ pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
         !typing
             || entry.modifiers.command
             || entry.modifiers.alt
-            || matches!(entry.key, Some(Key::Escape | Key::F3 | Key::F5 | Key::F6))
+            || matches!(entry.key, Some(Key::Escape | Key::F1 | Key::F3 | Key::F5 | Key::F6))
     };
     ctx.input_mut(|input| {
         let entries = COMMANDS.iter().filter(is_free);

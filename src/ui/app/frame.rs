@@ -7,6 +7,7 @@ use super::commands;
 use super::files::program_row::ListStyle;
 use super::files::writing::Writing;
 use super::files::{FileEntry, FileState};
+use super::help;
 use super::state::App;
 use crate::open::Target;
 use crate::ui::part::{Action, ViewContext};
@@ -122,6 +123,7 @@ impl App {
         self.overlays(ui, &theme);
         keys::ring(ui, &theme);
         cut::show(ui.ctx(), &theme);
+        help::note_term(ui.ctx(), &theme);
         self.presenter_marks(ui, &theme);
         self.note_settings();
         if self.files.is_loading() {

@@ -4,6 +4,7 @@ mod chrome;
 mod commands;
 mod files;
 mod frame;
+pub mod help;
 mod run;
 mod settings;
 mod settings_store;

@@ -58,7 +58,7 @@ impl App {
             }
             Command::HideNames => self.toggle_names(),
             Command::Palette => {
-                self.help = false;
+                self.help = None;
                 self.palette = if self.palette.is_some() { None } else { Some(CommandPalette::default()) };
             }
             Command::Sample => self.open_sample(),
@@ -71,7 +71,7 @@ impl App {
             Command::SavePicture => self.save_picture(),
             Command::IntoView => keys::next_field(&self.ctx),
             Command::Menu => keys::request_menu(&self.ctx),
-            Command::Help => self.help = !self.help,
+            Command::Help(page) => self.toggle_help(page),
             Command::SaveSession => self.save_session(),
             Command::Link => {
                 if let Some(link) = self.link() {
@@ -81,7 +81,7 @@ impl App {
                     self.say("Pasted text is not in a file, so no command line can open it");
                 }
             }
-            Command::Clear if self.help => self.help = false,
+            Command::Clear if self.help.is_some() => self.help = None,
             Command::Clear if egui::Popup::is_any_open(&self.ctx) => egui::Popup::close_all(&self.ctx),
             Command::Clear if self.palette.is_some() => self.palette = None,
             Command::Clear if self.path_field.is_some() => self.path_field = None,

@@ -68,6 +68,11 @@ pub fn run(
                 if let Some(file) = SettingsFile::of_person() {
                     app.use_settings(SettingsStore::new(file));
                 }
+                app.graphics = creation.gl.as_ref().map(|gl| {
+                    use eframe::glow::HasContext as _;
+                    let version = gl.version();
+                    format!("OpenGL {}.{} {}", version.major, version.minor, version.vendor_info)
+                });
                 app.link = Some(link);
                 app.open_named(targets);
                 if let Some(folder) = followed {

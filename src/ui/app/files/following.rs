@@ -28,8 +28,8 @@ enum Looks {
 
 impl Following {
     /// Starts following; `known` is what was listed of the folder before.
-    fn start(path: &Path, known: Option<Arc<Collection>>, work: &Work) -> Self {
-        let follow = || Follow::new(path, known.clone());
+    fn start(path: &Path, known: Option<&Arc<Collection>>, work: &Work) -> Self {
+        let follow = || Follow::new(path, known.cloned());
         let here = || Self { looks: Looks::Here(Box::new(follow())), unfinished: 0 };
         if work.synchronous {
             return here();
@@ -72,7 +72,7 @@ impl Files {
     pub fn follow(&mut self, path: &Path, work: &Work) {
         if let Some(group) = self.groups.iter_mut().find(|group| group.path.as_deref() == Some(path)) {
             group.sorting = None;
-            group.following = Some(Following::start(path, Some(Arc::clone(&group.collection)), work));
+            group.following = Some(Following::start(path, Some(&group.collection), work));
             return;
         }
         let following = Following::start(path, None, work);

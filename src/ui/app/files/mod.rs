@@ -68,7 +68,7 @@ pub struct Files {
     comparing: Option<pairs::Pair>,
     /// The program of a followed folder that has just failed, until the user is told.
     newest_failure: Option<Place>,
-    read_files: ReadFiles,
+    reread: ReadFiles,
     /// Errors since they were last taken: file name and reason.
     errors: Vec<(String, String)>,
     next_group: u32,

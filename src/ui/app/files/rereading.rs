@@ -87,7 +87,7 @@ impl Files {
         let open =
             self.entries.iter().filter(|entry| matches!(entry.state, FileState::Open(_)) && !entry.read.is_empty());
         let read = open.map(|entry| (entry.place(), entry.read.clone())).collect();
-        for place in self.read_files.look(read, work) {
+        for place in self.reread.look(read, work) {
             if let Some(entry) = self.entries.iter_mut().find(|entry| entry.place() == place) {
                 entry.is_stale = true;
             }
