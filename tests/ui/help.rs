@@ -106,7 +106,7 @@ fn every_column_of_every_view_is_in_the_glossary() {
         for view in VIEWS.shown_for(&document) {
             harness.state_mut().files.current_mut().expect("open").shared.show_view(view.id);
             harness.run_ok();
-            for node in harness.get_all_by_role(Role::ColumnHeader) {
+            for node in harness.query_all_by_role(Role::ColumnHeader) {
                 let label = node.accesskit_node().label().unwrap_or_default();
                 let title = label.strip_prefix("Sort by ").unwrap_or(&label).to_owned();
                 titles += 1;
@@ -147,7 +147,7 @@ fn the_report_of_a_problem_holds_no_name_of_the_profile() {
     for name in &names {
         assert!(!report.contains(name.as_str()), "{name} in\n{report}");
     }
-    assert!(report.contains("buffers") && report.contains("View: timeline"), "{report}");
+    assert!(report.contains("buffers") && report.contains("View: overview"), "{report}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ impl App {
         let mut copied = None;
         scrolled(ui, height - 70.0, |ui| {
             for (row, step) in recipe.steps.iter().enumerate() {
-                if self.step(ui, theme, (row, step)) {
+                if show_step(ui, theme, (row, step)) {
                     copied = Some(step.code);
                 }
                 ui.add_space(12.0);
@@ -35,30 +35,30 @@ impl App {
             self.say("Copied");
         }
     }
-
-    /// Draws a step; returns whether its code is to be copied.
-    fn step(&self, ui: &mut Ui, theme: &Theme, (row, step): (usize, &Step)) -> bool {
-        paragraph(ui, theme, step.words);
-        if step.code.is_empty() {
-            return false;
-        }
-        ui.add_space(4.0);
-        let frame = Frame::new().fill(theme.inset).corner_radius(space::RADIUS).inner_margin(Margin::symmetric(10, 8));
-        let shown = frame.show(ui, |ui| {
-            ui.set_width(ui.available_width());
-            ui.horizontal_top(|ui| {
-                let room = (ui.available_width() - COPY).max(80.0);
-                ui.vertical(|ui| {
-                    ui.set_width(room);
-                    ui.add(egui::Label::new(text(step.code, size::SMALL, Weight::Mono, theme.text)).wrap());
-                });
-                ui.push_id(row, |ui| controls::button(ui, "Copy", "", theme).clicked()).inner
-            })
-            .inner
-        });
-        shown.inner
-    }
 }
 
 /// Room for the button that copies, in points.
 const COPY: f32 = 64.0;
+
+/// Draws a step; returns whether its code is to be copied.
+fn show_step(ui: &mut Ui, theme: &Theme, (row, step): (usize, &Step)) -> bool {
+    paragraph(ui, theme, step.words);
+    if step.code.is_empty() {
+        return false;
+    }
+    ui.add_space(4.0);
+    let frame = Frame::new().fill(theme.inset).corner_radius(space::RADIUS).inner_margin(Margin::symmetric(10, 8));
+    let shown = frame.show(ui, |ui| {
+        ui.set_width(ui.available_width());
+        ui.horizontal_top(|ui| {
+            let room = (ui.available_width() - COPY).max(80.0);
+            ui.vertical(|ui| {
+                ui.set_width(room);
+                ui.add(egui::Label::new(text(step.code, size::SMALL, Weight::Mono, theme.text)).wrap());
+            });
+            ui.push_id(row, |ui| controls::button(ui, "Copy", "", theme).clicked()).inner
+        })
+        .inner
+    });
+    shown.inner
+}

@@ -2,13 +2,16 @@
 
 use egui::{Ui, Vec2};
 
-use super::scrolled;
+use super::{paragraph, scrolled};
 use crate::ui::app::{App, COMMANDS, Command};
 use crate::ui::chart;
 use crate::ui::view::VIEWS;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
+
+/// Width of the page from which there is room for two columns.
+const TWO_COLUMNS: f32 = 700.0;
 
 impl App {
     pub(super) fn keys_page(&self, ui: &mut Ui, theme: &Theme, height: f32) {
@@ -33,17 +36,18 @@ impl App {
                 .chain(VIEWS.0.iter().flat_map(|view| view.keys))
                 .map(|(keys, words)| ((*keys).to_owned(), (*words).to_owned())),
         );
-        let half = rows.len().div_ceil(2);
+        let columns = if ui.available_width() < TWO_COLUMNS { 1 } else { 2 };
+        let rows_of_column = rows.len().div_ceil(columns);
         scrolled(ui, height, |ui| {
-            ui.columns(2, |columns| {
+            ui.columns(columns, |columns| {
                 for (i, (keys, words)) in rows.iter().enumerate() {
-                    let ui = &mut columns[i / half];
-                    ui.horizontal(|ui| {
+                    let ui = &mut columns[i / rows_of_column];
+                    ui.horizontal_top(|ui| {
                         ui.allocate_ui(Vec2::new(112.0, 18.0), |ui| {
                             ui.set_min_width(112.0);
                             ui.label(text(keys, size::SMALL, Weight::MonoMedium, theme.text));
                         });
-                        ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
+                        paragraph(ui, theme, words);
                     });
                 }
             });

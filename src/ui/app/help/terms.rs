@@ -29,7 +29,7 @@ pub const TERMS: &[Term] = &[
     ),
     term(
         "All tiles",
-        &["All tiles, B", "Mean tile, B"],
+        &["Mean tile"],
         "Bytes of all tiles of an IPU together, or their mean. What must fit is each tile by itself.",
     ),
     term(
@@ -201,11 +201,7 @@ pub const TERMS: &[Term] = &[
         &["outputs"],
         "A value that the program returns. Its memory is counted in addition to the arguments', unless one was donated for it.",
     ),
-    term(
-        "Over",
-        &["Does not fit", "does not fit"],
-        "Allocated bytes beyond the capacity. The compiler refuses such a program.",
-    ),
+    term("Over", &["Does not fit"], "Allocated bytes beyond the capacity. The compiler refuses such a program."),
     term(
         "Packing",
         &["Repacked", "packed"],
@@ -270,7 +266,7 @@ pub const TERMS: &[Term] = &[
     term("Share", &["Share of all"], "Part of the whole, in percent."),
     term(
         "Size",
-        &["Size, B", "Its bytes", "Bytes", "holds"],
+        &["Its bytes", "Bytes", "holds"],
         "Bytes in memory, padding included. Powers of 1024 (GiB) unless the View menu says otherwise; tooltips have the exact number.",
     ),
     term(
@@ -333,6 +329,11 @@ impl Term {
 #[must_use]
 pub fn of_label(words: &str) -> Option<&'static Term> {
     let label = words.trim_end_matches(['\u{2191}', '\u{2193}', ':', ' ']).trim();
+    // A unit behind a comma is that of the column.
+    let label = ["B", "KiB", "MiB", "GiB", "KB", "MB", "GB"]
+        .iter()
+        .find_map(|unit| label.strip_suffix(unit)?.strip_suffix(", "))
+        .unwrap_or(label);
     TERMS.iter().find(|term| term.names().any(|name| name.eq_ignore_ascii_case(label)))
 }
 
@@ -375,7 +376,7 @@ mod tests {
     fn terms_are_found_by_what_stands_on_the_screen() {
         assert_eq!(of_label("Padding share \u{2193}").map(|term| term.name), Some("Padding"));
         assert_eq!(of_label("jit_step"), None);
-        assert_eq!(within("9 temporaries at the peak").map(|term| term.name), Some("At the peak"), "the longest");
+        assert_eq!(within("9 buffers at the peak").map(|term| term.name), Some("At the peak"), "the longest");
         assert_eq!(within("unpeaked"), None);
         assert_eq!(matching("peak")[0].name, "Peak");
         assert!(matching("donate jax").iter().any(|term| term.name == "Donation"));
