@@ -44,7 +44,7 @@ struct Cli {
 enum Command {
     /// Run a command, and show what of its memory did not fit
     Run(run::RunArgs),
-    /// Print the numbers as text, JSON or Markdown
+    /// Print the numbers as text, JSON, Markdown or an HTML page
     Report(report::ReportArgs),
     /// Compare two dumps, or list several side by side
     Diff(diff::DiffArgs),

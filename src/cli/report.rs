@@ -102,6 +102,7 @@ pub fn print(targets: &[Target], args: &ReportArgs) -> ExitCode {
         program: args.program.clone(),
         curve: args.curve,
         buffers: args.buffers,
+        pictures: args.format == Format::Html,
         range: (args.from.is_some() || args.to.is_some())
             .then(|| (args.from.unwrap_or(0), args.to.unwrap_or(u32::MAX))),
         trees: args.trees.clone(),

@@ -1,9 +1,11 @@
-//! Output: reports as text, JSON and Markdown, tables, data sets and pictures; and reading the what-if sets for them.
+//! Output: reports as text, JSON, Markdown and HTML, tables, data sets and pictures; and reading the what-if sets for them.
 
 pub mod dataset;
 pub mod diff;
+pub mod document;
 pub mod gate;
 pub mod image;
+pub mod palette;
 pub mod report;
 pub mod scale;
 pub mod sets;

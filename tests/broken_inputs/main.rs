@@ -67,7 +67,7 @@ fn write_report(profile: &Profile) {
     let analysis = ProfileAnalysis::new(profile);
     let options = Options { top: 20, curve: true, ..Options::default() };
     let report = report::build(&[(profile, &analysis)], &[], &options);
-    for format in [Format::Text, Format::Json, Format::Markdown] {
+    for format in [Format::Text, Format::Json, Format::Markdown, Format::Html] {
         assert!(!report::write(&report, format).is_empty());
     }
 }

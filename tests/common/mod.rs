@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::decode::{Reporter, hlo};
-use highwater::model::{BufferId, Bytes, Program};
+use highwater::model::Program;
 use highwater::source::{Input, Progress, SharedBytes};
 
 mod listed;
@@ -140,7 +140,11 @@ pub fn name(path: &Path) -> String {
     format!("{folder}/{file}")
 }
 
-/// Buffers and their sizes.
-pub fn sized(program: &Program, buffers: &[BufferId]) -> Vec<(BufferId, Bytes)> {
-    buffers.iter().map(|&buffer| (buffer, program.buffers.size_of(buffer))).collect()
+/// The text of a page, without its tags and with the characters that they stand for.
+pub fn html_text(page: &str) -> String {
+    let mut text: String = page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text)).collect();
+    for (name, character) in [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")] {
+        text = text.replace(name, character);
+    }
+    text
 }

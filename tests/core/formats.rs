@@ -250,7 +250,7 @@ fn decoded_forms() {
         let analysis = ProfileAnalysis::new(&profile);
         let options = Options { top: 5, ..Options::default() };
         let report = report::build(&[(&profile, &analysis)], &[], &options);
-        for format in [Format::Text, Format::Json, Format::Markdown] {
+        for format in [Format::Text, Format::Json, Format::Markdown, Format::Html] {
             assert!(!report::write(&report, format).is_empty(), "{name}");
         }
     }

@@ -10,6 +10,7 @@ mod xla_made;
 
 mod advisor;
 mod architecture;
+mod at_the_peak;
 mod classes;
 mod compare;
 mod formats;
@@ -17,6 +18,7 @@ mod forms;
 mod habits;
 mod heat_columns;
 mod hostile_decoders;
+mod html_report;
 mod live_at_a_step;
 mod live_ranges;
 mod memory_map;

@@ -1,4 +1,4 @@
-//! Every field of the report's JSON is also in the text and the Markdown, or is listed as omitted with a reason.
+//! Every field of the report's JSON is also in the text, the Markdown and the HTML, or is listed as omitted with a reason.
 
 use std::collections::BTreeSet;
 
@@ -27,12 +27,12 @@ fn forms(value: &Value) -> Vec<String> {
     }
 }
 
-/// Checks the fields of one object; records which of those shown were found in text and Markdown.
+/// Checks the fields of one object; records which of those shown were found in text, HTML and Markdown.
 fn check(
     of: &str,
     value: &Value,
     table: &[(&'static str, Shown)],
-    texts: [&str; 2],
+    texts: [&str; 3],
     seen: &mut BTreeSet<&'static str>,
 ) {
     let fields = value.as_object().expect("an object");
@@ -52,10 +52,10 @@ fn check(
         let stands = |text: &str| forms.iter().any(|form| text.contains(form.as_str()));
         let places = match shown {
             Shown::Both => &texts[..],
-            Shown::Text(_) => &texts[..1],
+            Shown::Text(_) => &texts[..2],
             Shown::Json(_) => &[],
         };
-        for (text, which) in places.iter().zip(["text", "Markdown"]) {
+        for (text, which) in places.iter().zip(["text", "HTML", "Markdown"]) {
             assert!(stands(text), "{name} of {of} does not stand in the {which}: {forms:.300?}");
         }
         seen.insert(name);
@@ -63,7 +63,7 @@ fn check(
 }
 
 #[test]
-fn what_json_says_text_and_markdown_say_too() {
+fn what_json_says_the_other_formats_say_too() {
     let mut seen = BTreeSet::new();
     let mut paths = common::sample_programs();
     paths.push(common::samples().join("ipu_over.cbor"));
@@ -78,6 +78,7 @@ fn what_json_says_text_and_markdown_say_too() {
             depth: 3,
             curve: true,
             buffers: true,
+            pictures: true,
             sets: vec![EditSet { name: "donate everything".to_owned(), edits: edits.clone() }],
             edits,
             ..Options::default()
@@ -85,7 +86,8 @@ fn what_json_says_text_and_markdown_say_too() {
         let report = report::build(&[(&profile, &analysis)], &[], &options);
         let json: Value = serde_json::from_str(&report::write(&report, Format::Json)).expect("JSON");
         let (text, markdown) = (report::write(&report, Format::Text), report::write(&report, Format::Markdown));
-        let texts = [text.as_str(), markdown.as_str()];
+        let html = common::html_text(&report::write(&report, Format::Html));
+        let texts = [text.as_str(), html.as_str(), markdown.as_str()];
         let name = path.display().to_string();
         check(&name, &json["profiles"][0], PROFILE_FIELDS, texts, &mut seen);
         let spaces = json["profiles"][0]["programs"].as_array().expect("programs").iter();
@@ -97,8 +99,7 @@ fn what_json_says_text_and_markdown_say_too() {
         }
     }
     // Without these fields the samples would prove little.
-    for name in
-        ["padding_by_shape", "what_if", "what_if_sets", "range", "trees", "at_peak", "findings", "tiles", "plans"]
+    for name in ["padding_by_shape", "what_if", "what_if_sets", "range", "trees", "peak", "findings", "tiles", "plans"]
     {
         assert!(seen.contains(name), "no sample has {name}");
     }

@@ -100,7 +100,7 @@ fn the_largest_hole_is_marked_where_it_is_and_nowhere_else() {
         let allocation = program.buffers.allocation_of(buffer);
         allocation.is_some_and(|id| program.allocations[id.index()].is_parameter)
     };
-    let argument = space.at_peak.iter().copied().find(|&buffer| is_argument(buffer));
+    let argument = space.at_peak.buffers().find(|&buffer| is_argument(buffer));
     open.shared.select(argument.expect("an argument at the peak"));
     harness.run_ok();
     harness.key_press(Key::F);

@@ -231,9 +231,10 @@ fn write_report(path: &Path, found: &Found, capacity: Option<Bytes>) {
     let format = match path.extension().and_then(|end| end.to_str()) {
         Some("json") => Format::Json,
         Some("md") => Format::Markdown,
+        Some("html" | "htm") => Format::Html,
         _ => Format::Text,
     };
-    let options = Options::default();
+    let options = Options { pictures: format == Format::Html, ..Options::default() };
     let mut builder = report::Builder::new(&options);
     for path in &found.paths {
         add(&mut builder, &Target::Path(path.clone()), &Arc::new(Progress::default()), capacity);

@@ -1,7 +1,7 @@
-//! Two or more profiles side by side: what differs as text, JSON and Markdown. Schema `highwater.diff/1`.
+//! Two or more profiles side by side: what differs as text, JSON, Markdown and HTML. Schema `highwater.diff/1`.
 
 mod build;
-mod markdown;
+mod document;
 mod schema;
 mod sweep;
 mod text;
@@ -14,6 +14,7 @@ pub use schema::{
 pub use sweep::{Column, Sweep};
 pub use text::{headline, matched, parts, shapes};
 
+use super::document::{html, markdown};
 use super::json;
 use super::report::Format;
 
@@ -23,7 +24,8 @@ pub fn write(diff: &Diff, format: Format) -> String {
     match format {
         Format::Text => text::write(diff),
         Format::Json => json(diff),
-        Format::Markdown => markdown::write(diff),
+        Format::Markdown => markdown(&document::document(diff)),
+        Format::Html => html(&document::document(diff), "Comparison \u{2013} Highwater"),
     }
 }
 
@@ -33,6 +35,7 @@ pub fn write_sweep(sweep: &Sweep, format: Format) -> String {
     match format {
         Format::Text => sweep.text(),
         Format::Json => json(sweep),
-        Format::Markdown => sweep.markdown(),
+        Format::Markdown => markdown(&sweep.document()),
+        Format::Html => html(&sweep.document(), "Comparison \u{2013} Highwater"),
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::build::Side;
 use crate::analysis::class::Class;
-use crate::export::report::escape;
+use crate::export::document::{Document, Line, Table};
 use crate::model::{Bytes, MemorySpace};
 
 /// Profiles beside each other.
@@ -54,7 +54,7 @@ impl Sweep {
             let Some(scene) = side.analysis.scene(side.profile, row, MemorySpace::HBM) else { continue };
             let space = scene.space;
             let classes = scene.analysis.classes(scene.program);
-            let mut sums = classes.sums(&space.at_peak, &|buffer| scene.program.buffers.size_of(buffer));
+            let mut sums = classes.sums(space.at_peak.rows.iter().copied());
             sums.sort_by_key(|row| row.0.place());
             self.columns.push(Column {
                 file: file.to_owned(),
@@ -63,7 +63,7 @@ impl Sweep {
                 capacity_bytes: space.capacity.as_ref().map(|capacity| capacity.bytes.0),
                 allocated_bytes: space.xprof.allocated.0,
                 peak_bytes: space.known_peak().map(|peak| peak.0),
-                padding_at_peak_bytes: space.peak_is_known().then_some(space.padding_at_peak.0),
+                padding_at_peak_bytes: space.peak_is_known().then_some(space.at_peak.padding.0),
                 by_class: sums.into_iter().map(|(class, bytes, _)| (class.name(), bytes.0)).collect(),
             });
         }
@@ -120,20 +120,17 @@ impl Sweep {
         out
     }
 
-    /// The same as a Markdown table.
-    pub(super) fn markdown(&self) -> String {
-        let mut out = String::from("| |");
-        for column in &self.columns {
-            let _ = write!(out, " {} |", escape(&column.file));
-        }
-        out.push_str("\n|---|");
-        out.push_str(&"---:|".repeat(self.columns.len()));
-        out.push('\n');
+    /// The same as a document.
+    pub(super) fn document(&self) -> Document {
+        let mut out = Document::default();
+        let files = self.columns.iter().map(|column| format!(">{}", column.file));
+        let mut table = Table::new(std::iter::once(String::new()).chain(files));
         for (label, cells) in self.rows() {
-            let _ = writeln!(out, "| {} | {} |", label.trim(), cells.join(" | "));
+            table.row(std::iter::once(label.trim().to_owned()).chain(cells).map(Line::from));
         }
+        out.table(table);
         for unread in &self.unread {
-            let _ = writeln!(out, "\nNot read: {}", escape(unread));
+            out.paragraph(format!("Not read: {unread}"));
         }
         out
     }

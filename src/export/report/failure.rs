@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::advisor::remedies::{Remedies, remedies};
 use crate::analysis::failure::{Explanation, explain};
+use crate::export::document::{Document, Item, Line, Table};
 use crate::model::{
     Bytes, Failure, FailureKind, FailureValue, ListedAllocation, PrintedSize, Profile, Shape, ShapeNode, UnitSystem,
     error_page, thousands,
@@ -382,46 +383,49 @@ impl FailureReport {
         let _ = writeln!(out, "  as printed: {}", lines.message);
     }
 
-    /// Writes a failure as Markdown; `escape` escapes plain text.
-    pub fn write_markdown(&self, out: &mut String, escape: impl Fn(&str) -> String) {
+    /// Adds a failure to a document.
+    pub fn document(&self, out: &mut Document) {
         let lines = &self.lines;
-        let _ = writeln!(out, "### {}\n\n{}\n", escape(&lines.title), escape(&lines.place));
-        for sentence in &lines.sentences {
-            let _ = writeln!(out, "{}.", escape(sentence));
+        out.heading(3, &lines.title);
+        out.paragraph(&lines.place);
+        if !lines.sentences.is_empty() {
+            out.paragraph(lines.sentences.iter().map(|sentence| format!("{sentence}.")).collect::<Vec<_>>().join(" "));
         }
-        if !lines.sizes.is_empty() {
-            let _ = writeln!(out, "\n| | | bytes |\n|---|---:|---:|");
-            for (key, bytes) in &lines.sizes {
-                let _ = writeln!(out, "| {} | {} | {} |", escape(key), size_words(key, *bytes), Bytes(*bytes).exact());
-            }
+        let mut table = Table::new(["", ">size", ">bytes"]);
+        for (key, bytes) in &lines.sizes {
+            let size = Line::from(size_words(key, *bytes)).sorted_by((*bytes).into());
+            table.row([key.into(), size, Line::exact(*bytes)]);
         }
+        out.table(table);
         if !lines.parts.is_empty() {
             let parts: Vec<String> =
                 lines.parts.iter().map(|(name, bytes)| format!("{name} {}", Bytes(*bytes).short())).collect();
-            let _ = writeln!(out, "\nBy part: {}.", escape(&parts.join(", ")));
+            out.paragraph(format!("By part: {}.", parts.join(", ")));
         }
-        for (head, rows) in [("Listed", &lines.rows), ("Bins", &lines.bins)] {
+        for (head, rows) in [("Listed:", &lines.rows), ("Bins:", &lines.bins)] {
             if !rows.is_empty() {
-                let _ = writeln!(out, "\n{head}:\n\n```\n{}\n```", rows.join("\n").replace("```", "'''"));
+                out.paragraph(head);
+                out.code(rows.join("\n"));
             }
         }
         if let Some(map) = &lines.map {
-            let _ = writeln!(out, "\nMap (`*` used, `x` wasted, `_` free):\n\n```\n{map}\n```");
+            out.paragraph(Line::marked("Map (`*` used, `x` wasted, `_` free):"));
+            out.code(map.as_str());
         }
         if !lines.advice.is_empty() {
-            let _ = writeln!(out, "\nWhat to change:\n");
-            for (text, terms) in &lines.advice {
-                let _ = writeln!(out, "* {text} ({})", escape(terms));
-            }
+            out.paragraph("What to change:");
+            let item = |(text, terms): &(String, String)| Item::new(0, Line::marked(text).then(format!(" ({terms})")));
+            out.list(lines.advice.iter().map(item).collect());
         }
         if !lines.next.is_empty() {
-            let _ = writeln!(out, "\nWhat to do next:\n");
-            for (text, command) in &lines.next {
-                let command = command.as_deref().map(|command| format!(": `{command}`")).unwrap_or_default();
-                let _ = writeln!(out, "* {}{command}", escape(text));
-            }
+            out.paragraph("What to do next:");
+            let item = |(text, command): &(String, Option<String>)| {
+                let line = Line::marked(text);
+                Item::new(0, command.iter().fold(line, |line, command| line.then(": ").then_code(command)))
+            };
+            out.list(lines.next.iter().map(item).collect());
         }
-        let _ = writeln!(out, "\n```\n{}\n```\n", lines.message.replace("```", "'''"));
+        out.code(lines.message.as_str());
     }
 
     fn is_error(&self) -> bool {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::advisor::batch_size::MOST_TIMES;
 use crate::advisor::plan::Step;
 use crate::advisor::{Advice, Finding, Plan};
+use crate::export::document::{Document, Item, Line, Weight};
 use crate::model::{Bytes, Profile};
 
 /// A finding.
@@ -181,13 +182,13 @@ fn step(step: &Step) -> StepReport {
 }
 
 /// A step of a plan in words: what to do, and the memory needed after it.
-fn step_text(number: usize, step: &StepReport) -> String {
+fn step_text(step: &StepReport) -> String {
     let left = match step.verdict {
         "may_fit" => "may fit".to_owned(),
         _ if step.over_by_bytes.0 > 0 => format!("{} over", step.over_by_bytes.short()),
         _ => "fits".to_owned(),
     };
-    format!("{number}. {}: then {}, {left}", step.words, step.allocated_bytes.short())
+    format!("{}: then {}, {left}", step.words, step.allocated_bytes.short())
 }
 
 /// The largest batches of a profile's programs.
@@ -254,7 +255,7 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
     for plan in plans {
         let _ = writeln!(out, "plan: {}. {}", plan.summary, results(plan));
         for (i, step) in plan.steps.iter().enumerate() {
-            let _ = writeln!(out, "    {}", step_text(i + 1, step));
+            let _ = writeln!(out, "    {}. {}", i + 1, step_text(step));
         }
     }
     for batch in batches {
@@ -282,43 +283,33 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
     }
 }
 
-/// Writes the findings as Markdown; `escape` escapes plain text.
-pub fn write_markdown(
-    out: &mut String,
-    findings: &[FindingReport],
-    plans: &[PlanReport],
-    batches: &[BatchReport],
-    escape: &dyn Fn(&str) -> String,
-) {
+/// Adds the findings to a document.
+pub fn document(out: &mut Document, findings: &[FindingReport], plans: &[PlanReport], batches: &[BatchReport]) {
     if findings.is_empty() && plans.is_empty() {
         return;
     }
-    let _ = writeln!(out, "### What to change\n");
+    out.heading(3, "What to change");
     for plan in plans {
-        let _ = writeln!(out, "**Plan:** {}. {}.\n", plan.summary, results(plan));
-        for (i, step) in plan.steps.iter().enumerate() {
-            let _ = writeln!(out, "{}", step_text(i + 1, step));
-        }
-        if !plan.steps.is_empty() {
-            out.push('\n');
-        }
+        let words = format!(" {}. {}.", plan.summary, results(plan));
+        out.paragraph(Line::strong("Plan:").then_marked(&words, Weight::Plain));
+        let step = |(i, step): (usize, &StepReport)| Item {
+            number: Some(i + 1),
+            ..Item::new(0, Line::marked(&step_text(step)))
+        };
+        out.list(plan.steps.iter().enumerate().map(step).collect());
     }
     for batch in batches {
-        let _ = writeln!(out, "{}.\n", sentence(batch));
+        out.paragraph(format!("{}.", sentence(batch)));
     }
+    let mut items = Vec::new();
     for finding in findings {
-        let _ = writeln!(out, "* **{}** ({}, `{}`)  ", escape(&finding.title), finding.severity, finding.rule);
-        let _ = writeln!(out, "  {}", escape(&finding.why));
-        if let Some(effect) = effect(finding) {
-            let _ = writeln!(out, "  *{effect}*");
-        }
-        // Not escaped: advice contains code in backquotes.
-        for advice in finding.printed_advice() {
-            let _ = writeln!(out, "  * {advice}");
-        }
-        for warning in &finding.warnings {
-            let _ = writeln!(out, "  * caution: {}", escape(warning));
-        }
+        let title = Line::strong(&finding.title).then(format!(" ({}, ", finding.severity));
+        let mut lines = vec![title.then_code(finding.rule).then(")"), Line::marked(&finding.why)];
+        lines.extend(effect(finding).map(|effect| Line::emphasis(&effect)));
+        items.push(Item { lines, ..Item::default() });
+        items.extend(finding.printed_advice().iter().map(|advice| Item::new(1, Line::marked(advice))));
+        let caution = |warning: &String| Item::new(1, Line::marked(&format!("caution: {warning}")));
+        items.extend(finding.warnings.iter().map(caution));
     }
-    out.push('\n');
+    out.list(items);
 }

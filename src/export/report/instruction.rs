@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::Options;
-use super::words::code;
 use crate::analysis::hlo_text::{instruction_named, instruction_text, operands};
+use crate::export::document::{Document, Line};
 use crate::model::Program;
 
 /// A requested instruction.
@@ -47,16 +47,13 @@ impl InstructionReport {
         }
     }
 
-    /// Writes the same as a Markdown code block.
-    pub fn write_markdown(&self, out: &mut String) {
+    /// Adds the same to a document.
+    pub fn document(&self, out: &mut Document) {
         let Some(text) = &self.text else {
-            let _ = writeln!(out, "No instruction {}\n", code(&self.name));
+            out.paragraph(Line::from("No instruction ").then_code(&self.name));
             return;
         };
-        let _ = writeln!(out, "```text\n{text}");
-        for operand in &self.operands {
-            let _ = writeln!(out, "  {operand}");
-        }
-        let _ = writeln!(out, "```\n");
+        let lines: Vec<&str> = std::iter::once(text).chain(&self.operands).map(String::as_str).collect();
+        out.code(lines.join("\n  "));
     }
 }

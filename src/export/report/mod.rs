@@ -1,17 +1,19 @@
-//! The report: the same numbers as in the window, as text, JSON or Markdown. Schema `highwater.report/1`.
+//! The report: the same numbers as in the window, as text, JSON, Markdown or HTML. Schema `highwater.report/1`.
 
 mod build;
+mod document;
 mod failure;
 mod findings;
 mod instruction;
-mod markdown;
 mod options;
 mod padding;
+mod picture;
 mod range;
 mod requested;
 mod runtime;
 mod runtime_text;
 mod schema;
+mod svg;
 mod text;
 mod tiles;
 mod tree;
@@ -23,7 +25,6 @@ use crate::model::{Profile, SourceInfo};
 pub use build::Builder;
 pub use options::{Format, Options};
 pub use schema::{PROFILE_FIELDS, Report, SCHEMA, SPACE_FIELDS, Shown};
-pub(super) use words::{code, escape};
 
 /// A report over profiles and the sources that could not be read.
 #[must_use]
@@ -44,6 +45,10 @@ pub fn write(report: &Report, format: Format) -> String {
     match format {
         Format::Text => text::write(report),
         Format::Json => super::json(report),
-        Format::Markdown => markdown::write(report),
+        Format::Markdown => super::document::markdown(&document::document(report)),
+        Format::Html => {
+            let names: Vec<&str> = report.profiles.iter().map(|profile| profile.name.as_str()).collect();
+            super::document::html(&document::document(report), &format!("{} \u{2013} Highwater", names.join(", ")))
+        }
     }
 }

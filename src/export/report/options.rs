@@ -13,6 +13,8 @@ pub enum Format {
     Json,
     /// For pasting into an issue or a chat.
     Markdown,
+    /// A page with pictures, for reading and handing on.
+    Html,
 }
 
 /// Contents of a report.
@@ -28,6 +30,8 @@ pub struct Options {
     pub curve: bool,
     /// Every logical buffer.
     pub buffers: bool,
+    /// Pictures, for the formats that have them.
+    pub pictures: bool,
     /// First and last step of a range to measure.
     pub range: Option<(u32, u32)>,
     /// Trees of what is live.

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::words::{code, escape};
 use crate::analysis::Scene;
+use crate::export::document::{Document, Line, Table};
 use crate::model::Bytes;
 
 /// Most shapes for which other forms are computed.
@@ -61,7 +61,7 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
             buffers_everywhere: group.everywhere.len(),
             each_bytes: group.each.0,
             useful_bytes: group.useful.0,
-            waste_bytes: group.waste().0,
+            waste_bytes: group.waste.0,
             saves_at_peak_bytes: group.saves.0,
             other_forms: if row < WITH_FORMS { scene.forms(group) } else { Vec::new() }
                 .into_iter()
@@ -84,30 +84,29 @@ fn worth(rows: &[PaddingReport]) -> impl Iterator<Item = &PaddingReport> {
     rows.iter().filter(|row| row.saves_at_peak_bytes >= WORTH)
 }
 
-/// Writes the shapes as a Markdown table, each with the alternative form that lowers the peak most.
-pub fn write_markdown(out: &mut String, rows: &[PaddingReport]) {
-    let mut rows = worth(rows).peekable();
-    if rows.peek().is_none() {
-        return;
-    }
-    let _ =
-        writeln!(out, "| padded shape at the peak | count | each | of it data | saves at the peak | best other form |");
-    let _ = writeln!(out, "|---|---:|---:|---:|---:|---|");
-    for row in rows {
+/// Adds the shapes as a table, each with the alternative form that lowers the peak most.
+pub fn document(out: &mut Document, rows: &[PaddingReport]) {
+    let mut table = Table::new([
+        "padded shape at the peak",
+        ">count",
+        ">each",
+        ">of it data",
+        ">saves at the peak",
+        "best other form",
+    ]);
+    for row in worth(rows) {
         let best = row.other_forms.iter().min_by_key(|form| form.peak_after_bytes);
         let best = best.map_or_else(String::new, |form| format!("{}: {}", form.change, Bytes(form.each_bytes).short()));
-        let _ = writeln!(
-            out,
-            "| {} | {} | {} | {} | {} | {} |",
-            code(&format!("{}{}", row.shape, row.layout)),
-            row.buffers,
-            Bytes(row.each_bytes).short(),
-            Bytes(row.useful_bytes).short(),
-            Bytes(row.saves_at_peak_bytes).short(),
-            escape(&best)
-        );
+        table.row([
+            Line::code(format!("{}{}", row.shape, row.layout)),
+            Line::count(row.buffers),
+            Line::size(row.each_bytes),
+            Line::size(row.useful_bytes),
+            Line::size(row.saves_at_peak_bytes),
+            best.into(),
+        ]);
     }
-    out.push('\n');
+    out.table(table);
 }
 
 /// Writes the shapes as text.

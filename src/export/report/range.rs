@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::words::{buffers, code};
+use super::words::buffers;
 use crate::analysis::Scene;
 use crate::analysis::map::TimeAxis;
 use crate::analysis::range_stats::range_stats;
 use crate::analysis::stacked_curves::Grouping;
+use crate::export::document::{Document, Line, Table};
 use crate::model::Bytes;
 
 /// A measured range.
@@ -115,23 +116,21 @@ impl RangeReport {
         }
     }
 
-    /// Writes the same as a Markdown table.
-    pub fn write_markdown(&self, out: &mut String) {
-        let _ = writeln!(out, "Steps {} to {}:\n", self.from, self.to);
-        let _ = writeln!(out, "| | bytes | |\n|---|---:|---|");
-        let mut row = |label: &str, bytes: u64, rest: &str| {
-            let _ = writeln!(out, "| {label} | {} | {rest} |", Bytes(bytes).exact());
-        };
-        row("allocated", self.allocated_bytes, &buffers(self.allocations));
-        row("freed", self.freed_bytes, &buffers(self.frees));
-        row("reserved before", self.live_before_bytes, "");
-        row("reserved after", self.live_after_bytes, "");
-        row("peak in range", self.peak_bytes, &format!("step {}", self.peak_step));
+    /// Adds the same to a document.
+    pub fn document(&self, out: &mut Document) {
+        out.paragraph(format!("Steps {} to {}:", self.from, self.to));
+        let mut table = Table::new(["", ">bytes", ""]);
+        let mut row = |label: &str, bytes: u64, rest: Line| table.row([label.into(), Line::exact(bytes), rest]);
+        row("allocated", self.allocated_bytes, buffers(self.allocations).into());
+        row("freed", self.freed_bytes, buffers(self.frees).into());
+        row("reserved before", self.live_before_bytes, Line::default());
+        row("reserved after", self.live_after_bytes, Line::default());
+        row("peak in range", self.peak_bytes, format!("step {}", self.peak_step).into());
         for grew in &self.grew {
             for group in &grew.groups {
-                row("grew", group.bytes, &format!("{} {}", grew.by, code(&group.name)));
+                row("grew", group.bytes, Line::from(format!("{} ", grew.by)).then_code(&group.name));
             }
         }
-        out.push('\n');
+        out.table(table);
     }
 }

@@ -1,10 +1,11 @@
-//! IPU tile memory in the report: as data, text and Markdown.
+//! IPU tile memory in the report: as data, as text and in a document.
 
 use std::fmt::Write as _;
 
 use serde::Serialize;
 
 use crate::analysis::tiles::TileAnalysis;
+use crate::export::document::{Block, Document, Line, Table, Tone};
 use crate::model::{Bytes, TileMemory, UnitSystem, percent, thousands};
 
 /// The memory of an IPU.
@@ -238,17 +239,23 @@ fn category_remark(tiles: &TilesReport) -> &'static str {
     }
 }
 
-/// As Markdown.
-pub fn write_markdown(out: &mut String, tiles: &TilesReport) {
-    let _ = writeln!(out, "**{}**\n", headline(tiles));
-    let _ = writeln!(out, "| | | bytes | |\n|---|---:|---:|---|");
+/// Adds the tiles to a document.
+pub fn document(out: &mut Document, tiles: &TilesReport) {
+    let tone = match (tiles.bytes_per_tile, tiles.tiles_over.len()) {
+        (None, _) => Tone::Neutral,
+        (_, 0) => Tone::Fits,
+        _ => Tone::Over,
+    };
+    out.blocks.push(Block::Answer(headline(tiles).into(), tone));
+    let mut table = Table::new(["", ">size", ">bytes", ""]);
     for (label, bytes, remark) in lines(tiles) {
-        let _ = writeln!(out, "| {label} | {} | {} | {remark} |", Bytes(bytes).short(), Bytes(bytes).exact());
+        table.row([label.into(), Line::size(bytes), Line::exact(bytes), remark.into()]);
     }
-    let _ = writeln!(out, "\n| category | bytes | overlapped |\n|---|---:|---:|");
+    out.table(table);
+    let mut table = Table::new(["category", ">bytes", ">overlapped"]);
     for row in by_size(tiles) {
-        let overlapped = row.overlapped_bytes.map(|bytes| Bytes(bytes).exact()).unwrap_or_default();
-        let _ = writeln!(out, "| `{}` | {} | {overlapped} |", row.category, Bytes(row.bytes).exact());
+        let overlapped = row.overlapped_bytes.map(Line::exact).unwrap_or_default();
+        table.row([Line::code(&row.category), Line::exact(row.bytes), overlapped]);
     }
-    out.push('\n');
+    out.table(table);
 }

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::options::Options;
-use super::words::{buffers, code};
+use super::words::buffers;
 use crate::analysis::Scene;
-use crate::analysis::tree::{Tree, TreeNode};
+use crate::analysis::tree::{Tree, TreeKind, TreeNode};
+use crate::export::document::{Document, Item, Line};
 use crate::model::{Bytes, percent, thousands};
 
 /// Live bytes as a tree.
@@ -56,6 +57,12 @@ pub fn reports(scene: Scene<'_>, options: &Options) -> Vec<TreeReport> {
     options.trees.iter().filter_map(report).collect()
 }
 
+/// Live memory at the peak by scope, to a depth and with at most so many children of each.
+pub fn peak_tree(scene: Scene<'_>, (depth, top): (usize, usize)) -> Option<NodeReport> {
+    let tree = Tree::new(scene.program, scene.analysis, &scene.live(None), TreeKind::Scope, true);
+    tree.nodes.first().map(|root| node(&tree, root, depth, top))
+}
+
 /// A node and `depth` levels below it; no deeper than [`Tree`], which truncates long paths.
 fn node(tree: &Tree, of: &TreeNode, depth: usize, top: usize) -> NodeReport {
     let below = of.children.iter().filter_map(|&child| tree.nodes.get(child));
@@ -96,32 +103,38 @@ impl TreeReport {
         });
     }
 
-    /// Writes the same as a nested Markdown list.
-    pub fn write_markdown(&self, out: &mut String) {
-        let _ = writeln!(out, "Memory {}:\n", self.head());
+    /// Adds the same to a document as a nested list.
+    pub fn document(&self, out: &mut Document) {
+        out.paragraph(format!("Memory {}:", self.head()));
+        let mut items = Vec::new();
         self.root.write(0, &mut |level, node, name| {
-            let indent = level * 2;
-            let Some(node) = node else {
-                let _ = writeln!(out, "{:indent$}- {name}", "");
-                return;
+            let line = match node {
+                None => Line::from(name),
+                Some(node) => {
+                    let (bytes, padding) = (Bytes(node.bytes), percent(node.padding_bytes, node.bytes));
+                    let count = buffers(node.buffers);
+                    Line::code(name).then(format!(" {} ({padding} padding, {count})", bytes.exact()))
+                }
             };
-            let (bytes, padding) = (Bytes(node.bytes), percent(node.padding_bytes, node.bytes));
-            let (name, count) = (code(name), buffers(node.buffers));
-            let _ = writeln!(out, "{:indent$}- {name} {} ({padding} padding, {count})", "", bytes.exact());
+            items.push(Item::new(level, line));
         });
-        out.push('\n');
+        out.list(items);
     }
 }
 
 impl NodeReport {
+    /// Its name, with how many names are folded into it: `layer_* ×24`.
+    pub fn display_name(&self) -> String {
+        match self.folded {
+            0 | 1 => self.name.clone(),
+            folded => format!("{} \u{d7}{}", self.name, thousands(folded as u64)),
+        }
+    }
+
     /// Calls `line` with the level, node and display name of each node; the node is `None` for a line that counts the
     /// nodes left out.
     fn write(&self, level: usize, line: &mut dyn FnMut(usize, Option<&Self>, &str)) {
-        let name = match self.folded {
-            0 | 1 => self.name.clone(),
-            folded => format!("{} \u{d7}{}", self.name, thousands(folded as u64)),
-        };
-        line(level, Some(self), &name);
+        line(level, Some(self), &self.display_name());
         for child in &self.children {
             child.write(level + 1, line);
         }

@@ -1,4 +1,4 @@
-//! Scaling as text, JSON and Markdown: what a program takes at other values of the number that two dumps differ in.
+//! Scaling as text, JSON, Markdown and HTML: what a program takes at other values of the number that two dumps differ in.
 //! Schema `highwater.scale/1`.
 
 mod build;
@@ -14,6 +14,7 @@ pub fn write(report: &ScaleReport, format: Format) -> String {
     match format {
         Format::Text => text::write(report),
         Format::Json => super::json(report),
-        Format::Markdown => text::write_markdown(report),
+        Format::Markdown => super::document::markdown(&text::document(report)),
+        Format::Html => super::document::html(&text::document(report), "Scaling \u{2013} Highwater"),
     }
 }

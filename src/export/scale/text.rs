@@ -1,9 +1,9 @@
-//! The report on scaling as text and as Markdown.
+//! The report on scaling as text and as a document.
 
 use std::fmt::Write as _;
 
 use super::build::{GrowerReport, PointReport, ScaleReport, ScaleSpace};
-use crate::export::report::{code, escape};
+use crate::export::document::{Document, Line, Table};
 use crate::model::{Bytes, percent, thousands};
 
 /// For a terminal.
@@ -44,37 +44,29 @@ pub(super) fn write(report: &ScaleReport) -> String {
     out
 }
 
-/// For a pull request.
-pub(super) fn write_markdown(report: &ScaleReport) -> String {
-    let mut out = format!("# {} and {}\n", escape(&report.paths[0]), escape(&report.paths[1]));
+/// For a pull request or a page.
+pub(super) fn document(report: &ScaleReport) -> Document {
+    let mut out = Document::default();
+    out.heading(2, format!("{} and {}", report.paths[0], report.paths[1]));
     for space in &report.programs {
-        let _ = writeln!(
-            out,
-            "\n## {}: {} {} and {}\n",
-            escape(&space.program),
-            space.varies,
-            space.values[0],
-            space.values[1]
-        );
+        out.heading(3, format!("{}: {} {} and {}", space.program, space.varies, space.values[0], space.values[1]));
         for sentence in sentences(space) {
-            let _ = writeln!(out, "{sentence}\n");
+            out.paragraph(sentence);
         }
-        let _ = writeln!(
-            out,
-            "| {} | peak | allocated | {} | |\n|---:|---:|---:|---:|---|",
-            space.varies,
-            share_title(space)
-        );
+        let head = [format!(">{}", space.varies), ">peak".to_owned(), ">allocated".to_owned()];
+        let mut table = Table::new(head.into_iter().chain([format!(">{}", share_title(space)), String::new()]));
         for point in &space.points {
-            let _ = writeln!(out, "| {} |", cells(space, point).join(" | "));
+            table.row(cells(space, point).map(Line::from));
         }
-        let _ = writeln!(out, "\n| for each unit | class | scope |\n|---:|---|---|");
+        out.table(table);
+        let mut table = Table::new([">for each unit", "class", "scope"]);
         for grower in &space.growers {
-            let _ = writeln!(out, "| {} | {} | {} |", per_unit(grower), grower.class, code(&grower.scope));
+            table.row([per_unit(grower).into(), grower.class.into(), Line::code(&grower.scope)]);
         }
+        out.table(table);
     }
     for what in &report.unread {
-        let _ = writeln!(out, "\nNot read: {}", escape(what));
+        out.paragraph(format!("Not read: {what}"));
     }
     out
 }

@@ -1,6 +1,7 @@
 //! Colours of classes, categories and groups.
 
 use crate::analysis::class::Class;
+use crate::export::palette::fill_of_class;
 use crate::model::Category;
 use crate::ui::widget::theme::Slot;
 
@@ -17,18 +18,7 @@ pub const fn slot(category: Category) -> Slot {
 
 /// Colour of a class.
 pub const fn slot_of_class(class: Class) -> Slot {
-    match class {
-        Class::Weight => Slot::Weight,
-        Class::Optimizer => Slot::Optimizer,
-        // These share a colour; their names tell them apart.
-        Class::Input | Class::Cache => Slot::Input,
-        Class::Output => Slot::Output,
-        Class::Activation => Slot::Activation,
-        Class::Gradient => Slot::Gradient,
-        Class::Temporary => Slot::Temporary,
-        Class::Constant => Slot::Constant,
-        Class::ThreadLocal => Slot::Thread,
-    }
+    Slot::ALL[fill_of_class(class)]
 }
 
 /// Colour of a group by its rank; the group "other" has the colour of temporaries.

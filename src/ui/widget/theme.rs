@@ -2,6 +2,8 @@
 
 use egui::Color32;
 
+use crate::export::palette::{self, FILLS, Palette};
+
 /// Colour tokens of one theme.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Theme {
@@ -99,70 +101,48 @@ const fn rgb(hex: u32) -> Color32 {
 
 impl Theme {
     /// Dark text on white.
-    pub const LIGHT: Self = Self {
-        dark: false,
-        canvas: rgb(0xFFFFFF),
-        panel: rgb(0xFAFBFC),
-        chrome: rgb(0xF1F3F6),
-        inset: rgb(0xE9EDF1),
-        hover: rgb(0xE3E8EE),
-        line: rgb(0xDCE1E7),
-        line2: rgb(0xB7C0CB),
-        text: rgb(0x12171E),
-        text2: rgb(0x45505D),
-        text3: rgb(0x5D6977),
-        accent: rgb(0x0B5FD0),
-        on_accent: rgb(0xFFFFFF),
-        accent_bg: rgb(0xE2EDFC),
-        danger: rgb(0xC3201A),
-        danger_bg: rgb(0xFCEAE8),
-        over: rgb(0xD1241B),
-        warn: rgb(0x8A5300),
-        warn_bg: rgb(0xFFF2D9),
-        ok: rgb(0x106B38),
-        ok_bg: rgb(0xE2F4E9),
-        grew: rgb(0x8C510A),
-        shrank: rgb(0x01665E),
-        ink: rgb(0x12171E),
-        halo: rgb(0xFFFFFF),
-        hatch: Color32::from_rgba_premultiplied(11, 14, 18, 153),
-        outline: 1.0,
-    };
+    pub const LIGHT: Self =
+        Self { dark: false, ..Self::of_palette(&palette::LIGHT, Color32::from_rgba_premultiplied(11, 14, 18, 153)) };
 
     /// Light text on near-black.
-    pub const DARK: Self = Self {
-        dark: true,
-        canvas: rgb(0x101318),
-        panel: rgb(0x14181E),
-        chrome: rgb(0x191D24),
-        inset: rgb(0x222932),
-        hover: rgb(0x2A323C),
-        line: rgb(0x2A313B),
-        line2: rgb(0x47525F),
-        text: rgb(0xE9EDF2),
-        text2: rgb(0xB0BAC6),
-        text3: rgb(0x8F9BA9),
-        accent: rgb(0x74B3FF),
-        on_accent: rgb(0x0B1420),
-        accent_bg: rgb(0x17314F),
-        danger: rgb(0xFF7467),
-        danger_bg: rgb(0x3B1917),
-        over: rgb(0xFF4D4A),
-        warn: rgb(0xF1B650),
-        warn_bg: rgb(0x33270F),
-        ok: rgb(0x66CF93),
-        ok_bg: rgb(0x133220),
-        grew: rgb(0xD8A155),
-        shrank: rgb(0x5AB4AC),
-        ink: rgb(0xF4F7FA),
-        halo: rgb(0x0B0E12),
-        hatch: Color32::from_rgba_premultiplied(7, 8, 11, 153),
-        outline: 1.0,
-    };
+    pub const DARK: Self =
+        Self { dark: true, ..Self::of_palette(&palette::DARK, Color32::from_rgba_premultiplied(7, 8, 11, 153)) };
+
+    const fn of_palette(palette: &Palette, hatch: Color32) -> Self {
+        Self {
+            dark: false,
+            canvas: rgb(palette.canvas),
+            panel: rgb(palette.panel),
+            chrome: rgb(palette.chrome),
+            inset: rgb(palette.inset),
+            hover: rgb(palette.hover),
+            line: rgb(palette.line),
+            line2: rgb(palette.line2),
+            text: rgb(palette.text),
+            text2: rgb(palette.text2),
+            text3: rgb(palette.text3),
+            accent: rgb(palette.accent),
+            on_accent: rgb(palette.on_accent),
+            accent_bg: rgb(palette.accent_bg),
+            danger: rgb(palette.danger),
+            danger_bg: rgb(palette.danger_bg),
+            over: rgb(palette.over),
+            warn: rgb(palette.warn),
+            warn_bg: rgb(palette.warn_bg),
+            ok: rgb(palette.ok),
+            ok_bg: rgb(palette.ok_bg),
+            grew: rgb(palette.grew),
+            shrank: rgb(palette.shrank),
+            ink: rgb(palette.ink),
+            halo: rgb(palette.halo),
+            hatch,
+            outline: 1.0,
+        }
+    }
 
     /// High contrast, dark text on white.
     pub const CONTRAST_LIGHT: Self = Self {
-        canvas: rgb(0xFFFFFF),
+        canvas: Color32::WHITE,
         text2: Self::LIGHT.text,
         text3: Self::LIGHT.text,
         line: Self::LIGHT.text,
@@ -173,7 +153,7 @@ impl Theme {
 
     /// High contrast, light text on black.
     pub const CONTRAST_DARK: Self = Self {
-        canvas: rgb(0x000000),
+        canvas: Color32::BLACK,
         text2: Self::DARK.text,
         text3: Self::DARK.text,
         line: Self::DARK.text,
@@ -237,17 +217,7 @@ impl Slot {
     /// The colour.
     #[must_use]
     pub const fn color(self) -> Color32 {
-        match self {
-            Self::Weight => rgb(0x4A5ACC),
-            Self::Optimizer => rgb(0x9478D8),
-            Self::Output => rgb(0xF5B335),
-            Self::Activation => rgb(0x2FBEDF),
-            Self::Gradient => rgb(0x4F9E7F),
-            Self::Temporary => rgb(0x868FA0),
-            Self::Constant => rgb(0x8C5480),
-            Self::Thread => rgb(0xBCE49C),
-            Self::Input => rgb(0x643A2E),
-        }
+        rgb(FILLS[self as usize])
     }
 
     /// Text colour on the fill: black or white, whichever has more contrast.

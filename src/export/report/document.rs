@@ -1,0 +1,152 @@
+//! The report as a document, from which Markdown and HTML are written.
+
+use super::runtime_text;
+use super::schema::{PeakReport, ProfileReport, Report, SpaceReport, StandingReport};
+use super::text::{device, headline};
+use super::what_if::WhatIfReport;
+use super::words::buffers;
+use crate::export::document::{Block, Document, Line, Table, Tone};
+use crate::model::{Bytes, percent, thousands};
+
+/// The report as a document.
+pub fn document(report: &Report) -> Document {
+    let mut out = Document::default();
+    for profile in &report.profiles {
+        out.heading(2, format!("{} ({})", profile.name, device(profile)));
+        for failure in &profile.failures {
+            failure.document(&mut out);
+        }
+        for program in &profile.programs {
+            out.heading(3, &program.name);
+            for instruction in &program.instructions {
+                instruction.document(&mut out);
+            }
+            for space in &program.spaces {
+                add_space(&mut out, space, profile);
+            }
+        }
+        if let Some(tiles) = &profile.tiles {
+            super::tiles::document(&mut out, tiles);
+        }
+        super::findings::document(&mut out, &profile.findings, &profile.plans, &profile.batches);
+        let mut text = String::new();
+        for allocator in &profile.runtime {
+            runtime_text::write_allocator(&mut text, allocator);
+        }
+        if let Some(live) = &profile.live {
+            runtime_text::write_snapshot(&mut text, live);
+        }
+        out.code(text);
+        for note in &profile.notes {
+            out.note(note);
+        }
+    }
+    for source in report.sources.iter().filter(|source| source.error.is_some()) {
+        let error = source.error.as_deref().unwrap_or_default();
+        out.paragraph(Line::from("Not read completely: ").then_code(&source.path).then(format!(": {error}")));
+    }
+    out
+}
+
+fn add_space(out: &mut Document, space: &SpaceReport, profile: &ProfileReport) {
+    let headline = headline(space, profile.device.name.as_deref());
+    out.blocks.push(Block::Answer(headline.into(), Tone::of(space.verdict)));
+    if let Some(evidence) = &space.capacity_evidence {
+        out.paragraph(format!("Capacity: {evidence}"));
+    }
+    let peak = space.peak.bytes;
+    if let Some(picture) = &space.picture {
+        out.blocks.extend(super::svg::pictures(space, picture).into_iter().map(Block::Picture));
+    }
+    add_sizes(out, space, peak);
+    super::padding::document(out, &space.padding_by_shape);
+    if let Some(what_if) = &space.what_if {
+        add_what_if(out, space, Line::from("What if "), what_if);
+    }
+    if let Some(why) = &space.what_if_undecided {
+        out.paragraph(format!("What if: not predicted: {why}"));
+    }
+    for set in &space.what_if_sets {
+        let head = || Line::from("What if ").then_strong(&set.name);
+        if let Some(what_if) = &set.what_if {
+            add_what_if(out, space, head().then(": "), what_if);
+        }
+        if let Some(why) = &set.undecided {
+            out.paragraph(head().then(format!(": not predicted: {why}")));
+        }
+    }
+    if let Some(range) = &space.range {
+        range.document(out);
+    }
+    for tree in &space.trees {
+        tree.document(out);
+    }
+    add_at_peak(out, &space.peak);
+    for note in &space.notes {
+        out.note(note);
+    }
+}
+
+/// The sizes of a space, in all and at its peak.
+fn add_sizes(out: &mut Document, space: &SpaceReport, peak: Option<u64>) {
+    let mut table = Table::new([space.name.as_str(), ">size", ">bytes"]);
+    let mut row = |what: String, bytes: u64| table.row([Line::from(what), Line::size(bytes), Line::exact(bytes)]);
+    for (label, bytes) in [
+        ("allocated", Some(space.allocated_bytes)),
+        ("peak", peak),
+        ("padding at the peak", space.peak.padding_bytes),
+        ("fragmentation", space.peak.fragmentation_bytes),
+        ("arguments", Some(space.parameter_bytes)),
+        ("outputs", Some(space.output_bytes)),
+    ] {
+        if let Some(bytes) = bytes {
+            row(label.to_owned(), bytes);
+        }
+    }
+    for category in &space.peak.by_category {
+        row(format!("at the peak: {}, {}", category.category, buffers(category.buffers)), category.bytes);
+    }
+    for class in &space.peak.by_class {
+        let guess = class.guess_in_words().unwrap_or_default();
+        row(format!("at the peak, most likely: {}, {}{guess}", class.class, buffers(class.buffers)), class.bytes);
+    }
+    out.table(table);
+}
+
+fn add_at_peak(out: &mut Document, peak: &PeakReport) {
+    let mut table = Table::new([">size", ">share of the peak", "category", "buffer", "shape", "op"]);
+    table.caption = if peak.buffers.len() == peak.buffer_count {
+        "At the peak".to_owned()
+    } else {
+        format!("At the peak, the largest {} of {}", peak.buffers.len(), thousands(peak.buffer_count as u64))
+    };
+    for &StandingReport { bytes_at_peak, ref buffer } in &peak.buffers {
+        table.row([
+            Line::size(bytes_at_peak),
+            Line::from(percent(bytes_at_peak, peak.bytes.unwrap_or(0))).sorted_by(bytes_at_peak.into()),
+            Line::from(buffer.category),
+            Line::code(&buffer.name),
+            Line::code(buffer.shape.as_deref().unwrap_or_default()),
+            Line::from(buffer.in_words()),
+        ]);
+    }
+    out.table(table);
+}
+
+/// The outcome of changes.
+fn add_what_if(out: &mut Document, space: &SpaceReport, head: Line, what_if: &WhatIfReport) {
+    out.paragraph(head.then_codes(&what_if.edits).then(format!(": {}", what_if.summary)));
+    let mut table = Table::new(["", ">before", ">after"]);
+    for (label, before, after) in [
+        ("peak", space.peak_bytes, what_if.peak_bytes),
+        ("allocated", Some(space.allocated_bytes), what_if.expected_bytes()),
+        ("always live", Some(space.always_live_bytes), what_if.base_bytes),
+    ] {
+        let before = before.map_or_else(|| "\u{2013}".to_owned(), |bytes| Bytes(bytes).short());
+        table.row([label.into(), before.into(), Line::size(after.0)]);
+    }
+    out.table(table);
+    for warning in &what_if.warnings {
+        out.note(format!("caution: {warning}"));
+    }
+}
