@@ -2,7 +2,7 @@
 
 use egui::{Key, Modifiers};
 
-use super::help::HelpPage;
+use super::help::state::HelpPage;
 use crate::ui::session::ThemeChoice;
 use crate::ui::widget::keys;
 

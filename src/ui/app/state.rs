@@ -9,7 +9,7 @@ use super::chrome::palette_matches::CommandPalette;
 use super::files::dialog::{Dialog, Purpose};
 use super::files::writing::Writing;
 use super::files::{Files, Place};
-use super::help::Help;
+use super::help::state::Help;
 use super::settings_store::SettingsStore;
 use super::share::deep_link::DeepLink;
 use super::share::pressed_keys::PressedKeys;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use egui::{Frame, Key, Margin, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::open::Target;
-use crate::ui::app::help::HelpPage;
+use crate::ui::app::help::state::HelpPage;
 use crate::ui::app::{App, Command};
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls;

@@ -9,7 +9,7 @@ use crate::analysis::Verdict;
 use crate::model::{Bytes, Capacity, DeviceKind, MemorySpace, TPU_GENERATIONS, UnitSystem, parse_size, thousands};
 use crate::open::Target;
 use crate::ui::app::commands::keys_of;
-use crate::ui::app::help::HelpPage;
+use crate::ui::app::help::state::HelpPage;
 use crate::ui::app::{App, Command};
 use crate::ui::session::{Shared, ThemeChoice};
 use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};

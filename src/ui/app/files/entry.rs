@@ -7,9 +7,11 @@ use crate::model::{Bytes, Profile};
 use crate::open::{Entry, Stamp, Target};
 use crate::source::{Member, is_run_file};
 use crate::ui::app::files::loading::Loading;
-use crate::ui::app::files::rereading::Read;
 use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::work::{Derived, Job};
+
+/// Files as they were when they were read.
+pub type Read = Vec<(PathBuf, Stamp)>;
 
 /// An open file, or a member of a group.
 pub struct FileEntry {

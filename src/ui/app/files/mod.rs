@@ -6,12 +6,14 @@ mod comparing;
 pub(super) mod dialog;
 mod drop;
 mod entry;
+mod follower;
 mod following;
 pub(super) mod loading;
 mod offer;
 mod pairs;
 mod program_list;
 pub(super) mod program_row;
+mod read_files;
 mod rereading;
 mod reveal;
 pub(super) mod sample;
@@ -24,9 +26,9 @@ use std::sync::Arc;
 
 use crate::model::{Bytes, Program};
 use crate::open::{Collection, Target, join_messages};
-use crate::ui::app::files::following::Following;
+use crate::ui::app::files::follower::Following;
 use crate::ui::app::files::loading::{LoadResult, Loading};
-use crate::ui::app::files::rereading::ReadFiles;
+use crate::ui::app::files::read_files::ReadFiles;
 use crate::ui::session::{Document, Locals};
 use crate::ui::work::{Derived, Direction, Work};
 

@@ -3,7 +3,8 @@
 use egui::{Frame, Margin, Ui};
 
 use super::recipes::{RECIPES, Step};
-use super::{Help, paragraph, scrolled};
+use super::state::Help;
+use super::{paragraph, scrolled};
 use crate::ui::app::App;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};

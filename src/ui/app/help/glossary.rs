@@ -4,8 +4,9 @@
 
 use egui::{Context, Id, LayerId, Order, Rect, Role, Shape, Tooltip, Ui, WidgetInfo};
 
+use super::state::Help;
 use super::terms::{self, Term};
-use super::{Help, paragraph, scrolled};
+use super::{paragraph, scrolled};
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};

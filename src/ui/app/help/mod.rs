@@ -6,60 +6,20 @@ mod glossary;
 mod keys;
 mod problem;
 mod recipes;
+pub mod state;
 pub mod terms;
 
 use egui::{Id, Ui};
 
 pub use glossary::show as note_term;
+use state::Help;
+pub use state::HelpPage;
 
 use crate::ui::app::App;
 use crate::ui::app::chrome::cards::sheet_frame;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
-
-/// A page of the sheet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HelpPage {
-    /// Keys.
-    Keys,
-    /// How to get a dump.
-    Dump,
-    /// Terms and what they mean.
-    Glossary,
-    /// A report of a problem.
-    Problem,
-    /// Versions.
-    About,
-}
-
-impl HelpPage {
-    const ALL: [Self; 5] = [Self::Keys, Self::Dump, Self::Glossary, Self::Problem, Self::About];
-
-    /// Title of the page.
-    const fn title(self) -> &'static str {
-        match self {
-            Self::Keys => "Keys",
-            Self::Dump => "How do I get a dump?",
-            Self::Glossary => "Glossary",
-            Self::Problem => "Report a problem",
-            Self::About => "About",
-        }
-    }
-}
-
-/// The sheet while it is open.
-pub struct Help {
-    page: HelpPage,
-    /// Row of the recipe that is shown.
-    recipe: usize,
-    /// Search text of the glossary.
-    search: String,
-    /// Whether the search field takes the focus in this frame.
-    focus_search: bool,
-    /// The report of a problem, as the user has edited it.
-    report: String,
-}
 
 /// Widest sheet, in points.
 const WIDTH: f32 = 820.0;

@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 
 use egui::{Role, Ui, WidgetInfo};
 
-use super::{Help, paragraph, scrolled};
+use super::state::Help;
+use super::{paragraph, scrolled};
 use crate::model::{Profile, TpuGeneration, thousands};
 use crate::ui::app::App;
 use crate::ui::app::files::FileState;
