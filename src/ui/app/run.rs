@@ -71,6 +71,7 @@ impl App {
             Command::SavePicture => self.save_picture(),
             Command::IntoView => keys::next_field(&self.ctx),
             Command::Menu => keys::request_menu(&self.ctx),
+            Command::Performance => self.performance.is_open = !self.performance.is_open,
             Command::Help(page) => self.toggle_help(page),
             Command::SaveSession => self.save_session(),
             Command::Link => {

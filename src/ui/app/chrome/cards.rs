@@ -200,6 +200,7 @@ impl App {
     }
 
     pub(in crate::ui::app) fn overlays(&mut self, ui: &Ui, theme: &Theme) {
+        self.performance_panel(ui, theme);
         self.drop_overlay(ui, theme);
         self.palette_sheet(ui, theme);
         self.help_sheet(ui, theme);

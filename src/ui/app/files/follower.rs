@@ -71,8 +71,13 @@ mod tests {
         ctx.set_request_repaint_callback(move |_| {
             count.fetch_add(1, Ordering::Relaxed);
         });
-        let work =
-            Work { ctx, synchronous: false, running: Arc::default(), failed: crate::ui::work::FailedJobs::default() };
+        let work = Work {
+            ctx,
+            synchronous: false,
+            running: Arc::default(),
+            failed: crate::ui::work::FailedJobs::default(),
+            times: crate::ui::work::JobTimes::default(),
+        };
         let mut following = Following::start(folder.path(), None, &work);
         std::thread::sleep(Duration::from_millis(1300));
         assert_eq!(woken.load(Ordering::Relaxed), 0, "nothing has come");

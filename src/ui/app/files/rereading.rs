@@ -24,11 +24,12 @@ impl Files {
         for row in 0..self.entries.len() {
             let entry = &mut self.entries[row];
             let Some(result) = entry.rereading.as_ref().and_then(Loading::poll) else { continue };
-            entry.rereading = None;
+            let stages = entry.rereading.take().map(|loading| loading.spent());
             match result {
                 LoadResult::Read(document) => {
                     let mut open = OpenFile::new(document, FIRST);
                     open.begun = true;
+                    open.stages = stages.unwrap_or_default();
                     if let FileState::Open(before) = &entry.state {
                         open.against = before.against;
                     }
