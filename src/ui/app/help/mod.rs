@@ -83,8 +83,14 @@ fn paragraph(ui: &mut Ui, theme: &Theme, words: &str) {
     ui.add(egui::Label::new(text(words, size::BODY, Weight::Regular, theme.text2)).wrap());
 }
 
+/// Room for the scroll bar, which lies over the page, in points.
+const SCROLL_BAR: f32 = 14.0;
+
 /// A page that scrolls, with the keys too.
 fn scrolled(ui: &mut Ui, height: f32, show: impl FnOnce(&mut Ui)) {
     let area = egui::ScrollArea::vertical().max_height(height).min_scrolled_height(height).auto_shrink([false, true]);
-    crate::ui::widget::keys::scrolled(area, ui, show);
+    crate::ui::widget::keys::scrolled(area, ui, |ui| {
+        ui.set_max_width(ui.available_width() - SCROLL_BAR);
+        show(ui);
+    });
 }
