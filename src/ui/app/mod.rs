@@ -5,6 +5,7 @@ mod commands;
 mod files;
 mod frame;
 mod frame_times;
+pub mod help;
 mod run;
 mod settings;
 mod settings_store;
