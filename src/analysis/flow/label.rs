@@ -121,10 +121,12 @@ impl Labels {
             let text = format!("copy of {path}");
             return Some(Label { text, role: None, copy_of: path });
         }
-        let own = lookup::op_name(program, at);
+        let name = program.text.op_name(at);
+        let is_borrowed = name.is_empty();
+        // A prefetch has no name; its operand's is its own.
+        let own = if is_borrowed { lookup::op_name(program, at) } else { name };
         if !is_plain(&own) {
-            // A prefetch has no name; its operand's is its own.
-            return (program.text.op_name(at).is_empty()).then(|| Label::plain(scope::short(&own, 3)));
+            return is_borrowed.then(|| Label::plain(scope::short(&own, 3)));
         }
         let made_from = self.made_from(program, &value, known)?;
         if let Some((_, _)) = scope::argument(&own) {

@@ -37,15 +37,14 @@ impl<'a> Side<'a> {
 
 /// A comparison that grows pair by pair, so that no more than two profiles need to be decoded at a time.
 #[derive(Debug)]
-pub struct Builder<'a> {
-    options: &'a Options,
+pub struct Builder {
     diff: Diff,
 }
 
-impl<'a> Builder<'a> {
+impl Builder {
     /// Nothing is compared yet; the two sides as they were named.
     #[must_use]
-    pub const fn new(options: &'a Options, before: String, after: String) -> Self {
+    pub const fn new(before: String, after: String) -> Self {
         let diff = Diff {
             schema: "highwater.diff/1",
             before,
@@ -55,13 +54,11 @@ impl<'a> Builder<'a> {
             only_after: Vec::new(),
             unread: Vec::new(),
         };
-        Self { options, diff }
+        Self { diff }
     }
 
-    /// Adds a profile of each side that are the same program.
-    pub fn pair(&mut self, before: Side<'_>, after: Side<'_>) {
-        let mut pair = compare_memory(before, after, self.options);
-        pair.findings = compare_findings(before, after);
+    /// Adds a program of both sides.
+    pub fn pair(&mut self, pair: PairDiff) {
         self.diff.pairs.push(pair);
     }
 
