@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::map::MemoryMap;
-use highwater::analysis::table::{BufferTable, Column, Filter, Key, Order, arrange};
+use highwater::analysis::table::{BufferTable, Column, Counted, Filter, Key, Order, arrange};
 use highwater::open;
 use highwater::source::{Input, Progress};
 
@@ -41,14 +41,14 @@ fn main() {
         let order = Order { keys: vec![Key { column, down: true }], ..Order::default() };
         let rows = all.clone();
         let begin = Instant::now();
-        let shown = arrange(&table, rows, &order);
+        let shown = arrange(&table, rows, &order, &Counted::default());
         timed(&format!("sorted by {} ({} rows)", column.title(), shown.rows), begin);
     }
     for group in [Column::Category, Column::Op, Column::Shape] {
         let order = Order { group: Some(group), ..Order::default() };
         let rows = all.clone();
         let begin = Instant::now();
-        let shown = arrange(&table, rows, &order);
+        let shown = arrange(&table, rows, &order, &Counted::default());
         timed(&format!("grouped by {} ({} groups)", group.title(), shown.groups.len()), begin);
     }
     for words in [

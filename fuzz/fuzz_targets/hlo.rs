@@ -5,7 +5,6 @@ use highwater::analysis::ProfileAnalysis;
 use highwater::decode;
 use highwater::export::report::{self, Format, Options};
 use highwater::open;
-use highwater::open;
 use highwater::source::{Input, Progress};
 use libfuzzer_sys::fuzz_target;
 

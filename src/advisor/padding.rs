@@ -51,8 +51,9 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     padded.sort_by_key(|&(waste, buffer)| (std::cmp::Reverse(waste), buffer));
     let mut finding = case.finding(NAME);
     finding.at_stake_bytes = Some(Bytes(total));
+    let at_peak = case.space.at_peak.padding;
     finding.title =
-        format!("{} of the bytes at the peak are padding ({})", Bytes(total).short(), percent(total, case.at_peak()));
+        format!("{} of the bytes at the peak are padding ({})", at_peak.short(), percent(at_peak.0, case.at_peak()));
     let mut worst: Vec<(u64, Waste)> = by_size.into_iter().collect();
     worst.sort_by_key(|row| std::cmp::Reverse(row.1.bytes));
     let largest = padded.first().map(|row| case.describe(row.1)).unwrap_or_default();

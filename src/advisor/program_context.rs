@@ -222,10 +222,10 @@ impl<'a> ProgramContext<'a> {
         finding.at_most = Some(at_most.to_owned());
     }
 
-    /// Total bytes at the peak, which shares refer to.
+    /// The peak, which shares refer to.
     #[must_use]
     pub fn at_peak(&self) -> u64 {
-        self.memory.always_live().saturating_add(self.peak.iter().map(|t| t.size).total()).max(1)
+        self.space.peak().0.max(1)
     }
 
     /// Fills a finding with bytes at the peak that no change of this program's own takes away for sure.

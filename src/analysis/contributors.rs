@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::class::Class;
 use super::names::scope;
-use super::program::{ProgramAnalysis, category, unpadded};
+use super::peak_contents::padding_in;
+use super::program::{ProgramAnalysis, category};
 use crate::model::{BufferId, Bytes, Category, Program};
 
 /// Buffers of one category and class with the same folded scope.
@@ -37,14 +38,14 @@ fn folded_label(label: &str) -> String {
     format!("{words}{space}{}", scope::folded(name))
 }
 
-/// Folds a list of buffers, largest contributor first.
+/// Folds buffers with the bytes that count for each, largest contributor first.
 #[must_use]
-pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[BufferId]) -> Vec<Contributor> {
+pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[(BufferId, Bytes)]) -> Vec<Contributor> {
     let mut rows: Vec<Contributor> = Vec::new();
     let mut row_of: HashMap<(Category, Class, String), usize> = HashMap::new();
     let mut shapes: Vec<Vec<String>> = Vec::new();
     let classes = analysis.classes(program);
-    for &buffer in buffers {
+    for &(buffer, bytes) in buffers {
         let instruction = program.buffers.instruction_of(buffer);
         let label = analysis.labels(program).of(program, buffer);
         let opcode = instruction.map(|i| program.opcode_name(i).to_owned()).unwrap_or_default();
@@ -69,9 +70,9 @@ pub fn contributors(program: &Program, analysis: &ProgramAnalysis, buffers: &[Bu
             shapes.push(Vec::new());
             rows.len() - 1
         });
-        let size = program.buffers.size_of(buffer);
-        rows[row].bytes += size;
-        rows[row].padding += size.saturating_sub(unpadded(program, &analysis.traces, buffer));
+        let padding = padding_in(program, &analysis.traces, buffer, bytes);
+        rows[row].bytes += bytes;
+        rows[row].padding += Bytes(u64::try_from(padding).unwrap_or(0));
         rows[row].buffers.push(buffer);
         if !shapes[row].contains(&shape) {
             shapes[row].push(shape);

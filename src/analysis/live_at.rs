@@ -3,10 +3,9 @@
 //!
 //! Memory of a result is *reserved* from the first step to the last but *written* only later; both spans are given.
 
-use std::collections::{BTreeMap, HashMap};
-
 use super::map::{MapBox, MemoryMap};
 use super::program::SpaceAnalysis;
+use super::standing::{self, Placed};
 use crate::model::{BufferId, Bytes, Program};
 
 /// A buffer that holds memory at a point.
@@ -66,80 +65,24 @@ impl Residency {
     }
 }
 
-/// The buffers that hold memory at a point, largest first. Their bytes add up to the reserved curve.
+/// The buffers that have memory at a point with bytes of their own ([`standing`]), largest first. Their bytes add up to
+/// the reserved curve.
 #[must_use]
 pub fn live_at(program: &Program, space: &SpaceAnalysis, map: &MemoryMap, point: u32) -> Vec<LiveBuffer> {
-    let mut throughout: HashMap<BufferId, Option<(u32, u32)>> =
-        space.xprof.always_live_buffers.iter().map(|&buffer| (buffer, None)).collect();
-    for item in &map.boxes {
-        if let Some(written) = throughout.get_mut(&item.buffer) {
-            *written = Some((item.start, item.end));
-        }
-    }
-    let mut live: Vec<LiveBuffer> = Vec::new();
-    for &buffer in &space.xprof.always_live_buffers {
-        let Some(allocation) = program.buffers.allocation_of(buffer) else { continue };
-        let Some(allocation) = program.allocations.get(allocation.index()) else { continue };
-        let written = throughout.get(&buffer).copied().flatten();
-        live.push(LiveBuffer { buffer, bytes: allocation.size, written });
-    }
-    let mut boxes: Vec<(u32, MapBox)> = map
-        .rows_in(point, point, 1)
-        .into_iter()
-        .map(|row| (row, map.boxes[row as usize]))
-        .filter(|(_, item)| map.regions.get(item.region as usize).is_some_and(|region| !region.always_live))
-        .collect();
-    boxes.sort_by_key(|&(row, item)| (item.start, row));
-    let mut bytes: Vec<u64> = vec![0; boxes.len()];
-    for (start, (end, at)) in on_top(&boxes) {
-        bytes[at] += end - start;
-    }
-    live.extend(boxes.iter().zip(bytes).map(|(&(_, item), bytes)| LiveBuffer {
+    let is_heap = |item: &MapBox| map.regions.get(item.region as usize).is_some_and(|region| !region.always_live);
+    let heap = map.live_at(point).into_iter().filter(is_heap).map(|item| Placed {
         buffer: item.buffer,
-        bytes: Bytes(bytes),
-        written: Some((item.start, item.end)),
-    }));
+        start: item.start,
+        address: item.address,
+        size: item.size,
+    });
+    let rows = standing::always_live(program, &space.xprof.always_live_buffers);
+    let mut live: Vec<LiveBuffer> = rows.chain(standing::own_bytes(heap.collect())).map(with_span(map)).collect();
     live.sort_by_key(|found| (std::cmp::Reverse(found.bytes), found.buffer));
     live
 }
 
-/// Disjoint address ranges: start to (end, index of the box placed there last).
-fn on_top(boxes: &[(u32, MapBox)]) -> BTreeMap<u64, (u64, usize)> {
-    let mut top: BTreeMap<u64, (u64, usize)> = BTreeMap::new();
-    for (at, (_, item)) in boxes.iter().enumerate() {
-        let (start, end) = (item.address, item.address.saturating_add(item.size));
-        let covered: Vec<(u64, (u64, usize))> = {
-            let before = top.range(..start).next_back().filter(|(_, (end, _))| *end > start);
-            before.into_iter().chain(top.range(start..end)).map(|(&from, &below)| (from, below)).collect()
-        };
-        for (from, (to, below)) in covered {
-            top.remove(&from);
-            if from < start {
-                top.insert(from, (start, below));
-            }
-            if to > end {
-                top.insert(end, (to, below));
-            }
-        }
-        if start < end {
-            top.insert(start, (end, at));
-        }
-    }
-    top
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_box_placed_last_has_the_bytes() {
-        let item = |address, size| (0, MapBox { buffer: BufferId(0), start: 0, end: 9, address, size, region: 0 });
-        let boxes = [item(0, 100), item(20, 30), item(40, 100), item(0, 0)];
-        let mut bytes = [0u64; 4];
-        for (start, (end, at)) in on_top(&boxes) {
-            bytes[at] += end - start;
-        }
-        assert_eq!(bytes, [20, 20, 100, 0]);
-    }
+/// Adds when a buffer is written.
+pub(super) fn with_span(map: &MemoryMap) -> impl Fn((BufferId, Bytes)) -> LiveBuffer + '_ {
+    move |(buffer, bytes)| LiveBuffer { buffer, bytes, written: map.box_of(buffer).map(|item| (item.start, item.end)) }
 }

@@ -95,9 +95,13 @@ fn live_range_difference(program: &Program, live: &LiveRanges, table: &LiveRange
 }
 
 impl SpaceAnalysis {
-    /// Why our peak and XProf's differ, in a sentence; `None` if they agree.
+    /// Why our peak and XProf's differ, or the peak and what is listed at it, in a sentence; `None` if they agree.
     #[must_use]
     pub fn peak_difference(&self, program: &Program, live: Option<&LiveRanges>) -> Option<String> {
+        if self.at_peak.unlisted > Bytes::ZERO {
+            let bytes = self.at_peak.unlisted.short();
+            return Some(format!("{bytes} of the peak are in small buffers that the file does not list one by one"));
+        }
         let occupancy = self.occupancy.as_ref()?;
         let (ours, theirs) = (occupancy.reserved_peak, self.xprof.peak);
         if ours == theirs || !self.xprof.peak_is_known {

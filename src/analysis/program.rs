@@ -8,8 +8,11 @@ use super::flow::label::Labels;
 use super::live_range::LiveRanges;
 use super::occupancy::{Occupancy, occupancy};
 use super::once::once;
+use super::peak_contents::PeakContents;
+pub(super) use super::sizes::{category, unpadded};
+use super::standing;
 use super::xprof::{self, Traces, XprofSpace};
-use crate::model::{BufferId, Bytes, Capacity, Category, Device, MemorySpace, Program};
+use crate::model::{BufferId, Bytes, Capacity, Device, MemorySpace, Program};
 
 /// Everything computed about a program.
 #[derive(Debug)]
@@ -76,13 +79,8 @@ pub struct SpaceAnalysis {
     pub buffers: Vec<BufferId>,
     /// Number of those whose live range is unknown.
     pub without_lifetime: usize,
-    /// Buffers at XProf's peak, largest first: the largest buffer of each always-live allocation, and the live heap
-    /// buffers.
-    pub at_peak: Vec<BufferId>,
-    /// Padding in bytes, summed over [`Self::at_peak`].
-    pub padding_at_peak: Bytes,
-    /// Bytes and buffers at the peak by category, largest first.
-    pub by_category: Vec<(Category, Bytes, usize)>,
+    /// What stands at [`Self::peak`].
+    pub at_peak: PeakContents,
 }
 
 /// Source of a buffer's live range.
@@ -193,40 +191,45 @@ impl SpaceAnalysis {
         let (color, baseline) = (xprof.color, xprof.baseline);
         let (occupancy, mut space) = rayon::join(
             || live.map(|live| occupancy(program, live, color, baseline)),
-            || Self::without_occupancy(program, device, live, traces, xprof),
+            || Self::without_occupancy(program, device, live, xprof),
         );
         space.occupancy = occupancy;
-        if !space.xprof.peak_is_known {
-            space.stand_at_own_peak(program, live, traces);
+        space.at_peak = PeakContents::new(program, traces, space.rows_at_peak(program, live));
+        if space.occupancy.is_none() && space.xprof.peak_is_known {
+            space.at_peak.unlisted = space.peak().saturating_sub(space.at_peak.bytes());
         }
         space
     }
 
-    /// For a report without heap events: the buffers at the peak of the live ranges, or none without those.
-    fn stand_at_own_peak(&mut self, program: &Program, live: Option<&LiveRanges>, traces: &Traces) {
-        let Some((occupancy, live)) = self.occupancy.as_ref().zip(live) else {
-            self.set_at_peak(program, traces, Vec::new());
-            return;
-        };
-        let point = occupancy.reserved_peak_point;
-        let mut at_peak = self.xprof.always_live_buffers.clone();
-        at_peak.extend(self.buffers.iter().copied().filter(|&buffer| {
-            let is_heap = program.buffers.allocation_of(buffer).is_some_and(|id| {
-                let allocation = &program.allocations[id.index()];
-                !allocation.is_indefinite() && !allocation.is_thread_local
-            });
-            is_heap && live.of(buffer).is_some_and(|(start, end)| (start..=end).contains(&point))
-        }));
-        self.set_at_peak(program, traces, at_peak);
+    /// Buffers at [`Self::peak`] with the bytes that each adds to it; none where the peak is not known.
+    fn rows_at_peak(&self, program: &Program, live: Option<&LiveRanges>) -> Vec<(BufferId, Bytes)> {
+        let mut rows: Vec<_> = standing::always_live(program, &self.xprof.always_live_buffers).collect();
+        match self.occupancy.as_ref().zip(live) {
+            Some((occupancy, live)) => {
+                let heap = standing::heap_at(program, live, self.color, occupancy.reserved_peak_point);
+                rows.extend(standing::own_bytes(heap));
+            }
+            None if self.xprof.peak_is_known => {
+                rows.extend(self.xprof.live_at_peak.iter().map(|&buffer| (buffer, program.buffers.size_of(buffer))));
+            }
+            None => rows.clear(),
+        }
+        rows
     }
 
-    fn without_occupancy(
-        program: &Program,
-        device: &Device,
-        live: Option<&LiveRanges>,
-        traces: &Traces,
-        mut xprof: XprofSpace,
-    ) -> Self {
+    /// What stands at XProf's peak, as XProf lists it: each buffer with its whole size. Without that peak, what stands
+    /// at [`Self::peak`].
+    #[must_use]
+    pub fn at_xprof_peak(&self, program: &Program, traces: &Traces) -> PeakContents {
+        if !self.xprof.peak_is_known {
+            return self.at_peak.clone();
+        }
+        let buffers = self.xprof.always_live_buffers.iter().chain(&self.xprof.live_at_peak);
+        let rows = buffers.map(|&buffer| (buffer, program.buffers.size_of(buffer))).collect();
+        PeakContents::new(program, traces, rows)
+    }
+
+    fn without_occupancy(program: &Program, device: &Device, live: Option<&LiveRanges>, mut xprof: XprofSpace) -> Self {
         let color = xprof.color;
         xprof.spans.sort_unstable_by_key(|&(buffer, _, _)| buffer);
         let events = live.zip(xprof.trace).map(|(live, trace)| event_points(program, live, &program.traces[trace]));
@@ -247,8 +250,7 @@ impl SpaceAnalysis {
                 without_lifetime += 1;
             }
         }
-        let at_peak = xprof.always_live_buffers.iter().chain(&xprof.live_at_peak).copied().collect();
-        let mut space = Self {
+        Self {
             color,
             name: color.name(device.kind),
             capacity: device.capacity(color).cloned(),
@@ -257,33 +259,9 @@ impl SpaceAnalysis {
             events,
             buffers,
             without_lifetime,
-            at_peak: Vec::new(),
-            padding_at_peak: Bytes::ZERO,
-            by_category: Vec::new(),
+            at_peak: PeakContents::default(),
             xprof,
-        };
-        space.set_at_peak(program, traces, at_peak);
-        space
-    }
-
-    /// Sorts and sums the buffers at the peak.
-    fn set_at_peak(&mut self, program: &Program, traces: &Traces, mut at_peak: Vec<BufferId>) {
-        at_peak.sort_by_key(|&b| (std::cmp::Reverse(program.buffers.size_of(b)), program.buffers.number[b.index()]));
-        let mut padding = 0i128;
-        let mut by_category: Vec<(Category, Bytes, usize)> =
-            Category::ALL.iter().map(|&category| (category, Bytes::ZERO, 0)).collect();
-        for &buffer in &at_peak {
-            let size = program.buffers.size_of(buffer);
-            padding += i128::from(size.0) - i128::from(unpadded(program, traces, buffer).0);
-            let row = &mut by_category[category(program, buffer) as usize];
-            row.1 += size;
-            row.2 += 1;
         }
-        by_category.retain(|row| row.2 > 0);
-        by_category.sort_by_key(|row| (std::cmp::Reverse(row.1), row.0));
-        self.at_peak = at_peak;
-        self.padding_at_peak = Bytes(u64::try_from(padding).unwrap_or(0));
-        self.by_category = by_category;
     }
 
     /// Allocated bytes against the capacity.
@@ -307,9 +285,15 @@ impl SpaceAnalysis {
         }
     }
 
-    /// Bytes allocated but not in use at XProf's peak.
+    /// Bytes allocated but not in use at the peak.
     #[must_use]
     pub fn fragmentation(&self) -> Bytes {
+        self.xprof.allocated.saturating_sub(self.peak())
+    }
+
+    /// Bytes allocated but not in use at XProf's peak.
+    #[must_use]
+    pub fn xprof_fragmentation(&self) -> Bytes {
         let peak = if self.xprof.peak_is_known { self.xprof.peak } else { self.peak() };
         self.xprof.allocated.saturating_sub(peak)
     }
@@ -351,26 +335,4 @@ impl SpaceAnalysis {
     pub fn peak_point(&self) -> u32 {
         self.occupancy.as_ref().map_or(self.xprof.peak_event, |occupancy| occupancy.reserved_peak_point)
     }
-}
-
-/// Class of a buffer.
-#[must_use]
-pub fn category(program: &Program, buffer: BufferId) -> Category {
-    program.buffers.allocation_of(buffer).map_or(Category::Temporary, |id| program.allocations[id.index()].category())
-}
-
-/// Bytes of a buffer without padding. Equal to XProf's, except for nested places in tuples, where XProf takes the size
-/// of another element.
-#[must_use]
-pub fn unpadded(program: &Program, traces: &Traces, buffer: BufferId) -> Bytes {
-    if has_no_shape(program, buffer) {
-        return program.buffers.size_of(buffer);
-    }
-    program.buffer_node(buffer).map_or_else(|| traces.unpadded_size(program, buffer), |node| node.unpadded_size())
-}
-
-/// Whether a report names the buffer without its shape, so its padding is unknown.
-#[must_use]
-pub fn has_no_shape(program: &Program, buffer: BufferId) -> bool {
-    !program.reported.is_empty() && program.buffer_node(buffer).is_none()
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::alternatives::{Form, forms};
 use super::contributors::{Contributor, contributors};
-use super::live_at::{LiveBuffer, live_at};
+use super::live_at::{LiveBuffer, live_at, with_span};
 use super::map::MemoryMap;
 use super::once::once;
 use super::packing::{Reproduction, reproduce};
@@ -84,23 +84,21 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// What is live at a step with the bytes that count for it, which add up to the curve ([`super::live_at`]); at the
-    /// peak without a step, where XProf's rows count with their sizes.
+    /// What is live at a step, or at the peak without one, with the bytes that count for it, which add up to the curve
+    /// ([`super::live_at`]).
     #[must_use]
     pub fn live(self, step: Option<u32>) -> Vec<(BufferId, Bytes)> {
         match step {
             Some(step) if !self.is_peak(step) => {
                 self.live_at(step).iter().map(|live| (live.buffer, live.bytes)).collect()
             }
-            _ => self.space.at_peak.iter().map(|&buffer| (buffer, self.program.buffers.size_of(buffer))).collect(),
+            _ => self.space.at_peak.rows.clone(),
         }
     }
 
-    /// Whether a step is the peak and the rows at the peak are all that is live there. What an instruction of that step
-    /// frees before the peak, or takes after it, has memory in the step too, but not at the peak.
+    /// Whether a step is that of the peak.
     fn is_peak(self, step: u32) -> bool {
-        let sum = || self.space.at_peak.iter().map(|&buffer| self.program.buffers.size_of(buffer)).sum::<Bytes>();
-        self.space.occupancy.is_some() && step == self.space.peak_point() && sum() == self.space.peak()
+        self.space.occupancy.is_some() && step == self.space.peak_point()
     }
 
     /// What has memory at a step, largest first, with when it is written ([`super::live_at`]). Computed anew at each
@@ -108,10 +106,7 @@ impl<'a> Scene<'a> {
     #[must_use]
     pub fn live_at(self, step: u32) -> Vec<LiveBuffer> {
         if self.is_peak(step) {
-            let written = |buffer| self.map().box_of(buffer).map(|item| (item.start, item.end));
-            let of =
-                |&buffer| LiveBuffer { buffer, bytes: self.program.buffers.size_of(buffer), written: written(buffer) };
-            return self.space.at_peak.iter().map(of).collect();
+            return self.space.at_peak.rows.iter().copied().map(with_span(self.map())).collect();
         }
         live_at(self.program, self.space, self.map(), step)
     }
@@ -119,7 +114,7 @@ impl<'a> Scene<'a> {
     /// Contributors to the peak, with layers folded; most bytes first.
     #[must_use]
     pub fn contributors(self) -> &'a Arc<[Contributor]> {
-        once(&self.parts.contributors, || contributors(self.program, self.analysis, &self.space.at_peak).into())
+        once(&self.parts.contributors, || contributors(self.program, self.analysis, &self.space.at_peak.rows).into())
     }
 
     /// The buffer table.
@@ -134,24 +129,30 @@ impl<'a> Scene<'a> {
         once(&self.parts.memory, || Arc::new(Memory::new(self.program, self.analysis, self.space, self.device)))
     }
 
-    /// Some buffers by shape and layout, with what each shape would save at the peak without its padding; what saves
-    /// most comes first. Computed anew at each call.
+    /// Some buffers with the bytes that count for each by shape and layout, with what each shape would save at the peak
+    /// without its padding; what saves most comes first. Computed anew at each call.
     #[must_use]
-    pub fn shapes(self, buffers: &[BufferId]) -> Vec<ShapeGroup> {
-        self.ranked(shape_groups(self.program, self.analysis, buffers))
+    pub fn shapes(self, rows: &[(BufferId, Bytes)]) -> Vec<ShapeGroup> {
+        self.ranked(shape_groups(self.program, self.analysis, rows))
+    }
+
+    /// Every buffer of the space with its size.
+    #[must_use]
+    pub fn every_buffer(self) -> Vec<(BufferId, Bytes)> {
+        self.space.buffers.iter().map(|&buffer| (buffer, self.program.buffers.size_of(buffer))).collect()
     }
 
     /// The shapes at the peak that waste something, as [`Self::shapes`] orders them. The map is laid out only where one
     /// does.
     #[must_use]
     pub fn wasting_shapes(self) -> Vec<ShapeGroup> {
-        let mut groups = shape_groups(self.program, self.analysis, &self.space.at_peak);
-        groups.retain(|group| group.waste() > Bytes::ZERO);
+        let mut groups = shape_groups(self.program, self.analysis, &self.space.at_peak.rows);
+        groups.retain(|group| group.waste > Bytes::ZERO);
         if groups.is_empty() { groups } else { self.ranked(groups) }
     }
 
     fn ranked(self, mut groups: Vec<ShapeGroup>) -> Vec<ShapeGroup> {
-        let all = once(&self.parts.shapes, || shape_groups(self.program, self.analysis, &self.space.buffers).into());
+        let all = once(&self.parts.shapes, || shape_groups(self.program, self.analysis, &self.every_buffer()).into());
         rank(&mut groups, all, self.map(), &self.curves(Grouping::Class).curves.total);
         groups
     }

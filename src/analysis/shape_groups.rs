@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::map::{MapBox, MemoryMap};
+use super::peak_contents::padding_in;
 use super::program::{ProgramAnalysis, unpadded};
 use super::steps::Steps;
 use crate::model::{BufferId, Bytes, ElementType, Layout, Program, ShapeNode};
@@ -18,12 +19,16 @@ pub struct ShapeGroup {
     pub shape: String,
     /// Layout with tiles: `{1,0:T(8,128)}`.
     pub layout: String,
-    /// Number of buffers of this shape among those given.
+    /// Buffers of this shape among those given.
     pub buffers: Vec<BufferId>,
     /// Bytes of each, padding included.
     pub each: Bytes,
     /// Bytes of each that hold data.
     pub useful: Bytes,
+    /// Total bytes that count for them: less than their sizes where others have taken over a part of the memory.
+    pub bytes: Bytes,
+    /// Padding in these bytes.
+    pub waste: Bytes,
     /// Every buffer of this shape and layout, including those live at other times: a change of the shape affects all of
     /// them. Filled by [`rank`].
     pub everywhere: Vec<BufferId>,
@@ -31,33 +36,19 @@ pub struct ShapeGroup {
     pub saves: Bytes,
 }
 
-impl ShapeGroup {
-    /// Total bytes.
-    #[must_use]
-    pub fn bytes(&self) -> Bytes {
-        Bytes(self.each.0.saturating_mul(self.buffers.len() as u64))
-    }
-
-    /// Total bytes of padding.
-    #[must_use]
-    pub fn waste(&self) -> Bytes {
-        Bytes(self.each.saturating_sub(self.useful).0.saturating_mul(self.buffers.len() as u64))
-    }
-}
-
 /// What tells an array from others: element type, dimensions, which of them are dynamic, layout, bytes.
 type Outline<'a> = (ElementType, &'a [i64], &'a [bool], Option<&'a Layout>, u64);
 
-/// Groups buffers by shape, layout and size, most padding first.
+/// Groups buffers, with the bytes that count for each, by shape, layout and size, most padding first.
 #[must_use]
-pub fn shape_groups(program: &Program, analysis: &ProgramAnalysis, buffers: &[BufferId]) -> Vec<ShapeGroup> {
+pub fn shape_groups(program: &Program, analysis: &ProgramAnalysis, buffers: &[(BufferId, Bytes)]) -> Vec<ShapeGroup> {
     let mut groups: Vec<ShapeGroup> = Vec::new();
     let mut row_of: HashMap<(String, u64), usize> = HashMap::new();
     // Most equal shapes of a program are one value, whose place stands for its text; elements of tuples are not, but
     // what is the same has the same text.
     let mut known_at: HashMap<(*const ShapeNode, u64), usize, RandomState> = HashMap::default();
     let mut known: HashMap<Outline<'_>, usize, RandomState> = HashMap::default();
-    for &buffer in buffers {
+    for &(buffer, bytes) in buffers {
         let Some((shape, index)) = program.buffer_shape(buffer) else { continue };
         let Some(node) = shape.nodes.get(index as usize) else { continue };
         let each = program.buffers.size_of(buffer);
@@ -72,6 +63,8 @@ pub fn shape_groups(program: &Program, analysis: &ProgramAnalysis, buffers: &[Bu
                     buffers: Vec::new(),
                     each,
                     useful: unpadded(program, &analysis.traces, buffer),
+                    bytes: Bytes::ZERO,
+                    waste: Bytes::ZERO,
                     everywhere: Vec::new(),
                     saves: Bytes::ZERO,
                 });
@@ -81,10 +74,13 @@ pub fn shape_groups(program: &Program, analysis: &ProgramAnalysis, buffers: &[Bu
         let row = *known_at
             .entry((std::ptr::from_ref(node), each.0))
             .or_insert_with(|| if is_plain { *known.entry(outline).or_insert_with(of_text) } else { of_text() });
-        groups[row].buffers.push(buffer);
+        let group = &mut groups[row];
+        group.buffers.push(buffer);
+        group.bytes += bytes;
+        let padding = padding_in(program, &analysis.traces, buffer, bytes);
+        group.waste += Bytes(u64::try_from(padding).unwrap_or(0));
     }
-    groups
-        .sort_by(|a, b| b.waste().cmp(&a.waste()).then(b.bytes().cmp(&a.bytes())).then_with(|| a.shape.cmp(&b.shape)));
+    groups.sort_by(|a, b| b.waste.cmp(&a.waste).then(b.bytes.cmp(&a.bytes)).then_with(|| a.shape.cmp(&b.shape)));
     groups
 }
 
@@ -130,18 +126,18 @@ pub fn rank(groups: &mut [ShapeGroup], all: &[ShapeGroup], map: &MemoryMap, tota
     let peak = total.changes().map(|(_, value)| value).max().unwrap_or(0);
     let of_all: HashMap<(&str, &str, Bytes), &ShapeGroup> =
         all.iter().map(|group| ((group.shape.as_str(), group.layout.as_str(), group.each), group)).collect();
-    groups.sort_by_key(|group| std::cmp::Reverse(group.waste()));
+    groups.sort_by_key(|group| std::cmp::Reverse(group.waste));
     for (i, group) in groups.iter_mut().enumerate() {
         let whole = of_all.get(&(group.shape.as_str(), group.layout.as_str(), group.each));
         group.everywhere.clone_from(whole.map_or(&group.buffers, |whole| &whole.buffers));
-        if i < RANKED && group.waste() > Bytes::ZERO {
+        if i < RANKED && group.waste > Bytes::ZERO {
             let boxes: Vec<MapBox> = group.everywhere.iter().filter_map(|&b| map.box_of(b).copied()).collect();
             let after = peak_with(map, total, &boxes, group.each.saturating_sub(group.useful));
             group.saves = Bytes(peak.saturating_sub(after.0));
         }
     }
     groups.sort_by(|a, b| {
-        let key = |group: &ShapeGroup| std::cmp::Reverse((group.saves, group.waste(), group.bytes()));
+        let key = |group: &ShapeGroup| std::cmp::Reverse((group.saves, group.waste, group.bytes));
         key(a).cmp(&key(b)).then_with(|| a.shape.cmp(&b.shape))
     });
 }
@@ -166,6 +162,8 @@ mod tests {
             buffers: buffers.iter().map(|&b| BufferId(b)).collect(),
             each: Bytes(each),
             useful: Bytes(useful),
+            bytes: Bytes(each * buffers.len() as u64),
+            waste: Bytes((each - useful) * buffers.len() as u64),
             everywhere: Vec::new(),
             saves: Bytes::ZERO,
         }
@@ -184,7 +182,7 @@ mod tests {
         let mut groups = vec![group("b", &[1, 2], 60, 10), group("a", &[0], 40, 20)];
         let all = groups.clone();
         rank(&mut groups, &all, &map, &total);
-        let found: Vec<_> = groups.iter().map(|g| (g.shape.as_str(), g.saves.0, g.waste().0)).collect();
+        let found: Vec<_> = groups.iter().map(|g| (g.shape.as_str(), g.saves.0, g.waste.0)).collect();
         // Without its 20 the peak is 90, where the other group stands.
         assert_eq!(found, [("a", 10, 20), ("b", 0, 100)]);
         // Seen at the peak, one of two equal buffers; the other stands at another time and changes with it.

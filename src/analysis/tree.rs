@@ -7,7 +7,8 @@ use std::str::FromStr;
 
 use super::class::Class;
 use super::names::scope;
-use super::program::{ProgramAnalysis, category, unpadded};
+use super::peak_contents::padding_in;
+use super::program::{ProgramAnalysis, category};
 use crate::model::{BufferId, Bytes, Program};
 
 /// Grouping of a tree.
@@ -136,12 +137,10 @@ impl Tree {
         let mut padding_of = vec![0i128];
         let classes = analysis.classes(program);
         for &(buffer, bytes) in buffers {
-            let size = program.buffers.size_of(buffer);
-            if bytes != size {
+            if bytes != program.buffers.size_of(buffer) {
                 tree.bytes_of.insert(buffer, bytes);
             }
-            let waste = i128::from(size.0) - i128::from(unpadded(program, &analysis.traces, buffer).0);
-            let padding = if bytes < size { waste * i128::from(bytes.0) / i128::from(size.0) } else { waste };
+            let padding = padding_in(program, &analysis.traces, buffer, bytes);
             let class = classes.of(buffer) as usize;
             let mut node = 0;
             tree.add(0, bytes);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use highwater::decode::{Reporter, hlo};
-use highwater::model::{BufferId, Bytes, Program};
+use highwater::model::Program;
 use highwater::source::{Input, Progress, SharedBytes};
 
 mod listed;
@@ -138,11 +138,6 @@ pub fn name(path: &Path) -> String {
     let folder = path.parent().and_then(Path::file_name).and_then(|n| n.to_str()).unwrap_or_default();
     let file = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
     format!("{folder}/{file}")
-}
-
-/// Buffers and their sizes.
-pub fn sized(program: &Program, buffers: &[BufferId]) -> Vec<(BufferId, Bytes)> {
-    buffers.iter().map(|&buffer| (buffer, program.buffers.size_of(buffer))).collect()
 }
 
 /// The text of a page, without its tags and with the characters that they stand for.

@@ -54,9 +54,9 @@ fn classes_divide_what_the_compiler_calls_categories() {
                 assert!(may_be, "{}: {} is {class:?}", path.display(), program.buffer_name(buffer));
             }
             for space in &own.spaces {
-                let by_class = classes.sums(&space.at_peak, &|buffer| program.buffers.size_of(buffer));
+                let by_class = classes.sums(space.at_peak.rows.iter().copied());
                 let sum: u64 = by_class.iter().map(|row| row.1.0).sum();
-                assert_eq!(sum, space.by_category.iter().map(|row| row.1.0).sum::<u64>(), "{}", path.display());
+                assert_eq!(sum, space.at_peak.by_category.iter().map(|row| row.1.0).sum::<u64>(), "{}", path.display());
             }
         }
     }
@@ -87,7 +87,7 @@ fn what_waits_for_the_backward_pass_is_an_activation() {
         let shape = program.buffer_shape(*buffer).map(|(shape, node)| shape.short_text_of(node));
         shape.as_deref() == Some("f32[32,12,1024,1024]")
     };
-    let at_peak: Vec<BufferId> = space.at_peak.iter().copied().filter(scores).collect();
+    let at_peak: Vec<BufferId> = space.at_peak.buffers().filter(scores).collect();
     assert_eq!(at_peak.len(), 11);
     for buffer in at_peak {
         assert_eq!((classes.of(buffer), classes.reason(buffer)), (Class::Activation, Reason::KeptForBackward));
@@ -124,7 +124,7 @@ fn other_programs_are_divided_as_they_are_made() {
         let (profile, analysis) = open(&files.case(name));
         let (program, own) = (&profile.programs[0], &analysis.programs[0]);
         let space = own.main_space().expect("HBM");
-        let sums = own.classes(program).sums(&space.at_peak, &|b| program.buffers.size_of(b));
+        let sums = own.classes(program).sums(space.at_peak.rows.iter().copied());
         sums.into_iter().find(|row| row.0 == class).map_or(0, |row| row.1.0)
     };
     // 12 layers, keys and values, bf16[128,4096,2,128] each; plus tokens and a position.

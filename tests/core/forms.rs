@@ -39,12 +39,17 @@ fn analysed(program: &Program) -> ProgramAnalysis {
 }
 
 /// Buffers of at least 16 KiB at the peak; XProf's JSON merges smaller ones.
-fn large_at_peak(program: &Program, space: &SpaceAnalysis) -> Vec<(i64, String, u64, &'static str)> {
-    let row = |&b: &BufferId| {
+fn large_at_peak(
+    program: &Program,
+    analysis: &ProgramAnalysis,
+    space: &SpaceAnalysis,
+) -> Vec<(i64, String, u64, &'static str)> {
+    let row = |b: BufferId| {
         let category = highwater::analysis::category(program, b).name();
         (program.buffers.number[b.index()], program.buffer_name(b), program.buffers.size_of(b).0, category)
     };
-    let mut rows: Vec<_> = space.at_peak.iter().map(row).filter(|row| row.2 >= 16384).collect();
+    let mut rows: Vec<_> =
+        space.at_xprof_peak(program, &analysis.traces).buffers().map(row).filter(|row| row.2 >= 16384).collect();
     rows.sort_by(|a, b| (b.2, a.0).cmp(&(a.2, b.0)));
     rows
 }
@@ -78,7 +83,7 @@ pub fn compare_memory_viewer_json(files: &Files) -> usize {
             ("parameters", a.xprof.parameters, b.xprof.parameters),
             ("results", a.xprof.live_out, b.xprof.live_out),
             ("not reusable", a.xprof.non_reusable, b.xprof.non_reusable),
-            ("fragmentation", a.fragmentation(), b.fragmentation()),
+            ("fragmentation", a.xprof_fragmentation(), b.xprof_fragmentation()),
         ] {
             assert_eq!(a, b, "{name}: {what}");
         }
@@ -86,12 +91,12 @@ pub fn compare_memory_viewer_json(files: &Files) -> usize {
         assert_eq!(a.event_count(), b.event_count(), "{name}");
         assert_eq!(a.xprof.curve, b.xprof.curve, "{name}");
         // For other memory spaces, XProf lists only the heap at the peak.
-        let rows = |program: &Program, space: &SpaceAnalysis| {
-            let mut rows = large_at_peak(program, space);
+        let rows = |program: &Program, analysis: &ProgramAnalysis, space: &SpaceAnalysis| {
+            let mut rows = large_at_peak(program, analysis, space);
             rows.sort();
             rows
         };
-        assert_eq!(rows(program, a), rows(theirs, b), "{name}");
+        assert_eq!(rows(program, ours, a), rows(theirs, &analysis, b), "{name}");
         compared += 1;
     }
     compared

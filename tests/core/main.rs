@@ -10,6 +10,7 @@ mod xla_made;
 
 mod advisor;
 mod architecture;
+mod at_the_peak;
 mod classes;
 mod compare;
 mod formats;

@@ -99,8 +99,7 @@ fn what_json_says_the_other_formats_say_too() {
         }
     }
     // Without these fields the samples would prove little.
-    for name in
-        ["padding_by_shape", "what_if", "what_if_sets", "range", "trees", "at_peak", "findings", "tiles", "plans"]
+    for name in ["padding_by_shape", "what_if", "what_if_sets", "range", "trees", "peak", "findings", "tiles", "plans"]
     {
         assert!(seen.contains(name), "no sample has {name}");
     }

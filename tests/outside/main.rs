@@ -23,6 +23,8 @@ mod xla_made;
 
 #[path = "../core/advisor.rs"]
 mod advisor;
+#[path = "../core/at_the_peak.rs"]
+mod at_the_peak;
 #[path = "../core/compare.rs"]
 mod compare;
 mod duckdb;
@@ -118,6 +120,7 @@ const COMPARISONS: &[Comparison] = &[
     ("advisor::rules", Needs::Profiles, || all(others::rules)),
     ("advisor::what_if", Needs::Profiles, || some(advisor::findings_are_their_what_if)),
     ("advisor::causes", Needs::Profiles, || some_below("xla", advisor::causes_come_first)),
+    ("at_the_peak::add_up", Needs::Profiles, || some(at_the_peak::add_up)),
     ("compare::matching", Needs::Profiles, || all(others::matching)),
     ("compare::pairs", Needs::Profiles, || some(compare::match_pairs)),
     ("formats::content_decides", Needs::Profiles, || some(formats::open_without_a_name)),

@@ -7,7 +7,7 @@ use egui::{Event, Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::map::MemoryMap;
-use highwater::analysis::table::{self, BufferTable, Column, Filter, Order, arrange};
+use highwater::analysis::table::{self, BufferTable, Column, Counted, Filter, Order, arrange};
 use highwater::analysis::{ProfileAnalysis, category, unpadded};
 use highwater::export::table::{Form, write};
 use highwater::model::{BufferId, Bytes, Profile, thousands};
@@ -105,7 +105,7 @@ fn groups_add_up_and_sorting_is_stable() {
     let keys =
         vec![table::Key { column: Column::Category, down: false }, table::Key { column: Column::Size, down: true }];
     let order = Order { keys, ..Order::default() };
-    let shown = arrange(&read.table, all.clone(), &order);
+    let shown = arrange(&read.table, all.clone(), &order, &Counted::default());
     let value = |row: u32| {
         let row = row as usize;
         (read.table.category[row], std::cmp::Reverse(read.table.size[row]), row)
@@ -115,7 +115,7 @@ fn groups_add_up_and_sorting_is_stable() {
     assert!(rows.windows(2).all(|pair| value(pair[0]) < value(pair[1])));
     for column in Column::ALL.into_iter().filter(|column| column.can_group()) {
         let order = Order { group: Some(column), ..Order::default() };
-        let grouped = arrange(&read.table, all.clone(), &order);
+        let grouped = arrange(&read.table, all.clone(), &order, &Counted::default());
         assert!(!grouped.groups.is_empty(), "{column:?}");
         assert_eq!(grouped.lines.len(), grouped.groups.len(), "groups are closed at first");
         assert_eq!(grouped.groups.iter().map(|g| g.count).sum::<usize>(), all.len(), "{column:?}");
@@ -129,12 +129,12 @@ fn groups_add_up_and_sorting_is_stable() {
 fn exports_hold_exact_values() {
     let read = read("gpt_m_oom");
     let space = read.analysis.programs[0].main_space().expect("HBM");
-    let rows: Vec<u32> = space.at_peak.iter().take(40).filter_map(|&b| read.table.row_of(b)).collect();
+    let rows: Vec<u32> = space.at_peak.buffers().take(40).filter_map(|b| read.table.row_of(b)).collect();
     let columns = Column::ALL;
     let json: serde_json::Value = serde_json::from_str(&write(&read.table, &columns, &rows, Form::Json)).expect("JSON");
     let objects = json.as_array().expect("a list");
     assert_eq!(objects.len(), rows.len());
-    for (object, &buffer) in objects.iter().zip(&space.at_peak) {
+    for (object, buffer) in objects.iter().zip(space.at_peak.buffers()) {
         assert_eq!(object["size_bytes"].as_u64(), Some(read.profile.programs[0].buffers.size_of(buffer).0));
         assert_eq!(object["name"].as_str(), Some(read.profile.programs[0].buffer_name(buffer).as_str()));
     }
@@ -183,15 +183,11 @@ fn a_filter_is_completed_with_tab_and_counts_its_hits() {
     let read = read("gpt_m_oom");
     let space = read.analysis.programs[0].main_space().expect("HBM");
     let program = &read.profile.programs[0];
-    let count = space.at_peak.iter().filter(|&&b| category(program, b).name() == "Parameter").count();
+    let count = space.at_peak.buffers().filter(|&b| category(program, b).name() == "Parameter").count();
     let wanted = format!("{} of {}", thousands(count as u64), thousands(space.at_peak.len() as u64));
     assert!(words(&harness).contains(&wanted), "no '{wanted}'");
-    let sum: Bytes = space
-        .at_peak
-        .iter()
-        .filter(|&&b| category(program, b).name() == "Parameter")
-        .map(|&b| program.buffers.size_of(b))
-        .sum();
+    let sum: Bytes =
+        space.at_peak.rows.iter().filter(|row| category(program, row.0).name() == "Parameter").map(|row| row.1).sum();
     assert!(rows(&harness)[0].starts_with("param"), "{:?}", rows(&harness));
     assert!(sum > Bytes::ZERO);
 }
@@ -202,8 +198,7 @@ fn buffers_are_found_and_grouped_by_class() {
     let (program, own) = (&read.profile.programs[0], &read.analysis.programs[0]);
     let space = own.main_space().expect("HBM");
     let classes = own.classes(program);
-    let state: Vec<BufferId> =
-        space.at_peak.iter().copied().filter(|&b| classes.of(b).name() == "Optimizer state").collect();
+    let state: Vec<BufferId> = space.at_peak.buffers().filter(|&b| classes.of(b).name() == "Optimizer state").collect();
     let found = kept(&read, "class:optimizer live@peak");
     assert!(state.iter().all(|buffer| found.contains(buffer)), "{} of {}", found.len(), state.len());
     assert!(found.iter().all(|&buffer| classes.of(buffer).name() == "Optimizer state"));
@@ -280,7 +275,7 @@ fn the_table_says_the_same_as_the_report() {
         let space = &json["profiles"][0]["programs"][0]["spaces"][0];
         let link = DeepLink { view: Some("buffers".to_owned()), ..DeepLink::default() };
         let harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link);
-        let peak = space["at_peak"].as_array().expect("what stands at the peak");
+        let peak = space["peak"]["buffers"].as_array().expect("what stands at the peak");
         let shown = rows(&harness);
         assert!(!shown.is_empty(), "{}", path.display());
         for (row, buffer) in shown.iter().zip(peak) {
@@ -318,7 +313,7 @@ fn timeline_and_padding_say_the_same_as_the_report() {
         let wanted = format!(" {point}");
         let title = timeline.iter().find(|label| label.starts_with("The peak, ")).expect("the peak's card");
         assert!(title.ends_with(&wanted), "{}: {title} is not{wanted}", path.display());
-        let padding = bytes("padding_at_peak_bytes");
+        let padding = Bytes(space["peak"]["padding_bytes"].as_u64().expect("padding"));
         let wanted = format!("{} of {} at the peak", padding.short(), peak.short());
         let said = shown("padding");
         assert!(said.iter().any(|label| label.contains(&wanted)), "{}: no '{wanted}'", path.display());

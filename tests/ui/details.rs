@@ -24,13 +24,13 @@ fn padded(walk: &Walk) -> BufferId {
     let open = walk.harness.state().files.current().expect("open");
     let (program, analysis) = open.document.program(0).expect("a program");
     let space = analysis.main_space().expect("a space");
-    let fits = |buffer: &&BufferId| {
-        let instruction = program.buffers.instruction_of(**buffer);
+    let fits = |buffer: &BufferId| {
+        let instruction = program.buffers.instruction_of(*buffer);
         let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();
-        let waste = program.buffers.size_of(**buffer).0 > unpadded(program, &analysis.traces, **buffer).0;
+        let waste = program.buffers.size_of(*buffer).0 > unpadded(program, &analysis.traces, *buffer).0;
         waste && metadata.op_name.contains('/') && metadata.source.is_some()
     };
-    *space.at_peak.iter().find(fits).expect("a padded buffer with a source line")
+    space.at_peak.buffers().find(fits).expect("a padded buffer with a source line")
 }
 
 fn select(walk: &mut Walk, buffer: BufferId) {

@@ -91,14 +91,14 @@ fn reported(path: &Path) -> BTreeMap<&'static str, Bytes> {
     let spaces = profile["programs"][0]["spaces"].as_array().cloned().unwrap_or_default();
     let space = spaces.iter().find(|space| Some(space["colour"].as_i64().unwrap_or(-1)) == main);
     let of = |value: Option<&Value>| value.and_then(Value::as_u64).map(Bytes);
-    let space = |key: &str| of(space.map(|space| &space[key]));
+    let space = |key: &str| of(space.and_then(|space| space.pointer(key)));
     let tiles = |key: &str| of(Some(&profile["tiles"][key]));
     let named = [
-        ("Peak", space("reserved_peak_bytes").or(space("peak_bytes"))),
-        ("Padding at the peak", space("padding_at_peak_bytes")),
-        ("Fragmentation", space("fragmentation_bytes")),
-        ("Arguments", space("parameter_bytes")),
-        ("Outputs", space("output_bytes")),
+        ("Peak", space("/peak/bytes")),
+        ("Padding at the peak", space("/peak/padding_bytes")),
+        ("Fragmentation", space("/peak/fragmentation_bytes")),
+        ("Arguments", space("/parameter_bytes")),
+        ("Outputs", space("/output_bytes")),
         ("All tiles", tiles("total_including_gaps_bytes").or(tiles("total_bytes"))),
         ("Always live", tiles("always_live_bytes")),
     ];

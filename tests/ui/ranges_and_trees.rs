@@ -134,7 +134,7 @@ fn trees_are_the_treemaps_to_the_depth_asked_for() {
         assert_eq!(trees.len(), TreeKind::ALL.len());
         for (reported, kind) in trees.iter().zip(TreeKind::ALL) {
             assert_eq!(reported["by"], kind.word());
-            let tree = Tree::new(program, own, &common::sized(program, &main.at_peak), kind, !unfolded);
+            let tree = Tree::new(program, own, &main.at_peak.rows, kind, !unfolded);
             same(&reported["root"], &tree, 0, 2);
         }
     }

@@ -52,15 +52,15 @@ fn the_overview() {
         };
         must_say(&harness, &path, verdict);
         for (title, key) in [
-            ("Peak", "reserved_peak_bytes"),
-            ("Padding at the peak", "padding_at_peak_bytes"),
-            ("Fragmentation", "fragmentation_bytes"),
-            ("Arguments", "parameter_bytes"),
-            ("Outputs", "output_bytes"),
+            ("Peak", "/peak/bytes"),
+            ("Padding at the peak", "/peak/padding_bytes"),
+            ("Fragmentation", "/peak/fragmentation_bytes"),
+            ("Arguments", "/parameter_bytes"),
+            ("Outputs", "/output_bytes"),
         ] {
-            must_say(&harness, &path, &format!("{title} {}", bytes(&space[key]).short()));
+            must_say(&harness, &path, &format!("{title} {}", bytes(space.pointer(key).expect(key)).short()));
         }
-        for class in space["by_class"].as_array().expect("classes") {
+        for class in space["peak"]["by_class"].as_array().expect("classes") {
             must_say(&harness, &path, class["class"].as_str().expect("a name"));
         }
     }
@@ -76,10 +76,10 @@ fn the_timeline_at_the_peak() {
         must_say(&harness, &path, &bytes(&space["reserved_peak_bytes"]).exact());
         let peak = bytes(&space["reserved_peak_bytes"]).short();
         must_say(&harness, &path, &format!("Live bytes over the program, peak {peak}"));
-        for key in ["padding_at_peak_bytes", "fragmentation_bytes"] {
-            must_say(&harness, &path, &bytes(&space[key]).short());
+        for key in ["padding_bytes", "fragmentation_bytes"] {
+            must_say(&harness, &path, &bytes(&space["peak"][key]).short());
         }
-        let count = space["at_peak_count"].as_u64().expect("a count");
+        let count = space["peak"]["buffer_count"].as_u64().expect("a count");
         must_say(&harness, &path, &format!("all {}", thousands(count)));
     }
 }
@@ -89,7 +89,7 @@ fn padding() {
     for path in common::sample_programs() {
         let space = reported(&path);
         let harness = shown(&path, "padding");
-        let (waste, peak) = (bytes(&space["padding_at_peak_bytes"]), bytes(&space["reserved_peak_bytes"]));
+        let (waste, peak) = (bytes(&space["peak"]["padding_bytes"]), bytes(&space["peak"]["bytes"]));
         must_say(&harness, &path, &percent(waste.0, peak.0));
         must_say(&harness, &path, &format!("{} of {}", waste.short(), peak.short()));
         let Some(first) = space["padding_by_shape"].as_array().expect("shapes").first() else { continue };
@@ -111,10 +111,11 @@ fn buffers() {
     for path in common::sample_programs() {
         let space = reported(&path);
         let harness = shown(&path, "buffers");
-        let rows = space["at_peak"].as_array().expect("rows");
-        let sum: u64 = rows.iter().map(|row| row["bytes"].as_u64().expect("bytes")).sum();
+        let rows = space["peak"]["buffers"].as_array().expect("rows");
+        let sum: u64 = rows.iter().map(|row| row["bytes_at_peak"].as_u64().expect("bytes")).sum();
+        assert_eq!(Some(sum), space["peak"]["bytes"].as_u64(), "{}", path.display());
         let count = thousands(rows.len() as u64);
-        let padding = bytes(&space["padding_at_peak_bytes"]);
+        let padding = bytes(&space["peak"]["padding_bytes"]);
         must_say(&harness, &path, &format!("{count} buffers, {} in total", Bytes(sum).short()));
         if padding > Bytes::ZERO {
             must_say(&harness, &path, &format!("{} padding", padding.short()));

@@ -140,14 +140,14 @@ impl Classes {
         self.of.get(buffer.index()).map_or(Reason::NoSign, |found| found.1)
     }
 
-    /// Bytes and count of some buffers by class, largest first; `bytes_of` gives each buffer's bytes.
+    /// Bytes and count by class of some buffers, given with the bytes that count for each; largest first.
     #[must_use]
-    pub fn sums(&self, buffers: &[BufferId], bytes_of: &dyn Fn(BufferId) -> Bytes) -> Vec<(Class, Bytes, usize)> {
+    pub fn sums(&self, rows: impl Iterator<Item = (BufferId, Bytes)>) -> Vec<(Class, Bytes, usize)> {
         let mut sums: Vec<(Class, Bytes, usize)> = Class::ALL.iter().map(|&class| (class, Bytes::ZERO, 0)).collect();
-        for &buffer in buffers {
+        for (buffer, bytes) in rows {
             let class = self.of(buffer);
             if let Some(sum) = sums.iter_mut().find(|sum| sum.0 == class) {
-                sum.1 = Bytes(sum.1.0.saturating_add(bytes_of(buffer).0));
+                sum.1 = Bytes(sum.1.0.saturating_add(bytes.0));
                 sum.2 += 1;
             }
         }

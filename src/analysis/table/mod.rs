@@ -7,5 +7,5 @@ mod terms;
 
 pub use columns::{BufferTable, Column, Interned, NameColumn};
 pub use filter::{Filter, complete};
-pub use order::{GroupRow, Key, Line, Order, Shown, arrange};
+pub use order::{Counted, GroupRow, Key, Line, Order, Shown, arrange};
 pub use terms::{FilterError, is_unfinished};

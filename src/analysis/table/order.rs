@@ -1,10 +1,46 @@
 //! Sorting and grouping of table rows.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 
 use super::columns::{BufferTable, Column};
+use crate::analysis::peak_contents::padding_in;
+use crate::analysis::program::ProgramAnalysis;
+use crate::model::{BufferId, Bytes, Program};
+
+/// What counts for rows in sums: their size and padding, or less where buffers share memory.
+#[derive(Debug, Clone, Default)]
+pub struct Counted(HashMap<u32, (u64, i64)>);
+
+impl Counted {
+    /// The rows of a table that count with another number of bytes than their size, of those live at one point.
+    #[must_use]
+    pub fn new(program: &Program, analysis: &ProgramAnalysis, table: &BufferTable, live: &[(BufferId, Bytes)]) -> Self {
+        let differs = |&&(buffer, bytes): &&(BufferId, Bytes)| bytes != program.buffers.size_of(buffer);
+        let counted = live.iter().filter(differs).filter_map(|&(buffer, bytes)| {
+            let padding = padding_in(program, &analysis.traces, buffer, bytes);
+            Some((table.row_of(buffer)?, (bytes.0, i64::try_from(padding).unwrap_or(0))))
+        });
+        Self(counted.collect())
+    }
+
+    /// Whether every row counts with its size.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Total size and padding in bytes.
+    fn sums(&self, table: &BufferTable, rows: &[u32]) -> (u64, i64) {
+        let of = |&row: &u32| {
+            let plain = || (table.size[row as usize], table.padding[row as usize]);
+            self.0.get(&row).copied().unwrap_or_else(plain)
+        };
+        let add = |sum: (u64, i64), row: (u64, i64)| (sum.0.saturating_add(row.0), sum.1.saturating_add(row.1));
+        rows.iter().map(of).fold((0, 0), add)
+    }
+}
 
 /// A sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -65,19 +101,15 @@ pub struct Shown {
     pub padding: i64,
 }
 
-/// Sorts and groups rows of a table.
+/// Sorts and groups rows of a table; sums are of what counts for them.
 #[must_use]
-pub fn arrange(table: &BufferTable, mut rows: Vec<u32>, order: &Order) -> Shown {
+pub fn arrange(table: &BufferTable, mut rows: Vec<u32>, order: &Order, counted: &Counted) -> Shown {
     if order.keys.iter().any(|key| key.column == Column::Name) {
         table.name.rank();
     }
     sort(table, &mut rows, &order.keys);
-    let mut shown = Shown {
-        rows: rows.len(),
-        size: rows.iter().map(|&row| table.size[row as usize]).sum(),
-        padding: rows.iter().map(|&row| table.padding[row as usize]).sum(),
-        ..Shown::default()
-    };
+    let (size, padding) = counted.sums(table, &rows);
+    let mut shown = Shown { rows: rows.len(), size, padding, ..Shown::default() };
     let Some(column) = order.group else {
         shown.lines = rows.into_iter().map(Line::Row).collect();
         return shown;
@@ -102,13 +134,8 @@ pub fn arrange(table: &BufferTable, mut rows: Vec<u32>, order: &Order) -> Shown 
                 Some(words) => words.values[group].clone(),
                 None => rows.first().map_or("", |&row| table.category[row as usize].name()).to_owned(),
             };
-            let head = GroupRow {
-                open: order.open.contains(&name),
-                count: rows.len(),
-                size: rows.iter().map(|&row| table.size[row as usize]).sum(),
-                padding: rows.iter().map(|&row| table.padding[row as usize]).sum(),
-                name,
-            };
+            let (size, padding) = counted.sums(table, &rows);
+            let head = GroupRow { open: order.open.contains(&name), count: rows.len(), size, padding, name };
             (head, rows)
         })
         .collect();

@@ -16,12 +16,13 @@ pub enum Verdict {
 }
 
 patterns! {
+    CLOSING = r"(?i)\bautotun|_autotune|_tuner\.py|select_algorithm|best \w+ (?:convolution )?algorithm|conv_algorithm_picker|gemm_algorithm|algorithm picker";
     /// Words of somebody who explains.
     PROSE = r"(?i)\b(?:if you|when you|you (?:can|may|might|will|should|get|see)|for example|such as|an error like|errors? like|looks like|similar to|how to|to avoid|avoids?|prevents?|might|should|this means|means that|why it|may (?:cause|lead|result|also)|can (?:cause|lead)|could (?:cause|lead)|typically|usually|commonly|in case of|tells? you|see the)\b|\be\.g\.";
     /// The error as something to talk about: `out of memory errors are common`.
     TOPIC = r"(?i)^[\w ]{0,40}\bmemory (?:errors\b|error (?:is|can|may|often|usually|occurs?|happens?)\b)";
     /// The error as the subject of a sentence: `out of memory is what you see`.
-    SUBJECT = r#"^(?:[^\n.;(:]|: ?[a-z]){0,60}(?:memory|MEMORY|\w_\w+|\w+Error|\w+Exception|OOMKilled)\b[`"')]{0,2},?\s+(?:is|are|was|were|can|may|might|should|will|would|even|because|and|but|if|means?|happens?|occurs?|appears?|which|that|issues?|problems?|conditions?|situations?|handling|exceptions?|twice|again|with batch|after \d+ epochs?)\b"#;
+    SUBJECT = r#"^(?:[^\n.;(:]|: ?[a-z]){0,60}(?:memory|MEMORY|\w_\w+|\w+Error|\w+Exception|OOMKilled)\b[`"')]{0,2},?\s+(?:is|are|was|were|does|do|did|has|had|can|may|might|should|will|would|even|because|and|but|if|means?|happens?|occurs?|appears?|which|that|issues?|problems?|conditions?|situations?|handling|exceptions?|twice|again|with batch|after \d+ epochs?)\b"#;
     /// Words of a sentence that somebody wrote: no program speaks of itself, and few begin with an article.
     OWN_WORDS = r"\b(?:I|I'm|I've|[Ww]e|[Mm]y|[Oo]ur|[Mm]ine|[Aa]nyone|[Ss]omeone|[Hh]i|[Hh]ello|[Tt]hanks|me)\b";
     STOP_WORDS = r"(?i)^(?:the|an?|this|that|these|it|its|if|when|and|or|but|you|your|to|of|for|with|on|in|is|are|be|been|get|gets|got|has|have|had|do|does|did|not|no|so|as|at|than|then|still|see|add|added|adds|fix|fixed|fixes|handle|avoid|raise|raises|which|who|what|why|how|anything|larger|more|less)$";
@@ -36,15 +37,17 @@ patterns! {
     /// How a report begins: the class of an error, what a runtime says of it.
     REPORT = r#"^\s*(?:[\w:.']*(?:Error|Exception|EXCEPTION|Failure|bad_alloc)\b[^:\n]{0,40}: |what\(\):|(?:fatal |internal |runtime |system )?(?:error|ERROR|Error|FATAL|panic|Exception)\b[: !]|terminate called|!!! |\*+ ?(?:Error|ERROR))|^\s*(?:[\w.-]+ ){1,2}(?:ERROR|FATAL)\b[: ]|(?i:\b(?:error|fatal|failure|panic|exception|critical)\b[\])]?: ?)$|panicked at [^\n]{0,120}: ?$|[\s>'"=(\[|,:][\w:.]*(?:Error|Exception): [^:;.\n]{0,60}$"#;
     /// The level of a log, in what stands before a line.
-    LEVEL = r"\b(?:ERROR|FATAL|CRITICAL|Error|error|fatal)\b|(?:^|\s)[EF]\d{4}\s|(?:^|[\s:])[EF]\s";
+    LEVEL = r"\b(?:ERROR|FATAL|CRITICAL|Error|error|fatal)\b|(?:^|\s)[EF]\d{4}\s|(?:^|[\s:])[EF]\s|\[[EF]\]";
     /// What is said of an attempt that is made again, or that does not matter.
     GOES_ON = r"(?i)caller indicates that this is not a failure|retracted_reqs|retrying|will retry|will be retried|trying again|try again with|try(?:ing)? (?:the )?(?:next|another|other|smaller)|next config|falling back|fall(?:s)? back to|fallback to|attempting to (?:free|recover)|attempt(?:ing)? to recover|skipping (?:batch|this|tactic|the)|skip batch|recover(?:ed|ing) from|trying batch size|reducing batch|reduce batch size and|switching to tactic|insufficient to use tactic|continuing with|not be used for|ignored|ignoring|for benchmark choice|during autotuning|AUTOTUNE benchmarking|may not be an? (?:issue|error|problem)|free cache and retry";
+    /// What is said before a traceback of an error that was caught.
+    CAUGHT = r"(?i)falling back|fall(?:s)? back to|fallback to|continuing (?:with|on)|not a big deal|\bskipping\b|non-fatal";
     /// The attempt was the last one.
     ENDS = r"Could not find any implementation|[Ff]ailed (?:building|to build)|[Bb]uild failed";
     HUNK = r"(?m)^@@ -\d+(?:,\d+)? \+\d+";
     CODE = r"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|message\(|endif\(|option\(|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$";
     /// A line that no program prints: an attribute of HTML, a value in code, a row of a `match`.
-    CODE_LINE = r#"^\d{0,6}\s*(?:pub |static |const |let |fn |use |impl |struct |enum |except |raise |throw |class |def |#define |#\[|///?)|<(?:section|details|div|span|code|h[1-6]|li|td|tr|a|p)\b[^<>]*\b(?:class|id|href)=|^[\w.:]+(?:\[[^\]\n]*\])? \+?= ?["']|\w => |\w\)\)[,;]$|^\|.*\|$|^[A-Z][A-Z0-9]*_[A-Z0-9_]+\s+(?:=\s*)?-?\d+(?:\s|,|$)|<(?:p|q|h[1-6]|section)>.*</(?:p|q|h[1-6]|section)>"#;
+    CODE_LINE = r#"^\d{0,6}\s*(?:pub |static |const |let |fn |use |impl |struct |enum |except |raise |throw |class |def |#define |#\[|///?)|<(?:section|details|div|span|code|h[1-6]|li|td|tr|a|p)\b[^<>]*\b(?:class|id|href)=|^[\w.:]+(?:\[[^\]\n]*\])? \+?= ?["']|\w => |\w\)\)[,;]$|^[\w.]+ = [\w.]+\([^()\n]*\)$|^\|.*\|$|^[A-Z][A-Z0-9]*_[A-Z0-9_]+\s+(?:=\s*)?-?\d+(?:\s|,|$)|<(?:p|q|h[1-6]|section)>.*</(?:p|q|h[1-6]|section)>"#;
     ECHOED = r#"^(?:File "|frame #|---|at |\^|~)"#;
     QUOTED_CODE = r#"(?:^|[\s(=,{\[])(?:r?b?f?["'`]|b?r?#")[^"'`]*$"#;
 }
@@ -79,7 +82,7 @@ ascii_patterns! {
     /// What a logger puts before a line: time, level, or program with the number of its process.
     LOGGED = r"\d\d:\d\d:\d\d|\[\s*\d+\.\d{6}\]|[\w-]\[\d+\]:|\b(?:INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b|^<\d>|[IWEF]\d{4}\s";
     QUIET = r"\b(?:DEBUG|TRACE|INFO|debug|info)\b|(?:^|\s)[ID]\d{4}\s";
-    TROUBLE = r"\b(?:WARN|WARNING|Warning|SEVERE|ALERT|EMERG)\b|(?:^|\s)W\d{4}\s|(?:^|\s)W\s";
+    TROUBLE = r"\b(?:WARN|WARNING|Warning|SEVERE|ALERT|EMERG)\b|(?:^|\s)W\d{4}\s|(?:^|\s)W\s|\[W\]";
     /// A frame of a traceback.
     FRAME = r#"^\s*(?:File ".+", line \d+|at [\w.$<>/]+[(\[]|\d+: 0x[0-9a-f]+|\d+: \w+::\w+|#\d+\s+(?:0x)?\w+|frame #\d+|\[bt\]|Traceback \(most recent|[\w./-]+\.(?:jl|go|rs|cpp|cc|py):\d+(?:\s|$))"#;
     /// What is said of a process that ends.
@@ -91,6 +94,8 @@ const AROUND: usize = 12;
 /// Bytes around a line in which a catalogue or a rule shows itself, and before it in which the heading of a version does.
 const NEARBY: usize = 400;
 const HISTORY: usize = 3500;
+/// Bytes before a message in which its traceback begins.
+const TRACEBACK: usize = 6000;
 /// Bytes behind a message in which it may say that it goes on.
 const BEHIND: usize = 700;
 
@@ -108,8 +113,8 @@ pub enum Evidence {
 /// Judges the sentence at `hit` of the line `line_start..`, whose message ends at `end`.
 pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, evidence: Evidence) -> Verdict {
     let line_end = body[hit..].find('\n').map_or(body.len(), |at| hit + at);
-    let line = &body[line_start..line_end.min(ceil(body, hit + 600))];
-    let before = &body[floor(body, hit.saturating_sub(300)).max(line_start)..hit];
+    let line = &body[line_start..line_end.min(body.ceil_char_boundary(hit + 600))];
+    let before = &body[body.floor_char_boundary(hit.saturating_sub(300)).max(line_start)..hit];
     if is_code(body, line_start) || is_diff(body, line_start) {
         return Verdict::Nothing;
     }
@@ -129,20 +134,32 @@ pub fn verdict(body: &str, line_start: usize, hit: usize, end: usize, evidence: 
     {
         return Verdict::Nothing;
     }
-    let behind = &body[hit..ceil(body, end.max(hit) + BEHIND)];
+    let behind = &body[hit..body.ceil_char_boundary(end.max(hit) + BEHIND)];
     if GOES_ON.is_match(behind.split("\n\n\n").next().unwrap_or(behind)) || GOES_ON.is_match(before) {
         return if ENDS.is_match(behind) { Verdict::Failure } else { Verdict::Warning };
     }
-    Verdict::Failure
+    if is_caught(&body[..line_start], &body[end.max(hit)..]) { Verdict::Warning } else { Verdict::Failure }
+}
+
+/// Whether the traceback that ends with a message was printed by a program that goes on: it says so before, and behind
+/// stand other lines than those of a process that ends.
+fn is_caught(before: &str, behind: &str) -> bool {
+    let before = &before[before.ceil_char_boundary(before.len().saturating_sub(TRACEBACK))..];
+    let Some(traceback) = before.rfind("Traceback (most recent call last)") else { return false };
+    let mut next = behind.lines().filter(|line| !line.trim().is_empty()).take(6).peekable();
+    before[..traceback].lines().rev().take(3).any(|line| CAUGHT.is_match(line))
+        && next.peek().is_some()
+        && !next.any(|line| ENDING.is_match(line.as_bytes()) || FRAME.is_match(line.as_bytes()))
 }
 
 /// Whether a line tells of messages instead of being one: a template with places to fill, a catalogue of translations, an
 /// alert's rule, a comment, an entry of a history, the name of a test.
 pub fn is_text_about_messages(body: &str, line_start: usize, hit: usize, has_request: bool) -> bool {
     let line_end = body[hit..].find('\n').map_or(body.len(), |at| hit + at);
-    let line = &body[line_start..line_end.min(ceil(body, hit + 600))];
+    let line = &body[line_start..line_end.min(body.ceil_char_boundary(hit + 600))];
     let before = &body[line_start..hit];
-    let around = &body[floor(body, line_start.saturating_sub(NEARBY))..ceil(body, line_end + NEARBY)];
+    let around =
+        &body[body.floor_char_boundary(line_start.saturating_sub(NEARBY))..body.ceil_char_boundary(line_end + NEARBY)];
     if TEMPLATE.is_match(line.as_bytes()) || TEST.is_match(line.as_bytes()) || COMMENTED.is_match(before.as_bytes()) {
         return true;
     }
@@ -155,7 +172,7 @@ pub fn is_text_about_messages(body: &str, line_start: usize, hit: usize, has_req
     }
     let is_entry = ENTRY.is_match(line.as_bytes());
     let is_history = || {
-        let above = &body[floor(body, line_start.saturating_sub(HISTORY))..line_start];
+        let above = &body[body.floor_char_boundary(line_start.saturating_sub(HISTORY))..line_start];
         VERSION.is_match(above.as_bytes())
     };
     NEGATED.is_match(before.as_bytes())
@@ -225,7 +242,7 @@ pub fn keep(body: &str, found: &mut Found) -> bool {
         return false;
     }
     let line_end = body[found.start..].find('\n').map_or(body.len(), |at| found.start + at);
-    if found.failure.kind == FailureKind::XlaRuntimeAlloc && super::forms::is_autotuning(&body[line..line_end]) {
+    if found.failure.kind == FailureKind::XlaRuntimeAlloc && super::guard::is_autotuning(&body[line..line_end]) {
         found.failure.kind = FailureKind::XlaAutotuneWarning;
         found.failure.is_error = false;
     }
@@ -239,7 +256,7 @@ fn is_of_name(c: char) -> bool {
 
 /// The words of the sentence before the message.
 fn clause(body: &str, line_start: usize, hit: usize) -> &str {
-    let from = floor(body, hit.saturating_sub(200)).max(line_start);
+    let from = body.floor_char_boundary(hit.saturating_sub(200)).max(line_start);
     &body[from..hit]
 }
 
@@ -254,13 +271,13 @@ fn is_code(body: &str, line_start: usize) -> bool {
             code += usize::from(line.len() < 400 && CODE.is_match(line));
         }
     };
-    let before = &body[floor(body, line_start.saturating_sub(4000))..line_start];
+    let before = &body[body.floor_char_boundary(line_start.saturating_sub(4000))..line_start];
     let lines: Vec<&str> = before.lines().rev().take(AROUND).collect();
     let has_traceback = lines.iter().any(|line| line.trim_start().starts_with("File \"") || line.contains("Traceback"));
     if !has_traceback {
         lines.into_iter().for_each(&mut look);
     }
-    let behind = &body[line_start..ceil(body, line_start + 4000)];
+    let behind = &body[line_start..body.ceil_char_boundary(line_start + 4000)];
     behind.lines().take(AROUND).for_each(&mut look);
     all >= 4 && code * 5 > all * 2
 }
@@ -283,28 +300,22 @@ pub fn is_history(body: &str) -> bool {
     CATALOGUE.is_match(body.as_bytes()) || VERSION.is_match(body.as_bytes()) && items() > 1
 }
 
+/// Whether a text has a diff in it.
+pub fn has_diff(body: &str) -> bool {
+    HUNK.is_match(body)
+}
+
 /// Whether the line belongs to a diff.
 fn is_diff(body: &str, line_start: usize) -> bool {
     if !body[line_start..].starts_with(['+', '-', ' ']) {
         return false;
     }
-    let before = &body[floor(body, line_start.saturating_sub(4000))..line_start];
+    let before = &body[body.floor_char_boundary(line_start.saturating_sub(4000))..line_start];
     let Some(hunk) = HUNK.find_iter(before).last() else { return false };
     before[hunk.end()..].lines().skip(1).all(|line| line.is_empty() || line.starts_with(['+', '-', ' ', '\\']))
 }
 
-fn floor(text: &str, mut at: usize) -> usize {
-    at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
-fn ceil(text: &str, mut at: usize) -> usize {
-    at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at += 1;
-    }
-    at
+/// Whether a line is about the choice of an algorithm, which goes on without the one that did not fit.
+pub fn is_autotuning(line: &str) -> bool {
+    CLOSING.is_match(line)
 }

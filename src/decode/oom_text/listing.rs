@@ -57,7 +57,7 @@ const MAX_ENTRIES: usize = 100_000;
 /// Reads the listing in a section into the failure.
 pub fn read(found: &mut Found, section: &str, is_cut: bool) {
     let largest = LARGEST.find(section);
-    let head = &section[..largest.as_ref().map_or_else(|| floor(section, TOTALS), |m| m.start())];
+    let head = &section[..largest.as_ref().map_or_else(|| section.floor_char_boundary(TOTALS), |m| m.start())];
     totals(found, head);
     if let Some(largest) = largest {
         let entries = entries(&section[largest.end()..], is_cut);
@@ -67,14 +67,6 @@ pub fn read(found: &mut Found, section: &str, is_cut: bool) {
     } else if is_cut && found.failure.get("total").is_some() {
         found.failure.truncated = true;
     }
-}
-
-fn floor(text: &str, mut at: usize) -> usize {
-    at = at.min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }
 
 /// The words that [`PART`] may begin with.

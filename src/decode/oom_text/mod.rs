@@ -6,6 +6,7 @@
 //! out.
 
 mod bfc;
+mod details;
 mod forms;
 mod found;
 mod guard;
@@ -192,8 +193,9 @@ fn read(excerpt: &Excerpt) -> Vec<Failure> {
     if excerpt.bytes.len() > MAX_JOINED {
         return best;
     }
-    // Lines of source code or of a history, put together, look like anything.
-    let is_other = |text: &Text| guard::is_source(&text.text) || guard::is_history(&text.text);
+    // Lines of source code, of a diff or of a history, put together, look like anything.
+    let is_other =
+        |text: &Text| guard::is_source(&text.text) || guard::has_diff(&text.text) || guard::is_history(&text.text);
     if best.is_empty() && texts.iter().any(is_other) {
         return best;
     }

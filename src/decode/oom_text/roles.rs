@@ -106,7 +106,7 @@ const BEFORE: [(&str, Role); 17] = [
     ),
     (r"reserved", Role::Reserved),
     (
-        r"total capac\w+(?: of)?|capacity(?: of)?|total (?:memory|size|available memory)|has a total|device total",
+        r"total capac\w+(?: of)?|capacity(?: of)?|total (?:(?:GPU |device |available )?memory|size)|has a total|device total",
         Role::Capacity,
     ),
     (
@@ -207,6 +207,9 @@ pub fn told(text: &str) -> Vec<Told> {
 }
 
 fn role(size: &Size, before: &str, behind: &str) -> Option<Role> {
+    // Behind `name: value` the next line has a name of its own.
+    let behind =
+        if before.trim_end().ends_with([':', '=']) { behind.lines().next().unwrap_or_default() } else { behind };
     // The words of another clause are not beside the size.
     let near = before.rsplit([';', '\n']).next().unwrap_or(before);
     let near = &near[sentence(near)..];
@@ -243,11 +246,7 @@ fn sentence(text: &str) -> usize {
 }
 
 fn last(text: &str, len: usize) -> &str {
-    let mut from = text.len().saturating_sub(len);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    &text[from..]
+    &text[text.ceil_char_boundary(text.len().saturating_sub(len))..]
 }
 
 #[cfg(test)]

@@ -55,13 +55,6 @@ static TOKEN: LazyLock<Regex> = LazyLock::new(|| {
 static UNIT_BEFORE: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"[\[(](?:in )?([KMGT]i?B|kB|[Bb]ytes)[\])]\s*[:=]\s*$").expect("a valid pattern"));
 
-fn floor(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
-}
-
 /// Every number of a text that can be a size, in order.
 pub fn sizes(text: &str) -> Vec<Size> {
     let mut out: Vec<Size> = Vec::new();
@@ -85,7 +78,8 @@ pub fn sizes(text: &str) -> Vec<Size> {
         // NumPy prints `116. GiB`.
         let unit = token.get(3).map(|unit| unit.as_str().trim_start_matches('.').trim_matches([' ', '-', '\t']).trim());
         // `Free (MiB): 512`
-        let named = || UNIT_BEFORE.captures(&text[floor(text, all.start().saturating_sub(20))..all.start()]);
+        let named =
+            || UNIT_BEFORE.captures(&text[text.floor_char_boundary(all.start().saturating_sub(20))..all.start()]);
         let named = if unit.is_none() { named() } else { None };
         let unit = unit.or_else(|| named.as_ref().and_then(|found| found.get(1)).map(|unit| unit.as_str()));
         let number = match (token.get(1), token.get(2)) {
@@ -94,7 +88,8 @@ pub fn sizes(text: &str) -> Vec<Size> {
             _ => None,
         };
         let Some((bytes, unit)) = number else { continue };
-        let spelling = || all.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
+        let named = named.as_ref().and_then(|found| found.get(1)).map(|unit| unit.as_str());
+        let spelling = || all.as_str().split_whitespace().chain(named).collect::<Vec<_>>().join(" ");
         let printed = PrintedSize { text: (unit != Unit::Bare).then(spelling), bytes: Bytes(bytes) };
         out.push(Size { start: all.start(), end: all.end(), printed, unit, is_part_of_next: false });
     }

@@ -68,6 +68,8 @@ ascii_patterns! {
         r"|exceed(?:s|ed|ing)?(?: [\w/-]+){0,4}? (?:memory|vram|ram|hbm|heap|mem|limit)\b",
         r"|insufficient(?: [\w/-]+){0,2} resources|RESOURCE_?EXHAUSTED|\w+OUT_OF_RESOURCES)"
     );
+    /// A garbage collection, and why it began: an allocation that did not fit the youngest generation.
+    COLLECTION = r"\[(?:Full )?GC\b|\bGC\(\d+\)|\[gc(?:,\w+)*\s*\]|\bPause (?:Young|Full)\b|\bScavenge\b|\bMark-(?:[Ss]weep|[Cc]ompact)";
     /// What the size of something else is.
     NOT_MEMORY = r"(?i)\b(?:disk|file|inode|cluster|ticket|seat|port|socket|descriptor|tty|thread|lock|quota|partition|volume|swap ?file|body|upload|payload|packet|header|request (?:body|entity)|message|socket)\b";
 }
@@ -107,14 +109,15 @@ const LONGEST: usize = 4000;
 
 /// The first and clearest statement of a line; `None` where there is none.
 pub fn of_line(line: &str) -> Option<Statement> {
-    if line.len() > LONGEST || !ANY.is_match(line) {
+    if line.len() > LONGEST || !ANY.is_match(line) || COLLECTION.is_match(line.as_bytes()) {
         return None;
     }
     let find = |pattern: &regex::bytes::Regex, strength| {
         let range = pattern.find(line.as_bytes())?.range();
-        // An address names pages about memory; it says nothing of a run.
-        let is_address = line.get(..range.start)?.rsplit(char::is_whitespace).next()?.contains("://");
-        (!is_address).then_some(Statement { range, strength })
+        // An address names pages about memory, and an option what shall be done without; they say nothing of a run.
+        let word = line.get(..range.start)?.rsplit(char::is_whitespace).next()?;
+        let is_option = word.starts_with("--") || word.starts_with("-X");
+        (!word.contains("://") && !is_option).then_some(Statement { range, strength })
     };
     find(&OUT_OF, Strength::Clear)
         .or_else(|| find(&NAMES, Strength::Clear))
@@ -158,6 +161,8 @@ mod tests {
             "out of 100 files",
             "ran out of patience: early stopping after 5 epochs without memory of improvement",
             "see https://example.org/debug-out-of-memory-exception.html",
+            "12.003: [GC (Allocation Failure) [PSYoungGen: 270626K->42496K(299520K)] 270714K->61883K(984064K), 0.04 secs]",
+            "CommandLine flags: -XX:+ExitOnOutOfMemoryError -XX:MaxHeapSize=17179869184",
         ] {
             assert!(of_line(text).is_none(), "{text}");
         }

@@ -73,6 +73,7 @@ pub const FORMS: &[Form] = &[
         "Cuda Error in allocate", "DefaultAllocator::allocate", "Cuda Runtime (out of memory)",
         "cuda Runtime (out of memory)", "user allocator error allocating",
     ], ""),
+    form(Kind::TensorrtAlloc, Need::Words, 6, &["xecutor creation failed due to insufficient GPU memory"], ""),
     form(Kind::TritonSharedMemory, Need::Size, 2, &["out of resource: "], "Required"),
     form(Kind::CudaSharedMemory, Need::Size, 1, &[
         "too much shared data", "Shared memory size limit exceeded", "shared memory size limit exceeded",

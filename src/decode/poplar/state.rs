@@ -77,10 +77,7 @@ pub struct State {
 impl State {
     /// Keeps a name, within bounds.
     pub fn name(&mut self, text: &str) -> String {
-        let mut end = text.len().min(MAX_NAME);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
+        let end = text.floor_char_boundary(MAX_NAME);
         if self.names + end > MAX_NAMES {
             return String::new();
         }

@@ -108,7 +108,7 @@ fn of_space(scene: Scene<'_>) -> Totals<'_> {
         peak: xprof.peak_is_known.then_some(xprof.peak.0),
         reserved_peak: occupancy.map(|occupancy| occupancy.reserved_peak.0),
         content_peak: occupancy.map(|occupancy| occupancy.content_peak.0),
-        padding: known.then_some(space.padding_at_peak.0),
+        padding: known.then_some(space.at_peak.padding.0),
         fragmentation: known.then(|| space.fragmentation().0),
         peak_step: occupancy.map(|occupancy| i64::from(occupancy.reserved_peak_point)),
         steps: analysis.live.as_ref().map(crate::analysis::live_range::LiveRanges::points),

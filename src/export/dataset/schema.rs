@@ -102,7 +102,7 @@ pub(super) const PROGRAMS: [Column; 31] = [
     int("reserved_peak_bytes", "Highest use counted by address, over every buffer"),
     int("content_peak_bytes", "Highest number of bytes that hold live values"),
     int("padding_at_peak_bytes", "Padding of the buffers live at the peak"),
-    int("fragmentation_bytes", "Allocated bytes less the peak"),
+    int("fragmentation_bytes", "Allocated bytes less the highest use counted by address"),
     int("peak_step", "First step of the peak; picoseconds for an allocator"),
     int("steps", "Number of steps in program order"),
     int("buffers", "Number of logical buffers; of tiles for an IPU, of events for an allocator"),

@@ -140,7 +140,7 @@ fn space(
         capacity: both(&|scene| scene.space.capacity.as_ref().map(|capacity| capacity.bytes.0)),
         allocated: both(&|scene| Some(scene.space.xprof.allocated.0)),
         peak: both(&|scene| scene.space.known_peak().map(|peak| peak.0)),
-        padding_at_peak: both(&|scene| scene.space.peak_is_known().then_some(scene.space.padding_at_peak.0)),
+        padding_at_peak: both(&|scene| scene.space.peak_is_known().then_some(scene.space.at_peak.padding.0)),
         fragmentation: both(&|scene| scene.space.peak_is_known().then(|| scene.space.fragmentation().0)),
         arguments: both(&|scene| Some(scene.space.xprof.parameters.0)),
         outputs: both(&|scene| Some(scene.space.xprof.live_out.0)),
@@ -255,7 +255,7 @@ fn padding(before: Scene<'_>, after: Scene<'_>) -> Vec<ShapeDiff> {
     let is = |group: &ShapeGroup, other: &ShapeGroup| group.shape == other.shape && group.layout == other.layout;
     let row = |was: Option<&ShapeGroup>, now: Option<&ShapeGroup>| {
         let either = now.or(was)?;
-        let waste = |group: Option<&ShapeGroup>| group.map_or(0, |group| group.waste().0);
+        let waste = |group: Option<&ShapeGroup>| group.map_or(0, |group| group.waste.0);
         Some(ShapeDiff {
             shape: either.shape.clone(),
             layout: either.layout.clone(),

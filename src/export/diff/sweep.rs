@@ -54,7 +54,7 @@ impl Sweep {
             let Some(scene) = side.analysis.scene(side.profile, row, MemorySpace::HBM) else { continue };
             let space = scene.space;
             let classes = scene.analysis.classes(scene.program);
-            let mut sums = classes.sums(&space.at_peak, &|buffer| scene.program.buffers.size_of(buffer));
+            let mut sums = classes.sums(space.at_peak.rows.iter().copied());
             sums.sort_by_key(|row| row.0.place());
             self.columns.push(Column {
                 file: file.to_owned(),
@@ -63,7 +63,7 @@ impl Sweep {
                 capacity_bytes: space.capacity.as_ref().map(|capacity| capacity.bytes.0),
                 allocated_bytes: space.xprof.allocated.0,
                 peak_bytes: space.known_peak().map(|peak| peak.0),
-                padding_at_peak_bytes: space.peak_is_known().then_some(space.padding_at_peak.0),
+                padding_at_peak_bytes: space.peak_is_known().then_some(space.at_peak.padding.0),
                 by_class: sums.into_iter().map(|(class, bytes, _)| (class.name(), bytes.0)).collect(),
             });
         }

@@ -3,17 +3,18 @@
 use super::options::Options;
 use super::requested::Requested;
 use super::schema::{
-    BufferReport, CategoryReport, ClassReport, DeviceReport, ProfileReport, ProgramReport, Report, Source, SpaceReport,
+    BufferReport, CategoryReport, ClassReport, DeviceReport, PeakReport, ProfileReport, ProgramReport, Report, Source,
+    SpaceReport, StandingReport,
 };
 use super::{findings, runtime, what_if};
 use crate::advisor::advise;
-use crate::analysis::class::{Certainty, Reason};
+use crate::analysis::class::{Certainty, Class, Reason};
 use crate::analysis::live_at::Residency;
 use crate::analysis::stacked_curves::Grouping;
 use crate::analysis::{
-    ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict, category, has_no_shape, unpadded,
+    PeakContents, ProfileAnalysis, ProgramAnalysis, ProgramParts, Scene, Verdict, category, has_no_shape, unpadded,
 };
-use crate::model::{BufferId, InstructionId, MemorySpace, Profile, Program, SourceInfo};
+use crate::model::{BufferId, Bytes, Category, InstructionId, MemorySpace, Profile, Program, SourceInfo};
 
 /// Builds a report profile by profile, so that only one needs to be in memory at a time.
 #[derive(Debug)]
@@ -185,6 +186,7 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
     let top = options.rows();
     let row = |&buffer: &BufferId| buffer_report(scene, buffer);
     let xprof = &space.xprof;
+    let at_xprof_peak = space.at_xprof_peak(program, &analysis.traces);
     let occupancy = space.occupancy.as_ref();
     let instruction = occupancy.and_then(|occupancy| {
         let live = analysis.live.as_ref()?;
@@ -207,27 +209,24 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
         peak_bytes: xprof.peak_is_known.then_some(xprof.peak.0),
         peak_event: xprof.peak_is_known.then_some(xprof.peak_event),
         xprof_peak_unpadded_bytes: xprof.peak_is_known.then_some(xprof.peak_unpadded.0),
-        padding_at_peak_bytes: space.peak_is_known().then_some(space.padding_at_peak.0),
+        padding_at_peak_bytes: space.peak_is_known().then_some(at_xprof_peak.padding.0),
         time_count: analysis.live.as_ref().map(crate::analysis::live_range::LiveRanges::points),
         reserved_peak_bytes: occupancy.map(|o| o.reserved_peak.0),
         reserved_peak_time: occupancy.map(|o| o.reserved_peak_point),
         reserved_peak_instruction: instruction,
         content_peak_bytes: occupancy.map(|o| o.content_peak.0),
-        fragmentation_bytes: (space.peak_is_known() && !program.is_listing).then(|| space.fragmentation().0),
+        fragmentation_bytes: (space.peak_is_known() && !program.is_listing).then(|| space.xprof_fragmentation().0),
         parameter_bytes: xprof.parameters.0,
         output_bytes: xprof.live_out.0,
         event_count: space.event_count(),
         buffer_count: space.buffers.len(),
         buffers_without_lifetime: space.without_lifetime,
         notes,
-        at_peak: space.at_peak.iter().take(top).map(row).collect(),
-        at_peak_count: space.at_peak.len(),
-        by_category: space
-            .by_category
-            .iter()
-            .map(|&(category, bytes, buffers)| CategoryReport { category: category.name(), bytes: bytes.0, buffers })
-            .collect(),
-        by_class: by_class(scene),
+        peak: peak_report(scene, top),
+        at_peak: at_xprof_peak.buffers().take(top).map(|buffer| row(&buffer)).collect(),
+        at_peak_count: at_xprof_peak.len(),
+        by_category: by_category(&at_xprof_peak),
+        by_class: by_class(scene, &at_xprof_peak),
         padding_by_shape: super::padding::padding(scene, top),
         packing: what_if::packing(scene),
         what_if: outcome.and_then(Result::ok),
@@ -248,28 +247,51 @@ fn space_report(scene: Scene<'_>, options: &Options) -> SpaceReport {
     }
 }
 
-/// Bytes at the peak by class.
-fn by_class(scene: Scene<'_>) -> Vec<ClassReport> {
-    let Scene { program, analysis, space, .. } = scene;
-    let classes = analysis.classes(program);
-    let size = |buffer: BufferId| program.buffers.size_of(buffer);
-    let guessed: Vec<BufferId> = space
-        .at_peak
-        .iter()
-        .copied()
-        .filter(|&buffer| classes.reason(buffer).certainty() == Certainty::Guess)
-        .collect();
-    let guesses = classes.sums(&guessed, &size);
-    classes
-        .sums(&space.at_peak, &size)
-        .into_iter()
-        .map(|(class, bytes, buffers)| ClassReport {
-            class: class.name(),
-            bytes: bytes.0,
-            buffers,
-            guess_bytes: guesses.iter().find(|row| row.0 == class).map_or(0, |row| row.1.0),
-        })
-        .collect()
+/// The peak that people read, and what stands at it.
+fn peak_report(scene: Scene<'_>, top: usize) -> PeakReport {
+    let Scene { program, space, .. } = scene;
+    let at_peak = &space.at_peak;
+    let known = space.peak_is_known();
+    let row = |&(buffer, bytes): &(BufferId, Bytes)| StandingReport {
+        bytes_at_peak: bytes.0,
+        buffer: buffer_report(scene, buffer),
+    };
+    PeakReport {
+        bytes: space.known_peak().map(|peak| peak.0),
+        step: space.occupancy.as_ref().map(|occupancy| occupancy.reserved_peak_point),
+        padding_bytes: known.then_some(at_peak.padding.0),
+        fragmentation_bytes: (known && !program.is_listing).then(|| space.fragmentation().0),
+        unlisted_bytes: at_peak.unlisted.0,
+        buffers: at_peak.rows.iter().take(top).map(row).collect(),
+        buffer_count: at_peak.len(),
+        by_category: by_category(at_peak),
+        by_class: by_class(scene, at_peak),
+    }
+}
+
+/// Bytes of some rows by category.
+fn by_category(rows: &PeakContents) -> Vec<CategoryReport> {
+    let of = |&(category, bytes, buffers): &(Category, Bytes, usize)| CategoryReport {
+        category: category.name(),
+        bytes: bytes.0,
+        buffers,
+    };
+    rows.by_category.iter().map(of).collect()
+}
+
+/// Bytes of some rows by class.
+fn by_class(scene: Scene<'_>, rows: &PeakContents) -> Vec<ClassReport> {
+    let classes = scene.analysis.classes(scene.program);
+    let is_guess = |row: &(BufferId, Bytes)| classes.reason(row.0).certainty() == Certainty::Guess;
+    let guesses = classes.sums(rows.rows.iter().copied().filter(is_guess));
+    let sums = classes.sums(rows.rows.iter().copied());
+    let of = |(class, bytes, buffers): (Class, Bytes, usize)| ClassReport {
+        class: class.name(),
+        bytes: bytes.0,
+        buffers,
+        guess_bytes: guesses.iter().find(|row| row.0 == class).map_or(0, |row| row.1.0),
+    };
+    sums.into_iter().map(of).collect()
 }
 
 /// The report's row for one buffer.

@@ -1,7 +1,7 @@
 //! The report as a document, from which Markdown and HTML are written.
 
 use super::runtime_text;
-use super::schema::{ProfileReport, Report, SpaceReport};
+use super::schema::{PeakReport, ProfileReport, Report, SpaceReport, StandingReport};
 use super::text::{device, headline};
 use super::what_if::WhatIfReport;
 use super::words::buffers;
@@ -54,7 +54,7 @@ fn add_space(out: &mut Document, space: &SpaceReport, profile: &ProfileReport) {
     if let Some(evidence) = &space.capacity_evidence {
         out.paragraph(format!("Capacity: {evidence}"));
     }
-    let peak = space.reserved_peak_bytes.or(space.peak_bytes);
+    let peak = space.peak.bytes;
     if let Some(picture) = &space.picture {
         out.blocks.extend(super::svg::pictures(space, picture).into_iter().map(Block::Picture));
     }
@@ -81,7 +81,7 @@ fn add_space(out: &mut Document, space: &SpaceReport, profile: &ProfileReport) {
     for tree in &space.trees {
         tree.document(out);
     }
-    add_at_peak(out, space, peak);
+    add_at_peak(out, &space.peak);
     for note in &space.notes {
         out.note(note);
     }
@@ -94,8 +94,8 @@ fn add_sizes(out: &mut Document, space: &SpaceReport, peak: Option<u64>) {
     for (label, bytes) in [
         ("allocated", Some(space.allocated_bytes)),
         ("peak", peak),
-        ("padding at the peak", space.padding_at_peak_bytes),
-        ("fragmentation", space.fragmentation_bytes),
+        ("padding at the peak", space.peak.padding_bytes),
+        ("fragmentation", space.peak.fragmentation_bytes),
         ("arguments", Some(space.parameter_bytes)),
         ("outputs", Some(space.output_bytes)),
     ] {
@@ -103,27 +103,27 @@ fn add_sizes(out: &mut Document, space: &SpaceReport, peak: Option<u64>) {
             row(label.to_owned(), bytes);
         }
     }
-    for category in &space.by_category {
+    for category in &space.peak.by_category {
         row(format!("at the peak: {}, {}", category.category, buffers(category.buffers)), category.bytes);
     }
-    for class in &space.by_class {
+    for class in &space.peak.by_class {
         let guess = class.guess_in_words().unwrap_or_default();
         row(format!("at the peak, most likely: {}, {}{guess}", class.class, buffers(class.buffers)), class.bytes);
     }
     out.table(table);
 }
 
-fn add_at_peak(out: &mut Document, space: &SpaceReport, peak: Option<u64>) {
+fn add_at_peak(out: &mut Document, peak: &PeakReport) {
     let mut table = Table::new([">size", ">share of the peak", "category", "buffer", "shape", "op"]);
-    table.caption = if space.at_peak.len() == space.at_peak_count {
+    table.caption = if peak.buffers.len() == peak.buffer_count {
         "At the peak".to_owned()
     } else {
-        format!("At the peak, the largest {} of {}", space.at_peak.len(), thousands(space.at_peak_count as u64))
+        format!("At the peak, the largest {} of {}", peak.buffers.len(), thousands(peak.buffer_count as u64))
     };
-    for buffer in &space.at_peak {
+    for &StandingReport { bytes_at_peak, ref buffer } in &peak.buffers {
         table.row([
-            Line::size(buffer.bytes),
-            Line::from(percent(buffer.bytes, peak.unwrap_or(0))).sorted_by(buffer.bytes.into()),
+            Line::size(bytes_at_peak),
+            Line::from(percent(bytes_at_peak, peak.bytes.unwrap_or(0))).sorted_by(bytes_at_peak.into()),
             Line::from(buffer.category),
             Line::code(&buffer.name),
             Line::code(buffer.shape.as_deref().unwrap_or_default()),

@@ -61,7 +61,7 @@ pub fn padding(scene: Scene<'_>, top: usize) -> Vec<PaddingReport> {
             buffers_everywhere: group.everywhere.len(),
             each_bytes: group.each.0,
             useful_bytes: group.useful.0,
-            waste_bytes: group.waste().0,
+            waste_bytes: group.waste.0,
             saves_at_peak_bytes: group.saves.0,
             other_forms: if row < WITH_FORMS { scene.forms(group) } else { Vec::new() }
                 .into_iter()

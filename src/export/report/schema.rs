@@ -98,23 +98,27 @@ pub const SPACE_FIELDS: &[(&str, Shown)] = &[
     ("peak_bytes", Shown::Json("XProf's peak, for comparison; people read the peak of all buffers")),
     ("peak_event", Shown::Json("XProf's event index; people read the step")),
     ("xprof_peak_unpadded_bytes", Shown::Json("XProf's way of counting, for comparison")),
-    ("padding_at_peak_bytes", Shown::Both),
+    ("padding_at_peak_bytes", Shown::Json("of XProf's peak, for comparison; people read that of all buffers")),
     ("time_count", Shown::Text("a table of sizes has no room for a place in the program")),
     ("reserved_peak_bytes", Shown::Both),
     ("reserved_peak_time", Shown::Text("a table of sizes has no room for a place in the program")),
     ("reserved_peak_instruction", Shown::Text("a table of sizes has no room for a place in the program")),
     ("content_peak_bytes", Shown::Json("a second peak would only confuse")),
-    ("fragmentation_bytes", Shown::Both),
+    (
+        "fragmentation_bytes",
+        Shown::Json("against XProf's peak, for comparison; people read it against that of all buffers"),
+    ),
     ("parameter_bytes", Shown::Both),
     ("output_bytes", Shown::Both),
     ("event_count", Shown::Json("for programs that read the curve")),
     ("buffer_count", Shown::Json("for programs that read the buffers")),
     ("buffers_without_lifetime", Shown::Json("for programs that read the buffers")),
     ("notes", Shown::Both),
-    ("at_peak", Shown::Both),
-    ("at_peak_count", Shown::Text("the rows shown are enough for an issue or a chat")),
-    ("by_category", Shown::Both),
-    ("by_class", Shown::Both),
+    ("peak", Shown::Both),
+    ("at_peak", Shown::Json("XProf's rows, for comparison; people read what stands at the peak of all buffers")),
+    ("at_peak_count", Shown::Json("of XProf's rows")),
+    ("by_category", Shown::Json("sums of XProf's rows")),
+    ("by_class", Shown::Json("sums of XProf's rows")),
     ("padding_by_shape", Shown::Both),
     ("packing", Shown::Json("only for tests of how well the compiler's packing is reproduced")),
     ("what_if", Shown::Both),
@@ -184,7 +188,7 @@ pub struct SpaceReport {
     pub peak_event: Option<u32>,
     /// XProf's `peakUnpaddedHeapMib`.
     pub xprof_peak_unpadded_bytes: Option<u64>,
-    /// Padding of all buffers live at the peak.
+    /// Padding of the buffers in `at_peak`.
     pub padding_at_peak_bytes: Option<u64>,
     /// Number of steps in program order.
     pub time_count: Option<u32>,
@@ -196,7 +200,7 @@ pub struct SpaceReport {
     pub reserved_peak_instruction: Option<String>,
     /// Peak of the bytes that hold live values.
     pub content_peak_bytes: Option<u64>,
-    /// Allocated bytes minus the peak.
+    /// Allocated bytes minus `peak_bytes`.
     pub fragmentation_bytes: Option<u64>,
     /// Arguments (XProf's `entryComputationParametersMib`).
     pub parameter_bytes: u64,
@@ -210,13 +214,15 @@ pub struct SpaceReport {
     pub buffers_without_lifetime: usize,
     /// Inconsistencies, and differences from XProf's numbers.
     pub notes: Vec<String>,
-    /// Buffers live at the peak, largest first.
+    /// The peak that people read, and what stands at it.
+    pub peak: PeakReport,
+    /// Buffers live at XProf's peak with their sizes, largest first.
     pub at_peak: Vec<BufferReport>,
     /// Length of `at_peak` before `--top` cut it.
     pub at_peak_count: usize,
-    /// Bytes at the peak by category, largest first.
+    /// Bytes of `at_peak` by category, largest first.
     pub by_category: Vec<CategoryReport>,
-    /// Bytes at the peak by class, a guess at their purpose, largest first.
+    /// Bytes of `at_peak` by class, a guess at their purpose, largest first.
     pub by_class: Vec<ClassReport>,
     /// Padded shapes at the peak, largest possible saving first.
     pub padding_by_shape: Vec<super::padding::PaddingReport>,
@@ -248,6 +254,40 @@ pub struct SpaceReport {
     /// Every logical buffer, with `--buffers`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffers: Option<Vec<BufferReport>>,
+}
+
+/// The peak of all buffers, counted by address, where the program has a schedule, else XProf's; and what stands at it.
+/// The bytes of the rows and of each division, and those unlisted, add up to the peak.
+#[derive(Debug, Serialize)]
+pub struct PeakReport {
+    /// The peak; `null` if the file has only totals.
+    pub bytes: Option<u64>,
+    /// Its step; `null` without a schedule.
+    pub step: Option<u32>,
+    /// Padding in it.
+    pub padding_bytes: Option<u64>,
+    /// Allocated bytes minus the peak; `null` also for what a message lists, which may be a part of the program only.
+    pub fragmentation_bytes: Option<u64>,
+    /// Bytes in small buffers that the file only sums up.
+    pub unlisted_bytes: u64,
+    /// Buffers, most bytes first, limited by `--top`.
+    pub buffers: Vec<StandingReport>,
+    /// Length of `buffers` before `--top` cut it.
+    pub buffer_count: usize,
+    /// Bytes by category, largest first.
+    pub by_category: Vec<CategoryReport>,
+    /// Bytes by class, a guess at their purpose, largest first.
+    pub by_class: Vec<ClassReport>,
+}
+
+/// A buffer at the peak.
+#[derive(Debug, Serialize)]
+pub struct StandingReport {
+    /// The bytes that count for it: its size, less what others share of its memory.
+    pub bytes_at_peak: u64,
+    /// The buffer.
+    #[serde(flatten)]
+    pub buffer: BufferReport,
 }
 
 /// A logical buffer.

@@ -35,13 +35,13 @@ fn start(height: f64, name: &str) -> String {
 
 /// One bar of the classes at the peak, with the limit as a line, and a legend below it.
 fn composition(space: &SpaceReport) -> String {
-    let sum: u64 = space.by_class.iter().map(|class| class.bytes).sum();
+    let sum: u64 = space.peak.by_class.iter().map(|class| class.bytes).sum();
     let most = sum.max(space.allocated_bytes).max(space.capacity_bytes.unwrap_or(0)).max(1);
     let x = |bytes: u64| bytes as f64 / most as f64 * (WIDTH - 2.0) + 1.0;
-    let rows = space.by_class.len().div_ceil(3);
+    let rows = space.peak.by_class.len().div_ceil(3);
     let mut svg = start(64.0 + 20.0 * rows as f64, &format!("Most likely, at the peak of {}", space.name));
     let mut at = 0;
-    for (row, class) in space.by_class.iter().enumerate() {
+    for (row, class) in space.peak.by_class.iter().enumerate() {
         let (left, right) = (x(at), x(at + class.bytes));
         let share = percent(class.bytes, sum);
         let words = format!("{}: {}, {share}", class.class, Bytes(class.bytes).short());

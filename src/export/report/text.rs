@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::runtime_text;
-use super::schema::{BufferReport, ProfileReport, ProgramReport, Report, SpaceReport};
+use super::schema::{BufferReport, PeakReport, ProfileReport, ProgramReport, Report, SpaceReport, StandingReport};
 use super::what_if::WhatIfReport;
 use super::words::buffers;
 use crate::model::{Bytes, UnitSystem, percent, thousands};
@@ -87,7 +87,7 @@ fn write_program(out: &mut String, program: &ProgramReport, profile: &ProfileRep
             "      {:<15} {:>10} {:>11} {:>11}",
             space.name,
             short(space.allocated_bytes),
-            space.reserved_peak_bytes.or(space.peak_bytes).map_or_else(|| "unknown".to_owned(), short),
+            space.peak.bytes.map_or_else(|| "unknown".to_owned(), short),
             space.capacity_bytes.map_or_else(|| "\u{2013}".to_owned(), capacity)
         );
     }
@@ -138,8 +138,8 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
         let _ =
             writeln!(out, "    {:<17} {:>10}  {:>22}  {evidence}", "capacity", capacity(bytes), Bytes(bytes).exact());
     }
-    let peak = space.reserved_peak_bytes.or(space.peak_bytes);
-    let place = match (space.reserved_peak_time, space.time_count, &space.reserved_peak_instruction) {
+    let peak = space.peak.bytes;
+    let place = match (space.peak.step, space.time_count, &space.reserved_peak_instruction) {
         (Some(time), Some(count), Some(name)) => {
             format!("at step {time} of {count}, {name}")
         }
@@ -152,28 +152,29 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     } else {
         let _ = writeln!(out, "    {:<17} unknown: this report has none", "peak");
     }
-    if let (Some(padding), Some(peak)) = (space.padding_at_peak_bytes, peak) {
+    if let (Some(padding), Some(peak)) = (space.peak.padding_bytes, peak) {
         line(out, "padding", padding, &format!("{} of the peak", percent(padding, peak)));
     }
-    if let Some(fragmentation) = space.fragmentation_bytes {
+    if let Some(fragmentation) = space.peak.fragmentation_bytes {
         let share = percent(fragmentation, space.allocated_bytes);
         line(out, "fragmentation", fragmentation, &format!("{share} of allocated"));
     }
     for (label, bytes) in [("arguments", space.parameter_bytes), ("outputs", space.output_bytes)] {
         // The list of a message says nothing of what is not in it.
-        if bytes > 0 || space.fragmentation_bytes.is_some() {
+        if bytes > 0 || space.peak.fragmentation_bytes.is_some() {
             line(out, label, bytes, "");
         }
     }
-    if !space.by_category.is_empty() {
+    let PeakReport { by_category, by_class, .. } = &space.peak;
+    if !by_category.is_empty() {
         let _ = writeln!(out, "    at the peak, by category");
     }
-    for row in &space.by_category {
+    for row in by_category {
         line(out, &format!("  {}", row.category), row.bytes, &buffers(row.buffers));
     }
-    if space.by_class.iter().any(|row| space.by_category.iter().all(|other| other.category != row.class)) {
+    if by_class.iter().any(|row| by_category.iter().all(|other| other.category != row.class)) {
         let _ = writeln!(out, "    at the peak, by class (most likely)");
-        for row in &space.by_class {
+        for row in by_class {
             let guess = row.guess_in_words().unwrap_or_default();
             line(out, &format!("  {}", row.class), row.bytes, &format!("{}{guess}", buffers(row.buffers)));
         }
@@ -186,7 +187,7 @@ fn write_space(out: &mut String, space: &SpaceReport, profile: &ProfileReport) {
     for tree in &space.trees {
         tree.write_text(out);
     }
-    write_at_peak(out, space);
+    write_at_peak(out, &space.peak);
     for note in &space.notes {
         let _ = writeln!(out, "    note: {note}");
     }
@@ -231,23 +232,23 @@ fn write_one_what_if(out: &mut String, space: &SpaceReport, name: &str, what_if:
 /// Columns are aligned up to this width; a longer name shifts only its own row.
 const WIDEST: usize = 44;
 
-fn write_at_peak(out: &mut String, space: &SpaceReport) {
-    if space.at_peak.is_empty() {
+fn write_at_peak(out: &mut String, peak: &PeakReport) {
+    if peak.buffers.is_empty() {
         return;
     }
-    let (shown, all) = (space.at_peak.len(), space.at_peak_count);
+    let (shown, all) = (peak.buffers.len(), peak.buffer_count);
     let which =
         if shown == all { format!("all {all}") } else { format!("the largest {shown} of {}", thousands(all as u64)) };
     let _ = writeln!(out, "    at the peak, {which}");
     let width = |text: &dyn Fn(&BufferReport) -> usize| {
-        space.at_peak.iter().map(text).filter(|&width| width <= WIDEST).max().unwrap_or(0)
+        peak.buffers.iter().map(|row| text(&row.buffer)).filter(|&width| width <= WIDEST).max().unwrap_or(0)
     };
     let names = width(&|buffer| buffer.name.chars().count());
     let shapes = width(&|buffer| buffer.shape.as_deref().unwrap_or_default().chars().count());
-    for buffer in &space.at_peak {
+    for StandingReport { bytes_at_peak, buffer } in &peak.buffers {
         let text = format!(
             "      {:>10}  {:<12}  {:<names$}  {:<shapes$}  {}",
-            short(buffer.bytes),
+            short(*bytes_at_peak),
             buffer.category,
             buffer.name,
             buffer.shape.as_deref().unwrap_or(""),
@@ -256,6 +257,9 @@ fn write_at_peak(out: &mut String, space: &SpaceReport) {
         let _ = writeln!(out, "{}", text.trim_end());
         if let Some(words) = buffer.spans().and_then(|spans| spans.difference("step")) {
             let _ = writeln!(out, "      {:>10}  {words}", "");
+        }
+        if *bytes_at_peak < buffer.bytes {
+            let _ = writeln!(out, "      {:>10}  of {}; others share the rest", "", short(buffer.bytes));
         }
     }
 }

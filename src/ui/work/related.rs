@@ -117,10 +117,10 @@ impl Related {
                 let scene = document.scene(space.0, space.1);
                 let mut largest = scene.map(|scene| scene.live_at(step)).unwrap_or_default();
                 let live = largest.len();
-                let buffers: Vec<BufferId> = largest.iter().map(|live| live.buffer).collect();
+                let rows: Vec<(BufferId, Bytes)> = largest.iter().map(|live| (live.buffer, live.bytes)).collect();
                 let mut folded = scene
                     .filter(|_| live <= FOLDED)
-                    .map(|scene| contributors(scene.program, scene.analysis, &buffers))
+                    .map(|scene| contributors(scene.program, scene.analysis, &rows))
                     .unwrap_or_default();
                 folded.truncate(LARGEST);
                 let unwritten = largest.iter().filter(|live| live.written.is_some_and(|(first, _)| first > step));

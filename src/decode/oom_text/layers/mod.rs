@@ -264,6 +264,9 @@ const MIN_WIDTH: usize = 40;
 /// Widths that terminals mostly have; another one is believed where several lines have it.
 const WIDTHS: [usize; 10] = [72, 78, 79, 80, 100, 120, 132, 140, 160, 200];
 
+/// Lines wider than the width that others were wrapped at.
+const OUTLIERS: usize = 2;
+
 impl Wrap {
     /// The wrapping of lines; `None` where there is none.
     fn of(lines: &[Line], joining: Joining) -> Option<Self> {
@@ -274,8 +277,16 @@ impl Wrap {
             let widest = &mut widths[depth(&line.prefix)];
             *widest = (*widest).max(line.width());
         }
-        let full = lines.iter().filter(|line| line.width() == width).count();
-        let is_likely = is_between_words || full > 1 || WIDTHS.contains(&width);
+        // A longer line or two may have been printed around a window that is narrower.
+        let full = |width: usize| lines.iter().filter(|line| line.width() == width).count();
+        let narrower = |width: usize| lines.iter().map(Line::width).filter(|&other| other < width).max();
+        let widths_down = std::iter::successors(Some(width), |&width| narrower(width)).take(OUTLIERS + 1);
+        let is_usual = |width: usize| full(width) > 1 || WIDTHS.contains(&width);
+        let likely =
+            widths_down.enumerate().find(|&(at, width)| if at == 0 { is_usual(width) } else { full(width) > 2 });
+        let likely = likely.map(|(_, width)| width);
+        let width = if is_between_words { width } else { likely.filter(|&width| width >= MIN_WIDTH).unwrap_or(width) };
+        let is_likely = is_between_words || likely.is_some();
         (matches!(joining, Joining::Words | Joining::Width) && is_likely).then_some(Self {
             width,
             widths,

@@ -7,7 +7,6 @@ mod rows;
 mod tools;
 
 use std::collections::HashMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use egui::{Pos2, Rect, Ui, Vec2};
@@ -125,7 +124,7 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(body).id_salt("table"));
     child.set_clip_rect(body.intersect(ui.clip_rect()));
     lines(&mut child, context, scene, &mut state);
-    footer(ui, context, scene, &state, foot);
+    footer(ui, context, &state, foot);
     context.locals.put(state);
 }
 
@@ -281,7 +280,7 @@ fn nothing(
     });
 }
 
-fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, rect: Rect) {
+fn footer(ui: &Ui, context: &ViewContext<'_>, state: &State, rect: Rect) {
     let theme = context.theme;
     controls::hairline(ui, Rect::from_min_max(rect.min, Pos2::new(rect.right(), rect.top() + 1.0)), theme.line);
     // What is not known yet is blank, not 0.
@@ -297,14 +296,10 @@ fn footer(ui: &Ui, context: &ViewContext<'_>, scene: Scene<'_>, state: &State, r
         context.short(padding),
         percent(padding.0, sum)
     );
-    if context.shared.rows == RowScope::Step {
-        let occupied = scene.space.occupancy.as_ref().map(|o| o.reserved.at(context.step()));
-        if let Some(occupied) = occupied {
-            let taken = context.short(Bytes(occupied));
-            let _ = write!(words, "; {taken} reserved at this step, counting shared memory once");
-        }
-    } else if context.shared.rows == RowScope::All {
-        words += "; not all live at the same time";
+    match context.shared.rows {
+        RowScope::All => words += "; not all live at the same time",
+        RowScope::Peak | RowScope::Step if state.shown.shares => words += "; shared memory counts once",
+        RowScope::Peak | RowScope::Step => {}
     }
     let response = ui.interact(rect, ui.scope_id().with("sums"), egui::Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, &words));

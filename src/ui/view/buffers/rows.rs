@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::State;
 use crate::analysis::Scene;
-use crate::analysis::table::{BufferTable, Filter, Order, Shown, arrange, is_unfinished};
+use crate::analysis::table::{BufferTable, Counted, Filter, Order, Shown, arrange, is_unfinished};
 use crate::model::{BufferId, MemorySpace};
 use crate::ui::part::ViewContext;
 use crate::ui::session::RowScope;
@@ -33,6 +33,8 @@ pub struct Arranged {
     pub of: usize,
     /// Largest size in the lines.
     pub largest: u64,
+    /// Whether some of them share memory, which the sums count once.
+    pub shares: bool,
 }
 
 pub fn update(context: &mut ViewContext<'_>, scene: Scene<'_>, table: Option<&Arc<BufferTable>>, state: &mut State) {
@@ -85,14 +87,19 @@ fn work(table: Arc<BufferTable>, wanted: &Wanted, scene: Scene<'_>, peak: u32) -
         RowScope::Peak => Some(None),
         RowScope::Step => Some(Some(wanted.step)),
     };
-    let rows: Vec<u32> = match step {
-        Some(step) => scene.live(step).into_iter().filter_map(|(buffer, _)| table.row_of(buffer)).collect(),
-        None => (0..table.len() as u32).collect(),
+    let (rows, counted) = match step {
+        Some(step) => {
+            let live = scene.live(step);
+            let rows = live.iter().filter_map(|&(buffer, _)| table.row_of(buffer)).collect();
+            (rows, Counted::new(scene.program, scene.analysis, &table, &live))
+        }
+        None => ((0..table.len() as u32).collect::<Vec<u32>>(), Counted::default()),
     };
     let largest = rows.iter().map(|&row| table.size[row as usize]).max().unwrap_or(0);
     let mut kept = Filter::parse(&wanted.filter).map(|filter| filter.keep(&table, &rows, peak)).unwrap_or_default();
     if !wanted.hidden.is_empty() {
         kept.retain(|&row| !wanted.hidden.contains(&table.buffers[row as usize]));
     }
-    Arranged { shown: arrange(&table, kept, &wanted.order), of: rows.len(), largest, table: Some(table) }
+    let shown = arrange(&table, kept, &wanted.order, &counted);
+    Arranged { shown, of: rows.len(), largest, shares: !counted.is_plain(), table: Some(table) }
 }

@@ -64,7 +64,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
         links::fact(ui, context, "Reserved, not written yet", &words, To::Rows(rows));
     }
     if at_peak {
-        let padding = context.short(scene.space.padding_at_peak);
+        let padding = context.short(scene.space.at_peak.padding);
         links::fact(ui, context, "Padding", &padding, To::View("padding"));
         // What a message counts beyond its list is not necessarily fragmentation.
         let rest = if is_listing { "Not listed" } else { "Fragmentation" };
@@ -75,7 +75,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, data: 
     let shown = ROWS * 2;
     let (count, rows): (usize, Vec<(BufferId, Bytes)>) = if at_peak {
         let at_peak = &scene.space.at_peak;
-        (at_peak.len(), at_peak.iter().take(shown).map(|&b| (b, scene.program.buffers.size_of(b))).collect())
+        (at_peak.len(), at_peak.rows.iter().take(shown).copied().collect())
     } else {
         let Some(related) = &related else { return };
         (related.live, related.largest.iter().take(shown).map(|live| (live.buffer, live.bytes)).collect())

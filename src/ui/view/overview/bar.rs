@@ -164,7 +164,7 @@ fn lower_row(
 
 /// Categories in the stacking order of the memory map: always-live ones first.
 fn stacked(space: &SpaceAnalysis) -> Vec<(Category, Bytes, usize)> {
-    let mut rows = space.by_category.clone();
+    let mut rows = space.at_peak.by_category.clone();
     rows.sort_by_key(|row| row.0);
     rows
 }

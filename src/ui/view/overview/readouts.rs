@@ -28,7 +28,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         }
     };
     let count = |category: Category| {
-        space.by_category.iter().find(|row| row.0 == category).map_or((Bytes::ZERO, 0), |r| (r.1, r.2))
+        space.at_peak.by_category.iter().find(|row| row.0 == category).map_or((Bytes::ZERO, 0), |r| (r.1, r.2))
     };
     let (temporaries, temporary_count) = count(Category::Temporary);
     let donated = scene
@@ -48,9 +48,9 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         Readout { title: "Peak", bytes: peak, remark: place, caution: false },
         Readout {
             title: "Padding at the peak",
-            bytes: space.padding_at_peak,
-            remark: format!("{} of the peak", percent(space.padding_at_peak.0, peak.0)),
-            caution: space.padding_at_peak.0 * 10 > peak.0,
+            bytes: space.at_peak.padding,
+            remark: format!("{} of the peak", percent(space.at_peak.padding.0, peak.0)),
+            caution: space.at_peak.padding.0 * 10 > peak.0,
         },
         Readout {
             title: "Fragmentation",

@@ -43,7 +43,7 @@ pub fn show(
 ) {
     let theme = context.theme;
     ui.painter().rect(rect, space::RADIUS, theme.panel, Stroke::new(1.0, theme.line), StrokeKind::Inside);
-    let wastes = group.waste() > Bytes::ZERO;
+    let wastes = group.waste > Bytes::ZERO;
     if wastes {
         ui.painter().rect_filled(Rect::from_min_size(rect.min, Vec2::new(4.0, rect.height())), 0.0, theme.warn);
     }
@@ -107,7 +107,7 @@ fn readouts(ui: &mut Ui, context: &ViewContext<'_>, group: &ShapeGroup) {
         ("Each takes", units.split(group.each), group.each.exact()),
         ("Useful", units.split(group.useful), group.useful.exact()),
         ("Expansion", (expansion, ""), format!("{share} padding")),
-        ("Padding of all", units.split(group.waste()), group.waste().exact()),
+        ("Padding of all", units.split(group.waste), group.waste.exact()),
         ("Saves at the peak", units.split(group.saves), without),
     ];
     let (rect, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 66.0), Sense::hover());
@@ -159,8 +159,7 @@ fn other_forms(
     hairline(ui, head, theme.line2);
     if forms.is_empty() {
         let at = Pos2::new(rect.left(), head.bottom() + 14.0);
-        let words =
-            if group.waste() == Bytes::ZERO { "It has no padding." } else { "No other form needs less memory." };
+        let words = if group.waste == Bytes::ZERO { "It has no padding." } else { "No other form needs less memory." };
         painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
         return;
     }

@@ -53,12 +53,12 @@ struct Found {
 
 impl Found {
     fn new(groups: Vec<ShapeGroup>, most: (u64, u32)) -> Self {
-        let wasting = groups.iter().filter(|group| group.waste() > Bytes::ZERO);
+        let wasting = groups.iter().filter(|group| group.waste > Bytes::ZERO);
         Self {
             wasting: wasting.fold((0, 0), |(b, s), group| (b + group.buffers.len(), s + 1)),
             buffers: groups.iter().map(|group| group.buffers.len()).sum(),
-            bytes: groups.iter().map(ShapeGroup::bytes).fold(Bytes::ZERO, |sum, b| Bytes(sum.0.saturating_add(b.0))),
-            waste: groups.iter().map(ShapeGroup::waste).fold(Bytes::ZERO, |sum, b| Bytes(sum.0.saturating_add(b.0))),
+            bytes: groups.iter().map(|group| group.bytes).fold(Bytes::ZERO, |sum, b| Bytes(sum.0.saturating_add(b.0))),
+            waste: groups.iter().map(|group| group.waste).fold(Bytes::ZERO, |sum, b| Bytes(sum.0.saturating_add(b.0))),
             most: (Bytes(most.0), most.1),
             groups,
         }
@@ -130,11 +130,11 @@ fn update(context: &mut ViewContext<'_>, state: &mut State) {
         let document = Arc::clone(context.document);
         let job = Job::start(context.work, "shapes", move || {
             let Some(scene) = document.scene(program, color) else { return Arc::default() };
-            let buffers: Vec<BufferId> = match which {
-                Which::Program => scene.space.buffers.clone(),
-                Which::Step => scene.live(step).into_iter().map(|(buffer, _)| buffer).collect(),
+            let rows = match which {
+                Which::Program => scene.every_buffer(),
+                Which::Step => scene.live(step),
             };
-            Arc::new(Found::new(scene.shapes(&buffers), data.by_class.curves.most_padding()))
+            Arc::new(Found::new(scene.shapes(&rows), data.by_class.curves.most_padding()))
         });
         state.building = Some((of, job));
     }
@@ -172,7 +172,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
     let step = context.step().to_string();
     let found = Arc::clone(&state.found);
     let (waste, whole) = match state.which {
-        Which::Step if at_peak => (scene.space.padding_at_peak, scene.space.peak()),
+        Which::Step if at_peak => (scene.space.at_peak.padding, scene.space.peak()),
         // Buffers that share memory count once in the reserved bytes.
         Which::Step => {
             let reserved = scene.space.occupancy.as_ref().map(|o| Bytes(o.reserved.at(context.step())));

@@ -50,7 +50,7 @@ pub fn show(
         ui.label(text("Nothing is live here.", size::BODY, Weight::Regular, theme.text2));
         return None;
     }
-    let largest = groups.iter().map(|group| group.bytes().0).max().unwrap_or(0);
+    let largest = groups.iter().map(|group| group.bytes.0).max().unwrap_or(0);
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
     // Columns without room are left out; the card shows them.
     let has = |column: &What| match column {
@@ -72,7 +72,7 @@ pub fn show(
         })
         .collect();
     let sorted = shown.iter().position(|column| *column == What::Saves).unwrap_or(0);
-    let most = groups.iter().map(|group| group.waste().0).max().unwrap_or(0).max(1);
+    let most = groups.iter().map(|group| group.waste.0).max().unwrap_or(0).max(1);
     let units = context.options.units;
     let show = |bytes: Bytes| match UnitSystem::in_unit(bytes, unit) {
         text if text == "0.0" && bytes > Bytes::ZERO => "under 0.1".to_owned(),
@@ -95,7 +95,7 @@ pub fn show(
                 "{} \u{d7}{} wastes {}",
                 groups[row].shape,
                 groups[row].buffers.len(),
-                units.short(groups[row].waste())
+                units.short(groups[row].waste)
             )
         },
         |row, column| {
@@ -107,17 +107,15 @@ pub fn show(
             let is_lit = lit.get(row).copied().unwrap_or(true);
             match shown[column] {
                 What::Shape if !is_lit => Cell::mono(group.shape.clone()).quiet(),
-                What::Size if !is_lit => Cell::text(show(group.bytes())).quiet(),
-                What::Padding if !is_lit => Cell::text(show(group.waste())).quiet(),
+                What::Size if !is_lit => Cell::text(show(group.bytes)).quiet(),
+                What::Padding if !is_lit => Cell::text(show(group.waste)).quiet(),
                 What::Saves if !is_lit => Cell::text(show(group.saves)).quiet(),
                 What::Shape => Cell::mono(group.shape.clone()).swatch(slot),
                 What::Layout => Cell::mono(group.layout.clone()).quiet(),
                 What::Count => Cell::text(format!("\u{d7}{}", thousands(group.buffers.len() as u64))).quiet(),
-                What::Size => Cell::text(show(group.bytes())),
-                What::Padding if group.waste() == Bytes::ZERO => Cell::text("0").quiet(),
-                What::Padding => {
-                    Cell::text(show(group.waste())).bar((group.waste().0 as f64 / most as f64) as f32, slot)
-                }
+                What::Size => Cell::text(show(group.bytes)),
+                What::Padding if group.waste == Bytes::ZERO => Cell::text("0").quiet(),
+                What::Padding => Cell::text(show(group.waste)).bar((group.waste.0 as f64 / most as f64) as f32, slot),
                 What::Saves if group.saves == Bytes::ZERO => Cell::text("0").quiet(),
                 What::Saves => Cell::text(show(group.saves)).strong(),
                 What::Expansion if group.useful.0 == 0 => Cell::text("\u{2013}").quiet(),

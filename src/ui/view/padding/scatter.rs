@@ -25,8 +25,8 @@ const NOTHING: f32 = 14.0;
 
 /// The visible range of both axes: base-2 logarithms of waste and size.
 fn window_of(plot: Rect, groups: &[ShapeGroup]) -> Window {
-    let sizes = || groups.iter().map(|group| log(group.bytes()));
-    let wastes = || groups.iter().filter(|g| g.waste() > Bytes::ZERO).map(|group| log(group.waste()));
+    let sizes = || groups.iter().map(|group| log(group.bytes));
+    let wastes = || groups.iter().filter(|g| g.waste > Bytes::ZERO).map(|group| log(group.waste));
     let span = |values: &dyn Fn() -> Vec<f64>| {
         let lo = values().into_iter().fold(f64::INFINITY, f64::min);
         let hi = values().into_iter().fold(lo + 1.0, f64::max);
@@ -43,9 +43,9 @@ fn log(bytes: Bytes) -> f64 {
 
 /// Position of a group; at the left edge if it wastes nothing.
 fn place_of(window: &Window, group: &ShapeGroup) -> Pos2 {
-    let wastes = group.waste() > Bytes::ZERO;
-    let x = if wastes { window.x_of(log(group.waste())) } else { window.rect.left() + 4.0 };
-    Pos2::new(x, window.y_of(log(group.bytes())))
+    let wastes = group.waste > Bytes::ZERO;
+    let x = if wastes { window.x_of(log(group.waste)) } else { window.rect.left() + 4.0 };
+    Pos2::new(x, window.y_of(log(group.bytes)))
 }
 
 /// Draws the marks; returns the group that was clicked, or is under the pointer.
@@ -94,7 +94,7 @@ pub fn show(
     // The most wasteful are drawn last, on top.
     for group in groups[..shown].iter().rev() {
         let at = place_of(&window, group);
-        if group.waste().0 == 0 {
+        if group.waste.0 == 0 {
             painter.rect_filled(Rect::from_center_size(at, Vec2::new(7.0, 2.0)), 0.0, slot(group).color());
         } else {
             painter.circle(at, 4.5, slot(group).color(), Stroke::new(1.0, theme.canvas));
@@ -117,8 +117,8 @@ pub fn show(
             "Shape {} \u{d7}{}: {}, wastes {}",
             group.shape,
             group.buffers.len(),
-            units.short(group.bytes()),
-            units.short(group.waste())
+            units.short(group.bytes),
+            units.short(group.waste)
         )
     };
     let mut clicked = None;
@@ -159,10 +159,10 @@ fn tooltip(ui: &mut Ui, theme: &Theme, units: crate::model::UnitSystem, group: &
     if !group.layout.is_empty() {
         ui.label(text(&group.layout, size::SMALL, Weight::Mono, theme.text2));
     }
-    let line = format!("{}   {}", units.short(group.bytes()), group.bytes().exact());
+    let line = format!("{}   {}", units.short(group.bytes), group.bytes.exact());
     ui.label(text(line, size::SMALL, Weight::Medium, theme.text));
-    let line = format!("{} wasted, {}", units.short(group.waste()), percent(group.waste().0, group.bytes().0));
-    let color = if group.waste().0 > 0 { theme.warn } else { theme.text2 };
+    let line = format!("{} wasted, {}", units.short(group.waste), percent(group.waste.0, group.bytes.0));
+    let color = if group.waste.0 > 0 { theme.warn } else { theme.text2 };
     ui.label(text(line, size::SMALL, Weight::Regular, color));
 }
 
@@ -195,6 +195,8 @@ mod tests {
             buffers: (0..count).map(BufferId).collect(),
             each: Bytes(each),
             useful: Bytes(useful),
+            bytes: Bytes(each.saturating_mul(count.into())),
+            waste: Bytes((each - useful).saturating_mul(count.into())),
             everywhere: Vec::new(),
             saves: Bytes::ZERO,
         }

@@ -109,7 +109,7 @@ fn readout(context: &ViewContext<'_>, groups: &Groups, data: &SpaceData, step: u
 
 /// Whether there is enough padding for the line without it to be distinguishable.
 pub fn shows_line(space: &SpaceAnalysis) -> bool {
-    space.padding_at_peak.0.saturating_mul(100) >= space.peak().0.max(1)
+    space.at_peak.padding.0.saturating_mul(100) >= space.peak().0.max(1)
 }
 
 /// The live range of the hovered or selected buffer, under the curve.

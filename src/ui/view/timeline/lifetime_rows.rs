@@ -9,7 +9,7 @@ use crate::analysis::Scene;
 use crate::analysis::contributors::contributors;
 use crate::analysis::pyramid::MaxPyramid;
 use crate::analysis::steps::Steps;
-use crate::model::{BufferId, MemorySpace};
+use crate::model::{BufferId, Bytes, MemorySpace};
 use crate::ui::part::{BufferNames, ViewContext};
 use crate::ui::session::{Document, RowScope};
 use crate::ui::widget::theme::Slot;
@@ -85,7 +85,7 @@ impl Lifetimes {
     }
 
     /// Recomputes the rows on a worker if their inputs changed.
-    pub fn update(&mut self, context: &ViewContext<'_>, scene: Scene<'_>, data: &Arc<SpaceData>, groups: &Groups) {
+    pub fn update(&mut self, context: &ViewContext<'_>, data: &Arc<SpaceData>, groups: &Groups) {
         let scope = context.shared.rows;
         let key = Key {
             of: (context.shared.program, context.shared.color),
@@ -97,10 +97,7 @@ impl Lifetimes {
         if self.rows.as_ref().is_none_or(|(of, _)| *of != key) {
             let (document, data, groups, own) =
                 (Arc::clone(context.document), Arc::clone(data), groups.clone(), key.clone());
-            let at_peak = if scope == RowScope::Peak { scene.space.at_peak.clone() } else { Vec::new() };
-            let job = Job::start(context.work, "lifetimes", move || {
-                Arc::new(rows(&document, &data, &groups, &own, &at_peak))
-            });
+            let job = Job::start(context.work, "lifetimes", move || Arc::new(rows(&document, &data, &groups, &own)));
             self.rows = Some((key, job));
         }
         if let Some(rows) = self.rows.as_mut().and_then(|(_, job)| job.poll())
@@ -112,20 +109,20 @@ impl Lifetimes {
     }
 }
 
-fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key, at_peak: &[BufferId]) -> Rows {
-    let Some((program, analysis)) = document.program(key.of.0) else { return Rows::default() };
+fn rows(document: &Document, data: &SpaceData, groups: &Groups, key: &Key) -> Rows {
+    let Some(scene) = document.scene(key.of.0, key.of.1) else { return Rows::default() };
+    let Scene { program, analysis, .. } = scene;
     let boxes = &data.map.boxes;
+    let live = |step| scene.live(step).into_iter().filter_map(|(buffer, _)| data.map.row_of(buffer)).collect();
     let mut lines: Vec<u32> = match key.scope {
-        RowScope::Peak => at_peak.iter().filter_map(|b| data.map.row_of(*b)).collect(),
-        RowScope::Step => {
-            let live = document.scene(key.of.0, key.of.1).map(|scene| scene.live_at(key.step)).unwrap_or_default();
-            live.iter().filter_map(|live| data.map.row_of(live.buffer)).collect()
-        }
+        RowScope::Peak => live(None),
+        RowScope::Step => live(Some(key.step)),
         RowScope::All => (0..boxes.len() as u32).collect(),
     };
     lines.retain(|&row| (row as usize) < boxes.len());
     if key.fold {
-        let buffers: Vec<BufferId> = lines.iter().map(|&row| boxes[row as usize].buffer).collect();
+        let rows = lines.iter().map(|&row| &boxes[row as usize]);
+        let buffers: Vec<(BufferId, Bytes)> = rows.map(|item| (item.buffer, Bytes(item.size))).collect();
         let mut folded: Vec<Group> = contributors(program, analysis, &buffers)
             .into_iter()
             .filter_map(|row| {

@@ -27,14 +27,16 @@ const BAR: f32 = 8.0;
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut Lifetimes, drawn: Drawn<'_>) {
     let Drawn { data, groups, layout } = drawn;
     let theme = context.theme;
-    let Some(scene) = context.scene() else { return };
+    if context.scene().is_none() {
+        return;
+    }
     let band = layout.lifetimes;
     let rect = layout.lifetime_rows();
     let head =
         Rect::from_min_max(Pos2::new(band.left() - 56.0, band.top() - 22.0), Pos2::new(band.right(), rect.top() - 2.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(head).id_salt("lifetimes head"));
     switches(&mut child, context, state);
-    state.update(context, scene, data, groups);
+    state.update(context, data, groups);
     if rect.height() < ROW {
         return;
     }

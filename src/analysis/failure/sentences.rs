@@ -1,0 +1,176 @@
+//! A failure in words: its title, and a sentence for each thing that its message tells.
+
+use super::{Cause, cached, largest_hole, memory};
+use crate::model::{Bytes, Failure, FailureKind, Speaker, UnitSystem, thousands};
+
+/// What ran out, on one line.
+pub fn title(failure: &Failure) -> String {
+    let memory = memory(failure);
+    if !failure.is_error {
+        return failure.kind.title().to_owned();
+    }
+    match failure.kind {
+        FailureKind::IpuTile => match failure.count("tile") {
+            Some(tile) => format!("Tile {tile} needs more than it has"),
+            None => "A tile needs more than it has".to_owned(),
+        },
+        FailureKind::TpuRuntimeLoad => match failure.text("program") {
+            Some(program) => format!("No room in {memory} to load {program}"),
+            None => format!("No room in {memory} to load a program"),
+        },
+        kind if kind.speaker() == Speaker::TpuRuntime => format!("No room in {memory}"),
+        FailureKind::TorchMemorySummary | FailureKind::TfUsageReport => failure.kind.title().to_owned(),
+        _ => format!("Out of {memory}"),
+    }
+}
+
+fn short(bytes: Bytes) -> String {
+    bytes.short()
+}
+
+/// What the message tells, in order: the need, the room, the cause, and what its kind has besides.
+pub fn sentences(failure: &Failure, cause: Cause) -> Vec<String> {
+    let mut out = Vec::new();
+    let memory = memory(failure);
+    let size = |key: &str| failure.bytes(key);
+    if let (Some(used), Some(capacity)) = (size("used"), size("capacity")) {
+        let who = match failure.kind {
+            FailureKind::IpuTile => "The tile needs".to_owned(),
+            FailureKind::TpuAllocExceeds => "This one array needs".to_owned(),
+            FailureKind::TpuScopedVmem => "The kernel's scratch memory needs".to_owned(),
+            FailureKind::TpuHbmEarly => "The program, with its arguments and results, needs".to_owned(),
+            _ => "The program needs".to_owned(),
+        };
+        let over = if used > capacity {
+            format!(", {} too much according to the message", short(size("exceeded").unwrap_or(used - capacity)))
+        } else {
+            String::new()
+        };
+        let capacity = UnitSystem::Binary.capacity(capacity);
+        out.push(format!("{who} {} of {capacity} {memory}{over}", short(used)));
+    }
+    if let (Some(tc), Some(sc), Some(capacity)) = (size("tensorcore"), size("sparsecore"), size("capacity")) {
+        out.push(format!(
+            "TensorCore needs {} and SparseCore {}, together {} of {} HBM",
+            short(tc),
+            short(sc),
+            short(tc + sc),
+            UnitSystem::Binary.capacity(capacity)
+        ));
+    }
+    let requested = size("exact_request").or_else(|| size("requested")).or_else(|| size("rounded"));
+    if let Some(requested) = requested {
+        let op = failure.text("op").map(|op| format!(" by {op}")).unwrap_or_default();
+        out.push(match size("total_free").or_else(|| size("free")) {
+            Some(free) => {
+                format!("{} were requested{op} while {} of {memory} were free", short(requested), short(free))
+            }
+            None => format!("{} of {memory} were requested{op}", short(requested)),
+        });
+    }
+    if let Some(largest) = largest_hole(failure) {
+        out.push(format!("The largest free block is {}", short(largest)));
+    }
+    match cause {
+        Cause::Fragmentation => {
+            out.push("Enough is free, but not in one block: this is fragmentation, not a true shortage".to_owned());
+        }
+        Cause::CachedInPieces => {
+            let cached = size("unallocated").or_else(|| cached(failure)).unwrap_or_default();
+            out.push(format!(
+                "PyTorch holds {} in its cache that no tensor uses, in pieces too small for the request",
+                short(cached)
+            ));
+        }
+        Cause::Shortage if requested.is_some() && size("free").is_some() => {
+            out.push("Less is free than was requested: this is a true shortage".to_owned());
+        }
+        _ => {}
+    }
+    more_sentences(failure, &mut out);
+    if failure.truncated {
+        out.push("The text ends in the middle of the message; the rest is unknown".to_owned());
+    }
+    out
+}
+
+fn more_sentences(failure: &Failure, out: &mut Vec<String>) {
+    let size = |key: &str| failure.bytes(key);
+    if let (Some(padded), Some(unpadded)) = (size("padded"), size("unpadded"))
+        && padded > unpadded
+    {
+        out.push(format!("{} of the temporaries are padding", short(padded - unpadded)));
+    }
+    if let Some(fragmentation) = size("fragmentation").filter(|bytes| bytes.0 > 0) {
+        out.push(format!("{} are lost to fragmentation", short(fragmentation)));
+    }
+    if let Some(arguments) = size("arguments").filter(|bytes| bytes.0 > 0)
+        && size("program").is_some()
+        && size("program") == size("used")
+    {
+        out.push(format!("Its arguments take {} in addition; the limit is what they leave", short(arguments)));
+    }
+    match failure.kind {
+        FailureKind::IpuExchange => out.push(format!(
+            "Exchange {} sends the tile more data than its whole memory",
+            failure.text("exchange").unwrap_or("(name unknown)")
+        )),
+        FailureKind::IpuCode => {
+            out.push("The program's code does not fit in the part of tile memory reserved for code".to_owned());
+        }
+        FailureKind::IpuAllowOom => {
+            out.push(
+                "Variables do not fit on one or more tiles; compilation continued in order to write a report"
+                    .to_owned(),
+            );
+        }
+        FailureKind::XlaRematWarning => {
+            for warning in &failure.warnings {
+                out.push(format!(
+                    "Rematerialization reduced memory from {} to {}, not to the target of {}",
+                    short(warning.from),
+                    short(warning.reached),
+                    short(warning.target)
+                ));
+            }
+        }
+        FailureKind::BfcSoftWarning => out.push("The caller can continue with less; only speed may suffer".to_owned()),
+        FailureKind::TfUsageReport => {
+            if let Some(total) = size("total") {
+                out.push(format!("{} were in use, most of it by {}", short(total), failure.text("top").unwrap_or("?")));
+            }
+        }
+        FailureKind::TorchMemorySummary => {
+            if let (Some(allocated), Some(reserved)) = (size("allocated"), size("reserved")) {
+                out.push(format!(
+                    "Tensors hold {} of {} that PyTorch reserved; {} are cached",
+                    short(allocated),
+                    short(reserved),
+                    short(reserved.saturating_sub(allocated))
+                ));
+            }
+        }
+        FailureKind::BfcDump | FailureKind::BfcStats => {
+            if let Some(in_use) = size("in_use") {
+                let limit = size("pool_limit").or_else(|| size("limit"));
+                let of = limit.map(|limit| format!(" of {}", short(limit))).unwrap_or_default();
+                out.push(format!("The allocator has {}{of} in use", short(in_use)));
+            }
+        }
+        _ => {}
+    }
+    if let (Some(others), Some(process)) = (size("other_in_use"), failure.count("other_process")) {
+        out.push(format!("Another process ({process}) uses {}", short(others)));
+    }
+    if failure.kind == FailureKind::TpuHbmEarly {
+        out.push("This compiler prints no list of buffers; a dump of the program has them".to_owned());
+    }
+    if !failure.chunks.is_empty() {
+        let free = failure.chunks.iter().filter(|chunk| !chunk.in_use).count();
+        out.push(format!(
+            "{} chunks are listed, {} of them free",
+            thousands(failure.chunks.len() as u64),
+            thousands(free as u64)
+        ));
+    }
+}
