@@ -75,7 +75,9 @@ impl XAxis<'_> {
         match self {
             Self::LogBytes(units) => power_ticks(window.x, units),
             Self::Milliseconds => decimal_ticks(window.x, (window.rect.width() / 100.0) as usize),
-            Self::Steps(_) | Self::Moments(_) => decimal_ticks(window.x, (window.rect.width() / 80.0) as usize),
+            Self::Steps(_) | Self::Moments(_) => {
+                decimal_ticks(window.x, ((window.rect.width() / 80.0) as usize).max(2))
+            }
         }
     }
 

@@ -62,8 +62,12 @@ fn answer(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(advice) = context.advice() else { return };
     let count = advice.findings.iter().filter(|finding| finding.program.is_none_or(|p| p == program)).count();
     let (words, color) = match advice.plans.iter().find(|plan| plan.program == program) {
-        Some(plan) if plan.fits && plan.edits.len() == 1 => ("One change makes it fit".to_owned(), theme.ok),
-        Some(plan) if plan.fits => (format!("{} changes make it fit", plan.edits.len()), theme.ok),
+        Some(plan) if plan.fits && plan.edits.len() == 1 => {
+            (format!("One change makes it fit, {}", plan.changes_results.of_results()), theme.ok)
+        }
+        Some(plan) if plan.fits => {
+            (format!("{} changes make it fit, {}", plan.edits.len(), plan.changes_results.of_results()), theme.ok)
+        }
         Some(plan) => (format!("No combination found is enough: {} over", context.short(plan.over)), theme.danger),
         None if count == 0 => return,
         None if count == 1 => ("One thing to look at".to_owned(), theme.text),

@@ -189,10 +189,10 @@ impl Panel<'_> {
             let holes = match at_step.holes {
                 0 => String::new(),
                 1 => format!("; one hole of {hole}"),
-                count => format!("; {} holes, the largest {hole}", thousands(count as u64)),
+                count => format!("; {} holes, largest {hole}", thousands(count as u64)),
             };
-            let (used, unit) = (units.short(Bytes(at_step.used)), self.data.map.axis.unit());
-            let words = format!("{used}{limit} at {unit} {step}{holes}");
+            let used = units.short(Bytes(at_step.used));
+            let words = format!("{used}{limit}{holes}");
             let at = Pos2::new(response.rect.right() + 10.0, response.rect.bottom());
             let room = self.rect.right() - at.x;
             let font = Weight::Regular.at(size::SMALL);

@@ -206,7 +206,9 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
     let below = inner.top() + galley.size().y + 3.0;
     painter.galley(inner.min, galley, theme.text);
     let small = Weight::Regular.at(size::SMALL);
-    let what = finding.advice.first().map_or(finding.why.as_str(), String::as_str).replace('`', "");
+    // What the card promises is what its change does, not a first piece of advice that keeps the results.
+    let advice = finding.advice.first().filter(|_| finding.changes_results != ChangesResults::Yes);
+    let what = advice.map_or(finding.why.as_str(), String::as_str).replace('`', "");
     paint_cut(
         &painter,
         (Pos2::new(inner.left(), below), Align2::LEFT_TOP),

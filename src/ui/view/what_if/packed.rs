@@ -160,7 +160,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, names: &mut BufferNames, result: &
         let to = from.saturating_add(bytes);
         let band = layout.window.rect_of((0.0, layout.window.x.hi), (from as f64, to as f64));
         if band.height() >= LABEL && is_free(band.center().y) {
-            let words = format!("{}, live throughout: {}", class.name(), context.short(Bytes(to - from)));
+            let words = format!("{}, reserved throughout: {}", class.name(), context.short(Bytes(to - from)));
             let at = Pos2::new(band.left() + 6.0, band.center().y);
             painter.text(at, egui::Align2::LEFT_CENTER, words, font.clone(), slot_of_class(*class).text());
         }
