@@ -18,6 +18,7 @@ mod charts;
 mod compare_view;
 mod cut_texts;
 mod details;
+mod headlines;
 mod heat_map;
 mod hidden_names;
 mod lines_and_words;

@@ -50,7 +50,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, buffer: BufferId) {
         }
         response
             .on_hover_cursor(egui::CursorIcon::PointingHand)
-            .on_hover_text(format!("{}, saved by this change as a whole", finding.title.replace('`', "")));
+            .on_hover_text(format!("{}, saved by this change as a whole", context.said(&finding.title)));
     }
     rule(ui, theme);
 }

@@ -215,7 +215,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
             "{amount} in {} buffers hold no data: {wasting}. The most at one time is {}, at step {}.",
             thousands(found.buffers as u64),
             context.short(found.most.0),
-            thousands(found.most.1.into())
+            found.most.1
         ),
     };
     let room = ui.available_width();

@@ -234,7 +234,7 @@ fn trail(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         }
         let Some(node) = state.tree.nodes.get(state.root) else { return };
         let mut words = format!("{}, {}", context.short(node.bytes), counted(node.count as u64, "buffer"));
-        if node.padding > Bytes::ZERO {
+        if node.padding.0.saturating_mul(100) >= node.bytes.0.max(1) {
             words = format!("{words}, {} padding", percent(node.padding.0, node.bytes.0));
         }
         ui.add_space(6.0);

@@ -216,7 +216,7 @@ fn change_row(
         ui.painter().rect_filled(edge, 0.0, theme.accent);
     }
     hairline(ui, rect, theme.line);
-    response.response.on_hover_text(format!("{title}\n{}", shown.why.replace('`', "")));
+    response.response.on_hover_text(format!("{title}\n{}", context.said(shown.why)));
 }
 
 fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, needs: Option<Bytes>, result: Option<&WhatIfResult>) {

@@ -5,7 +5,7 @@ use egui::{Rect, Stroke, Ui, Vec2};
 use super::plot_in;
 use crate::analysis::class::Class;
 use crate::analysis::map::TimeAxis;
-use crate::model::{Bytes, thousands};
+use crate::model::Bytes;
 use crate::ui::chart::legend::{self, Sign};
 use crate::ui::chart::{
     Areas, Chart, Cursor, Fit, Line, Peak, Reach, Tone, Window, XAxis, highest_step, lowest_step, step_of,
@@ -66,7 +66,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         is_before,
     };
     let after = if is_changed { " after" } else { "" };
-    let words = format!("{}{after}, {unit} {}", units.short(now), thousands(now_at.into()));
+    let words = format!("{}{after}, {unit} {}", units.short(now), now_at);
     let peaks = [peak(now_at, now, words, false)]
         .into_iter()
         .chain(is_changed.then(|| peak(was_at, was, format!("{} before", units.short(was)), true)));
