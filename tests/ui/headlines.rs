@@ -77,7 +77,7 @@ fn an_own_change_says_what_it_does_alone_and_micro_batches_are_a_switch() {
     let mut harness = gui::window(&[&path], [1600.0, 1000.0], ThemeChoice::Light, link("whatif"));
     let says_micro = words(&harness).iter().any(|label| label.contains("micro-batches"));
     assert!(says_micro, "{:?}", words(&harness));
-    harness.get_by_label("Your own change").focus();
+    harness.get_by_role_and_label(egui::Role::TextInput, "Your own change").focus();
     harness.run_ok();
     harness.event(egui::Event::Text("remat layer_* 8".to_owned()));
     harness.run_ok();

@@ -55,7 +55,7 @@ const fn width_of(column: Column) -> (f32, f32) {
 pub const fn least_width(column: Column) -> f32 {
     match column {
         Column::Name => 120.0,
-        Column::Op => 170.0,
+        Column::Op => 230.0,
         Column::Shape => 110.0,
         Column::Life => 70.0,
         _ => width_of(column).0,

@@ -169,9 +169,17 @@ fn light(context: &ViewContext<'_>, state: &mut State) {
 /// Whether a cell is or contains a match.
 fn is_lit(context: &ViewContext<'_>, state: &State, cell: &Cell) -> bool {
     !context.is_finding()
-        || cell
-            .buffer
-            .map_or_else(|| state.lit.1.get(cell.node).copied().unwrap_or(true), |buffer| context.matches(buffer))
+        || cell.buffer.map_or_else(
+            || state.lit.1.get(cell.node).copied().unwrap_or(true),
+            |buffer| context.matches(buffer) || (cell.equal > 1 && matches_one(context, state, cell)),
+        )
+}
+
+/// Whether one of the equal buffers of a cell is a match.
+fn matches_one(context: &ViewContext<'_>, state: &State, cell: &Cell) -> bool {
+    let Some(scene) = context.scene() else { return true };
+    let mut matching = state.tree.nodes[cell.node].buffers.iter().filter(|&&buffer| context.matches(buffer));
+    matching.any(|&buffer| holds(scene, state, cell, buffer))
 }
 
 fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
@@ -378,7 +386,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     if let Some(selected) = context.shared.selected
-        && let Some(cell) = placed.iter().filter(|cell| cell.leaf).find(|cell| holds(state, cell, selected))
+        && let Some(cell) = placed.iter().filter(|cell| cell.leaf).find(|cell| holds(scene, state, cell, selected))
     {
         painter.rect_stroke(cell.rect, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Inside);
     }

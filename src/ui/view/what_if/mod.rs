@@ -103,8 +103,13 @@ fn changes_results(advice: &Advice, on: &[Edit]) -> Option<ChangesResults> {
     if let Some(plan) = advice.plans.iter().find(|plan| plan.edits == on) {
         return Some(plan.changes_results);
     }
+    // In however many layers, a checkpoint is the same change.
+    let is_same = |own: &Edit, edit: &Edit| match (own, edit) {
+        (Edit::Remat(own, _), Edit::Remat(of, _)) => own == of,
+        _ => own == edit,
+    };
     let of = |edit: &Edit| {
-        let with = advice.findings.iter().filter(|finding| finding.edits().contains(edit));
+        let with = advice.findings.iter().filter(|finding| finding.edits().iter().any(|own| is_same(own, edit)));
         with.map(|finding| finding.changes_results).min()
     };
     let each: Option<Vec<ChangesResults>> = on.iter().map(of).collect();
