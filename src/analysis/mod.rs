@@ -11,6 +11,7 @@ pub mod flow;
 pub mod grouping;
 pub mod heat;
 pub mod hlo_text;
+pub mod layer_use;
 pub mod live_at;
 pub mod live_range;
 pub mod live_set;

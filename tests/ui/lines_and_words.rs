@@ -109,6 +109,21 @@ fn the_largest_hole_is_marked_where_it_is_and_nowhere_else() {
 }
 
 #[test]
+fn a_key_shows_what_frames_stages_and_jobs_take() {
+    let mut harness = open("v5e_gpt_m_oom", "timeline", [1600.0, 1000.0], &[]);
+    assert!(harness.query_by_label("Opening this file").is_none());
+    harness.key_press(Key::F12);
+    harness.run_ok();
+    for label in ["Frames", "Opening this file", "decoding", "Last jobs"] {
+        assert!(harness.query_by_label(label).is_some(), "{label}");
+    }
+    assert!(harness.query_by_label_contains("Processor time of frames: median").is_some());
+    harness.key_press(Key::F12);
+    harness.run_ok();
+    assert!(harness.query_by_label("Last jobs").is_none());
+}
+
+#[test]
 fn the_bytes_are_fitted_to_what_is_visible_by_button_and_key() {
     let mut harness = open("v5e_gpt_m_oom", "timeline", [1600.0, 1000.0], &[]);
     let flag =

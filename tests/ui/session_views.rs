@@ -268,12 +268,7 @@ fn reading_can_be_stopped_and_the_list_stays() {
     let options = highwater::ui::session::Options::default();
     let mut app = App::new(&ctx, options);
     app.open(highwater::open::Target::Path(folder.0.clone()));
-    let work = highwater::ui::work::Work {
-        ctx: ctx.clone(),
-        synchronous: false,
-        running: std::sync::Arc::default(),
-        failed: highwater::ui::work::FailedJobs::default(),
-    };
+    let work = app.work();
     let begin = std::time::Instant::now();
     while app.files.groups.is_empty() && begin.elapsed().as_secs() < 20 {
         app.files.poll("overview", None, &work);

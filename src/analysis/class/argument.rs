@@ -31,6 +31,8 @@ impl Argument<'_> {
 pub fn classes(program: &Program, is_training: bool) -> HashMap<i64, (Class, Reason)> {
     let paths = argument_paths(program);
     let flow = Flow::new(program);
+    // What is updated without a backward pass may be trained, or state such as a cache.
+    let shows_backward = is_training;
     let is_training = is_training || flow.has_updates();
     let arguments: Vec<Argument<'_>> = program
         .allocations
@@ -43,14 +45,16 @@ pub fn classes(program: &Program, is_training: bool) -> HashMap<i64, (Class, Rea
             node: program.assigned_to(allocation).first().and_then(|assigned| program.buffer_node(assigned.buffer)),
         })
         .collect();
-    let mut classes: HashMap<i64, (Class, Reason)> =
-        arguments.iter().map(|argument| (argument.number, class(argument, &flow, is_training))).collect();
+    let mut classes: HashMap<i64, (Class, Reason)> = arguments
+        .iter()
+        .map(|argument| (argument.number, class(argument, &flow, (is_training, shows_backward))))
+        .collect();
     follow_mirrors(&arguments, &mut classes);
     follow_neighbours(&arguments, &mut classes, is_training);
     classes
 }
 
-fn class(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Reason) {
+fn class(argument: &Argument<'_>, flow: &Flow, (is_training, shows_backward): (bool, bool)) -> (Class, Reason) {
     let Some(own) = flow.arguments.get(&argument.number).filter(|_| flow.results > 0) else {
         return by_name(argument.path, argument.is_whole());
     };
@@ -66,7 +70,7 @@ fn class(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Rea
         Hint::Weight => (Class::Weight, Reason::WeightName),
         Hint::Samples => (Class::Input, Reason::DataName),
         Hint::State => (Class::Input, Reason::StateName),
-        Hint::MaybeOptimizer | Hint::Place | Hint::Nothing => by_flow(argument, flow, is_training),
+        Hint::MaybeOptimizer | Hint::Place | Hint::Nothing => by_flow(argument, flow, (is_training, shows_backward)),
     }
 }
 
@@ -81,7 +85,7 @@ fn is_nested(path: &str) -> bool {
 }
 
 /// The class indicated by an argument's use.
-fn by_flow(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, Reason) {
+fn by_flow(argument: &Argument<'_>, flow: &Flow, (is_training, shows_backward): (bool, bool)) -> (Class, Reason) {
     let own = flow.arguments.get(&argument.number).cloned().unwrap_or_default();
     let rank = argument.node.map_or(0, |node| node.dimensions.iter().filter(|&&d| d > 1).count());
     if own.own_result.is_some() {
@@ -90,9 +94,9 @@ fn by_flow(argument: &Argument<'_>, flow: &Flow, is_training: bool) -> (Class, R
             return (Class::Input, Reason::IntegersReturned);
         }
         return match (is_training, own.is_updated_in_place) {
+            (_, true) if rank >= 3 && !shows_backward => (Class::Cache, Reason::WrittenInPlace),
             (true, _) if flow.serves_an_update(argument.number) => (Class::Optimizer, Reason::ServesUpdate),
             (true, _) if rank > 0 => (Class::Weight, Reason::UpdatedFromGradient),
-            (false, true) if rank >= 3 => (Class::Cache, Reason::WrittenInPlace),
             _ => (Class::Input, Reason::StateReturned),
         };
     }

@@ -458,7 +458,7 @@ fn is_product(program: &Program, at: InstructionId) -> bool {
 
 /// The largest operand of a fusion that only moves, casts and (with `with_parts`) slices it; `None` if the fusion
 /// computes anything. Scalars in it are indices.
-fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<InstructionId> {
+pub(crate) fn moved_by(program: &Program, at: InstructionId, with_parts: bool) -> Option<InstructionId> {
     let [called] = program.instructions.called_by(at) else { return None };
     let computation = program.computations.get(called.index())?;
     let size = |at: InstructionId| program.shape_of(at).map_or(0, |shape| shape.root().element_count());

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::{Value, beginning, handed_on, opcode, operand, root};
+use super::{Beginning, Value, beginning, handed_on, opcode, operand, root};
 use crate::model::{ElementType, InstructionId, NO_ROW, Opcode, Program};
 
 /// Largest bit set in 64-bit words (512 MiB); the flow of larger programs is not analysed.
@@ -141,6 +141,19 @@ impl Flow {
             }
         }
         let shape = |at: InstructionId| program.shape_of(at).map(|shape| shape.root()).filter(|node| !node.is_tuple());
+        let begun: Vec<Option<Beginning>> =
+            results.iter().map(|&result| beginning(program, Value::whole(result), 0)).collect();
+        let number_of =
+            |begun: &Beginning| program.instructions.argument.get(begun.parameter.index()).copied().map(i64::from);
+        // An argument that is partly overwritten is its own next value, whatever else it reaches.
+        for (place, begun) in begun.iter().enumerate() {
+            let number = begun.as_ref().filter(|begun| begun.is_updated && begun.index.is_empty()).and_then(number_of);
+            if let Some(number) = number.filter(|number| !is_taken[place] && !paired.contains(number)) {
+                is_taken[place] = true;
+                paired.insert(number);
+                pairs.push((number, place));
+            }
+        }
         // Results that are free, by their arrays, in order.
         let mut free: HashMap<(ElementType, &[i64]), VecDeque<usize>> = HashMap::new();
         for (place, &result) in results.iter().enumerate().filter(|row| !is_taken[row.0]) {
@@ -165,14 +178,11 @@ impl Flow {
         self.owners = vec![None; results.len()];
         self.most_reached = self.arguments.values().map(|flow| flow.reached).max().unwrap_or(0);
         for (number, place) in pairs {
-            let begun = beginning(program, Value::whole(results[place]), 0);
-            let is_own = |begun: &super::Beginning| {
-                program.instructions.argument.get(begun.parameter.index()).copied().map(i64::from) == Some(number)
-            };
             let Some(flow) = self.arguments.get_mut(&number) else { continue };
             flow.own_result = u32::try_from(place).ok();
             self.owners[place] = Some(number);
-            flow.is_updated_in_place = begun.is_some_and(|begun| begun.is_updated && is_own(&begun));
+            flow.is_updated_in_place =
+                begun[place].as_ref().is_some_and(|begun| begun.is_updated && number_of(begun) == Some(number));
         }
     }
 

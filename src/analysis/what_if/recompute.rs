@@ -118,10 +118,15 @@ impl State<'_> {
         }
         let is_checkpointed =
             segments.iter().flat_map(|segment| &segment.forward).any(|&row| self.is_checkpointed(row));
+        let mut backward: Vec<u32> = segments.iter().map(|segment| segment.backward).collect();
+        backward.sort_unstable();
         let mut cut = 0usize;
         for (number, segment) in segments.iter().enumerate() {
+            // What a layer recomputes is not kept for what the compiler postpones now, such as gradients of weights.
+            let over = backward.get(backward.partition_point(|&at| at <= segment.backward)).copied();
+            let times = (segment.backward, over.unwrap_or(u32::MAX));
             for &row in &segment.forward {
-                cut += usize::from(self.compute_again(turn, &parts, row, (number as u32, segment.backward)));
+                cut += usize::from(self.compute_again(turn, &parts, row, (number as u32, times)));
             }
         }
         self.keep_inputs(turn, &parts, &segments);
@@ -139,7 +144,13 @@ impl State<'_> {
 
     /// Splits the live range of a segment's family in two: in the forward pass, and from when the backward pass
     /// recomputes it. What other segments read is their input and is kept.
-    fn compute_again(&mut self, turn: &Turn, parts: &Segments, row: u32, (segment, backward): (u32, u32)) -> bool {
+    fn compute_again(
+        &mut self,
+        turn: &Turn,
+        parts: &Segments,
+        row: u32,
+        (segment, (backward, over)): (u32, (u32, u32)),
+    ) -> bool {
         let (first, last) = self.spans[row as usize];
         if self.is_checkpointed(row) || first >= turn.at || last <= backward {
             return false;
@@ -154,7 +165,7 @@ impl State<'_> {
             return false;
         }
         self.spans[row as usize].1 = reads.last().map_or(first, |read| read.time).max(first);
-        self.again.push((row, backward, last));
+        self.again.push((row, backward, last.min(over)));
         true
     }
 

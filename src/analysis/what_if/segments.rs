@@ -116,7 +116,7 @@ impl Segments {
             }
             let time = 2 * family.first;
             match passes.get(i) {
-                Some(Pass::Forward) if time < turn.at => {
+                Some(&pass) if turn.is_forward(pass) && time < turn.at => {
                     segments[row as usize].forward.push(i as u32);
                     of_family[i] = Some(row);
                 }
@@ -127,14 +127,13 @@ impl Segments {
                 _ => {}
             }
         }
-        // Where no name tells, a layer's backward pass begins when that of the next layer is over.
-        let last: Vec<u32> = segments.iter().map(|segment| over(families, &segment.forward)).collect();
-        let mut ends = last.clone();
-        ends.sort_unstable();
-        for (i, segment) in segments.iter_mut().enumerate() {
-            let before = ends.partition_point(|&end| end < last[i]);
-            let after = before.checked_sub(1).map(|at| ends[at]);
-            segment.backward = backward[i].or(after).unwrap_or(turn.at).max(turn.at);
+        for (segment, backward) in segments.iter_mut().zip(backward) {
+            let from = backward.or_else(|| {
+                let is_own = |&&row: &&u32| !turn.is_read_elsewhere(row);
+                let own: Vec<u32> = segment.forward.iter().filter(is_own).copied().collect();
+                turn.needed_from(families, &own)
+            });
+            segment.backward = from.unwrap_or(turn.at).max(turn.at);
         }
         let mut of_reader: HashMap<(Option<u32>, u32), Option<u32>, RandomState> = HashMap::default();
         let of_read = turn.reads().iter().map(|read| {
@@ -144,23 +143,6 @@ impl Segments {
         let of_read = of_read.collect();
         Self { list: segments, of_family, of_read }
     }
-}
-
-/// Share of a layer's bytes that are no longer needed when its backward pass is over; the rest may be needed elsewhere.
-const OVER: f64 = 0.9;
-
-/// The time at which most of some families (by bytes) are over.
-fn over(families: &Families, rows: &[u32]) -> u32 {
-    let family = |&row: &u32| families.list[row as usize];
-    let mut ends: Vec<(u32, u64)> = rows.iter().map(family).map(|family| (2 * family.last, family.size)).collect();
-    ends.sort_unstable();
-    let whole = ends.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
-    let mut before = 0u64;
-    let end = ends.iter().find(|row| {
-        before = before.saturating_add(row.1);
-        before as f64 >= whole as f64 * OVER
-    });
-    end.map_or(0, |row| row.0)
 }
 
 /// Patterns whose segments are kept at the same time.

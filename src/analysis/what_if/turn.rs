@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::analysis::ProgramAnalysis;
+use crate::analysis::layer_use::{LayerUse, Mark};
 use crate::analysis::names::layer::{Layer, Layers};
 use crate::analysis::names::lookup::op_name;
 use crate::analysis::names::pass::Pass;
-use crate::analysis::packing::Families;
+use crate::analysis::packing::{Families, Family};
 use crate::model::{BufferId, InstructionId, Program};
 
 /// Fraction of its values that the backward pass must have made to count as running: its index arrays and zeros are
@@ -44,6 +45,10 @@ pub struct Turn {
     runs: Vec<(u32, u32)>,
     /// Reads before the turn, by family.
     reads: Vec<Read>,
+    /// Time of the first read after the turn, by family.
+    needed_at: Vec<Option<u32>>,
+    /// Whether layers are known by what operations read, as op names show none.
+    is_by_use: bool,
 }
 
 impl Turn {
@@ -60,40 +65,57 @@ impl Turn {
         if points.is_empty() {
             return None;
         }
+        let time_of = |point: u32| 2 * points.partition_point(|&p| p < point) as u32;
         let known = Layers::new(names.iter().map(String::as_str));
         let mut turn = Self { at, ..Self::default() };
         let mut rows: HashMap<Layer, u32> = HashMap::new();
-        if known.is_empty() {
-            turn.layer_of = alike(program, families, (passes, names), at, &mut turn.layers);
+        let end = points.get(at as usize / 2).copied().unwrap_or(u32::MAX);
+        let reads = live.reads(program);
+        let forward = &reads[..reads.partition_point(|read| read.1 < end)];
+        let mut used_at: Vec<Window> = Vec::new();
+        let windows: Vec<Window> = if known.is_empty() {
+            let used = LayerUse::new(program, live.sequence());
+            turn.layers = used.layers;
+            let marks = used.marks.iter().filter_map(|mark| Some((live.point_of(mark.at.0)?, mark)));
+            let marks: Vec<(u32, &Mark)> = marks.filter(|row| row.1.pass == Pass::Forward && row.0 < end).collect();
+            used_at = windows_of(&marks);
+            Passing::new(families, points, forward).narrow(&mut used_at, &marks);
+            let place = |(family, pass): (&Family, &Pass)| {
+                let is_forward = *pass != Pass::Backward && 2 * family.first < at;
+                let point = points.get(family.first as usize).filter(|_| is_forward)?;
+                layer_at(&used_at, *point)
+            };
+            turn.layer_of = families.list.iter().zip(passes).map(place).collect();
+            used_at.iter().map(|&(point, layer)| (time_of(point), layer)).collect()
         } else {
             turn.layer_of =
                 names.iter().map(|name| known.of(name).map(|layer| turn.row_of(&mut rows, layer))).collect();
-        }
-        let windows = turn.windows(families);
-        if known.is_empty() {
-            turn.add_rest(families, passes, &windows);
-        }
+            turn.windows(families)
+        };
         turn.runs = vec![turn.never(); turn.layers.len()];
         for &(begin, layer) in &windows {
+            let Some(run) = layer.and_then(|layer| turn.runs.get_mut(layer as usize)) else { continue };
             let next = windows.get(windows.partition_point(|window| window.0 <= begin));
-            turn.runs[layer as usize] = (begin, next.map_or(at, |next| next.0.min(at)));
+            *run = (begin, next.map_or(at, |next| next.0.min(at)));
         }
         let mut layer_of_reader: HashMap<u32, Option<u32>> = HashMap::new();
-        for (buffer, point, reader) in live.reads(program) {
-            let time = 2 * points.partition_point(|&p| p < point) as u32;
-            if time >= at {
-                break;
-            }
+        for &(buffer, point, reader) in forward {
             let Some(family) = families.of(BufferId(buffer)) else { continue };
             let layer = if known.is_empty() {
-                let row = windows.partition_point(|window| window.0 <= time);
-                row.checked_sub(1).map(|row| windows[row].1)
+                layer_at(&used_at, point)
             } else {
                 *layer_of_reader.entry(reader).or_insert_with(|| {
                     known.of(&op_name(program, InstructionId(reader))).map(|layer| turn.row_of(&mut rows, layer))
                 })
             };
-            turn.reads.push(Read { family: family as u32, time, layer, reader });
+            turn.reads.push(Read { family: family as u32, time: time_of(point), layer, reader });
+        }
+        turn.is_by_use = known.is_empty();
+        turn.needed_at = vec![None; families.list.len()];
+        for &(buffer, point, _) in &reads[forward.len()..] {
+            if let Some(family) = families.of(BufferId(buffer)) {
+                turn.needed_at[family].get_or_insert_with(|| time_of(point));
+            }
         }
         turn.reads.sort_unstable();
         turn.reads.dedup();
@@ -110,7 +132,7 @@ impl Turn {
 
     /// First times of the layers before the turn, ascending. The little of a layer that is made long before the rest,
     /// such as casts of its weights, is ignored.
-    fn windows(&self, families: &Families) -> Vec<(u32, u32)> {
+    fn windows(&self, families: &Families) -> Vec<Window> {
         let mut made: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.layers.len()];
         for (family, layer) in families.list.iter().zip(&self.layer_of) {
             if let Some(made) = layer.and_then(|layer| made.get_mut(layer as usize))
@@ -119,32 +141,10 @@ impl Turn {
                 made.push((2 * family.first, family.size));
             }
         }
-        let begins = |made: Vec<(u32, u64)>| {
-            let whole = made.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
-            let mut before = 0u64;
-            made.into_iter().find_map(|(time, size)| {
-                before = before.saturating_add(size);
-                (before as f64 > whole as f64 * EARLY).then_some(time)
-            })
-        };
-        let mut windows: Vec<(u32, u32)> =
-            made.into_iter().zip(0..).filter_map(|(made, layer)| Some((begins(made)?, layer))).collect();
+        let mut windows: Vec<Window> =
+            made.into_iter().zip(0..).filter_map(|(made, layer)| Some((begins(&made)?, Some(layer)))).collect();
         windows.sort_unstable();
         windows
-    }
-
-    /// Anything else that the forward pass keeps between the starts of two layers belongs to the first of them.
-    fn add_rest(&mut self, families: &Families, passes: &[Pass], windows: &[(u32, u32)]) {
-        let (Some(first), Some(last)) = (windows.first(), windows.last()) else { return };
-        let each = (last.0 - first.0) / u32::try_from(windows.len().max(2) - 1).unwrap_or(u32::MAX);
-        for (row, family) in families.list.iter().enumerate() {
-            let time = 2 * family.first;
-            let is_kept = time < self.at && 2 * family.last > self.at && passes.get(row) == Some(&Pass::Forward);
-            if is_kept && self.layer_of[row].is_none() && time < last.0.saturating_add(each) {
-                let at = windows.partition_point(|window| window.0 <= time);
-                self.layer_of[row] = at.checked_sub(1).map(|at| windows[at].1);
-            }
-        }
     }
 
     /// Time from which a layer of the forward pass runs, `u32::MAX` where it has none, and from which the next does.
@@ -156,6 +156,30 @@ impl Turn {
     /// Time of a layer that has no forward pass.
     const fn never(&self) -> (u32, u32) {
         (u32::MAX, self.at)
+    }
+
+    /// Time from which the backward pass needs some families, as it reads them; the little that it reads long before the
+    /// rest is ignored. `None` where names tell when a layer's backward pass begins, or nothing is read.
+    #[must_use]
+    pub fn needed_from(&self, families: &Families, rows: &[u32]) -> Option<u32> {
+        let read = |&row: &u32| Some(((*self.needed_at.get(row as usize)?)?, families.list.get(row as usize)?.size));
+        let mut reads: Vec<(u32, u64)> = rows.iter().filter(|_| self.is_by_use).filter_map(read).collect();
+        reads.sort_unstable();
+        begins(&reads)
+    }
+
+    /// Whether an operation of a pass counts as one of the forward pass, before the turn: where no name tells its layer,
+    /// one without a name does.
+    #[must_use]
+    pub fn is_forward(&self, pass: Pass) -> bool {
+        pass == Pass::Forward || (pass == Pass::Unknown && self.is_by_use)
+    }
+
+    /// Whether another layer of the forward pass reads a family.
+    #[must_use]
+    pub fn is_read_elsewhere(&self, family: u32) -> bool {
+        let own = self.layer_of.get(family as usize).copied().flatten();
+        self.reads[self.reads_of(family)].iter().any(|read| read.layer != own)
     }
 
     /// Rows of [`Self::reads`] that read a family, by time.
@@ -185,53 +209,99 @@ fn turn(families: &Families, passes: &[Pass]) -> Option<u32> {
     })
 }
 
-/// Fewest values of one kind that a model without named layers must keep for these to count as layers.
-const LEAST_LAYERS: usize = 3;
+/// The first of some times with bytes, ascending, but for the little that is long before the rest.
+fn begins(times: &[(u32, u64)]) -> Option<u32> {
+    let whole = times.iter().fold(0u64, |sum, row| sum.saturating_add(row.1));
+    let mut before = 0u64;
+    times.iter().find_map(|&(time, size)| {
+        before = before.saturating_add(size);
+        (before as f64 > whole as f64 * EARLY).then_some(time)
+    })
+}
 
-/// Layers of a model whose op names have none: if values of one name and shape are kept as often as most others, there
-/// is one per layer, in order.
-fn alike(
-    program: &Program,
-    families: &Families,
-    (passes, names): (&[Pass], &[String]),
-    turn: u32,
-    layers: &mut Vec<Layer>,
-) -> Vec<Option<u32>> {
-    let mut layer_of = vec![None; families.list.len()];
-    let mut groups: HashMap<(&str, Vec<i64>), Vec<usize>> = HashMap::new();
-    for (row, family) in families.list.iter().enumerate() {
-        let is_kept = 2 * family.first < turn && 2 * family.last > turn && passes.get(row) == Some(&Pass::Forward);
-        if let (true, Some(node), Some(name)) = (is_kept, program.buffer_node(family.root), names.get(row)) {
-            groups.entry((name, node.dimensions.clone())).or_default().push(row);
+/// Time from which a layer of the forward pass runs, or from which none does.
+type Window = (u32, Option<u32>);
+
+/// When the layers run, from the operations of the forward pass that read their arguments, with their positions,
+/// ascending. What is between two layers belongs to the first, up to the first operation that reads an argument of none.
+fn windows_of(marks: &[(u32, &Mark)]) -> Vec<Window> {
+    let mut made: HashMap<u32, Vec<(u32, u64)>> = HashMap::new();
+    let mut others: Vec<u32> = Vec::new();
+    for &(point, mark) in marks {
+        match mark.layer {
+            Some(layer) => made.entry(layer).or_default().push((point, mark.elements)),
+            None => others.push(point),
         }
     }
-    let mut bytes: HashMap<usize, u64> = HashMap::new();
-    for rows in groups.values().filter(|rows| rows.len() >= LEAST_LAYERS) {
-        let sum = bytes.entry(rows.len()).or_default();
-        *sum = rows.iter().fold(*sum, |sum, &row| sum.saturating_add(families.list[row].size));
+    let first = |(&layer, made): (&u32, &Vec<(u32, u64)>)| Some((begins(made)?, Some(layer)));
+    let mut windows: Vec<Window> = made.iter().filter_map(first).collect();
+    windows.sort_unstable();
+    let is_over = |layer: u32, point: u32| made[&layer].last().is_some_and(|last| last.0 < point);
+    let ends = others.into_iter().filter(|&point| layer_at(&windows, point).is_some_and(|layer| is_over(layer, point)));
+    let ends: Vec<Window> = ends.map(|point| (point, None)).collect();
+    windows.extend(ends);
+    windows.sort_unstable();
+    windows
+}
+
+/// Bytes that the forward pass passes from before each position to after it.
+struct Passing {
+    /// Positions from which the bytes differ, ascending, with the bytes from there on.
+    steps: Vec<(u32, i128)>,
+}
+
+impl Passing {
+    fn new(families: &Families, points: &[u32], forward: &[(u32, u32, u32)]) -> Self {
+        let mut last: Vec<u32> = vec![0; families.list.len()];
+        for &(buffer, point, _) in forward {
+            if let Some(family) = families.of(BufferId(buffer)) {
+                last[family] = last[family].max(point);
+            }
+        }
+        let mut steps: Vec<(u32, i128)> = Vec::new();
+        for (family, &last) in families.list.iter().zip(&last) {
+            let Some(&made) = points.get(family.first as usize).filter(|&&made| made < last) else { continue };
+            steps.push((made + 1, i128::from(family.size)));
+            steps.push((last + 1, -i128::from(family.size)));
+        }
+        steps.sort_unstable();
+        let mut sum = 0;
+        for step in &mut steps {
+            sum += step.1;
+            step.1 = sum;
+        }
+        Self { steps }
     }
-    let whole = groups.values().flatten().fold(0u64, |sum, &row| sum.saturating_add(families.list[row].size));
-    let of_layers = |count: usize| {
-        let rows = groups.values().filter(|rows| rows.len() % count == 0).flatten();
-        rows.fold(0u64, |sum, &row| sum.saturating_add(families.list[row].size))
-    };
-    // If most kept values occur once, or in differing numbers, no layers repeat.
-    let most = bytes.into_iter().max_by_key(|row| (row.1, row.0)).map(|row| row.0);
-    let Some(count) = most.filter(|&count| of_layers(count) >= whole / 2) else { return layer_of };
-    layers.extend((0..count).map(|number| Layer { name: format!("layer {number}"), pattern: "*".to_owned() }));
-    for rows in groups.values().filter(|rows| rows.len() % count == 0) {
-        let each = rows.len() / count;
-        for (place, &row) in rows.iter().enumerate() {
-            layer_of[row] = Some((place / each) as u32);
+
+    /// Bytes passed to a position.
+    fn to(&self, point: u32) -> i128 {
+        let row = self.steps.partition_point(|step| step.0 <= point);
+        row.checked_sub(1).map_or(0, |row| self.steps[row].1)
+    }
+
+    /// Lets each layer begin where the fewest bytes are passed to it, of the positions since the last operation before it
+    /// that reads an argument.
+    fn narrow(&self, windows: &mut [Window], marks: &[(u32, &Mark)]) {
+        for (begin, _) in windows.iter_mut().filter(|window| window.1.is_some()) {
+            let before = marks.partition_point(|mark| mark.0 < *begin).checked_sub(1);
+            let from = before.map_or(0, |row| marks[row].0) + 1;
+            let inside = self.steps.partition_point(|step| step.0 <= from)..self.steps.len();
+            let between = self.steps[inside].iter().map(|step| step.0).take_while(|&point| point <= *begin);
+            let best = std::iter::once(from.min(*begin)).chain(between).min_by_key(|&point| (self.to(point), point));
+            *begin = best.unwrap_or(*begin);
         }
     }
-    layer_of
+}
+
+/// The layer that runs at a time, or at a position in the order that the windows are in.
+fn layer_at(windows: &[Window], at: u32) -> Option<u32> {
+    let row = windows.partition_point(|window| window.0 <= at).checked_sub(1)?;
+    windows[row].1
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::packing::Family;
 
     #[test]
     fn zeros_of_the_backward_pass_are_not_its_beginning() {

@@ -80,6 +80,8 @@ pub enum Command {
     Menu,
     /// Show or hide the list of keys.
     Help,
+    /// Show or hide what frames, stages and jobs take.
+    Performance,
 }
 
 /// A command with its label and shortcut.
@@ -135,6 +137,7 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Pin, "Pin the selected buffer or the step", Modifiers::NONE, Key::B, "B"),
     entry(Command::Clear, "Clear step, selection, filter", Modifiers::NONE, Key::Escape, "Esc"),
     entry(Command::Help, "Keys", Modifiers::NONE, Key::Questionmark, "?"),
+    entry(Command::Performance, "Performance: frames, stages and jobs", Modifiers::NONE, Key::F12, "F12"),
     entry(Command::View(1), "View 1", Modifiers::NONE, Key::Num1, "1"),
     entry(Command::View(2), "View 2", Modifiers::NONE, Key::Num2, "2"),
     entry(Command::View(3), "View 3", Modifiers::NONE, Key::Num3, "3"),
@@ -172,7 +175,7 @@ pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
         !typing
             || entry.modifiers.command
             || entry.modifiers.alt
-            || matches!(entry.key, Some(Key::Escape | Key::F3 | Key::F5 | Key::F6))
+            || matches!(entry.key, Some(Key::Escape | Key::F3 | Key::F5 | Key::F6 | Key::F12))
     };
     ctx.input_mut(|input| {
         let entries = COMMANDS.iter().filter(is_free);

@@ -71,6 +71,7 @@ impl App {
 
     /// Draws a frame.
     pub fn show(&mut self, ui: &mut Ui) {
+        let began = std::time::Instant::now();
         let theme = Theme::of(ui.ctx());
         self.poll();
         self.poll_dialog();
@@ -122,6 +123,7 @@ impl App {
         cut::show(ui.ctx(), &theme);
         self.presenter_marks(ui, &theme);
         self.note_settings();
+        self.performance.add(began);
         if self.files.is_loading() {
             ui.ctx().request_repaint_after(std::time::Duration::from_millis(60));
         }

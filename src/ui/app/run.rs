@@ -68,6 +68,7 @@ impl App {
             Command::SavePicture => self.save_picture(),
             Command::IntoView => keys::next_field(&self.ctx),
             Command::Menu => keys::request_menu(&self.ctx),
+            Command::Performance => self.performance.is_open = !self.performance.is_open,
             Command::Help => self.help = !self.help,
             Command::SaveSession => self.save_session(),
             Command::Link => {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use egui::Vec2;
 
 use super::chrome::palette_matches::CommandPalette;
+use super::chrome::performance::Performance;
 use super::files::dialog::{Dialog, Purpose};
 use super::files::writing::Writing;
 use super::files::{Files, Place};
@@ -17,7 +18,7 @@ use crate::ui::session::Options;
 use crate::ui::view::FIRST;
 use crate::ui::widget::style;
 use crate::ui::widget::theme::Look;
-use crate::ui::work::{FailedJobs, Work};
+use crate::ui::work::{FailedJobs, JobTimes, Work};
 
 /// Minimum window width at which the overview leaves room for the panel beside it.
 const OVERVIEW_WITH_PANEL: f32 = 1900.0;
@@ -70,6 +71,8 @@ pub struct App {
     pub(super) ctx: egui::Context,
     pub(super) running: Arc<AtomicUsize>,
     pub(super) failed_jobs: FailedJobs,
+    pub(super) job_times: JobTimes,
+    pub(super) performance: Performance,
 }
 
 impl App {
@@ -107,6 +110,8 @@ impl App {
             ctx: ctx.clone(),
             running: Arc::default(),
             failed_jobs: FailedJobs::default(),
+            job_times: JobTimes::default(),
+            performance: Performance::default(),
         };
         app.apply_look();
         app
@@ -139,6 +144,7 @@ impl App {
             synchronous: self.options.synchronous,
             running: self.running.clone(),
             failed: self.failed_jobs.clone(),
+            times: self.job_times.clone(),
         }
     }
 

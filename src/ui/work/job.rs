@@ -5,6 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use super::times::JobTimes;
 
 /// How to run jobs.
 #[derive(Clone)]
@@ -17,6 +20,8 @@ pub struct Work {
     pub running: Arc<AtomicUsize>,
     /// Where work that failed is reported.
     pub failed: FailedJobs,
+    /// How long the last jobs took.
+    pub times: JobTimes,
 }
 
 /// Jobs that failed and have not been dismissed, oldest first.
@@ -109,19 +114,18 @@ impl<T: Send + 'static> Job<T> {
     /// Starts `run` on a thread called `name`, which says what is computed. A panic is reported in [`Work::failed`].
     pub fn start(work: &Work, name: &str, run: impl FnOnce() -> T + Send + 'static) -> Self {
         if work.synchronous {
-            let state = finished(run, name, &work.failed).map_or(State::Failed, State::Done);
+            let state = finished(run, name, work).map_or(State::Failed, State::Done);
             return Self { state };
         }
         let (sender, receiver) = channel();
-        let Work { ctx, running, failed, .. } = work.clone();
-        let job = name.to_owned();
-        running.fetch_add(1, Ordering::Relaxed);
+        let (job, own) = (name.to_owned(), work.clone());
+        own.running.fetch_add(1, Ordering::Relaxed);
         let spawned = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-            let result = finished(run, &job, &failed);
+            let result = finished(run, &job, &own);
             // The receiver is gone if the document was closed.
             let _ = sender.send(result);
-            running.fetch_sub(1, Ordering::Relaxed);
-            ctx.request_repaint();
+            own.running.fetch_sub(1, Ordering::Relaxed);
+            own.ctx.request_repaint();
         });
         if let Err(error) = spawned {
             work.running.fetch_sub(1, Ordering::Relaxed);
@@ -169,9 +173,11 @@ impl<T: Send + 'static> Job<T> {
 }
 
 /// Runs the work; a panic is reported.
-fn finished<T>(run: impl FnOnce() -> T, name: &str, failed: &FailedJobs) -> Option<T> {
+fn finished<T>(run: impl FnOnce() -> T, name: &str, work: &Work) -> Option<T> {
+    let began = Instant::now();
     let result = catch_unwind(AssertUnwindSafe(run));
-    result.map_err(|panic| failed.push(FailedJob::new(name, panic.as_ref()))).ok()
+    work.times.add(name, began.elapsed());
+    result.map_err(|panic| work.failed.push(FailedJob::new(name, panic.as_ref()))).ok()
 }
 
 #[cfg(test)]
@@ -180,7 +186,7 @@ mod tests {
 
     fn work(synchronous: bool) -> Work {
         let ctx = egui::Context::default();
-        Work { ctx, synchronous, running: Arc::default(), failed: FailedJobs::default() }
+        Work { ctx, synchronous, running: Arc::default(), failed: FailedJobs::default(), times: JobTimes::default() }
     }
 
     #[test]
@@ -208,5 +214,6 @@ mod tests {
         let work = work(true);
         assert_eq!(Job::start(&work, "sum", || 2 + 2).take(), Some(4));
         assert!(work.failed.list().is_empty());
+        assert_eq!(work.times.list().iter().map(|time| time.job.as_str()).collect::<Vec<_>>(), ["sum"]);
     }
 }

@@ -6,6 +6,7 @@ mod job;
 mod related;
 mod search;
 mod tile_variables;
+mod times;
 
 pub use crate::analysis::what_if::{PeakGroup, WhatIfResult};
 pub use deferred::{DeferredPicture, Sheet};
@@ -14,3 +15,4 @@ pub use job::{FailedJob, FailedJobs, Job, Work};
 pub use related::{Related, RelatedToBuffer, RelatedToStep};
 pub use search::{Direction, Highlight, SearchResults};
 pub use tile_variables::{TileVariables, read_tile_variables};
+pub use times::{JobTime, JobTimes};

@@ -182,6 +182,7 @@ impl App {
     }
 
     pub(in crate::ui::app) fn overlays(&mut self, ui: &Ui, theme: &Theme) {
+        self.performance_panel(ui, theme);
         self.drop_overlay(ui, theme);
         self.palette_sheet(ui, theme);
         if self.help {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::model::{Bytes, Profile};
 use crate::open::{Entry, Target};
-use crate::source::{Member, is_run_file};
+use crate::source::{Member, Spent, is_run_file};
 use crate::ui::app::files::loading::Loading;
 use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::work::{Derived, Job};
@@ -58,6 +58,8 @@ pub struct OpenFile {
     pub locals: Locals,
     /// Results of background work.
     pub derived: Derived,
+    /// What reading and analysing it took.
+    pub stages: Vec<Spent>,
     /// Whether the settings of the last run were applied.
     pub begun: bool,
     /// The document with its real names while they are hidden.
@@ -82,6 +84,7 @@ impl OpenFile {
             shared: Shared::new(view, program, color),
             locals: Locals::default(),
             derived: Derived::default(),
+            stages: Vec::new(),
             begun: false,
             named: None,
             hiding: None,

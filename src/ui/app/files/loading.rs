@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use crate::decode::DecodeError;
 use crate::model::{Bytes, Profile, UnitSystem};
 use crate::open::{Collection, Opened, Target};
-use crate::source::{Progress, Stage};
+use crate::source::{Progress, Spent, Stage};
 use crate::ui::session::Document;
 use crate::ui::work::Work;
 
@@ -68,6 +68,11 @@ impl Loading {
             Err(TryRecvError::Disconnected) => Some(LoadResult::Failed("reading stopped".to_owned())),
             Err(TryRecvError::Empty) => None,
         }
+    }
+
+    /// What each stage took until now.
+    pub fn spent(&self) -> Vec<Spent> {
+        self.progress.spent()
     }
 
     /// Asks the worker to stop.

@@ -205,6 +205,9 @@ impl Files {
                     entry.name.clone_from(&document.profile.name);
                 }
                 let mut open = OpenFile::new(document, first_view);
+                if let FileState::Loading(loading) = &entry.state {
+                    open.stages = loading.spent();
+                }
                 if let Some(shared) = entry.kept.take() {
                     open.shared = *shared;
                 }

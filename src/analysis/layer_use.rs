@@ -1,0 +1,335 @@
+//! Layers of a program whose op names show none, inferred from its use of arguments: the arguments of a layer are in a
+//! numbered container (`model.blocks[3].mlp.weight`), or operations that read arguments repeat in a period.
+
+use std::collections::HashSet;
+
+use super::flow::label::moved_by;
+use super::flow::{Value, handed_on};
+use super::names::layer::{Layer, Layers};
+use super::names::lookup::op_name;
+use super::names::pass::{Pass, pass_of};
+use crate::model::{InstructionId, NO_ROW, Opcode, Program, ShapeNode};
+
+/// Most operations in one layer.
+const LONGEST_PERIOD: usize = 96;
+
+/// Fewest layers that a period must show.
+const LEAST_LAYERS: usize = 3;
+
+/// Share of what the operations of the forward pass make that the layers found by position must make.
+const LEAST_SHARE: f64 = 0.5;
+
+/// An operation that reads an argument: of several the largest that is a layer's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    /// The operation.
+    pub at: InstructionId,
+    /// Row of the layer it belongs to; `None` if the argument is no layer's.
+    pub layer: Option<u32>,
+    /// Its pass.
+    pub pass: Pass,
+    /// Elements of its result.
+    pub elements: u64,
+}
+
+/// Layers, and the operations that show where they run, in program order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LayerUse {
+    /// The layers.
+    pub layers: Vec<Layer>,
+    /// Operations that read arguments.
+    pub marks: Vec<Mark>,
+}
+
+/// An operation that reads arguments, the largest first.
+struct Reader {
+    at: InstructionId,
+    arguments: Vec<InstructionId>,
+    pass: Pass,
+}
+
+impl LayerUse {
+    /// Looks for layers; `sequence` are the rows of the instructions in program order. Empty if there are none.
+    #[must_use]
+    pub fn new(program: &Program, sequence: &[u32]) -> Self {
+        let readers = readers(program, sequence);
+        let by_argument = Self::by_argument(program, &readers);
+        if by_argument.layers.is_empty() { Self::by_position(program, &readers) } else { by_argument }
+    }
+
+    fn by_argument(program: &Program, readers: &[Reader]) -> Self {
+        let forward = readers.iter().filter(|reader| reader.pass == Pass::Forward);
+        let arguments: HashSet<InstructionId> = forward.flat_map(|reader| reader.arguments.iter().copied()).collect();
+        let path = |argument: InstructionId| as_scopes(&program.text.op_name(argument));
+        let mut paths: Vec<(InstructionId, String)> = arguments.iter().map(|&row| (row, path(row))).collect();
+        paths.sort_unstable();
+        let known = Layers::new(paths.iter().map(|row| row.1.as_str()));
+        if known.is_empty() {
+            return Self::default();
+        }
+        let mut found = Self::default();
+        let layer_of: Vec<Option<u32>> = paths
+            .iter()
+            .map(|(_, path)| {
+                let layer = known.of(path)?;
+                let layer = Layer { name: as_path(&layer.name), pattern: as_path(&layer.pattern) };
+                let row = found.layers.iter().position(|known| *known == layer).unwrap_or_else(|| {
+                    found.layers.push(layer);
+                    found.layers.len() - 1
+                });
+                Some(row as u32)
+            })
+            .collect();
+        found.marks = readers
+            .iter()
+            .map(|reader| {
+                let layer = |argument: &InstructionId| {
+                    let row = paths.binary_search_by_key(argument, |row| row.0).ok()?;
+                    layer_of[row]
+                };
+                let layer = reader.arguments.iter().find_map(layer);
+                Mark { at: reader.at, layer, pass: reader.pass, elements: elements(program, reader.at) }
+            })
+            .collect();
+        found
+    }
+
+    fn by_position(program: &Program, readers: &[Reader]) -> Self {
+        let forward: Vec<&Reader> = readers.iter().filter(|reader| reader.pass == Pass::Forward).collect();
+        let kinds: Vec<Kind> = forward.iter().map(|reader| Kind::of(program, reader.at)).collect();
+        let mut runs = Vec::new();
+        periods(&kinds, 0, &mut runs);
+        let whole: u64 = kinds.iter().map(|kind| kind.elements).fold(0, u64::saturating_add);
+        let inside = runs.iter().flat_map(|run| &kinds[run.first..run.first + run.layers * run.period]);
+        let covered = inside.map(|kind| kind.elements).fold(0, u64::saturating_add);
+        if (covered as f64) < whole as f64 * LEAST_SHARE || runs.is_empty() {
+            return Self::default();
+        }
+        runs.sort_unstable_by_key(|run| run.first);
+        let count: usize = runs.iter().map(|run| run.layers).sum();
+        let layer = |number: usize| Layer {
+            name: format!("layer {} of {count} (by position)", number + 1),
+            pattern: "*".to_owned(),
+        };
+        let mark = |(reader, kind): (&&Reader, &Kind)| Mark {
+            at: reader.at,
+            layer: None,
+            pass: Pass::Forward,
+            elements: kind.elements,
+        };
+        let mut marks: Vec<Mark> = forward.iter().zip(&kinds).map(mark).collect();
+        let mut before = 0;
+        for run in &runs {
+            for place in 0..run.layers * run.period {
+                marks[run.first + place].layer = Some((before + place / run.period) as u32);
+            }
+            before += run.layers;
+        }
+        Self { layers: (0..count).map(layer).collect(), marks }
+    }
+}
+
+/// What operations of the same place in two layers have in common.
+#[derive(Debug, PartialEq, Eq)]
+struct Kind {
+    /// The instruction's name without its number.
+    stem: String,
+    dimensions: Vec<i64>,
+    elements: u64,
+}
+
+impl Kind {
+    fn of(program: &Program, at: InstructionId) -> Self {
+        let name = program.text.instruction_name(at);
+        let stem = name.split('.').next().unwrap_or_default().to_owned();
+        let dimensions = first_array(program, at).map(|node| node.dimensions.clone()).unwrap_or_default();
+        Self { stem, dimensions, elements: elements(program, at) }
+    }
+}
+
+/// The result of an operation, or its first one.
+fn first_array(program: &Program, at: InstructionId) -> Option<&ShapeNode> {
+    program.shape_of(at)?.nodes.iter().find(|node| !node.is_tuple())
+}
+
+fn elements(program: &Program, at: InstructionId) -> u64 {
+    first_array(program, at).map_or(0, ShapeNode::element_count)
+}
+
+/// Operations that repeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    first: usize,
+    /// Operations in a layer.
+    period: usize,
+    layers: usize,
+}
+
+/// Finds the runs that cover most, one after the other; of several that cover the same, the one with the shortest period.
+fn periods(kinds: &[Kind], offset: usize, runs: &mut Vec<Run>) {
+    let mut best: Option<(u64, Run)> = None;
+    for period in 1..=LONGEST_PERIOD.min(kinds.len() / LEAST_LAYERS) {
+        let mut first = 0;
+        while first + period < kinds.len() {
+            let same = (first..kinds.len() - period).take_while(|&i| kinds[i] == kinds[i + period]).count();
+            let layers = same / period + 1;
+            if layers >= LEAST_LAYERS {
+                let covered = kinds[first..first + layers * period].iter().map(|kind| kind.elements);
+                let covered = covered.fold(0, u64::saturating_add);
+                if best.is_none_or(|best| covered > best.0) {
+                    best = Some((covered, Run { first, period, layers }));
+                }
+            }
+            first += same + 1;
+        }
+    }
+    let Some((_, run)) = best else { return };
+    let end = run.first + run.layers * run.period;
+    runs.push(Run { first: run.first + offset, ..run });
+    periods(&kinds[..run.first], offset, runs);
+    periods(&kinds[end..], offset + end, runs);
+}
+
+/// The operations of the entry that read an argument. Casts, copies and prefetches do not, but what reads their result.
+fn readers(program: &Program, sequence: &[u32]) -> Vec<Reader> {
+    let mut origin = vec![NO_ROW; program.instructions.opcode.len()];
+    let mut readers = Vec::new();
+    let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
+    for &row in sequence {
+        let at = InstructionId(row);
+        if program.computation_of(at) != program.entry {
+            continue;
+        }
+        let known = |from: InstructionId| origin.get(from.index()).copied().unwrap_or(NO_ROW);
+        let from = match program.instructions.opcode.get(at.index()) {
+            Some(&Opcode::PARAMETER) => row,
+            Some(&Opcode::FUSION) => moved_by(program, at, true).map_or(NO_ROW, known),
+            _ => match handed_on(program, &Value::whole(at)) {
+                Some(value) => known(value.at),
+                None if passes_on(program, at) => {
+                    program.instructions.operands_of(at).first().map_or(NO_ROW, |&row| known(InstructionId(row)))
+                }
+                None => NO_ROW,
+            },
+        };
+        if from != NO_ROW {
+            origin[at.index()] = from;
+            continue;
+        }
+        let operands = program.instructions.operands_of(at).iter().filter(|&&row| row != NO_ROW);
+        let arguments = operands.map(|&row| known(InstructionId(row))).filter(|&row| row != NO_ROW && size(row) > 1);
+        let mut arguments: Vec<InstructionId> = arguments.map(InstructionId).collect();
+        if !arguments.is_empty() {
+            arguments.sort_unstable_by_key(|&row| (std::cmp::Reverse(size(row.0)), row));
+            arguments.dedup();
+            readers.push(Reader { at, arguments, pass: pass_of(&op_name(program, at)) });
+        }
+    }
+    readers
+}
+
+/// Whether an instruction hands on a part of its operand, or gathers the whole from other devices.
+fn passes_on(program: &Program, at: InstructionId) -> bool {
+    matches!(
+        program.instructions.opcode.get(at.index()),
+        Some(
+            &(Opcode::ALL_GATHER_START
+                | Opcode::ALL_GATHER_DONE
+                | Opcode::ASYNC_START
+                | Opcode::ASYNC_DONE
+                | Opcode::COPY_START)
+        )
+    ) || matches!(program.opcode_name(at), "slice" | "dynamic-slice" | "all-gather")
+}
+
+/// An argument's path in the form of an op name: `model/blocks.3/mlp/weight` for `model.blocks[3].mlp.weight`.
+fn as_scopes(path: &str) -> String {
+    let mut scopes = String::new();
+    let mut is_numbered = false;
+    for word in path.split(['[', '.']).map(|word| word.trim_end_matches(']')) {
+        let name = word.trim_matches(['\'', '"']);
+        let is_number = !word.is_empty() && word.bytes().all(|b| b.is_ascii_digit());
+        if !scopes.is_empty() {
+            // A number is part of the name before it, unless that has one.
+            scopes.push(if is_number && !is_numbered { '.' } else { '/' });
+        }
+        scopes.push_str(name);
+        is_numbered = is_number;
+    }
+    scopes
+}
+
+/// The name of a container as it is in an argument's path: `blocks[3]` for `blocks.3`, `stages[2][5]` for `stages.2/5`.
+fn as_path(scopes: &str) -> String {
+    let mut path = String::new();
+    for part in scopes.split('/') {
+        let (name, number) = match part.rsplit_once('.') {
+            Some((name, number)) => (name, Some(number)),
+            None if is_place(part) => ("", Some(part)),
+            None => (part, None),
+        };
+        if !path.is_empty() && !name.is_empty() {
+            path.push('/');
+        }
+        path.push_str(name);
+        if let Some(number) = number {
+            path.push('[');
+            path.push_str(number);
+            path.push(']');
+        }
+    }
+    path
+}
+
+/// Whether a part of a name is nothing but a number, or the pattern of one.
+fn is_place(part: &str) -> bool {
+    part == "*" || (!part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_of_arguments_are_read_as_scopes() {
+        for (path, scopes) in [
+            ("model.blocks[3].mlp.weight", "model/blocks.3/mlp/weight"),
+            ("params['stages'][2][5]['dw']['kernel'].value", "params/stages.2/5/dw/kernel/value"),
+            ("ws[3][1]", "ws.3/1"),
+            ("params['layer_3']['w']", "params/layer_3/w"),
+        ] {
+            assert_eq!(as_scopes(path), scopes, "{path}");
+        }
+        for (scopes, path) in [
+            ("blocks.3", "blocks[3]"),
+            ("stages.2/5", "stages[2][5]"),
+            ("stages.*/*", "stages[*][*]"),
+            ("text/blocks.3", "text/blocks[3]"),
+            ("layer_3", "layer_3"),
+        ] {
+            assert_eq!(as_path(scopes), path, "{scopes}");
+        }
+    }
+
+    fn kinds(names: &str) -> Vec<Kind> {
+        let kind = |name: char| Kind { stem: name.to_string(), dimensions: vec![8], elements: 8 };
+        names.chars().map(kind).collect()
+    }
+
+    #[test]
+    fn periods_are_the_shortest_that_cover_most() {
+        for (names, expected) in [
+            ("efmfmfmfmt", vec![(1, 2, 4)]),
+            ("eqqqoudqqqoudqqqoudt", vec![(1, 6, 3)]),
+            ("aaaaaa", vec![(0, 1, 6)]),
+            ("xabababycdcdcdcdz", vec![(1, 2, 3), (8, 2, 4)]),
+            ("abcdefgh", vec![]),
+        ] {
+            let mut runs = Vec::new();
+            periods(&kinds(names), 0, &mut runs);
+            runs.sort_unstable_by_key(|run| run.first);
+            let found: Vec<_> = runs.iter().map(|run| (run.first, run.period, run.layers)).collect();
+            assert_eq!(found, expected, "{names}");
+        }
+    }
+}
