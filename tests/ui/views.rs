@@ -192,7 +192,7 @@ fn a_file_that_cannot_be_read_leaves_what_is_open() {
 #[test]
 fn the_sheet_of_keys_comes_and_goes() {
     let mut harness = open("overview");
-    harness.get_by_role_and_label(egui::Role::Button, "Keys").click();
+    harness.get_by_role_and_label(egui::Role::Button, "Help").click();
     harness.run_ok();
     assert!(says(&harness, "Open files"));
     harness.key_press(Key::Escape);

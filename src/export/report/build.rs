@@ -3,8 +3,8 @@
 use super::options::Options;
 use super::requested::Requested;
 use super::schema::{
-    BufferReport, CategoryReport, ClassReport, DeviceReport, PeakReport, ProfileReport, ProgramReport, Report, Source,
-    SpaceReport, StandingReport,
+    BufferReport, CategoryReport, ClassReport, DeviceReport, PeakReport, ProfileReport, ProgramReport, Report, SCHEMA,
+    Source, SpaceReport, StandingReport,
 };
 use super::{findings, runtime, what_if};
 use crate::advisor::advise;
@@ -29,7 +29,7 @@ impl<'a> Builder<'a> {
     /// An empty report.
     #[must_use]
     pub fn new(options: &'a Options) -> Self {
-        let report = Report { schema: "highwater.report/1", sources: Vec::new(), profiles: Vec::new() };
+        let report = Report { schema: SCHEMA, sources: Vec::new(), profiles: Vec::new() };
         Self { options, report, failed: Vec::new(), requested: Requested::default() }
     }
 

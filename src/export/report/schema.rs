@@ -6,6 +6,9 @@ use super::failure::FailureReport;
 use super::runtime::{AllocatorReport, SnapshotReport};
 use crate::analysis::live_at::Residency;
 
+/// Name and version of the schema.
+pub const SCHEMA: &str = "highwater.report/1";
+
 /// A whole report.
 #[derive(Debug, Serialize)]
 pub struct Report {
