@@ -32,9 +32,10 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         .filter(|t| !kept.has_own_remedy(t.family))
         .collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
-    recomputed(case, findings);
     let all = case.peak.iter().filter(|t| is_stack(t) || is_activation(case.name(t.family)));
-    if !case.is_share(all.map(|t| t.size).total(), SHARE) || !case.is_share(bytes, OWN_SHARE) {
+    let is_cause = case.is_share(all.map(|t| t.size).total(), SHARE) && case.is_share(bytes, OWN_SHARE);
+    recomputed(case, findings, if is_cause { 0 } else { bytes });
+    if !is_cause {
         return;
     }
     let mut finding = case.finding(NAME);
@@ -51,19 +52,20 @@ pub fn run(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
     findings.push(finding);
 }
 
-/// Reports values that the backward pass recomputes and holds all at once: a checkpoint around too much saves nothing.
-fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
-    let kept = &case.memory.kept;
-    let is_own = |t: &&AtPeak| {
-        kept.passes.get(t.family) == Some(&Pass::Recomputed)
-            && !kept.is_stack(t.family)
-            && !kept.has_own_remedy(t.family)
-    };
+/// Reports values that the backward pass recomputes and holds at once; `kept` are the bytes that it keeps besides, if no
+/// finding of their own reports them.
+fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>, kept: u64) {
+    let saved = &case.memory.kept;
+    let is_recomputed = |family: usize| saved.passes.get(family) == Some(&Pass::Recomputed);
+    let is_own = |t: &&AtPeak| is_recomputed(t.family) && !saved.is_stack(t.family) && !saved.has_own_remedy(t.family);
     let held: Vec<&AtPeak> = case.peak.iter().filter(is_own).collect();
     let bytes: u64 = held.iter().map(|t| t.size).total();
-    if !case.is_share(bytes, SHARE) {
+    if !case.is_share(bytes, OWN_SHARE) || !case.is_share(bytes.saturating_add(kept), SHARE) {
         return;
     }
+    let families = case.memory.families.list.iter().enumerate();
+    let in_all: u64 = families.filter(|row| is_recomputed(row.0)).map(|row| row.1.size).total();
+    let is_at_once = bytes.saturating_mul(2) > in_all;
     let mut finding = case.finding(NAME);
     finding.at_stake_bytes = Some(Bytes(bytes));
     finding.title = format!(
@@ -71,19 +73,45 @@ fn recomputed(case: &ProgramContext<'_>, findings: &mut Vec<Finding>) {
         percent(bytes, case.memory.peak.max(1)),
         Bytes(bytes).short()
     );
-    finding.why = format!(
-        "{} made by a checkpoint's second forward pass, the largest {}. A checkpoint around the whole model recomputes all of it before the backward pass begins, so it saves no memory.",
+    let made = format!(
+        "{} made by a checkpoint's second forward pass, the largest {}.",
         counted(held.len(), "temporary at the peak is", "temporaries at the peak are"),
         case.describe_first(&held)
     );
-    finding.advice.push(
-        "checkpoint each block separately instead: only one block's activations are recomputed at a time".to_owned(),
-    );
-    finding.advice.push(Library::of(case).remat(Some("*")));
+    finding.why = if is_at_once {
+        format!(
+            "{made} That is most of all that is recomputed, held at once: a checkpoint around the whole model recomputes all of it before the backward pass begins, so it saves no memory."
+        )
+    } else if kept > 0 {
+        format!(
+            "{made} The checkpoints are recomputed one after the other; this is what one of them holds. {} more are kept from the forward pass, such as the inputs of the checkpoints.",
+            Bytes(kept).short()
+        )
+    } else {
+        format!("{made} The checkpoints are recomputed one after the other; this is what one of them holds.")
+    };
+    if is_at_once {
+        finding.advice.push(
+            "checkpoint each block separately instead: only one block's activations are recomputed at a time"
+                .to_owned(),
+        );
+        finding.advice.push(Library::of(case).remat(Some("*")));
+    } else {
+        finding.advice.push(
+            "checkpoint smaller parts, such as attention and MLP of each block separately: less is recomputed at a time"
+                .to_owned(),
+        );
+        if !case.memory.data.is_empty() {
+            finding.advice.push(MICRO.to_owned());
+        }
+    }
     finding.changes_results = ChangesResults::No;
     finding.buffers = held.iter().map(|t| t.buffer).collect();
     findings.push(finding);
 }
+
+/// Advice to run a step on parts of the batch.
+const MICRO: &str = "micro-batches: run the step on parts of the batch and sum the gradients; results stay the same";
 
 /// Whether an operation name belongs to the forward pass of a differentiated function.
 fn is_activation(name: &str) -> bool {
@@ -204,8 +232,14 @@ fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
         *entry = entry.saturating_add(t.size);
     }
     let mut scopes: Vec<_> = scopes.into_iter().collect();
-    scopes.sort_by_key(|row| std::cmp::Reverse(row.1));
+    scopes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| numbered(&a.0).cmp(&numbered(&b.0))));
     scopes
+}
+
+/// A name and the number at its end, so that `layer_2` comes before `layer_10`.
+fn numbered(name: &str) -> (&str, u64) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (stem, name[stem.len()..].parse().unwrap_or(0))
 }
 
 /// Pattern of the layers that hold most, such as `layer_*`; `None` if no layers repeat.
@@ -227,9 +261,7 @@ fn advise(case: &ProgramContext<'_>, finding: &mut Finding, is_open: bool) {
         );
     }
     if !case.memory.data.is_empty() {
-        finding.advice.push(
-            "micro-batches: run the step on parts of the batch and sum the gradients; results stay the same".to_owned(),
-        );
+        finding.advice.push(MICRO.to_owned());
     }
     finding.advice.push(
         "if it almost fits: `--xla_tpu_rematerialization_algo=PEAK_PRIORITY`, then `--xla_tpu_rematerialization_max_block_size_limit`, `--xla_tpu_rematerialization_block_effort_factor` and `--xla_tpu_pre_fusion_remat=true` (slower compilation; the last may change rounding)".to_owned(),

@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use super::layer_use::LayerUse;
 use super::live_range::LiveRanges;
 use super::names::layer::Layers;
 use super::names::pass::{Pass, pass_of};
@@ -59,18 +60,25 @@ impl Phases {
             .filter(|(_, name)| !name.is_empty())
             .collect();
         let layers = Layers::new(named.iter().map(|(_, name)| name.as_str()));
-        let mut names: Vec<String> = Vec::new();
+        let passes: Vec<Pass> = named.iter().map(|(_, name)| pass_of(name)).collect();
+        let is_unnamed = layers.is_empty() && passes.contains(&Pass::Backward);
+        let used = if is_unnamed { LayerUse::new(program, sequence) } else { LayerUse::default() };
+        let marks = used.marks.iter().filter_map(|mark| Some((mark.at.0, mark.layer? as usize)));
+        let marks: HashMap<u32, usize> = marks.collect();
+        let mut names: Vec<String> = used.layers.into_iter().map(|layer| layer.name).collect();
         let mut numbers: HashMap<String, usize> = HashMap::new();
         let seen: Vec<Seen> = named
             .iter()
-            .map(|(step, name)| {
+            .zip(passes)
+            .map(|((step, name), pass)| {
+                let used = || marks.get(sequence.get(*step as usize)?).copied();
                 let layer = layers.of(name).map(|layer| {
                     *numbers.entry(layer.name).or_insert_with_key(|layer| {
                         names.push(layer.clone());
                         names.len() - 1
                     })
                 });
-                Seen { step: *step, pass: pass_of(name), layer }
+                Seen { step: *step, pass, layer: layer.or_else(used) }
             })
             .collect();
         Self::of(&seen, &names, sequence.len() as u32)

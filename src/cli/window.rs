@@ -18,6 +18,9 @@ use super::report::{self, ReportArgs};
 pub struct WindowArgs {
     /// Files to open; `-` for standard input
     files: Vec<PathBuf>,
+    /// Follow a folder, which may not be there yet: programs appear as they are complete, and one that fails is shown
+    #[arg(long, value_name = "FOLDER")]
+    follow: Option<PathBuf>,
     #[command(flatten)]
     link: LinkArgs,
 }
@@ -58,9 +61,21 @@ pub fn open(args: WindowArgs) -> ExitCode {
     }
     // Standard input can be read only once; a report in place of the window uses the same bytes.
     let targets = named(&args.files);
-    let Err(error) = app::run_window(targets.clone(), Options::default(), args.link.link(sets)) else {
+    if let Some(path) = args.follow.as_deref().filter(|path| path.exists() && !path.is_dir()) {
+        eprintln!(
+            "error: --follow {}: not a folder; open the file, and the window offers to reload it",
+            path.display()
+        );
+        return ExitCode::from(EXIT_WRONG);
+    }
+    let Err(error) = app::run_window(targets.clone(), args.follow.clone(), Options::default(), args.link.link(sets))
+    else {
         return ExitCode::SUCCESS;
     };
+    if targets.is_empty() && args.follow.is_some() {
+        eprintln!("error: {error}; --follow needs the window, `highwater run` does without it");
+        return ExitCode::from(EXIT_UNREADABLE);
+    }
     if targets.is_empty() {
         eprintln!("error: {error}; name a file to get its report instead: highwater FILE");
         return ExitCode::from(EXIT_UNREADABLE);

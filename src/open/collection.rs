@@ -385,6 +385,37 @@ impl Entry {
         })
     }
 
+    /// Its files on disk: the one it is read from comes first, then those joined to it. Empty for what is in an archive
+    /// or a trace.
+    #[must_use]
+    pub fn files(&self) -> Vec<&Path> {
+        match &self.content {
+            Content::Files { primary, companions } => {
+                std::iter::once(primary).chain(companions).filter_map(Member::on_disk).collect()
+            }
+            Content::Module { .. } | Content::Trace(_) => Vec::new(),
+        }
+    }
+
+    /// Whether XLA is still compiling the module, or has given up: all that there is of it was written before its
+    /// memory was assigned.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        let Content::Files { primary, .. } = &self.content else { return false };
+        DumpName::parse(primary.file_name()).is_some_and(|name| name.stage.starts_with("before_optimizations"))
+    }
+
+    /// Takes over what another listing of the same, unchanged file has found out.
+    pub(super) fn learn_from(&mut self, old: &Self) {
+        if let Some(glance) = old.glance.get() {
+            self.glance = OnceLock::from(glance.clone());
+        }
+        let names = |entry: &Self| entry.companions().iter().map(|member| member.path.clone()).collect::<Vec<_>>();
+        if let Some(device) = old.device.get().filter(|_| names(self) == names(old)) {
+            self.device = OnceLock::from(device.clone());
+        }
+    }
+
     /// Files joined to the program when it is opened.
     #[must_use]
     pub fn companions(&self) -> &[Member] {

@@ -4,6 +4,7 @@
 mod collection;
 mod cross_check;
 mod file;
+mod follow;
 mod modules;
 pub mod session;
 mod target;
@@ -11,5 +12,6 @@ mod watch;
 
 pub use collection::{Collection, Entry};
 pub use file::{join_messages, open_input, open_path, open_with};
+pub use follow::{Follow, Followed};
 pub use target::{Found, Opened, Target};
-pub use watch::Watch;
+pub use watch::{Looking, Stamp, Watch, ends_well};

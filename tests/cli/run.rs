@@ -44,7 +44,8 @@ impl Place {
     /// `highwater run OPTIONS -- sh -c SCRIPT`, with `run` in this place as the folder of the run.
     fn command(&self, options: &[&str], script: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
-        for name in ["DISPLAY", "WAYLAND_DISPLAY", "XLA_FLAGS", "POPLAR_ENGINE_OPTIONS", "PYTHONPATH"] {
+        let unset = ["DISPLAY", "WAYLAND_DISPLAY", "XLA_FLAGS", "POPLAR_ENGINE_OPTIONS", "PYTHONPATH", "HIGHWATER_RUN"];
+        for name in unset {
             command.env_remove(name);
         }
         command.arg("run").arg("--out").arg(self.at("run")).args(options).args(["--", "sh", "-c", script]);
@@ -248,6 +249,28 @@ fn a_dump_folder_of_the_user_is_used_and_left_alone() {
     assert!(lines.len() == 1 && lines[0].ends_with(&format!("; highwater {}", mine.display())), "{errors}");
     assert_eq!(place.left("mine").len(), 3, "nothing is removed from a folder that is not ours");
     assert!(!place.at("run").exists());
+}
+
+#[test]
+fn a_run_within_a_run_keeps_what_it_finds_apart_and_both_say_it() {
+    let place = Place::new();
+    let dump = place.dump("v5e_gpt_m_oom");
+    fs::write(place.at("compile.sh"), COMPILE).expect("written");
+    let script =
+        format!("{} run --open never -- sh {}", env!("CARGO_BIN_EXE_highwater"), place.at("compile.sh").display());
+    let output = place.command(&["--open", "never"], &script).env("DUMP", &dump).output().expect("it runs");
+    let errors = stderr(&output);
+    let (inner, outer) = match &ours(&errors)[..] {
+        [inner, outer] => (*inner, *outer),
+        lines => panic!("{lines:?}"),
+    };
+    let run = place.at("run").display().to_string();
+    assert!(outer.ends_with(&format!("; highwater {run}")), "{outer}");
+    assert!(
+        inner.contains(&format!("; highwater {run}/")),
+        "the folder of the inner run lies in the outer one: {inner}"
+    );
+    assert!(inner.starts_with("jit_train_step needs 25.9"), "{inner}");
 }
 
 #[test]

@@ -68,10 +68,12 @@ enum Needs {
     Display,
     /// A Python with jax, libtpu, duckdb and pytz.
     Python,
+    /// A Python with tensorflow.
+    TensorFlow,
 }
 
 impl Needs {
-    const ALL: [Self; 4] = [Self::Profiles, Self::Texts, Self::Display, Self::Python];
+    const ALL: [Self; 5] = [Self::Profiles, Self::Texts, Self::Display, Self::Python, Self::TensorFlow];
 
     fn variable(self) -> &'static str {
         match self {
@@ -79,6 +81,7 @@ impl Needs {
             Self::Texts => "HIGHWATER_OOM_TEXTS",
             Self::Display => "HIGHWATER_DISPLAY",
             Self::Python => "HIGHWATER_PYTHON",
+            Self::TensorFlow => "HIGHWATER_TENSORFLOW",
         }
     }
 
@@ -88,6 +91,7 @@ impl Needs {
             Self::Texts => "comparisons with the shared collection of messages",
             Self::Display => "walks through a window on a real X server",
             Self::Python => "runs of real programs, and questions to exported tables, in Python",
+            Self::TensorFlow => "runs of TensorFlow",
         }
     }
 
@@ -158,6 +162,7 @@ const COMPARISONS: &[Comparison] = &[
     ("real_runs::on_the_processor", Needs::Python, real_runs::on_the_processor),
     ("real_runs::out_of_memory_on_a_tpu", Needs::Python, real_runs::out_of_memory_on_a_tpu),
     ("real_runs::two_processes", Needs::Python, real_runs::two_processes),
+    ("real_runs::tensorflow", Needs::TensorFlow, real_runs::tensorflow),
     ("window::opens_takes_keys_and_quits", Needs::Display, window::opens_takes_keys_and_quits),
 ];
 

@@ -8,6 +8,11 @@ use crate::common::asked_for_file;
 
 /// Runs a Python script under `highwater run` in a folder that is removed afterwards; `(output, folder of the run)`.
 fn run(folder: &Path, script: &str) -> (Output, PathBuf) {
+    run_with("HIGHWATER_PYTHON", folder, script)
+}
+
+/// As [`run`], with the Python that a variable names.
+fn run_with(python: &str, folder: &Path, script: &str) -> (Output, PathBuf) {
     let (file, out) = (folder.join("program.py"), folder.join("run"));
     fs::write(&file, script).expect("written");
     let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
@@ -15,7 +20,7 @@ fn run(folder: &Path, script: &str) -> (Output, PathBuf) {
         command.env_remove(name);
     }
     command.env("PYTHONPATH", folder).arg("run").arg("--out").arg(&out).arg("--");
-    command.arg(asked_for_file("HIGHWATER_PYTHON")).arg(&file);
+    command.arg(asked_for_file(python)).arg(&file);
     (command.output().expect("it runs"), out)
 }
 
@@ -82,4 +87,19 @@ pub fn two_processes() {
     let folders = names(&out).into_iter().filter(|name| name.starts_with("process-"));
     let with_programs = folders.filter(|name| !names(&out.join(name)).is_empty()).count();
     assert!(with_programs >= 2, "{:?}", names(&out));
+}
+
+/// TensorFlow: a function that XLA compiles for the processor.
+pub fn tensorflow() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "import tensorflow as tf\n\
+                  @tf.function(jit_compile=True)\n\
+                  def step(x):\n    return tf.reduce_sum(tf.tanh(x @ x))\n\
+                  print(float(step(tf.zeros((512, 512)))))\n";
+    let (output, out) = run_with("HIGHWATER_TENSORFLOW", folder.path(), script);
+    let errors = text(&output.stderr);
+    assert!(output.status.success() && text(&output.stdout) == "0.0\n", "{errors}");
+    let line = errors.lines().find(|line| line.starts_with("highwater: ")).unwrap_or_default();
+    assert!(line.contains("a_inference_step") && line.contains(" needs 2.00 MiB"), "{errors}");
+    assert!(names(&out).iter().any(|name| name.ends_with("after_optimizations.hlo.pb")), "{:?}", names(&out));
 }

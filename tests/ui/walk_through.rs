@@ -503,7 +503,7 @@ fn session_list_panels_and_menus() {
     walk.modified(Modifiers::COMMAND, Key::Tab);
     assert_eq!(walk.harness.state().files.current, Some(0));
     // A key after Tab still belongs to the application, not to the control.
-    walk.tab_to(Role::Button, "Keys");
+    walk.tab_to(Role::Button, "Help");
     walk.key(Key::Num3);
     assert_eq!(walk.view(), "timeline", "the keys of views work wherever the focus is");
     walk.key(Key::B);

@@ -109,7 +109,7 @@ fn the_palette_has_every_command_view_and_buffer_and_needs_no_mouse() {
 #[test]
 fn the_sheet_of_keys_is_the_list_of_commands() {
     let mut harness = open("overview");
-    harness.get_by_role_and_label(Role::Button, "Keys").click();
+    harness.get_by_role_and_label(Role::Button, "Help").click();
     harness.run_ok();
     for entry in COMMANDS.iter().filter(|entry| entry.key.is_some() && !matches!(entry.command, Command::View(_))) {
         assert!(says(&harness, entry.words), "{}", entry.words);
@@ -536,7 +536,7 @@ fn every_control_can_be_reached_by_tab_and_has_a_name() {
     for wanted in [
         "Back",
         "Forward",
-        "Keys",
+        "Help",
         "View options",
         "Open menu",
         "Overview",

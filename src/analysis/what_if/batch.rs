@@ -14,7 +14,7 @@ use crate::model::{ElementType, Program, ShapeNode};
 pub struct DataArgument {
     /// Row of the memory's base.
     pub base: u32,
-    /// Dimensions on each device.
+    /// Dimensions on each device, the batch first.
     pub dimensions: Vec<i64>,
     /// Into how many parts the leading dimension is sharded.
     pub parts: i64,
@@ -54,22 +54,47 @@ pub fn data_arguments(
         matches!(base.role, Role::Argument { is_donated: true, .. })
             || results.contains(&(node.element_type, node.dimensions.as_slice()))
     };
+    let tiles_of = |number: i64| {
+        let sharding = usize::try_from(number).ok().and_then(|n| program.parameter_shardings.get(n));
+        sharding.filter(|sharding| sharding.parts() > 1).map_or(&[][..], |sharding| sharding.tiles.as_slice())
+    };
+    let is_kept = |base: &Base| matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer);
+    // Sizes and divisions of leading dimensions that are sharded.
+    let leading: HashSet<(i64, i64)> = bases
+        .iter()
+        .filter(|base| !is_kept(base))
+        .filter_map(|base| match &base.role {
+            Role::Argument { number, .. } => {
+                let parts = *tiles_of(*number).first()?;
+                (parts > 1).then_some((*node_of(program, base)?.dimensions.first()?, parts))
+            }
+            _ => None,
+        })
+        .collect();
     let candidates = |accept: &dyn Fn(&Base, &ShapeNode, &str, i64) -> bool, by_name: bool| {
         let mut found = Vec::new();
         for (i, base) in bases.iter().enumerate() {
             let (Role::Argument { number, path, .. }, Some(node)) = (&base.role, node_of(program, base)) else {
                 continue;
             };
-            let is_kept = matches!(classes.of(base.buffer), Class::Weight | Class::Optimizer);
-            if node.dimensions.is_empty() || !node.element_type.is_array() || is_kept {
+            if node.dimensions.is_empty() || !node.element_type.is_array() || is_kept(base) {
                 continue;
             }
-            let sharding = usize::try_from(*number).ok().and_then(|n| program.parameter_shardings.get(n));
-            let parts = sharding.filter(|s| s.parts() > 1).and_then(|s| s.tiles.first()).copied().unwrap_or(1).max(1);
+            let tiles = tiles_of(*number);
+            let mut parts = tiles.first().copied().unwrap_or(1).max(1);
+            let mut dimensions = node.dimensions.clone();
+            // Time before batch: the second dimension is sharded as the first of another argument is.
+            if parts <= 1
+                && let (Some(&size), Some(&second)) = (dimensions.get(1), tiles.get(1))
+                && leading.contains(&(size, second))
+            {
+                parts = second;
+                dimensions.swap(0, 1);
+            }
             if accept(base, node, path, parts) {
                 // An argument that is sharded and not returned is data whatever its name.
                 let by_name = by_name && (parts <= 1 || is_returned(base, node));
-                found.push(DataArgument { base: i as u32, dimensions: node.dimensions.clone(), parts, by_name });
+                found.push(DataArgument { base: i as u32, dimensions, parts, by_name });
             }
         }
         found

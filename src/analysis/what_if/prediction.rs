@@ -57,6 +57,14 @@ const WIDEST: f64 = 1.6;
 /// The compiler rematerialises until a program takes about this share of the available memory, or more.
 const RECOMPUTED_TO: f64 = 0.80;
 
+/// Relative error on either side of what resizing, donation and batches are predicted to take. A measured band, not a
+/// bound: 51 of 57 programs that were really changed so and compiled are within it, 44 within 3 %.
+const CLOSE: f64 = 0.10;
+
+/// The same where the compiler decides what it keeps: rematerialisation, computing in parts, sharding, another compute
+/// type. 43 of 47 such programs are within it.
+const ROUGH: f64 = 0.22;
+
 /// The lower end of a range is at least this share of the upper end, where the compiler decides between them.
 const NARROWEST: f64 = 0.64;
 
@@ -295,8 +303,11 @@ impl Memory {
             return (Bytes(expected), Bytes(expected));
         }
         let share = |bytes: u64, share: f64| (bytes as f64 * share) as u64;
-        let band =
-            if kinds.constrain || kinds.compute || kinds.sharding || kinds.parts || kinds.remat { 0.22 } else { 0.10 };
+        let band = if kinds.constrain || kinds.compute || kinds.sharding || kinds.parts || kinds.remat {
+            ROUGH
+        } else {
+            CLOSE
+        };
         // Bytes if nothing is computed twice.
         let whole = expected.max(brought_back);
         let mut low = share(expected, 1.0 - band);
@@ -393,7 +404,7 @@ impl Memory {
             parts.push("computed in parts: one real pair, within 10 %");
         }
         if kinds.remat {
-            parts.push("rematerialisation: an estimate, \u{2212}22 to +22 %");
+            parts.push("rematerialisation: an estimate; 23 of 26 real pairs are within 22 %");
         }
         if kinds.by_hand {
             parts.push("by hand: exact if the rest of the program stays as it is");

@@ -26,17 +26,27 @@ pub struct Places {
     pub notes: Vec<String>,
 }
 
+/// Names the folder of the run to whatever runs in it.
+const RUN: &str = "HIGHWATER_RUN";
+
+/// The folder of the run that this one is part of, if another `highwater run` has started us.
+pub fn outer_run() -> Option<PathBuf> {
+    std::env::var_os(RUN).map(PathBuf::from).filter(|path| path.is_absolute() && path.is_dir())
+}
+
 /// Sets the variables of a command that runs with the folder `run`.
 pub fn prepare(command: &mut Command, run: &Path, with_hook: bool) -> Places {
     let mut places = Places::default();
-    match xla_flags(std::env::var_os("XLA_FLAGS").as_deref(), run) {
+    let outer = outer_run();
+    command.env(RUN, run);
+    match xla_flags(std::env::var_os("XLA_FLAGS").as_deref(), run, outer.as_deref()) {
         Ok((value, users)) => {
             places.users_dump = users;
             command.env("XLA_FLAGS", value);
         }
         Err(note) => places.notes.push(note),
     }
-    match poplar_options(std::env::var_os("POPLAR_ENGINE_OPTIONS").as_deref(), run) {
+    match poplar_options(std::env::var_os("POPLAR_ENGINE_OPTIONS").as_deref(), run, outer.as_deref()) {
         Ok((value, users)) => {
             places.users_reports = users;
             command.env("POPLAR_ENGINE_OPTIONS", value);
@@ -49,12 +59,17 @@ pub fn prepare(command: &mut Command, run: &Path, with_hook: bool) -> Places {
     places
 }
 
+/// Whether a folder is one that another `highwater run` around this one has set, and not the user.
+fn is_outers(folder: &Path, outer: Option<&Path>) -> bool {
+    outer.is_some_and(|outer| folder.starts_with(outer))
+}
+
 /// Flags for XLA that write every program's buffer assignment as a protobuf, and the user's own dump folder if there is
-/// one among those set already.
+/// one among those set already. `outer` is the folder of the run around this one.
 ///
 /// # Errors
 /// A sentence, if the variable names a file of flags that cannot be read.
-fn xla_flags(set: Option<&OsStr>, run: &Path) -> Result<(OsString, Option<PathBuf>), String> {
+fn xla_flags(set: Option<&OsStr>, run: &Path, outer: Option<&Path>) -> Result<(OsString, Option<PathBuf>), String> {
     let set = set.unwrap_or_default();
     let mut value = set.to_owned();
     let text = set.to_string_lossy();
@@ -66,7 +81,8 @@ fn xla_flags(set: Option<&OsStr>, run: &Path) -> Result<(OsString, Option<PathBu
     }
     let text = value.to_string_lossy().into_owned();
     let flags = Flags::parse(&text);
-    let users_dump = flags.last("xla_dump_to").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let set_dump = flags.last("xla_dump_to").filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    let users_dump = set_dump.filter(|folder| !is_outers(folder, outer));
     let mut added = Vec::new();
     if users_dump.is_none() {
         added.push(format!("--xla_dump_to={}", quoted(&run.to_string_lossy())));
@@ -90,10 +106,11 @@ fn xla_flags(set: Option<&OsStr>, run: &Path) -> Result<(OsString, Option<PathBu
 }
 
 /// Options for Poplar that write the graph profile, and the user's own report folder if there is one among those set.
+/// `outer` is the folder of the run around this one.
 ///
 /// # Errors
 /// A sentence, if the variable holds no JSON object.
-fn poplar_options(set: Option<&OsStr>, run: &Path) -> Result<(String, Option<PathBuf>), String> {
+fn poplar_options(set: Option<&OsStr>, run: &Path, outer: Option<&Path>) -> Result<(String, Option<PathBuf>), String> {
     let text = set.map(OsStr::to_string_lossy).unwrap_or_default();
     let mut options: Map<String, Value> = if text.trim().is_empty() {
         Map::new()
@@ -102,6 +119,7 @@ fn poplar_options(set: Option<&OsStr>, run: &Path) -> Result<(String, Option<Pat
             .map_err(|error| format!("POPLAR_ENGINE_OPTIONS is no JSON object, it was left as it is: {error}"))?
     };
     let directory = options.get("autoReport.directory").and_then(Value::as_str).map(PathBuf::from);
+    let directory = directory.filter(|folder| !is_outers(folder, outer));
     if directory.is_none() {
         options.insert("autoReport.directory".to_owned(), run.join("poplar").to_string_lossy().into());
     }
@@ -121,7 +139,7 @@ fn add_hook(command: &mut Command, run: &Path) -> std::io::Result<()> {
         path.push(if cfg!(windows) { ";" } else { ":" });
         path.push(own);
     }
-    command.env("PYTHONPATH", path).env("HIGHWATER_RUN", run);
+    command.env("PYTHONPATH", path);
     Ok(())
 }
 
@@ -135,7 +153,7 @@ mod tests {
     use super::*;
 
     fn flags(set: &str) -> (String, Option<PathBuf>) {
-        let (value, users) = xla_flags(Some(OsStr::new(set)), Path::new("/run")).expect("flags");
+        let (value, users) = xla_flags(Some(OsStr::new(set)), Path::new("/run"), None).expect("flags");
         (value.into_string().expect("UTF-8"), users)
     }
 
@@ -165,22 +183,39 @@ mod tests {
         std::fs::write(&file, "--xla_dump_to=/mine --xla_dump_hlo_as_proto\n").expect("written");
         let set = file.to_str().expect("UTF-8");
         assert_eq!(flags(set).1, Some(PathBuf::from("/mine")));
-        let error = xla_flags(Some(OsStr::new("/nonexistent/flags")), Path::new("/run")).expect_err("no such file");
+        let error =
+            xla_flags(Some(OsStr::new("/nonexistent/flags")), Path::new("/run"), None).expect_err("no such file");
         assert!(error.contains("/nonexistent/flags"), "{error}");
+    }
+
+    #[test]
+    fn a_run_within_a_run_has_its_own_folder() {
+        let (outer, run) = (Path::new("/outer"), Path::new("/outer/run"));
+        let set = OsStr::new("--xla_dump_to=/outer/process-7 --xla_dump_hlo_as_proto");
+        let (value, users) = xla_flags(Some(set), run, Some(outer)).expect("flags");
+        let flags = value.into_string().expect("UTF-8");
+        assert!(flags.ends_with("--xla_dump_to=/outer/run"), "the last one counts: {flags}");
+        assert_eq!(users, None);
+        let set = OsStr::new(r#"{"autoReport.directory":"/outer/poplar"}"#);
+        let (value, users) = poplar_options(Some(set), run, Some(outer)).expect("options");
+        assert_eq!((value.contains("/outer/run/poplar"), users), (true, None));
+        let (_, users) = xla_flags(Some(OsStr::new("--xla_dump_to=/mine")), run, Some(outer)).expect("flags");
+        assert_eq!(users, Some(PathBuf::from("/mine")));
     }
 
     #[test]
     fn options_of_poplar_are_merged() {
         let set = OsStr::new(r#"{"target.syncMethod":"polling","autoReport.outputGraphProfile":"false"}"#);
-        let (value, users) = poplar_options(Some(set), Path::new("/run")).expect("options");
+        let (value, users) = poplar_options(Some(set), Path::new("/run"), None).expect("options");
         let options: Value = serde_json::from_str(&value).expect("JSON");
         assert_eq!(options["target.syncMethod"], "polling");
         assert_eq!(options["autoReport.outputGraphProfile"], "false", "the user's word stands");
         assert_eq!(options["autoReport.directory"], "/run/poplar");
         assert_eq!(users, None);
-        let (_, users) = poplar_options(Some(OsStr::new(r#"{"autoReport.directory":"/mine"}"#)), Path::new("/run"))
-            .expect("options");
+        let (_, users) =
+            poplar_options(Some(OsStr::new(r#"{"autoReport.directory":"/mine"}"#)), Path::new("/run"), None)
+                .expect("options");
         assert_eq!(users, Some(PathBuf::from("/mine")));
-        assert!(poplar_options(Some(OsStr::new("not JSON")), Path::new("/run")).is_err());
+        assert!(poplar_options(Some(OsStr::new("not JSON")), Path::new("/run"), None).is_err());
     }
 }

@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::environment::outer_run;
+
 /// Variables in which launchers number the processes of a job.
 const RANKS: &[&str] = &[
     "RANK",
@@ -20,7 +22,8 @@ const RANKS: &[&str] = &[
 /// Folders of one name that are tried.
 const MOST: usize = 10_000;
 
-/// Makes the folder of this run: `wanted`, or one named after program, process and time among the temporary files. A
+/// Makes the folder of this run: `wanted`, or one named after program, process and time in the folder of the run around
+/// this one or else among the temporary files. A
 /// folder that holds something already is left alone, and so is one that another process has just made: the name then
 /// gets a number.
 ///
@@ -30,7 +33,10 @@ pub fn make(wanted: Option<&Path>, program: &OsStr) -> Result<PathBuf, String> {
     let cannot = |path: &Path, error: &io::Error| format!("{}: cannot make the folder: {error}", path.display());
     let first = match wanted {
         Some(path) => std::path::absolute(path).map_err(|error| cannot(path, &error))?,
-        None => own_place()?.join(name(program)),
+        None => match outer_run() {
+            Some(outer) => outer.join(name(program)),
+            None => own_place()?.join(name(program)),
+        },
     };
     if let Some(parent) = first.parent() {
         fs::create_dir_all(parent).map_err(|error| cannot(parent, &error))?;

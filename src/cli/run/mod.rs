@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime};
 use highwater::export::gate::parse_share;
 use highwater::export::report::{self, Format, Options};
 use highwater::model::{Bytes, parse_size};
-use highwater::open::{Target, open_input};
+use highwater::open::{Looking, Target, open_input};
 use highwater::source::{Input, Progress, SharedBytes};
 
 use super::inputs::{EXIT_UNREADABLE, complain};
@@ -29,7 +29,7 @@ use super::terminal;
 use child::Waiting;
 use streams::Streams;
 use summary::Found;
-use tidy::{Tidy, Tidying};
+use tidy::Tidy;
 
 /// A program needs more than `--fail-over` allows.
 const EXIT_OVER: u8 = 110;
@@ -141,10 +141,12 @@ pub fn run(args: &RunArgs) -> ExitCode {
     // It holds the other ends of what we read.
     drop(command);
     let passing = streams.pass_on();
-    let tidying = places.users_dump.is_none().then(|| Tidying::start(Tidy::new(&folder, args.keep)));
+    let tidying = places.users_dump.is_none().then(|| Tidy::new(&folder, args.keep));
+    // Without a thread everything stays.
+    let tidying = tidying.and_then(|tidy| Looking::start(tidy, |tidy| tidy.look(false)).ok());
     let status = waiting.wait(child);
     let printed = passing.finish().into_bytes();
-    let dropped = tidying.map_or(0, Tidying::finish);
+    let dropped = tidying.and_then(Looking::finish).map_or(0, Tidy::finish);
     environment::clean_up(&folder);
     // A progress bar leaves its line open.
     if !args.quiet && printed.last().is_some_and(|&byte| byte != b'\n') {

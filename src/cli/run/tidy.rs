@@ -3,20 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use highwater::decode::hlo;
 use highwater::model::{Bytes, MemorySpace};
 use highwater::open::Watch;
 use highwater::source::DumpName;
-
-/// Time between two looks, if a look is quick.
-const EVERY: Duration = Duration::from_millis(500);
-
-/// Looks take at most one part in this of a processor.
-const SHARE: u32 = 250;
 
 /// The files of one program.
 #[derive(Debug, Default)]
@@ -44,7 +35,7 @@ pub struct Tidy {
     /// Files that go once the buffer assignment of their program has come, and their sizes.
     rest: Vec<(PathBuf, u64)>,
     /// Programs that were removed because others need more.
-    pub dropped: usize,
+    dropped: usize,
 }
 
 impl Tidy {
@@ -68,6 +59,12 @@ impl Tidy {
             }
         }
         self.bound();
+    }
+
+    /// Looks for the last time; returns how many programs were removed because others need more.
+    pub fn finish(mut self) -> usize {
+        self.look(true);
+        self.dropped
     }
 
     fn take(&mut self, path: PathBuf) {
@@ -142,36 +139,6 @@ fn remove(watch: &mut Watch, path: &Path) {
         && folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with("module_"))
     {
         let _ = std::fs::remove_dir(folder);
-    }
-}
-
-/// A thread that tidies while the command runs.
-pub struct Tidying {
-    stop: Sender<()>,
-    thread: JoinHandle<Tidy>,
-}
-
-impl Tidying {
-    /// Starts it.
-    pub fn start(mut tidy: Tidy) -> Self {
-        let (stop, stopped) = channel();
-        let thread = std::thread::spawn(move || {
-            let mut wait = EVERY;
-            while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                let begun = Instant::now();
-                tidy.look(false);
-                wait = EVERY.max(begun.elapsed() * SHARE);
-            }
-            tidy.look(true);
-            tidy
-        });
-        Self { stop, thread }
-    }
-
-    /// Tidies for the last time; returns how many programs were removed because others need more.
-    pub fn finish(self) -> usize {
-        drop(self.stop);
-        self.thread.join().map_or(0, |tidy| tidy.dropped)
     }
 }
 

@@ -17,6 +17,7 @@ mod tiles;
 pub use chunk::{Cell, Chunk};
 pub use file::{TableFormat, Tables, Written};
 pub use origin::Origin;
+pub use parquet::SCHEMA;
 use rows::Rows;
 pub use schema::{Column, Kind, Table, describe};
 

@@ -14,8 +14,8 @@ use parquet::schema::parser::parse_message_type;
 use super::chunk::{Chunk, NO_TEXT, Values};
 use super::schema::{Kind, Table};
 
-/// Version of the tables in the file's metadata.
-const SCHEMA: &str = "highwater.dataset/1";
+/// Name and version of the schema of the tables.
+pub const SCHEMA: &str = "highwater.dataset/1";
 
 /// A Parquet file being written.
 pub(super) struct ParquetFile<W: Write + Send>(SerializedFileWriter<W>);

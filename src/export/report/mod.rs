@@ -24,7 +24,7 @@ use crate::analysis::ProfileAnalysis;
 use crate::model::{Profile, SourceInfo};
 pub use build::Builder;
 pub use options::{Format, Options};
-pub use schema::{PROFILE_FIELDS, Report, SPACE_FIELDS, Shown};
+pub use schema::{PROFILE_FIELDS, Report, SCHEMA, SPACE_FIELDS, Shown};
 
 /// A report over profiles and the sources that could not be read.
 #[must_use]

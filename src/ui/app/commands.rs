@@ -2,6 +2,7 @@
 
 use egui::{Key, Modifiers};
 
+use super::help::state::HelpPage;
 use crate::ui::session::ThemeChoice;
 use crate::ui::widget::keys;
 
@@ -12,6 +13,12 @@ pub enum Command {
     Open,
     /// Open a folder.
     OpenFolder,
+    /// Open a folder, and follow it.
+    FollowFolder,
+    /// Follow the folder of what is shown, or stop following it.
+    Follow,
+    /// Read the file that is shown again.
+    Reload,
     /// Open the bundled sample.
     Sample,
     /// Close the file that is shown.
@@ -78,8 +85,8 @@ pub enum Command {
     IntoView,
     /// Open the context menu of the selection.
     Menu,
-    /// Show or hide the list of keys.
-    Help,
+    /// Show or hide a page of the help.
+    Help(HelpPage),
     /// Show or hide what frames, stages and jobs take.
     Performance,
 }
@@ -136,7 +143,8 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Peak, "Go to the peak", Modifiers::NONE, Key::P, "P"),
     entry(Command::Pin, "Pin the selected buffer or the step", Modifiers::NONE, Key::B, "B"),
     entry(Command::Clear, "Clear step, selection, filter", Modifiers::NONE, Key::Escape, "Esc"),
-    entry(Command::Help, "Keys", Modifiers::NONE, Key::Questionmark, "?"),
+    entry(Command::Help(HelpPage::Keys), "Keys", Modifiers::NONE, Key::Questionmark, "?"),
+    entry(Command::Help(HelpPage::Glossary), "Glossary; of the word under the pointer", Modifiers::NONE, Key::F1, "F1"),
     entry(Command::Performance, "Performance: frames, stages and jobs", Modifiers::NONE, Key::F12, "F12"),
     entry(Command::View(1), "View 1", Modifiers::NONE, Key::Num1, "1"),
     entry(Command::View(2), "View 2", Modifiers::NONE, Key::Num2, "2"),
@@ -157,7 +165,13 @@ pub const COMMANDS: &[Entry] = &[
     plain(Command::Look(ThemeChoice::Dark), "Theme: dark"),
     plain(Command::Look(ThemeChoice::ContrastLight), "Theme: high contrast, light"),
     plain(Command::Look(ThemeChoice::ContrastDark), "Theme: high contrast, dark"),
+    plain(Command::Help(HelpPage::Dump), "How do I get a dump?"),
+    plain(Command::Help(HelpPage::Problem), "Report a problem"),
+    plain(Command::Help(HelpPage::About), "About Highwater: versions"),
     plain(Command::SaveSession, "Save session as\u{2026}"),
+    plain(Command::FollowFolder, "Follow a folder\u{2026}"),
+    plain(Command::Follow, "Follow this folder, or stop following it"),
+    plain(Command::Reload, "Read this file again"),
     plain(Command::Sample, "Open the sample"),
 ];
 
@@ -175,7 +189,7 @@ pub fn pressed(ctx: &egui::Context) -> Vec<Command> {
         !typing
             || entry.modifiers.command
             || entry.modifiers.alt
-            || matches!(entry.key, Some(Key::Escape | Key::F3 | Key::F5 | Key::F6 | Key::F12))
+            || matches!(entry.key, Some(Key::Escape | Key::F1 | Key::F3 | Key::F5 | Key::F6 | Key::F12))
     };
     ctx.input_mut(|input| {
         let entries = COMMANDS.iter().filter(is_free);

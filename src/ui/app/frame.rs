@@ -7,6 +7,7 @@ use super::commands;
 use super::files::program_row::ListStyle;
 use super::files::writing::Writing;
 use super::files::{FileEntry, FileState};
+use super::help;
 use super::state::App;
 use crate::open::Target;
 use crate::ui::part::{Action, ViewContext};
@@ -45,6 +46,8 @@ impl App {
         let work = self.work();
         let program = self.link.as_ref().and_then(|link| link.program.clone());
         self.files.poll(FIRST, program.as_deref(), &work);
+        self.take_reread(&work);
+        self.tell_newest_failure();
         self.errors.extend(self.files.take_errors());
         for index in (0..self.files.entries.len()).rev() {
             let entry = &self.files.entries[index];
@@ -96,7 +99,7 @@ impl App {
             .exact_size(space::STATUS)
             .frame(bar(theme.chrome))
             .show(ui, |ui| self.status_bar(ui, &theme));
-        if !self.files.entries.is_empty() {
+        if !self.files.entries.is_empty() || !self.files.groups.is_empty() {
             let rail = width < 1000.0 || self.options.presenter;
             let list = if rail { space::PROGRAM_RAIL } else { space::PROGRAM_LIST };
             Panel::left("session")
@@ -121,6 +124,7 @@ impl App {
         self.overlays(ui, &theme);
         keys::ring(ui, &theme);
         cut::show(ui.ctx(), &theme);
+        help::note_term(ui.ctx(), &theme);
         self.presenter_marks(ui, &theme);
         self.note_settings();
         self.performance.add(began);
@@ -190,7 +194,9 @@ impl App {
             self.panel = Some(!panel);
         }
         self.find_bar(ui, theme, body);
-        self.comparison_offer(ui, theme, body);
+        if !self.reading_offer(ui, theme, body) {
+            self.comparison_offer(ui, theme, body);
+        }
     }
 
     fn take_drops(&mut self, ctx: &egui::Context) {

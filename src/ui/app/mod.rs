@@ -4,6 +4,8 @@ mod chrome;
 mod commands;
 mod files;
 mod frame;
+mod frame_times;
+pub mod help;
 mod run;
 mod settings;
 mod settings_store;

@@ -21,6 +21,9 @@ impl App {
         match command {
             Command::Open => self.open_dialog(),
             Command::OpenFolder => self.ask(Purpose::Folder),
+            Command::FollowFolder => self.ask(Purpose::Follow),
+            Command::Follow => self.toggle_following(),
+            Command::Reload => self.read_again(),
             Command::Close => self.files.close_current(),
             Command::Panel => {
                 let open = self.panel_open();
@@ -55,7 +58,7 @@ impl App {
             }
             Command::HideNames => self.toggle_names(),
             Command::Palette => {
-                self.help = false;
+                self.help = None;
                 self.palette = if self.palette.is_some() { None } else { Some(CommandPalette::default()) };
             }
             Command::Sample => self.open_sample(),
@@ -69,7 +72,7 @@ impl App {
             Command::IntoView => keys::next_field(&self.ctx),
             Command::Menu => keys::request_menu(&self.ctx),
             Command::Performance => self.performance.is_open = !self.performance.is_open,
-            Command::Help => self.help = !self.help,
+            Command::Help(page) => self.toggle_help(page),
             Command::SaveSession => self.save_session(),
             Command::Link => {
                 if let Some(link) = self.link() {
@@ -79,7 +82,7 @@ impl App {
                     self.say("Pasted text is not in a file, so no command line can open it");
                 }
             }
-            Command::Clear if self.help => self.help = false,
+            Command::Clear if self.help.is_some() => self.help = None,
             Command::Clear if egui::Popup::is_any_open(&self.ctx) => egui::Popup::close_all(&self.ctx),
             Command::Clear if self.palette.is_some() => self.palette = None,
             Command::Clear if self.path_field.is_some() => self.path_field = None,

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use egui::Vec2;
 
 use super::chrome::palette_matches::CommandPalette;
-use super::chrome::performance::Performance;
 use super::files::dialog::{Dialog, Purpose};
 use super::files::writing::Writing;
 use super::files::{Files, Place};
+use super::frame_times::Performance;
+use super::help::state::Help;
 use super::settings_store::SettingsStore;
 use super::share::deep_link::DeepLink;
 use super::share::pressed_keys::PressedKeys;
@@ -47,7 +48,7 @@ pub struct App {
     pub(super) view_size: Vec2,
     /// Number of offscreen canvases created so far.
     pub(super) canvas: u64,
-    pub(super) help: bool,
+    pub(super) help: Option<Help>,
     /// Whether the right panel is open; `None` to open it if there is room.
     pub(super) panel: Option<bool>,
     pub(super) errors: Vec<(String, String)>,
@@ -68,6 +69,8 @@ pub struct App {
     pub(super) offered: Option<(Place, Place)>,
     /// The entry that was shown when a file was dropped, until that is read.
     pub(super) dropped_on: Option<Place>,
+    /// What draws the window, with its version.
+    pub(super) graphics: Option<String>,
     pub(super) ctx: egui::Context,
     pub(super) running: Arc<AtomicUsize>,
     pub(super) failed_jobs: FailedJobs,
@@ -95,7 +98,7 @@ impl App {
             has_find_field: false,
             view_size: Vec2::ZERO,
             canvas: 0,
-            help: false,
+            help: None,
             panel: None,
             errors: Vec::new(),
             message: None,
@@ -107,6 +110,7 @@ impl App {
             comparing: None,
             offered: None,
             dropped_on: None,
+            graphics: None,
             ctx: ctx.clone(),
             running: Arc::default(),
             failed_jobs: FailedJobs::default(),

@@ -1,5 +1,7 @@
 //! Opens the application window, or reports why it could not be opened.
 
+use std::path::PathBuf;
+
 use super::{App, SettingsStore};
 use crate::open::Target;
 use crate::ui::session::Options;
@@ -16,11 +18,16 @@ pub enum WindowError {
     Refused(String),
 }
 
-/// Shows the window until it is closed.
+/// Shows the window until it is closed, with `targets` open and a folder `followed`.
 ///
 /// # Errors
 /// [`WindowError`] if no window could be opened; nothing was shown in that case.
-pub fn run(targets: Vec<Target>, options: Options, link: super::DeepLink) -> Result<(), WindowError> {
+pub fn run(
+    targets: Vec<Target>,
+    followed: Option<PathBuf>,
+    options: Options,
+    link: super::DeepLink,
+) -> Result<(), WindowError> {
     if cfg!(target_os = "linux") && !has("DISPLAY") && !has("WAYLAND_DISPLAY") {
         return Err(WindowError::NoDisplay);
     }
@@ -61,8 +68,16 @@ pub fn run(targets: Vec<Target>, options: Options, link: super::DeepLink) -> Res
                 if let Some(file) = SettingsFile::of_person() {
                     app.use_settings(SettingsStore::new(file));
                 }
+                app.graphics = creation.gl.as_ref().map(|gl| {
+                    use eframe::glow::HasContext as _;
+                    let version = gl.version();
+                    format!("OpenGL {}.{} {}", version.major, version.minor, version.vendor_info)
+                });
                 app.link = Some(link);
                 app.open_named(targets);
+                if let Some(folder) = followed {
+                    app.follow(folder);
+                }
                 Ok(Box::new(app))
             }),
         )

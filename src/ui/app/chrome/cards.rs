@@ -1,16 +1,15 @@
-//! Screens and cards that are not views: the welcome screen, errors, the list of keyboard shortcuts, the path field.
+//! Screens and cards that are not views: the welcome screen, errors, the path field.
 
 use std::path::PathBuf;
 
 use egui::{Frame, Key, Margin, Rect, Role, Stroke, Ui, Vec2, WidgetInfo};
 
 use crate::open::Target;
-use crate::ui::app::{App, COMMANDS, Command};
-use crate::ui::chart;
+use crate::ui::app::help::state::HelpPage;
+use crate::ui::app::{App, Command};
 use crate::ui::view::VIEWS;
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
-use crate::ui::widget::keys as widget_keys;
 use crate::ui::widget::theme::{Theme, size, space};
 
 /// Maximum number of recent files on the empty window.
@@ -22,13 +21,22 @@ impl App {
         let full = ui.max_rect();
         let width = 560.0f32.min(full.width() - 32.0);
         let recent = self.recent().len().min(RECENT) as f32;
-        let height = (320.0 + recent * 26.0 + if recent > 0.0 { 34.0 } else { 0.0 }).min(full.height() - 24.0);
+        let height = (346.0 + recent * 26.0 + if recent > 0.0 { 34.0 } else { 0.0 }).min(full.height() - 24.0);
         let rect = Rect::from_center_size(full.center() - Vec2::new(0.0, 20.0), Vec2::new(width, height));
         let mut child = ui.new_child(egui::UiBuilder::new().max_rect(rect));
         let ui = &mut child;
         if self.files.is_loading() {
             ui.label(text("Reading", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
             ui.label(text("Progress is shown in the list on the left.", size::LEAD, Weight::Regular, theme.text2));
+            return;
+        }
+        let followed = self.files.groups.iter().find(|group| group.following.is_some());
+        if let Some(group) = followed.filter(|_| self.files.entries.is_empty()) {
+            let name = self.listed_name(&group.name);
+            ui.label(text("Waiting for programs", size::VERDICT_SMALL, Weight::SemiBold, theme.text));
+            let words =
+                format!("They appear here as soon as they are complete in {name}, and one that fails is shown.");
+            ui.add(egui::Label::new(text(words, size::LEAD, Weight::Regular, theme.text2)).wrap());
             return;
         }
         if !self.files.entries.is_empty() {
@@ -53,6 +61,16 @@ impl App {
                 self.run(Command::Sample);
             }
             ui.label(text("a training step that does not fit", size::SMALL, Weight::Regular, theme.text3));
+        });
+        ui.add_space(10.0);
+        ui.horizontal(|ui| {
+            if controls::link_sized(ui, "How do I get a dump?", size::BODY, theme).clicked() {
+                self.run(Command::Help(HelpPage::Dump));
+            }
+            ui.add_space(8.0);
+            if controls::link_sized(ui, "Follow a folder\u{2026}", size::BODY, theme).clicked() {
+                self.run(Command::FollowFolder);
+            }
         });
         self.recent_list(ui, theme);
         ui.add_space(14.0);
@@ -185,64 +203,9 @@ impl App {
         self.performance_panel(ui, theme);
         self.drop_overlay(ui, theme);
         self.palette_sheet(ui, theme);
-        if self.help {
-            self.help_sheet(ui, theme);
-        }
+        self.help_sheet(ui, theme);
         if self.path_field.is_some() {
             self.path_sheet(ui, theme);
-        }
-    }
-
-    fn help_sheet(&mut self, ui: &Ui, theme: &Theme) {
-        let modal = egui::Modal::new(egui::Id::unique("keys")).frame(sheet_frame(theme)).show(ui.ctx(), |ui| {
-            ui.set_width(760.0f32.min(ui.ctx().content_rect().width() - 80.0));
-            ui.label(text("Keys", size::HEADLINE, Weight::SemiBold, theme.text));
-            ui.add_space(6.0);
-            let file = self.files.current().map(|open| open.document.clone());
-            let mut rows: Vec<(String, String)> = Vec::new();
-            for entry in COMMANDS {
-                let words = match entry.command {
-                    Command::View(digit) => {
-                        let title = file.as_ref().and_then(|file| VIEWS.of_digit(digit, file)).map(|view| view.title);
-                        let Some(title) = title else { continue };
-                        title.to_owned()
-                    }
-                    _ if entry.key.is_none() => continue,
-                    _ => entry.words.to_owned(),
-                };
-                rows.push((entry.keys.to_owned(), words));
-            }
-            rows.extend(
-                widget_keys::KEYS
-                    .iter()
-                    .chain(chart::KEYS)
-                    .chain(VIEWS.0.iter().flat_map(|view| view.keys))
-                    .map(|(keys, words)| ((*keys).to_owned(), (*words).to_owned())),
-            );
-            let half = rows.len().div_ceil(2);
-            let height = (ui.ctx().content_rect().height() - 190.0).max(160.0);
-            let scroll = egui::ScrollArea::vertical().max_height(height).min_scrolled_height(height);
-            scroll.show(ui, |ui| {
-                ui.columns(2, |columns| {
-                    for (i, (keys, words)) in rows.iter().enumerate() {
-                        let ui = &mut columns[i / half];
-                        ui.horizontal(|ui| {
-                            ui.allocate_ui(Vec2::new(112.0, 18.0), |ui| {
-                                ui.set_min_width(112.0);
-                                ui.label(text(keys, size::SMALL, Weight::MonoMedium, theme.text));
-                            });
-                            ui.label(text(words, size::BODY, Weight::Regular, theme.text2));
-                        });
-                    }
-                });
-            });
-            let words = "All commands, including those without keys: Ctrl P";
-            ui.label(text(words, size::SMALL, Weight::Regular, theme.text3));
-            ui.add_space(6.0);
-            controls::button(ui, "Close", "Esc", theme).clicked()
-        });
-        if modal.inner || modal.should_close() {
-            self.help = false;
         }
     }
 

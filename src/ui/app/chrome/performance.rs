@@ -1,7 +1,6 @@
 //! The performance panel: what each frame costs, what opening the file took, how long the last jobs ran.
 
-use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use egui::{Align2, Order, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
@@ -9,49 +8,15 @@ use super::cards::sheet_frame;
 use crate::model::Bytes;
 use crate::source::Spent;
 use crate::ui::app::App;
+use crate::ui::app::frame_times::FRAMES;
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size, space};
 use crate::ui::work::JobTime;
 
-/// Frames that are kept, one pixel wide each.
-const FRAMES: usize = 280;
 /// Height of the frame graph in points.
 const GRAPH: f32 = 56.0;
 /// A frame of a screen that is drawn 60 times a second, in milliseconds; the top of the graph unless frames take longer.
 const FRAME: f32 = 1000.0 / 60.0;
-
-/// Costs of the last frames, and whether the panel is open.
-#[derive(Default)]
-pub struct Performance {
-    /// Whether the panel is open.
-    pub is_open: bool,
-    /// Processor time of each frame in milliseconds, without tessellation and drawing; the oldest first.
-    frames: VecDeque<f32>,
-}
-
-/// Median and maximum of the frames, in milliseconds.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Cost {
-    median: f32,
-    most: f32,
-}
-
-impl Performance {
-    /// Adds a frame that has just been laid out.
-    pub fn add(&mut self, began: Instant) {
-        if self.frames.len() >= FRAMES {
-            self.frames.pop_front();
-        }
-        self.frames.push_back(began.elapsed().as_secs_f32() * 1e3);
-    }
-
-    /// `None` before the first frame.
-    fn cost(&self) -> Option<Cost> {
-        let mut times: Vec<f32> = self.frames.iter().copied().collect();
-        times.sort_by(f32::total_cmp);
-        Some(Cost { median: *times.get(times.len() / 2)?, most: *times.last()? })
-    }
-}
 
 impl App {
     /// The panel, where it is open.
@@ -80,14 +45,14 @@ impl App {
         ui.label(text("Frames", size::BODY, Weight::SemiBold, theme.text));
         let Some(cost) = self.performance.cost() else { return };
         let words =
-            format!("median {:.2} ms, longest {:.2} ms of {}", cost.median, cost.most, self.performance.frames.len());
+            format!("median {:.2} ms, longest {:.2} ms of {}", cost.median, cost.most, self.performance.frames().len());
         ui.label(text(&words, size::SMALL, Weight::Mono, theme.text2));
         let (rect, response) = ui.allocate_exact_size(Vec2::new(FRAMES as f32, GRAPH), Sense::hover());
         response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("Processor time of frames: {words}")));
         let painter = ui.painter_at(rect);
         painter.rect_filled(rect, 0.0, theme.canvas);
         let top = cost.most.max(FRAME);
-        for (at, time) in self.performance.frames.iter().enumerate() {
+        for (at, time) in self.performance.frames().iter().enumerate() {
             let (x, height) = (rect.left() + at as f32, rect.height() * time / top);
             let color = if *time > FRAME { theme.over } else { theme.accent };
             painter.rect_filled(
@@ -133,21 +98,4 @@ fn rows(ui: &mut Ui, theme: &Theme, title: &str, rows: &[[String; 3]]) {
             ui.end_row();
         }
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_frames_count() {
-        let mut performance = Performance::default();
-        assert_eq!(performance.cost(), None);
-        let began = Instant::now().checked_sub(Duration::from_millis(50)).unwrap_or_else(Instant::now);
-        for _ in 0..FRAMES + 5 {
-            performance.add(began);
-        }
-        assert_eq!(performance.frames.len(), FRAMES);
-        assert!(performance.cost().is_some_and(|cost| cost.median >= 50.0 && cost.most >= cost.median));
-    }
 }

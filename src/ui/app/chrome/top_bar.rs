@@ -9,6 +9,7 @@ use crate::analysis::Verdict;
 use crate::model::{Bytes, Capacity, DeviceKind, MemorySpace, TPU_GENERATIONS, UnitSystem, parse_size, thousands};
 use crate::open::Target;
 use crate::ui::app::commands::keys_of;
+use crate::ui::app::help::state::HelpPage;
 use crate::ui::app::{App, Command};
 use crate::ui::session::{Shared, ThemeChoice};
 use crate::ui::widget::controls::{self, Mark, hairline, paint_mark};
@@ -41,8 +42,9 @@ impl App {
             }
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
                 ui.add_space(16.0);
-                if controls::toggle_button(ui, "Keys", "?", controls::On(self.help), theme).clicked() {
-                    commands.push(Command::Help);
+                let is_open = controls::On(self.help.is_some());
+                if controls::toggle_button(ui, "Help", "?", is_open, theme).clicked() {
+                    commands.push(Command::Help(HelpPage::Keys));
                 }
                 self.look_menu(ui, theme, &mut commands);
                 self.open_menu(ui, theme, &mut commands);
@@ -131,6 +133,7 @@ impl App {
             for (words, command) in [
                 ("Open files\u{2026}", Command::Open),
                 ("Open a folder\u{2026}", Command::OpenFolder),
+                ("Follow a folder\u{2026}", Command::FollowFolder),
                 ("Open the sample", Command::Sample),
                 ("Go to\u{2026}", Command::Palette),
             ] {

@@ -35,6 +35,7 @@ impl App {
     pub(in crate::ui::app) fn answered(&mut self, purpose: Purpose, files: Vec<PathBuf>) {
         match purpose {
             Purpose::Profiles | Purpose::Folder => self.open_together(files),
+            Purpose::Follow => files.into_iter().for_each(|path| self.follow(path)),
             Purpose::Text(text) => {
                 if let Some(path) = files.into_iter().next().filter(|path| !self.is_open(path)) {
                     self.writing = Some(Writing::start(&self.ctx, path, text));

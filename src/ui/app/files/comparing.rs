@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use egui::{Area, Frame, Margin, Order, Pos2, Rect, Stroke, Ui};
+use egui::{Rect, Ui};
 
-use super::{FileEntry, FileState, Place};
+use super::{FileEntry, FileState, Place, offer};
 use crate::open::Target;
 use crate::ui::app::App;
 use crate::ui::session::Before;
 use crate::ui::view::COMPARE;
-use crate::ui::widget::controls;
-use crate::ui::widget::fonts::Weight;
-use crate::ui::widget::theme::{Theme, size, space};
+use crate::ui::widget::theme::Theme;
 
 impl App {
     /// Compares an open or listed file with the one that is shown.
@@ -133,30 +131,8 @@ impl App {
         let position = |place: &Place| self.files.entries.iter().position(|entry| entry.place() == *place);
         let (true, Some(row)) = (current.as_ref() == Some(after), position(before)) else { return };
         let name = self.name_of(&self.files.entries[row]);
-        let mut answer = None;
-        Area::new(egui::Id::unique("offer to compare"))
-            .order(Order::Middle)
-            .pivot(egui::Align2::CENTER_BOTTOM)
-            .fixed_pos(Pos2::new(body.center().x, body.bottom() - 8.0))
-            .show(ui.ctx(), |ui| {
-                let edge = Stroke::new(theme.outline, theme.accent);
-                let frame = Frame::new().fill(theme.panel).stroke(edge).corner_radius(space::RADIUS);
-                frame.inner_margin(Margin::symmetric(10, 6)).show(ui, |ui| {
-                    ui.horizontal(|ui| {
-                        let most = (body.width() - 260.0).clamp(120.0, 420.0);
-                        let words = format!("Compare with {name}?");
-                        controls::cut_label(ui, &words, Weight::Medium.at(size::BODY), theme.text, most);
-                        ui.add_space(6.0);
-                        if controls::toggle_button(ui, "Compare", "", controls::On(true), theme).clicked() {
-                            answer = Some(true);
-                        }
-                        if controls::button(ui, "No", "", theme).clicked() {
-                            answer = Some(false);
-                        }
-                    });
-                });
-            });
-        if let Some(compares) = answer {
+        let words = format!("Compare with {name}?");
+        if let Some(compares) = offer::show(ui, theme, body, [&words, "Compare", "No"]) {
             self.offered = None;
             if compares {
                 self.compare_with(row);

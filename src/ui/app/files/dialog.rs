@@ -21,6 +21,8 @@ pub enum Purpose {
     Profiles,
     /// A folder to open with everything in it.
     Folder,
+    /// A folder to follow while a program writes to it.
+    Follow,
     /// A text file to write.
     Text(TextFile),
     /// A picture to write, with the suggested file name.
@@ -35,6 +37,7 @@ impl Purpose {
         match self {
             Self::Profiles => ("Open memory profiles", "Open"),
             Self::Folder => ("Open a folder", "Open"),
+            Self::Follow => ("Follow a folder", "Follow"),
             Self::Text(_) => ("Save", "Save"),
             Self::Picture(..) => ("Save the picture", "Save"),
             Self::ReadSets => ("Import sets of changes", "Import"),
@@ -46,7 +49,7 @@ impl Purpose {
         match self {
             Self::Text(file) => &file.name,
             Self::Picture(name, _) => name,
-            Self::Profiles | Self::Folder | Self::ReadSets => "",
+            Self::Profiles | Self::Folder | Self::Follow | Self::ReadSets => "",
         }
     }
 }
@@ -88,6 +91,7 @@ impl Dialog {
         let ask: Box<dyn FnOnce() -> Option<Vec<PathBuf>> + Send> = match purpose {
             Purpose::Profiles => Box::new(|| with_filters(dialog).pick_files()),
             Purpose::Folder => Box::new(|| dialog.pick_folders()),
+            Purpose::Follow => Box::new(|| dialog.pick_folder().map(|path| vec![path])),
             Purpose::ReadSets => Box::new(|| dialog.pick_files()),
             Purpose::Text(_) => Box::new(|| named.save_file().map(|path| vec![path])),
             Purpose::Picture(..) => Box::new(|| named.add_filter("PNG", &["png"]).save_file().map(|path| vec![path])),

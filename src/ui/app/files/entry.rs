@@ -1,13 +1,17 @@
 //! An entry of the session: listed, being read, open or failed.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::model::{Bytes, Profile};
-use crate::open::{Entry, Target};
+use crate::open::{Entry, Stamp, Target};
 use crate::source::{Member, Spent, is_run_file};
 use crate::ui::app::files::loading::Loading;
 use crate::ui::session::{Document, Locals, Shared};
 use crate::ui::work::{Derived, Job};
+
+/// Files as they were when they were read.
+pub type Read = Vec<(PathBuf, Stamp)>;
 
 /// An open file, or a member of a group.
 pub struct FileEntry {
@@ -32,6 +36,12 @@ pub struct FileEntry {
     pub(super) messages: Vec<Arc<Profile>>,
     /// Whether a message was joined, so that the failure view is shown first.
     pub(super) shows_failure: bool,
+    /// Its files as they were when they were read last.
+    pub(super) read: Read,
+    /// Whether they were written again since.
+    pub(super) is_stale: bool,
+    /// It is being read anew, while what was read before is shown.
+    pub(super) rereading: Option<Loading>,
 }
 
 /// State of a file.
@@ -71,7 +81,7 @@ pub struct OpenFile {
 }
 
 /// What tells an entry from the others, whatever its name: texts that are pasted all have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct Place(pub(super) u64);
 
 impl OpenFile {
@@ -94,6 +104,53 @@ impl OpenFile {
 }
 
 impl FileEntry {
+    /// An entry for something to open.
+    pub(super) fn new(place: Place, name: String, target: Target, state: FileState) -> Self {
+        Self {
+            place,
+            name,
+            target,
+            state,
+            group: None,
+            error: None,
+            wanted: false,
+            used: 0,
+            kept: None,
+            messages: Vec::new(),
+            shows_failure: false,
+            read: Read::new(),
+            is_stale: false,
+            rereading: None,
+        }
+    }
+
+    /// A member of a group, not decoded.
+    pub(super) fn listed_in(group: u32, place: Place, name: String, target: Target) -> Self {
+        Self { group: Some(group), ..Self::new(place, name, target, FileState::Listed(None)) }
+    }
+
+    /// The files on disk that it is read from, without logs, which grow all the time.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let files: Vec<&Path> = match &self.target {
+            Target::Path(path) => vec![path],
+            Target::Files(paths) => paths.iter().map(PathBuf::as_path).collect(),
+            Target::Bytes(..) => Vec::new(),
+            Target::Entry(..) => self.listed().map(Entry::files).unwrap_or_default(),
+        };
+        let is_log = |path: &Path| {
+            let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            is_run_file(&name) && !name.ends_with(".stats.json")
+        };
+        let first = files.first().copied();
+        files.into_iter().filter(|&path| Some(path) == first || !is_log(path)).map(Path::to_owned).collect()
+    }
+
+    /// Its files as they are now.
+    pub(super) fn stamps(&self) -> Read {
+        let files = self.files().into_iter().filter(|path| path.is_file());
+        files.filter_map(|path| Stamp::of(&path).map(|stamp| (path, stamp))).collect()
+    }
+
     /// The collection's entry for a group member.
     #[must_use]
     pub fn listed(&self) -> Option<&Entry> {

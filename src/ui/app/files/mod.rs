@@ -6,10 +6,15 @@ mod comparing;
 pub(super) mod dialog;
 mod drop;
 mod entry;
+mod follower;
+mod following;
 pub(super) mod loading;
+mod offer;
 mod pairs;
 mod program_list;
 pub(super) mod program_row;
+mod read_files;
+mod rereading;
 mod reveal;
 pub(super) mod sample;
 pub(super) mod writing;
@@ -21,7 +26,9 @@ use std::sync::Arc;
 
 use crate::model::{Bytes, Program};
 use crate::open::{Collection, Target, join_messages};
+use crate::ui::app::files::follower::Following;
 use crate::ui::app::files::loading::{LoadResult, Loading};
+use crate::ui::app::files::read_files::ReadFiles;
 use crate::ui::session::{Document, Locals};
 use crate::ui::work::{Derived, Direction, Work};
 
@@ -40,6 +47,8 @@ pub struct Group {
     pub collection: Arc<Collection>,
     /// The running search for the program that needs the most memory.
     pub sorting: Option<Loading>,
+    /// Set while the folder is followed.
+    pub following: Option<Following>,
 }
 
 /// All open files.
@@ -59,6 +68,9 @@ pub struct Files {
     wanted_worst: Vec<PathBuf>,
     /// Two entries to compare once both are read.
     comparing: Option<pairs::Pair>,
+    /// The program of a followed folder that has just failed, until the user is told.
+    newest_failure: Option<Place>,
+    reread: ReadFiles,
     /// Errors since they were last taken: file name and reason.
     errors: Vec<(String, String)>,
     next_group: u32,
@@ -86,22 +98,15 @@ impl Files {
             return;
         }
         self.entries.retain(|entry| !(target.path().is_some() && entry.target.path() == target.path()));
+        // What is written while it is read counts as written again.
+        let read = FileEntry::new(Place::default(), String::new(), target.clone(), FileState::Cancelled).stamps();
         let loading = Loading::start(target.clone(), Vec::new(), work);
         self.want_nothing();
         let place = self.next_place();
-        self.entries.push(FileEntry {
-            place,
-            name: self.name_for(&target),
-            target,
-            state: FileState::Loading(loading),
-            group: None,
-            error: None,
-            wanted: true,
-            used: 0,
-            kept: None,
-            messages: Vec::new(),
-            shows_failure: false,
-        });
+        let name = self.name_for(&target);
+        let mut entry = FileEntry::new(place, name, target, FileState::Loading(loading));
+        (entry.wanted, entry.read) = (true, read);
+        self.entries.push(entry);
     }
 
     /// The entry of a path; in a group, the member that was shown last.
@@ -159,6 +164,13 @@ impl Files {
             FileState::Listed(shared) => {
                 entry.kept = shared.take();
                 entry.error = None;
+                entry.is_stale = false;
+                let read = entry.stamps();
+                if read != entry.read {
+                    // What was selected in it may not be in what it is now.
+                    entry.kept = None;
+                    entry.read = read;
+                }
                 entry.state = FileState::Loading(Loading::start(entry.target.clone(), entry.messages.clone(), work));
             }
             FileState::Loading(_) | FileState::Failed(_) | FileState::Cancelled => {}
@@ -176,6 +188,10 @@ impl Files {
             if let Some((index, result)) = entry {
                 self.is_unordered = true;
                 self.take(index, result, first_view, work);
+                continue;
+            }
+            if let Some((id, followed)) = self.poll_followed() {
+                self.take_followed(id, followed, work);
                 continue;
             }
             let sorted = |group: &Group| group.sorting.as_ref().and_then(Loading::poll);
@@ -250,18 +266,9 @@ impl Files {
         let id = self.next_group;
         self.next_group += 1;
         let path = file.target.path().map(Path::to_owned);
-        let rows = (0..collection.entries.len()).map(|row| FileEntry {
-            place: self.next_place(),
-            name: collection.entries[row].name.clone(),
-            target: Target::Entry(Arc::clone(&collection), path.clone(), row),
-            state: FileState::Listed(None),
-            group: Some(id),
-            error: None,
-            wanted: false,
-            used: 0,
-            kept: None,
-            messages: Vec::new(),
-            shows_failure: false,
+        let rows = (0..collection.entries.len()).map(|row| {
+            let target = Target::Entry(Arc::clone(&collection), path.clone(), row);
+            FileEntry::listed_in(id, self.next_place(), collection.entries[row].name.clone(), target)
         });
         let rows: Vec<FileEntry> = rows.collect();
         if let Some(current) = &mut self.current
@@ -274,7 +281,7 @@ impl Files {
             self.errors.push((source.path.clone(), source.error.clone().unwrap_or_default()));
         }
         let sorting = if let FileState::Loading(loading) = file.state { Some(loading) } else { None };
-        self.groups.push(Group { id, name: file.name, path, collection, sorting });
+        self.groups.push(Group { id, name: file.name, path, collection, sorting, following: None });
     }
 
     /// Moves the worst program of a group to the front and starts decoding it.
@@ -432,7 +439,7 @@ impl Files {
     /// Whether something is being read.
     #[must_use]
     pub fn is_loading(&self) -> bool {
-        self.entries.iter().any(|entry| matches!(entry.state, FileState::Loading(_)))
+        self.entries.iter().any(|entry| matches!(entry.state, FileState::Loading(_)) || entry.rereading.is_some())
             || self.groups.iter().any(|group| group.sorting.is_some())
     }
 

@@ -37,6 +37,7 @@ struct Asked {
     close: Option<usize>,
     close_group: Option<u32>,
     stop_group: Option<u32>,
+    follow_group: Option<u32>,
     reload: Option<usize>,
     copy: Option<String>,
     reveal: Option<PathBuf>,
@@ -112,6 +113,9 @@ impl App {
         if let Some(group) = asked.stop_group.and_then(|id| self.files.groups.iter_mut().find(|group| group.id == id)) {
             group.sorting = None;
         }
+        if let Some(id) = asked.follow_group {
+            self.files.toggle_following(id, &work);
+        }
         hairline(ui, Rect::from_min_max(full.min, Pos2::new(full.right(), foot.top())), theme.line);
         let mut child =
             ui.new_child(egui::UiBuilder::new().max_rect(foot.shrink2(Vec2::new(if rail { 4.0 } else { 16.0 }, 10.0))));
@@ -168,11 +172,19 @@ impl App {
             if entry.group != last {
                 last = entry.group;
                 let group = self.files.groups.iter().position(|group| Some(group.id) == entry.group);
-                // A group of one needs no header.
-                lines.extend(group.filter(|&row| self.files.groups[row].collection.entries.len() > 1).map(Line::Head));
+                // A group of one needs no header, unless more may come.
+                let has_head = |&row: &usize| {
+                    let group = &self.files.groups[row];
+                    group.collection.entries.len() > 1 || group.following.is_some()
+                };
+                lines.extend(group.filter(has_head).map(Line::Head));
             }
             lines.push(Line::Entry(index));
         }
+        let is_empty = |id: u32| self.files.entries.iter().all(|entry| entry.group != Some(id));
+        let waiting = self.files.groups.iter().enumerate();
+        let waiting = waiting.filter(|(_, group)| group.following.is_some() && is_empty(group.id));
+        lines.extend(waiting.map(|(row, _)| Line::Head(row)));
         lines
     }
 
@@ -351,8 +363,38 @@ impl App {
                 asked.stop_group = Some(group.id);
             }
         } else {
-            let words = format!("{}, worst first", counted(group.collection.entries.len() as u64, "program"));
-            painter.text(at, Align2::LEFT_CENTER, words, small, theme.text2);
+            let count = counted(group.collection.entries.len() as u64, "program");
+            let unfinished = group.following.as_ref().map(|following| following.unfinished);
+            let words = match unfinished {
+                None => format!("{count}, worst first"),
+                Some(0) => format!("Following: {count}"),
+                Some(more) => format!("Following: {count}, {} to come", thousands(more as u64)),
+            };
+            let is_folder = group.path.as_ref().is_some_and(|path| unfinished.is_some() || path.is_dir());
+            let (verb, spoken) = match unfinished {
+                None => ("Follow", "Follow"),
+                Some(_) => ("Stop", "Stop following"),
+            };
+            let mut room = right - at.x;
+            if is_folder {
+                let font = Weight::Medium.at(size::SMALL);
+                let end = Pos2::new(right, at.y);
+                let drawn = painter.text(end, Align2::RIGHT_CENTER, verb, font, theme.accent);
+                let response = ui.interact(drawn.expand(3.0), ui.scope_id().with(("follow", group.id)), Sense::click());
+                response.widget_info(|| {
+                    WidgetInfo::selected(Role::Button, true, unfinished.is_some(), format!("{spoken} {group_name}"))
+                });
+                room = drawn.left() - 8.0 - at.x;
+                if response.hovered() || response.has_focus() {
+                    hairline(ui, drawn, theme.accent);
+                }
+                if response.clicked() {
+                    asked.follow_group = Some(group.id);
+                }
+                let hint = "Programs appear as they are complete, and the newest that fails is shown";
+                response.on_hover_text(hint);
+            }
+            paint_cut(&painter, (at, Align2::LEFT_CENTER), &words, small, theme.text2, room);
         }
         let path = group.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
         let notes: Vec<&str> =

@@ -75,6 +75,17 @@ impl App {
         saved
     }
 
+    /// The place in the file that is shown, so that it can be found again in what the file has become: buffers by name.
+    pub(in crate::ui::app) fn place_shown(&self) -> Option<DeepLink> {
+        let (entry, open) = self.files.current.and_then(|row| self.files.entries.get(row)).zip(self.files.current())?;
+        let mut saved = self.saved(entry, open, String::new());
+        if let (Some(buffer), Some((program, _))) = (open.shared.selected, open.original().program(open.shared.program))
+        {
+            saved.select = Some(program.buffer_name(buffer));
+        }
+        Some(place_of(&saved))
+    }
+
     /// Asks where to save the session.
     pub(in crate::ui::app) fn save_session(&mut self) {
         let Some(session) = self.session() else {

@@ -1,0 +1,160 @@
+//! The help: recipes, the glossary and the way to it from the screen, the report of a problem, versions.
+
+use std::path::{Path, PathBuf};
+
+use egui::{Key, Modifiers, Role};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT as _, Queryable as _};
+use highwater::model::InstructionId;
+use highwater::ui::app::help::{HelpPage, terms};
+use highwater::ui::app::{App, Command, DeepLink};
+use highwater::ui::session::ThemeChoice;
+use highwater::ui::view::VIEWS;
+
+use crate::common;
+use crate::gui::{self, painted, says, words};
+
+fn open(paths: &[&Path], size: [f32; 2], view: &str) -> Harness<'static, App> {
+    let link = DeepLink { view: Some(view.to_owned()), ..DeepLink::default() };
+    gui::window(paths, size, ThemeChoice::Light, link)
+}
+
+fn sample() -> PathBuf {
+    common::sample_program("v5e_gpt_m_oom")
+}
+
+fn show(harness: &mut Harness<'_, App>, page: HelpPage) {
+    harness.state_mut().run(Command::Help(page));
+    harness.run_ok();
+}
+
+#[test]
+fn recipes_are_found_from_the_first_screen_and_what_to_type_is_copied() {
+    let mut harness = gui::window(&[], [1000.0, 700.0], ThemeChoice::Dark, DeepLink::default());
+    harness.get_by_label("How do I get a dump?").click();
+    harness.run_ok();
+    assert!(says(&harness, "highwater run -- python train.py"));
+    harness.get_by_role_and_label(Role::RadioButton, "TensorFlow").click();
+    harness.run_ok();
+    assert!(says(&harness, "jit_compile=True") && says(&harness, "TF_BFC_MEMORY_DUMP"));
+    harness.get_all_by_role_and_label(Role::Button, "Copy").next().expect("a button").click();
+    harness.step();
+    let copied = harness.output().platform_output.commands.iter().find_map(|command| match command {
+        egui::OutputCommand::CopyText(text) => Some(text.clone()),
+        _ => None,
+    });
+    assert!(copied.is_some_and(|text| text.starts_with("XLA_FLAGS=")));
+    harness.key_press(Key::Escape);
+    harness.run_ok();
+    assert!(!says(&harness, "jit_compile=True"));
+}
+
+#[test]
+fn every_page_fits_into_every_window() {
+    let path = sample();
+    for size in [[760.0, 560.0], [1000.0, 700.0], [3840.0, 2160.0]] {
+        let mut harness = open(&[&path], size, "overview");
+        for page in [HelpPage::Keys, HelpPage::Dump, HelpPage::Glossary, HelpPage::Problem, HelpPage::About] {
+            show(&mut harness, page);
+            let close = harness.get_by_role_and_label(Role::Button, "Close").rect();
+            let screen = egui::Rect::from_min_size(egui::Pos2::ZERO, size.into());
+            assert!(screen.contains_rect(close), "{page:?} in {size:?}: {close}");
+            let out =
+                painted(&harness).into_iter().find(|text| text.place.right() > size[0] || text.place.left() < 0.0);
+            assert!(out.is_none(), "{page:?} in {size:?}: {:?}", out.map(|text| text.words));
+        }
+    }
+}
+
+#[test]
+fn f1_on_a_word_of_the_screen_opens_the_glossary_at_it() {
+    let path = sample();
+    let mut harness = open(&[&path], [1600.0, 1000.0], "overview");
+    let place = painted(&harness).into_iter().find(|text| text.words == "Fragmentation").expect("a readout").place;
+    harness.hover_at(place.center());
+    harness.run_ok();
+    harness.key_press_modifiers(Modifiers::NONE, Key::F1);
+    harness.run_ok();
+    assert!(says(&harness, "Allocated bytes that hold nothing at the peak"));
+    assert!(!says(&harness, "The small memory beside the cores"), "only what was asked for");
+    harness.get_by_label("Show all").click();
+    harness.run_ok();
+    harness.get_by_role_and_label(Role::TextInput, "Search terms").focus();
+    harness.run_ok();
+    harness.get_by_role_and_label(Role::TextInput, "Search terms").type_text("donate");
+    harness.run_ok();
+    assert!(says(&harness, "An argument that the caller gives up"));
+    harness.key_press(Key::F1);
+    harness.run_ok();
+    assert!(!says(&harness, "An argument that the caller gives up"), "F1 closes it");
+}
+
+#[test]
+fn every_column_of_every_view_is_in_the_glossary() {
+    let samples = common::samples();
+    let sources = [
+        sample(),
+        samples.join("ipu_over.cbor"),
+        samples.join("made/tpu_training.prof"),
+        samples.join("made/gpu_training.xplane.pb"),
+        samples.join("made/gpu_0_bfc.memory_dump"),
+    ];
+    let mut titles = 0;
+    for source in &sources {
+        let mut harness = open(&[source], [1900.0, 1000.0], "overview");
+        let document = harness.state().files.current().expect("it opens").document.clone();
+        for view in VIEWS.shown_for(&document) {
+            harness.state_mut().files.current_mut().expect("open").shared.show_view(view.id);
+            harness.run_ok();
+            for node in harness.query_all_by_role(Role::ColumnHeader) {
+                let label = node.accesskit_node().label().unwrap_or_default();
+                let title = label.strip_prefix("Sort by ").unwrap_or(&label).to_owned();
+                titles += 1;
+                assert!(terms::of_label(&title).is_some(), "{title} in {} of {}", view.id, source.display());
+            }
+        }
+    }
+    assert!(titles > 10, "{titles}");
+}
+
+#[test]
+fn the_report_of_a_problem_holds_no_name_of_the_profile() {
+    let mut paths = common::sample_programs();
+    paths.push(common::samples().join("ipu_over.cbor"));
+    let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    let mut harness = open(&paths, [1400.0, 900.0], "timeline");
+    show(&mut harness, HelpPage::Problem);
+    let report = harness.state().problem_report();
+    assert!(words(&harness).iter().any(|words| words.contains("What I did")), "it can be read before it is shared");
+    let mut names: Vec<String> = paths.iter().map(|path| common::name(path)).collect();
+    for entry in &harness.state().files.entries {
+        let highwater::ui::app::FileState::Open(open) = &entry.state else { continue };
+        let profile = &open.document.profile;
+        names.push(profile.name.clone());
+        for program in &profile.programs {
+            names.push(program.name.clone());
+            for row in (0..program.instructions.len()).step_by(7) {
+                names.push(program.text.instruction_name(InstructionId::from_index(row)));
+                names.push(program.text.op_name(InstructionId::from_index(row)));
+            }
+        }
+    }
+    // Short names such as `p0` or `a` say nothing, and occur in any text.
+    names.retain(|name| name.len() > 5);
+    names.sort();
+    names.dedup();
+    assert!(names.len() > 1000, "{}", names.len());
+    for name in &names {
+        assert!(!report.contains(name.as_str()), "{name} in\n{report}");
+    }
+    assert!(report.contains("buffers") && report.contains("View: overview"), "{report}");
+}
+
+#[test]
+fn the_box_about_the_program_has_its_versions() {
+    let mut harness = gui::window(&[], [1000.0, 700.0], ThemeChoice::Light, DeepLink::default());
+    show(&mut harness, HelpPage::About);
+    for version in [env!("CARGO_PKG_VERSION"), "highwater.report/1", "highwater.dataset/1", "highwater.session/1"] {
+        assert!(says(&harness, version), "{version}");
+    }
+}
