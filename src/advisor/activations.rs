@@ -232,8 +232,14 @@ fn by_scope(case: &ProgramContext<'_>, held: &[&AtPeak]) -> Vec<(String, u64)> {
         *entry = entry.saturating_add(t.size);
     }
     let mut scopes: Vec<_> = scopes.into_iter().collect();
-    scopes.sort_by_key(|row| std::cmp::Reverse(row.1));
+    scopes.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| numbered(&a.0).cmp(&numbered(&b.0))));
     scopes
+}
+
+/// A name and the number at its end, so that `layer_2` comes before `layer_10`.
+fn numbered(name: &str) -> (&str, u64) {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    (stem, name[stem.len()..].parse().unwrap_or(0))
 }
 
 /// Pattern of the layers that hold most, such as `layer_*`; `None` if no layers repeat.

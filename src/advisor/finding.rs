@@ -94,6 +94,16 @@ impl ChangesResults {
         }
     }
 
+    /// In words, as said of a plan or of what is switched on.
+    #[must_use]
+    pub const fn of_results(self) -> &'static str {
+        match self {
+            Self::No => "results unchanged",
+            Self::Maybe => "results may change",
+            Self::Yes => "results change",
+        }
+    }
+
     /// The word in the report.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use highwater::analysis::ProfileAnalysis;
 use highwater::analysis::compare::{ProgramName, pair_programs};
-use highwater::export::diff::{self, Builder, Side, Sweep};
+use highwater::export::diff::{self, Builder, Side, Sweep, compare_findings, compare_memory};
 use highwater::export::report::{Format, Options};
 use highwater::model::{Bytes, parse_size};
 use highwater::open::{Found, Target};
@@ -40,6 +40,9 @@ pub struct DiffArgs {
     /// Columns to wrap the text to; by default the width of the terminal, or no wrapping without one
     #[arg(long, value_name = "COLUMNS")]
     width: Option<usize>,
+    /// Say on standard error how long each stage took, and how much memory there was at its end; of two dumps only
+    #[arg(long)]
+    stats: bool,
 }
 
 impl DiffArgs {
@@ -53,6 +56,7 @@ impl DiffArgs {
             top: report.top,
             capacity: report.capacity,
             width: report.width,
+            stats: report.stats,
         }
     }
 }
@@ -75,9 +79,9 @@ fn compare(before: &Target, after: &Target, args: &DiffArgs) -> (String, bool) {
     let options = Options { top: args.top, space: args.space.clone(), ..Options::default() };
     let progress = Arc::new(Progress::default());
     let _meter = Meter::watch(&progress, &after.name());
-    let mut builder = Builder::new(&options, place(before), place(after));
+    let mut builder = Builder::new(place(before), place(after));
     let mut whole = true;
-    let mut unread = |builder: &mut Builder<'_>, what: String| {
+    let mut unread = |builder: &mut Builder, what: String| {
         terminal::complain(&format!("error: {what}"));
         builder.unread(what);
         whole = false;
@@ -98,7 +102,11 @@ fn compare(before: &Target, after: &Target, args: &DiffArgs) -> (String, bool) {
                 for error in one.errors().chain(other.errors()) {
                     unread(&mut builder, error);
                 }
-                builder.pair(one.side(), other.side());
+                progress.begin(Stage::Comparing, 0);
+                let mut pair = compare_memory(one.side(), other.side(), &options);
+                progress.begin(Stage::Advising, 0);
+                pair.findings = compare_findings(one.side(), other.side());
+                builder.pair(pair);
             }
             (one, other) => {
                 for error in [one.err(), other.err()].into_iter().flatten() {
@@ -111,8 +119,13 @@ fn compare(before: &Target, after: &Target, args: &DiffArgs) -> (String, bool) {
         if one.group.is_empty() { one.name.clone() } else { format!("{}/{}", one.group, one.name) }
     };
     let names = |rows: &[usize], names: &[ProgramName]| rows.iter().map(|&row| full(&names[row])).collect();
+    progress.begin(Stage::Reporting, 0);
     builder.unpaired(names(&found.only_before, &first.names), names(&found.only_after, &second.names));
-    (diff::write(&builder.finish(), args.format), whole)
+    let text = diff::write(&builder.finish(), args.format);
+    if args.stats {
+        terminal::complain(&super::report::stats(&progress));
+    }
+    (text, whole)
 }
 
 fn columns(targets: &[Target], args: &DiffArgs) -> (String, bool) {

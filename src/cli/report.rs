@@ -163,7 +163,7 @@ pub fn add(builder: &mut report::Builder<'_>, target: &Target, progress: &Arc<Pr
 }
 
 /// What each stage took, a line each, and all of them together.
-fn stats(progress: &Progress) -> String {
+pub fn stats(progress: &Progress) -> String {
     let spent = progress.spent();
     let line = |name: &str, time: Duration, memory: Option<u64>| {
         let memory = memory.map_or_else(|| "\u{2013}".to_owned(), |bytes| Bytes(bytes).short());

@@ -187,14 +187,20 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// A cut length.
     pub fn bytes_or_rest(&mut self) -> Result<(&'a [u8], bool)> {
+        let (bytes, missing) = self.bytes_and_missing()?;
+        Ok((bytes, missing == 0))
+    }
+
+    /// As [`Self::bytes_or_rest`], with the number of bytes by which the field is longer than the message.
+    ///
+    /// # Errors
+    /// If its length cannot be read.
+    pub fn bytes_and_missing(&mut self) -> Result<(&'a [u8], u64)> {
         let len = self.varint()?;
         let rest = &self.data[self.pos..];
-        let (bytes, whole) = match usize::try_from(len).ok().and_then(|len| rest.get(..len)) {
-            Some(bytes) => (bytes, true),
-            None => (rest, false),
-        };
+        let bytes = usize::try_from(len).ok().and_then(|len| rest.get(..len)).unwrap_or(rest);
         self.pos += bytes.len();
-        Ok((bytes, whole))
+        Ok((bytes, len - bytes.len() as u64))
     }
 
     /// One byte of a fixed-size number.

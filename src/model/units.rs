@@ -84,6 +84,39 @@ impl UnitSystem {
         format!("{}.{}", thousands(tenths / 10), tenths % 10)
     }
 
+    /// A text with the sizes in it in this system's units. Texts are written in binary units; a size that they round to
+    /// three digits keeps only as many.
+    #[must_use]
+    pub fn restated(self, text: &str) -> String {
+        if self == Self::Binary {
+            return text.to_owned();
+        }
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(begin) = rest.find(|c: char| c.is_ascii_digit()) {
+            let (before, from) = rest.split_at(begin);
+            out.push_str(before);
+            let digits = from.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ',')).unwrap_or(from.len());
+            let (number, after) = from.split_at(digits);
+            let unit = Self::BINARY[1..].iter().find(|unit| {
+                let next = after.strip_prefix(' ').and_then(|after| after.strip_prefix(unit.1));
+                next.is_some_and(|next| !next.starts_with(|c: char| c.is_alphanumeric()))
+            });
+            let size = unit.and_then(|unit| Some((unit, number.replace(',', "").parse::<f64>().ok()?)));
+            match size {
+                Some((&(bytes, name), value)) => {
+                    out.push_str(&self.short(Bytes((value * bytes as f64).round() as u64)));
+                    rest = &after[1 + name.len()..];
+                }
+                None => {
+                    out.push_str(number);
+                    rest = after;
+                }
+            }
+        }
+        out + rest
+    }
+
     /// A signed change with a minus sign (U+2212): `−13.9 GiB`, `+2.00 MiB`, `0 B`.
     #[must_use]
     pub fn signed(self, change: i128) -> String {
@@ -241,6 +274,16 @@ pub fn parse_size(text: &str) -> Result<Bytes, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_in_a_text_change_units_with_everything_else() {
+        let text = "32.0 MiB of 15.75 GiB in layer_3, f32[4,512], 33.3 % of 1,024 KiB, 3 MiBs";
+        assert_eq!(
+            UnitSystem::Decimal.restated(text),
+            "33.6 MB of 16.9 GB in layer_3, f32[4,512], 33.3 % of 1.05 MB, 3 MiBs"
+        );
+        assert_eq!(UnitSystem::Binary.restated(text), text);
+    }
 
     #[test]
     fn three_significant_digits() {

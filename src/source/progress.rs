@@ -27,16 +27,19 @@ pub enum Stage {
     Advising,
     /// Writing a report.
     Reporting,
+    /// Finding what is the same in two programs.
+    Comparing,
 }
 
 impl Stage {
     /// All of them, in the order of an operation.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Listing,
         Self::Scanning,
         Self::Reading,
         Self::Decoding,
         Self::Analysing,
+        Self::Comparing,
         Self::Advising,
         Self::Reporting,
     ];
@@ -52,6 +55,7 @@ impl Stage {
             Self::Scanning => "scanning programs",
             Self::Advising => "advising",
             Self::Reporting => "writing",
+            Self::Comparing => "comparing",
         }
     }
 }

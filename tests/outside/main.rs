@@ -126,6 +126,7 @@ const COMPARISONS: &[Comparison] = &[
     ("advisor::causes", Needs::Profiles, || some_below("xla", advisor::causes_come_first)),
     ("at_the_peak::add_up", Needs::Profiles, || some(at_the_peak::add_up)),
     ("compare::matching", Needs::Profiles, || all(others::matching)),
+    ("compare::pairs", Needs::Profiles, || some(compare::match_pairs)),
     ("formats::content_decides", Needs::Profiles, || some(formats::open_without_a_name)),
     ("forms::memory_viewer_json", Needs::Profiles, || some(forms::compare_memory_viewer_json)),
     ("forms::buffer_assignments", Needs::Profiles, || some(forms::compare_buffer_assignments)),

@@ -6,7 +6,7 @@ use egui::{Key, Modifiers, Role};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT as _, Queryable as _};
 use highwater::analysis::ProfileAnalysis;
-use highwater::export::diff::{self, Diff, Side};
+use highwater::export::diff::{self, Diff, PairDiff, Side};
 use highwater::export::report::Options;
 use highwater::model::{Bytes, Profile, UnitSystem};
 use highwater::open::{self, Target};
@@ -62,11 +62,12 @@ fn printed() -> Diff {
 fn printed_of(folder: &str) -> Diff {
     let [before, after] = pair_of(folder).map(|path| read(&path));
     let options = Options { top: 0, ..Options::default() };
-    let mut builder = diff::Builder::new(&options, String::new(), String::new());
-    builder.pair(
-        Side { profile: &before.0, analysis: &before.1, program: 0 },
-        Side { profile: &after.0, analysis: &after.1, program: 0 },
-    );
+    let [before, after] = [&before, &after].map(|(profile, analysis)| Side { profile, analysis, program: 0 });
+    let mut builder = diff::Builder::new(String::new(), String::new());
+    builder.pair(PairDiff {
+        findings: diff::compare_findings(before, after),
+        ..diff::compare_memory(before, after, &options)
+    });
     builder.finish()
 }
 

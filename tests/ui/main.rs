@@ -19,6 +19,7 @@ mod compare_view;
 mod cut_texts;
 mod details;
 mod following;
+mod headlines;
 mod heat_map;
 mod help;
 mod hidden_names;

@@ -90,7 +90,7 @@ fn the_filter_narrows_the_rows_and_says_when_nothing_is_left() {
     harness.get_by_label("Filter buffers").type_text(" nosuchbuffer");
     harness.run_ok();
     assert!(says(&harness, "0 of "));
-    let drop = words(&harness).into_iter().find(|label| label.starts_with("Remove ")).expect("a way out");
+    let drop = words(&harness).into_iter().find(|label| label.starts_with("Remove \u{201c}")).expect("a way out");
     harness.get_by_label(&drop).click();
     harness.run_ok();
     assert_eq!(rows(&harness), some);

@@ -2,6 +2,7 @@
 //! instruction, shape, class and source line; never the number that the compiler gave it.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rayon::prelude::*;
@@ -72,8 +73,8 @@ impl Rows {
         order.sort_by_key(|&row| (table.start[row as usize], table.number[row as usize]));
         let words = Words::new(table);
         let program = scene.program;
-        let identity: Vec<Identity> =
-            order.par_iter().map(|&row| identity(program, table, &words, row as usize)).collect();
+        let each = |layouts: &mut Layouts, &row: &u32| identity(program, table, (&words, layouts), row as usize);
+        let identity: Vec<Identity> = order.par_iter().map_init(Layouts::default, each).collect();
         let mut rows = Self { identity, ..Self::default() };
         let mut at = vec![0; table.len()];
         for (place, &row) in order.iter().enumerate() {
@@ -123,23 +124,32 @@ impl Words {
     }
 }
 
-fn identity(program: &Program, table: &BufferTable, words: &Words, row: usize) -> Identity {
+/// Hashes of the layouts met so far, by shape and place in it.
+type Layouts = HashMap<(usize, u32), u64>;
+
+fn identity(program: &Program, table: &BufferTable, (words, layouts): (&Words, &mut Layouts), row: usize) -> Identity {
     let buffer = table.buffers[row];
     let word = |hashes: &[u64], column: &Interned| hashes[column.of[row] as usize];
     let instruction = program.buffers.instruction_of(buffer);
     let node = program.buffer_node(buffer);
     let is_parameter = table.opcode.at(row) == "parameter";
+    let layout = program.buffer_shape(buffer).map_or(0, |(shape, node)| {
+        let place = (std::ptr::from_ref(shape) as usize, node);
+        *layouts.entry(place).or_insert_with(|| known(&shape.text_of(node)))
+    });
+    // Most buffers have no label but the name itself.
+    let own_path = |name: &str| if name == table.op.at(row) { word(&words.path, &table.op) } else { path(name) };
     let parameter = instruction.filter(|_| is_parameter).and_then(|id| program.instructions.argument.get(id.index()));
     Identity {
         op: word(&words.op, &table.op),
         path: word(&words.path, &table.op),
-        name: instruction.map_or(0, |id| path(&program.text.op_name(id))),
+        name: instruction.map_or(0, |id| own_path(&program.text.op_name(id))),
         parent: word(&words.parent, &table.op),
         scope: word(&words.scope, &table.op),
         stem: known(stem(table.name.at(row))),
         opcode: word(&words.opcode, &table.opcode),
         index: hash(&program.buffer_index(buffer)),
-        layout: program.buffer_shape(buffer).map_or(0, |(shape, node)| known(&shape.text_of(node))),
+        layout,
         shape: word(&words.shape, &table.shape),
         dimensions: node.map_or(0, |node| hash(&node.dimensions)),
         rank: node.map_or(0, |node| hash(&(node.element_type.name(), node.dimensions.len()))),

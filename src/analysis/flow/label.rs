@@ -1,6 +1,10 @@
 //! Labels for temporaries whose op name tells little: a stack saved by a loop is named by what it was made from, a copy
 //! by its source, a product by its weight.
 
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
 use super::loops::{Loops, Part, Role};
 use super::{Value, handed_on, node_at, opcode, operand};
 use crate::analysis::names::{lookup, scope};
@@ -61,6 +65,16 @@ const PLAIN_SCOPES: &[&str] = &[
     "shard_map",
 ];
 
+/// The short names of the arguments that instructions hold parts of, as far as they were looked for.
+#[derive(Debug, Default)]
+pub struct Arguments(HashMap<u32, Option<String>, RandomState>);
+
+impl Arguments {
+    fn of(&mut self, row: u32, find: impl FnOnce() -> Option<String>) -> Option<String> {
+        self.0.entry(row).or_insert_with(find).clone()
+    }
+}
+
 /// A label for a value, and what it is based on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
@@ -89,24 +103,32 @@ impl Labels {
     /// The label of a buffer; `None` if its op name is good enough.
     #[must_use]
     pub fn of(&self, program: &Program, buffer: BufferId) -> Option<Label> {
+        self.of_next(program, buffer, &mut Arguments::default())
+    }
+
+    /// As [`Self::of`], for one after the other of a program's buffers.
+    #[must_use]
+    pub fn of_next(&self, program: &Program, buffer: BufferId, known: &mut Arguments) -> Option<Label> {
         let at = program.buffers.instruction_of(buffer)?;
         if opcode(program, at) == Opcode::PARAMETER && is_of_entry(program, at) {
             return None;
         }
         let value = Value { at, index: program.buffer_index(buffer) };
         if let Some(part) = self.stack(program, &value, 0) {
-            return Some(self.stack_label(program, part));
+            return Some(self.stack_label(program, part, known));
         }
         if let Some(path) = self.copied_argument(program, &value) {
             let text = format!("copy of {path}");
             return Some(Label { text, role: None, copy_of: path });
         }
-        let own = lookup::op_name(program, at);
+        let name = program.text.op_name(at);
+        let is_borrowed = name.is_empty();
+        // A prefetch has no name; its operand's is its own.
+        let own = if is_borrowed { lookup::op_name(program, at) } else { name };
         if !is_plain(&own) {
-            // A prefetch has no name; its operand's is its own.
-            return (program.text.op_name(at).is_empty()).then(|| Label::plain(scope::short(&own, 3)));
+            return is_borrowed.then(|| Label::plain(scope::short(&own, 3)));
         }
-        let made_from = self.made_from(program, &value)?;
+        let made_from = self.made_from(program, &value, known)?;
         if let Some((_, _)) = scope::argument(&own) {
             return Some(Label::plain(format!("made from {made_from}")));
         }
@@ -211,13 +233,13 @@ impl Labels {
         })
     }
 
-    fn stack_label(&self, program: &Program, part: &Part) -> Label {
+    fn stack_label(&self, program: &Program, part: &Part, known: &mut Arguments) -> Label {
         let node = node_at(program, part.at, &part.index);
         let shape = node.map(|node| slice_text(&node.dimensions)).unwrap_or_default();
         let what = part
             .written
             .as_ref()
-            .and_then(|written| self.written_name(program, part, written))
+            .and_then(|written| self.written_name(program, part, written, known))
             .map_or(shape.clone(), |name| format!("{name}, {shape}"));
         let text = match part.role {
             Role::Saved => format!("saved by the scan for {} layers: {what}", part.layers),
@@ -229,7 +251,7 @@ impl Labels {
     }
 
     /// The name of what a step writes: its scope, else the weights it was made from.
-    fn written_name(&self, program: &Program, part: &Part, written: &Value) -> Option<String> {
+    fn written_name(&self, program: &Program, part: &Part, written: &Value, known: &mut Arguments) -> Option<String> {
         let value = super::computed(program, written.clone());
         if self.is_input(program, part) {
             return Some("the input of each layer".to_owned());
@@ -239,7 +261,7 @@ impl Labels {
         if !scopes.is_empty() {
             return Some(scopes);
         }
-        self.made_from(program, &value)
+        self.made_from(program, &value, known)
     }
 
     /// The operand bound to a fusion's parameter.
@@ -256,8 +278,7 @@ impl Labels {
     }
 
     /// Short name of the weight a value was made from: the argument in the nearest product, else the nearest argument.
-    #[must_use]
-    pub fn made_from(&self, program: &Program, value: &Value) -> Option<String> {
+    fn made_from(&self, program: &Program, value: &Value, known: &mut Arguments) -> Option<String> {
         let mut waiting = std::collections::VecDeque::from([value.clone()]);
         let mut seen: Vec<Value> = Vec::new();
         let mut nearest: Option<String> = None;
@@ -294,7 +315,9 @@ impl Labels {
             let arguments: Vec<(u32, String)> = operands
                 .iter()
                 .filter(|&&row| row != NO_ROW)
-                .filter_map(|&row| Some((row, self.argument(program, &Value::whole(InstructionId(row)))?)))
+                .filter_map(|&row| {
+                    Some((row, known.of(row, || self.argument(program, &Value::whole(InstructionId(row))))?))
+                })
                 .collect();
             // The largest of several is the matrix; the others scale or shift.
             let size = |row: u32| program.shape_of(InstructionId(row)).map_or(0, |shape| shape.root().element_count());
@@ -388,7 +411,7 @@ impl Label {
 
 /// Whether an op name identifies no part of the model.
 fn is_plain(op_name: &str) -> bool {
-    op_name.is_empty() || !op_name.contains('/') && is_number_of(op_name) || named_scopes(op_name).is_empty()
+    op_name.is_empty() || !op_name.contains('/') && is_number_of(op_name) || !has_named_scope(op_name)
 }
 
 /// Whether a name is an instruction name with a number: `broadcast.128`.
@@ -402,16 +425,19 @@ fn is_number_of(name: &str) -> bool {
 fn named_scopes(op_name: &str) -> String {
     let parts = scope::path(op_name);
     let Some((_, scopes)) = parts.split_last() else { return String::new() };
-    let named: Vec<&str> = scopes
-        .iter()
-        .copied()
-        .filter(|part| {
-            let part = part.trim();
-            let is_einsum = part.contains("->") || part.starts_with("...");
-            !part.is_empty() && !is_einsum && !part.contains('(') && !PLAIN_SCOPES.contains(&part)
-        })
-        .collect();
+    let named: Vec<&str> = scopes.iter().copied().filter(|part| is_named(part)).collect();
     named[named.len().saturating_sub(2)..].join("/")
+}
+
+/// Whether a scope of an op name names a part of the model.
+fn has_named_scope(op_name: &str) -> bool {
+    scope::path(op_name).split_last().is_some_and(|(_, scopes)| scopes.iter().any(|part| is_named(part)))
+}
+
+fn is_named(scope: &str) -> bool {
+    let scope = scope.trim();
+    let is_einsum = scope.contains("->") || scope.starts_with("...");
+    !scope.is_empty() && !is_einsum && !scope.contains('(') && !PLAIN_SCOPES.contains(&scope)
 }
 
 /// The telling end of an argument's path: `mlp/wi_0` of `state['model']['decoder']['layers']['mlp']['wi_0']['kernel']`.

@@ -7,6 +7,10 @@ pub fn path(op_name: &str) -> Vec<&str> {
     // Merged operations have several names; the first is that of the result.
     for part in split(op_name.split(';').next().unwrap_or(op_name)) {
         let mut part = part;
+        if !part.contains(['(', '[']) {
+            parts.extend(Some(part).filter(|part| !part.is_empty()));
+            continue;
+        }
         // jvp(layer_3), transpose(jvp(layer_3)), vmap(…): the scope is inside; jit(step) only names the function.
         while let Some((wrapper, rest)) = part.split_once('(') {
             let Some(inner) = rest.strip_suffix(')') else { break };
@@ -26,14 +30,23 @@ pub fn path(op_name: &str) -> Vec<&str> {
 
 /// Splits at slashes outside brackets.
 fn split(name: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0i32;
-    name.split(move |c| {
-        match c {
-            '(' | '[' => depth += 1,
-            ')' | ']' => depth -= 1,
-            _ => {}
+    let (mut depth, mut rest) = (0i32, Some(name));
+    // By bytes: this runs for every name of a program, and no byte of a longer character is one of these.
+    std::iter::from_fn(move || {
+        let text = rest?;
+        for (at, byte) in text.bytes().enumerate() {
+            match byte {
+                b'(' | b'[' => depth += 1,
+                b')' | b']' => depth -= 1,
+                b'/' if depth <= 0 => {
+                    rest = text.get(at + 1..);
+                    return text.get(..at);
+                }
+                _ => {}
+            }
         }
-        c == '/' && depth <= 0
+        rest = None;
+        Some(text)
     })
 }
 

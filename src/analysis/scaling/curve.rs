@@ -12,6 +12,9 @@ use crate::model::{BufferId, Bytes};
 /// The compiler rematerialises until a program takes about this share of the available memory, or more.
 const RECOMPUTED_TO: f64 = 0.80;
 
+/// A model that is wrong about the other program by more than this share of it is of another program.
+const UNLIKE: f64 = 0.2;
+
 /// Largest multiple of the larger value that is tried.
 const MOST_TIMES: i64 = 4096;
 
@@ -128,11 +131,15 @@ impl<'a> Scaling<'a> {
         let model = &self.models[near];
         let raw = model.at(value);
         let at_given = &self.modelled[near];
-        // What the laws leave unexplained is drawn as a straight line through both programs.
+        // What the laws leave unexplained is drawn as a straight line through both programs, unless the compiler made another
+        // program of the other: a line through two programs would tell of neither.
         let along = |value: i64| if self.varying.name == "devices" { 1.0 / value as f64 } else { value as f64 };
         let part = (along(value) - along(a)) / (along(b) - along(a));
         let corrected = |of: fn(&Need) -> u64| {
-            let rest = [0, 1].map(|place| of(&self.given[place]) as f64 - of(&at_given[place]) as f64);
+            let mut rest = [0, 1].map(|place| of(&self.given[place]) as f64 - of(&at_given[place]) as f64);
+            if self.is_another(near) {
+                rest[1 - near] = rest[near];
+            }
             (of(&raw) as f64 + rest[0] + (rest[1] - rest[0]) * part).max(raw.base as f64) as u64
         };
         let (peak, allocated) = (corrected(|need| need.peak), corrected(|need| need.allocated));
@@ -151,6 +158,25 @@ impl<'a> Scaling<'a> {
             }
         }
         self.point(value, peak, range, allocated, false)
+    }
+
+    /// Whether the model of one program is so far from what the other takes that the compiler made another program of it:
+    /// with another number of devices it may divide the work differently. Of other numbers, what the laws leave
+    /// unexplained is growth: layers bring buffers that have no counterpart.
+    fn is_another(&self, near: usize) -> bool {
+        if self.varying.name != "devices" {
+            return false;
+        }
+        let far = 1 - near;
+        let (given, modelled) = (self.given[far].peak as f64, self.modelled[near][far].peak as f64);
+        (given - modelled).abs() > UNLIKE * given
+    }
+
+    /// Whether the compiler divides the work differently at the two values, so that others are told from the nearer one
+    /// alone.
+    #[must_use]
+    pub fn are_unlike(&self) -> bool {
+        self.is_another(0) || self.is_another(1)
     }
 
     fn point(&self, value: i64, peak: u64, range: (u64, u64), allocated: u64, is_given: bool) -> ScalingPoint {

@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use rayon::prelude::*;
 
 use crate::analysis::class::Class;
+use crate::analysis::flow::label::Arguments;
 use crate::analysis::map::MemoryMap;
 use crate::analysis::names::scope;
 use crate::analysis::once::once;
@@ -292,7 +293,8 @@ impl BufferTable {
             table.category.push(category(program, buffer));
             table.number.push(program.buffers.number.get(buffer.index()).copied().unwrap_or(0));
         }
-        let texts: Vec<Texts> = table.buffers.par_iter().map(|&buffer| texts(program, analysis, buffer)).collect();
+        let each = |known: &mut Arguments, &buffer: &BufferId| texts(program, analysis, buffer, known);
+        let texts: Vec<Texts> = table.buffers.par_iter().map_init(Arguments::default, each).collect();
         let mut names = Vec::with_capacity(texts.len());
         let mut columns: [Vec<String>; 5] = std::array::from_fn(|_| Vec::with_capacity(texts.len()));
         for row in texts {
@@ -389,7 +391,7 @@ impl BufferTable {
     }
 }
 
-fn texts(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId) -> Texts {
+fn texts(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId, known: &mut Arguments) -> Texts {
     let instruction = program.buffers.instruction_of(buffer);
     let metadata = instruction.map(|i| program.text.metadata(i)).unwrap_or_default();
     let source = metadata.source.map(|line| {
@@ -399,7 +401,7 @@ fn texts(program: &Program, analysis: &ProgramAnalysis, buffer: BufferId) -> Tex
     let shape = program.buffer_shape(buffer);
     Texts {
         name: program.buffer_name(buffer),
-        op: analysis.labels(program).of(program, buffer).map_or(metadata.op_name, |label| label.text),
+        op: analysis.labels(program).of_next(program, buffer, known).map_or(metadata.op_name, |label| label.text),
         opcode: instruction.map(|i| program.opcode_name(i).to_owned()).unwrap_or_default(),
         shape: shape.map(|(shape, node)| shape.short_text_of(node)).unwrap_or_default(),
         element_type: program.buffer_node(buffer).map(|node| node.element_type.name().to_owned()).unwrap_or_default(),

@@ -32,7 +32,7 @@ use super::reporter::Reporter;
 use super::wire::{LEN, Reader, VARINT, WireError, field};
 use crate::model::{
     Buffers, Computation, ComputationId, InstructionId, NO_ROW, Profile, Program, ProgramText as _, ProgramTextHandle,
-    SparseLists,
+    SparseLists, percent,
 };
 use crate::source::{Cancelled, Input, Progress, SharedBytes, Stage};
 
@@ -205,17 +205,18 @@ fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bo
         while let Some(tag) = reader.tag()? {
             match field(tag) {
                 (number @ (fields::hlo_proto::HLO_MODULE | fields::hlo_proto::BUFFER_ASSIGNMENT), LEN) => {
-                    let (part, whole) = reader.bytes_or_rest()?;
+                    let (part, missing) = reader.bytes_and_missing()?;
                     let end = reader.position();
                     let parts = if number == fields::hlo_proto::HLO_MODULE { &mut modules } else { &mut assignments };
                     parts.push((end - part.len(), end));
-                    if !whole {
+                    if missing > 0 {
                         let inside = if number == fields::hlo_proto::HLO_MODULE {
                             "the HLO module"
                         } else {
                             "the buffer assignment"
                         };
-                        reporter.truncated(inside, end as u64);
+                        let share = percent(missing, missing.saturating_add(part.len() as u64));
+                        reporter.truncated(&format!("{inside}, {share} of which is missing"), end as u64);
                     }
                 }
                 _ => reader.skip(tag)?,

@@ -62,7 +62,9 @@ impl Decoder for TargetArgumentsDecoder {
             return Err(DecodeError::Empty("target arguments without a TPU version".to_owned()));
         };
         let devices_per_chip = if target.chip_config.starts_with("megacore") { Some(1) } else { None };
-        let evidence = format!("from {} in {}", version, input.file_name());
+        // The variant tells the chips of one version apart.
+        let variant = if target.variant.is_empty() { String::new() } else { format!(" {}", target.variant) };
+        let evidence = format!("from {version}{variant} in {}", input.file_name());
         let mut device = match TpuGeneration::by_version(&version, &target.variant, devices_per_chip) {
             Some(generation) => tpu(generation, &evidence),
             None => {

@@ -7,7 +7,7 @@ use super::schema::{
 use crate::advisor::{Finding, advise};
 use crate::analysis::class::Class;
 use crate::analysis::compare::{Change, SpaceComparison};
-use crate::analysis::phases::Phases;
+use crate::analysis::phases::{Phase, Phases};
 use crate::analysis::shape_groups::ShapeGroup;
 use crate::analysis::stacked_curves::Grouping;
 use crate::analysis::{ProfileAnalysis, Scene};
@@ -37,15 +37,14 @@ impl<'a> Side<'a> {
 
 /// A comparison that grows pair by pair, so that no more than two profiles need to be decoded at a time.
 #[derive(Debug)]
-pub struct Builder<'a> {
-    options: &'a Options,
+pub struct Builder {
     diff: Diff,
 }
 
-impl<'a> Builder<'a> {
+impl Builder {
     /// Nothing is compared yet; the two sides as they were named.
     #[must_use]
-    pub const fn new(options: &'a Options, before: String, after: String) -> Self {
+    pub const fn new(before: String, after: String) -> Self {
         let diff = Diff {
             schema: "highwater.diff/1",
             before,
@@ -55,13 +54,11 @@ impl<'a> Builder<'a> {
             only_after: Vec::new(),
             unread: Vec::new(),
         };
-        Self { options, diff }
+        Self { diff }
     }
 
-    /// Adds a profile of each side that are the same program.
-    pub fn pair(&mut self, before: Side<'_>, after: Side<'_>) {
-        let mut pair = compare_memory(before, after, self.options);
-        pair.findings = compare_findings(before, after);
+    /// Adds a program of both sides.
+    pub fn pair(&mut self, pair: PairDiff) {
         self.diff.pairs.push(pair);
     }
 
@@ -98,10 +95,11 @@ pub fn compare_memory(before: Side<'_>, after: Side<'_>, options: &Options) -> P
     colors.sort_by_key(|color| color.0);
     colors.dedup_by_key(|color| color.0);
     colors.retain(|(color, kind)| options.space.as_ref().is_none_or(|text| color.is_named(text, *kind)));
+    let passes = [passes(&scenes_before), passes(&scenes_after)];
     let of = |scenes: &[Scene<'_>], color| scenes.iter().position(|scene| scene.space.color == color);
     let spaces = colors.into_iter().map(|(color, _)| {
         let sides = (of(&scenes_before, color), of(&scenes_after, color));
-        space(sides.0.map(|row| scenes_before[row]), sides.1.map(|row| scenes_after[row]), options)
+        space(sides.0.map(|row| scenes_before[row]), sides.1.map(|row| scenes_after[row]), &passes, options)
     });
     PairDiff {
         before: before.name().to_owned(),
@@ -125,7 +123,12 @@ fn device(device: &Device) -> String {
     device.name.clone().or_else(kind).unwrap_or_else(|| "device unknown".to_owned())
 }
 
-fn space(before: Option<Scene<'_>>, after: Option<Scene<'_>>, options: &Options) -> SpaceDiff {
+fn space(
+    before: Option<Scene<'_>>,
+    after: Option<Scene<'_>>,
+    passes: &[Vec<Phase>; 2],
+    options: &Options,
+) -> SpaceDiff {
     let verdict = |scene: Scene<'_>| scene.space.verdict().name();
     let both = |of: &dyn Fn(Scene<'_>) -> Option<u64>| BytesDiff::new(before.and_then(of), after.and_then(of));
     let either = after.or(before);
@@ -145,6 +148,7 @@ fn space(before: Option<Scene<'_>>, after: Option<Scene<'_>>, options: &Options)
     };
     if let (Some(before), Some(after)) = (before, after) {
         compare(&mut diff, before, after, options);
+        diff.phases = phases(before, after, passes);
     }
     diff
 }
@@ -216,31 +220,31 @@ fn compare(diff: &mut SpaceDiff, before: Scene<'_>, after: Scene<'_>, options: &
             difference: row.difference(),
         })
         .collect();
-    diff.phases = phases(before, after);
     diff.padding_by_shape = padding(before, after);
     diff.padding_by_shape.truncate(options.rows());
 }
 
+/// The passes of a program, which are the same for all its memory spaces.
+fn passes(scenes: &[Scene<'_>]) -> Vec<Phase> {
+    let found = scenes.first().and_then(|scene| Some((scene, scene.analysis.live.as_ref()?)));
+    found.map(|(scene, live)| Phases::new(scene.program, live).passes).unwrap_or_default()
+}
+
 /// The passes that both sides have, with their highest use.
-fn phases(before: Scene<'_>, after: Scene<'_>) -> Vec<PhaseDiff> {
-    let passes = |scene: Scene<'_>| {
-        let live = scene.analysis.live.as_ref();
-        live.map(|live| Phases::new(scene.program, live).passes).unwrap_or_default()
-    };
+fn phases(before: Scene<'_>, after: Scene<'_>, [passes, there]: &[Vec<Phase>; 2]) -> Vec<PhaseDiff> {
     let peak = |scene: Scene<'_>, (start, end): (u32, u32)| {
         let total = &scene.curves(Grouping::Class).curves.total;
         let rows = total.rows_between(start, end.saturating_sub(1));
         rows.map(|row| total.row(row).1).chain([total.at(start)]).max()
     };
-    let there = passes(after);
     let find = |name: &str| there.iter().find(|phase| phase.name == name);
-    passes(before)
-        .into_iter()
+    passes
+        .iter()
         .filter_map(|phase| {
             let other = find(&phase.name)?;
             let (steps_before, steps_after) = ((phase.start, phase.end), (other.start, other.end));
             let peak = BytesDiff::new(peak(before, steps_before), peak(after, steps_after));
-            Some(PhaseDiff { phase: phase.name, peak, steps_before, steps_after })
+            Some(PhaseDiff { phase: phase.name.clone(), peak, steps_before, steps_after })
         })
         .collect()
 }

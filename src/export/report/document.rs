@@ -13,6 +13,9 @@ pub fn document(report: &Report) -> Document {
     let mut out = Document::default();
     for profile in &report.profiles {
         out.heading(2, format!("{} ({})", profile.name, device(profile)));
+        if let Some(cut) = &profile.partly_read {
+            out.paragraph(format!("Partly read, so these are the least numbers: {cut}"));
+        }
         for failure in &profile.failures {
             failure.document(&mut out);
         }

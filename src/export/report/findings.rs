@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::advisor::batch_size::MOST_TIMES;
 use crate::advisor::plan::Step;
 use crate::advisor::{Advice, Finding, Plan};
+use crate::analysis::what_if::Edit;
 use crate::export::document::{Document, Item, Line, Weight};
 use crate::model::{Bytes, Profile};
 
@@ -268,7 +269,7 @@ pub fn write_text(out: &mut String, findings: &[FindingReport], plans: &[PlanRep
             let _ = writeln!(out, "    {effect}");
         }
         if !finding.edits.is_empty() {
-            let edits: Vec<String> = finding.edits.iter().map(|edit| format!("`{edit}`")).collect();
+            let edits: Vec<String> = finding.edits.iter().map(|edit| change(edit)).collect();
             let _ = writeln!(out, "    as a change to try: {}", edits.join(", "));
         }
         for advice in finding.printed_advice() {
@@ -312,4 +313,16 @@ pub fn document(out: &mut Document, findings: &[FindingReport], plans: &[PlanRep
         items.extend(finding.warnings.iter().map(caution));
     }
     out.list(items);
+}
+
+/// Longest change that is written out.
+const WRITTEN_OUT: usize = 200;
+
+/// A change as it can be given again; one that names hundreds of arguments in words, and written out in JSON only.
+fn change(edit: &str) -> String {
+    let words = || edit.parse::<Edit>().map(|edit| edit.in_words());
+    match words() {
+        Ok(words) if edit.len() > WRITTEN_OUT => format!("{words} (written out in the JSON report)"),
+        _ => format!("`{edit}`"),
+    }
 }

@@ -58,6 +58,8 @@ pub struct ProfileReport {
     pub plans: Vec<super::findings::PlanReport>,
     /// The largest batch that fits, for each program that has a batch dimension.
     pub batches: Vec<super::findings::BatchReport>,
+    /// Where the file of the programs is cut, and how much is missing; `null` if it was read to its end.
+    pub partly_read: Option<String>,
     /// Contradictions between the files.
     pub notes: Vec<String>,
 }
@@ -84,6 +86,7 @@ pub const PROFILE_FIELDS: &[(&str, Shown)] = &[
     ("failures", Shown::Both),
     ("findings", Shown::Both),
     ("plans", Shown::Both),
+    ("partly_read", Shown::Both),
     ("batches", Shown::Json("the advisor's findings name the largest batch in words")),
     ("notes", Shown::Both),
 ];

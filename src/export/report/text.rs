@@ -26,6 +26,9 @@ fn whole(report: &Report) -> String {
 
 fn write_profile(out: &mut String, profile: &ProfileReport) {
     let _ = writeln!(out, "{}  ({})", profile.name, device(profile));
+    if let Some(cut) = &profile.partly_read {
+        let _ = writeln!(out, "partly read, so these are the least numbers: {cut}");
+    }
     for program in &profile.programs {
         write_program(out, program, profile);
     }

@@ -35,6 +35,9 @@ pub struct ScaleSpace {
     pub matched: f64,
     /// Whether the compiler recomputed in either dump to save memory, so that there are only ranges.
     pub is_recomputed: bool,
+    /// Whether the compiler divides the work differently in the two dumps, so that other values are told from the nearer one
+    /// alone.
+    pub are_unlike: bool,
     /// The largest value that fits; `null` if the capacity is unknown or memory does not grow.
     pub largest_that_fits: Option<i64>,
     /// The largest value at which the compiler has no reason to recompute.
@@ -98,6 +101,7 @@ pub fn build(program: &str, scaling: &Scaling<'_>, values: &[i64], top: usize) -
         capacity_bytes: scaling.capacity.map(|bytes| bytes.0),
         matched: (scaling.matched * 1e4).round() / 1e4,
         is_recomputed: scaling.is_recomputed,
+        are_unlike: scaling.are_unlike(),
         largest_that_fits: scaling.largest(1.0),
         largest_without_recomputation: scaling.largest(FALLBACK_SHARE),
         points: values.iter().map(|&value| point(scaling.at(value))).collect(),

@@ -91,6 +91,11 @@ fn sentences(space: &ScaleSpace) -> Vec<String> {
     {
         found.push(format!("Above {free}, it takes more than 83 % and the compiler may recompute to save memory."));
     }
+    if space.are_unlike {
+        let words =
+            "The compiler divides the work differently in the two dumps: other values are told from the nearer one.";
+        found.push(words.to_owned());
+    }
     if space.is_recomputed {
         found.push("The compiler already recomputed in one of the dumps: other values are ranges.".to_owned());
     }

@@ -19,6 +19,11 @@ pub const RIGHT_PLAIN: f32 = 14.0;
 pub const BELOW: f32 = 22.0;
 /// Minimum distance between labels of the left axis, in points.
 const APART: f32 = 16.0;
+/// About how many numbers of steps an axis has room for.
+fn step_ticks(width: f32) -> usize {
+    if width < 240.0 { 3 } else { (width / 80.0) as usize }
+}
+
 /// Addresses are labelled in hexadecimal if fewer bytes than this are visible.
 const CLOSE: f64 = 1e6;
 
@@ -75,7 +80,7 @@ impl XAxis<'_> {
         match self {
             Self::LogBytes(units) => power_ticks(window.x, units),
             Self::Milliseconds => decimal_ticks(window.x, (window.rect.width() / 100.0) as usize),
-            Self::Steps(_) | Self::Moments(_) => decimal_ticks(window.x, (window.rect.width() / 80.0) as usize),
+            Self::Steps(_) | Self::Moments(_) => decimal_ticks(window.x, step_ticks(window.rect.width())),
         }
     }
 

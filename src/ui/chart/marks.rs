@@ -41,6 +41,7 @@ pub(super) fn spare_words(painter: &Painter, theme: &Theme, window: &Window, spa
         top + 4.0 + galley.size().y / 2.0
     };
     let place = Align2::RIGHT_CENTER.anchor_size(Pos2::new(window.rect.right() - 8.0, y), galley.size());
+    painter.rect_filled(place.expand2(Vec2::new(3.0, 0.0)), 2.0, theme.panel.gamma_multiply(0.88));
     painter.galley(place.min, galley, theme.ok);
     place
 }
@@ -190,7 +191,9 @@ pub(super) fn limit_words(
     let is_above = limit as f64 > window.y.hi;
     let edge = if is_above { window.y.hi } else { window.y.lo };
     let (far, side) = (Bytes((limit as f64 - edge).abs() as u64), if is_above { "above" } else { "below" });
-    let galley = painter.layout_no_wrap(format!("capacity {number}, {} {side}", units.short(far)), bold, theme.danger);
+    // What is in sight is over the limit only if that lies below it.
+    let color = if is_above { theme.text2 } else { theme.danger };
+    let galley = painter.layout_no_wrap(format!("capacity {number}, {} {side}", units.short(far)), bold, color);
     let size = galley.size() + Vec2::new(26.0, 4.0);
     let top = if is_above { rect.top() } else { rect.bottom() - size.y };
     let left = rect.right() - size.x;
@@ -198,11 +201,12 @@ pub(super) fn limit_words(
     let left = if peaks.iter().any(covers) { rect.left() } else { left };
     let ground = Rect::from_min_size(Pos2::new(left, top), size);
     painter.rect_filled(ground, 2.0, theme.panel.gamma_multiply(0.88));
-    painter.galley(ground.min + Vec2::new(20.0, 2.0), galley, theme.danger);
+    painter.galley(ground.min + Vec2::new(20.0, 2.0), galley, color);
     if is_above {
         let at = ground.left_center() + Vec2::new(10.0, 0.0);
-        let points = vec![at + Vec2::new(0.0, -5.0), at + Vec2::new(5.5, 4.5), at + Vec2::new(-5.5, 4.5)];
-        painter.add(Shape::convex_polygon(points, theme.over, Stroke::NONE));
+        // An open arrow: the filled triangles mean over and peak.
+        let points = vec![at + Vec2::new(-4.5, 2.0), at + Vec2::new(0.0, -3.0), at + Vec2::new(4.5, 2.0)];
+        painter.add(Shape::line(points, Stroke::new(1.5, color)));
     }
     Some(ground)
 }

@@ -14,8 +14,8 @@ use crate::ui::widget::theme::{Theme, size};
 const WHY: &str = "Classes are guessed from names and from the pass that makes and reads a buffer; the compiler says \
                    only argument, result or temporary.";
 
-/// Legend entries of the classes that have bytes, in stacking order; the largest ones if there is no room for all, the
-/// largest.
+/// Legend entries of the classes that have bytes, in stacking order; if there is no room for all, the largest ones and
+/// how many more there are, which a tooltip names.
 pub fn legends(ui: &mut Ui, theme: &Theme, bytes_of: &dyn Fn(Class) -> u64) {
     let mut shown: Vec<Class> = Class::ALL.into_iter().filter(|class| bytes_of(*class) > 0).collect();
     shown.sort_by_key(|class| std::cmp::Reverse(bytes_of(*class)));
@@ -30,9 +30,15 @@ pub fn legends(ui: &mut Ui, theme: &Theme, bytes_of: &dyn Fn(Class) -> u64) {
         room > 0.0
     });
     let count = fitting.count();
-    shown.truncate(count);
+    let left = shown.split_off(count.min(shown.len()));
     for class in Class::ALL.into_iter().filter(|class| shown.contains(class)) {
         legend(ui, colors::slot_of_class(class), class.name(), theme);
+        ui.add_space(6.0);
+    }
+    if !left.is_empty() {
+        let names: Vec<&str> = left.iter().map(|class| class.name()).collect();
+        let words = format!("+{}", left.len());
+        ui.label(text(words, size::SMALL, Weight::Regular, theme.text2)).on_hover_text(names.join(", "));
         ui.add_space(6.0);
     }
     mark(ui, theme);

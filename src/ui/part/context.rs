@@ -158,6 +158,12 @@ impl<'a> ViewContext<'a> {
         self.options.units.short(bytes)
     }
 
+    /// What the advisor says, in the units of the window and without the quotes that mark code.
+    #[must_use]
+    pub fn said(&self, text: &str) -> String {
+        self.options.units.restated(text).replace('`', "")
+    }
+
     /// Whether a buffer is highlighted: it is not hidden, and it matches the search, if any.
     #[must_use]
     pub fn matches(&self, buffer: BufferId) -> bool {

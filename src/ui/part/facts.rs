@@ -1,8 +1,8 @@
 //! Building blocks of cards: section titles, facts, the large verdict.
 
-use egui::{Align, Color32, Layout, Sense, Ui, Vec2};
+use egui::{Align, Align2, Color32, Layout, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
-use crate::ui::widget::controls::cut_label;
+use crate::ui::widget::controls::{cut_label, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::theme::{Theme, size};
 
@@ -20,6 +20,28 @@ pub fn fact(ui: &mut Ui, theme: &Theme, name: &str, value: &str) {
             cut_label(ui, value, Weight::Medium.at(size::SMALL), theme.text, width * 0.68);
         });
     });
+}
+
+/// Height of a view's headline, with the space below it.
+pub const HEADLINE: f32 = 32.0;
+
+/// The answer of a view in one line of large type, with a remark behind it where there is room.
+pub fn headline(ui: &Ui, theme: &Theme, rect: Rect, words: &str, remark: &str) {
+    let at = rect.left_center();
+    let large = Weight::SemiBold.at(size::HEADLINE);
+    let (drawn, _) = paint_cut(ui.painter(), (at, Align2::LEFT_CENTER), words, large, theme.text, rect.width());
+    let small = ui.painter().layout_no_wrap(remark.to_owned(), Weight::Regular.at(size::BODY), theme.text2);
+    let left = drawn.right() + 12.0;
+    let has_room = left + small.size().x <= rect.right();
+    if has_room {
+        ui.painter().galley(Pos2::new(left, drawn.bottom() - small.size().y - 2.0), small, theme.text2);
+    }
+    let spoken = format!("{words} {remark}");
+    let response = ui.interact(rect, ui.scope_id().with("headline"), Sense::hover());
+    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, spoken.trim()));
+    if !has_room && !remark.is_empty() {
+        response.on_hover_text(remark);
+    }
 }
 
 /// A verdict in large type, with its evidence.

@@ -62,8 +62,12 @@ fn answer(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let Some(advice) = context.advice() else { return };
     let count = advice.findings.iter().filter(|finding| finding.program.is_none_or(|p| p == program)).count();
     let (words, color) = match advice.plans.iter().find(|plan| plan.program == program) {
-        Some(plan) if plan.fits && plan.edits.len() == 1 => ("One change makes it fit".to_owned(), theme.ok),
-        Some(plan) if plan.fits => (format!("{} changes make it fit", plan.edits.len()), theme.ok),
+        Some(plan) if plan.fits && plan.edits.len() == 1 => {
+            (format!("One change makes it fit, {}", plan.changes_results.of_results()), theme.ok)
+        }
+        Some(plan) if plan.fits => {
+            (format!("{} changes make it fit, {}", plan.edits.len(), plan.changes_results.of_results()), theme.ok)
+        }
         Some(plan) => (format!("No combination found is enough: {} over", context.short(plan.over)), theme.danger),
         None if count == 0 => return,
         None if count == 1 => ("One thing to look at".to_owned(), theme.text),
@@ -139,7 +143,7 @@ fn one(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, i: usize, 
             }
         });
     });
-    let title = finding.title.replace('`', "");
+    let title = context.said(&finding.title);
     let label = egui::Label::new(text(&title, size::BODY, Weight::SemiBold, theme.text)).wrap().sense(Sense::click());
     let response = ui.add(label).on_hover_cursor(egui::CursorIcon::PointingHand);
     response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, open, &title));
@@ -194,7 +198,7 @@ fn show_me(context: &mut ViewContext<'_>, finding: &Finding) {
         let range = context.data().and_then(|data| lives(&data, &finding.buffers));
         context.shared.zoom_to(range);
         let buffers = finding.buffers.clone().into();
-        context.shared.light(Lit { words: finding.title.replace('`', ""), buffers });
+        context.shared.light(Lit { words: context.said(&finding.title), buffers });
         context.go("timeline");
     } else if !finding.tiles.is_empty() {
         context.shared.choose_tiles(finding.tiles.clone());
@@ -238,7 +242,7 @@ fn body(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding) {
     let theme = context.theme;
     let units = context.options.units;
     let line = |ui: &mut Ui, words: &str, color| {
-        ui.add(egui::Label::new(marked(words, color)).wrap());
+        ui.add(egui::Label::new(marked(&units.restated(words), color)).wrap());
     };
     line(ui, &finding.why, theme.text2);
     evidence(ui, context, finding);

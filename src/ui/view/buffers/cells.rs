@@ -23,9 +23,17 @@ pub fn head(column: Column, unit: &str, keys: &[Key]) -> widget::Column {
             title += &(rank + 1).to_string();
         }
     }
-    let (width, grow) = match column {
+    let (width, grow) = width_of(column);
+    let mut head = widget::Column::text(&title, width, grow);
+    head.right = column.is_number();
+    head
+}
+
+/// Width of a column in points, and its share of what is left.
+const fn width_of(column: Column) -> (f32, f32) {
+    match column {
         Column::Name => (150.0, 2.0),
-        Column::Size => (140.0, 0.0),
+        Column::Size => (132.0, 0.0),
         Column::Useful => (140.0, 0.0),
         Column::Padding => (108.0, 0.0),
         Column::Share => (92.0, 0.0),
@@ -34,16 +42,24 @@ pub fn head(column: Column, unit: &str, keys: &[Key]) -> widget::Column {
         Column::Type => (92.0, 0.0),
         Column::Shape => (150.0, 1.8),
         Column::Opcode => (100.0, 0.0),
-        Column::Op => (120.0, 2.6),
+        Column::Op => (180.0, 2.6),
         Column::Source => (110.0, 0.8),
         Column::From | Column::To | Column::Length => (72.0, 0.0),
         Column::Life => (110.0, 0.7),
         Column::Offset => (112.0, 0.0),
         Column::Allocation => (82.0, 0.0),
-    };
-    let mut head = widget::Column::text(&title, width, grow);
-    head.right = column.is_number();
-    head
+    }
+}
+
+/// Width that a column needs to be read.
+pub const fn least_width(column: Column) -> f32 {
+    match column {
+        Column::Name => 120.0,
+        Column::Op => 230.0,
+        Column::Shape => 110.0,
+        Column::Life => 70.0,
+        _ => width_of(column).0,
+    }
 }
 
 /// The value that the rows of a group share, in words.
@@ -78,7 +94,12 @@ pub fn cell(
             let Some(group) = shown.groups.get(group as usize) else { return Cell::default() };
             group_cell(group, own, column == 0, scale.unit, shown.size)
         }
-        Line::Row(row) => row_cell(table, row, own, scale, kept),
+        Line::Row(row) => {
+            let cell = row_cell(table, row, own, scale, kept);
+            // The colour of the class stands before the first words.
+            let slot = colors::slot_of_class(table.class[row as usize]);
+            if column == 0 && !own.is_number() && own != Column::Life { cell.swatch(slot) } else { cell }
+        }
     }
 }
 
@@ -91,13 +112,13 @@ fn group_cell(group: &GroupRow, column: Column, is_first: bool, unit: u64, all: 
     match column {
         Column::Size => {
             let share = group.size as f64 / all.max(1) as f64;
-            Cell::text(in_unit(Bytes(group.size), unit)).strong().bar(share as f32, Slot::Temporary)
+            Cell::text(UnitSystem::in_unit(Bytes(group.size), unit)).strong().bar(share as f32, Slot::Temporary)
         }
         Column::Useful => {
             let useful = (group.size as i64).saturating_sub(group.padding).max(0) as u64;
-            Cell::text(in_unit(Bytes(useful), unit)).strong()
+            Cell::text(UnitSystem::in_unit(Bytes(useful), unit)).strong()
         }
-        Column::Padding => Cell::text(in_unit(Bytes(group.padding.max(0) as u64), unit)).strong(),
+        Column::Padding => Cell::text(UnitSystem::in_unit(Bytes(group.padding.max(0) as u64), unit)).strong(),
         Column::Share => Cell::text(share_of(group.padding, group.size)).strong(),
         _ => Cell::default(),
     }
@@ -116,12 +137,12 @@ fn row_cell(
     let Scale { unit, largest, .. } = scale;
     match column {
         Column::Life => life(table, index, slot, scale),
-        Column::Size => {
-            Cell::text(in_unit(Bytes(size), unit)).strong().bar((size as f64 / largest.max(1) as f64) as f32, slot)
-        }
+        Column::Size => Cell::text(UnitSystem::in_unit(Bytes(size), unit))
+            .strong()
+            .bar((size as f64 / largest.max(1) as f64) as f32, slot),
         Column::Padding if table.padding[index] <= 0 => Cell::text("0").quiet(),
         Column::Share if table.padding[index] <= 0 => Cell::text("0").quiet(),
-        Column::Name => Cell::text(table.name.at(index)).swatch(slot),
+        Column::Name => Cell::mono(table.name.at(index)).quiet(),
         Column::Class => Cell::text(table.class[index].name()),
         Column::Category => Cell::text(table.category[index].name()),
         Column::Type => Cell::mono(table.element_type.at(index)),
@@ -129,8 +150,12 @@ fn row_cell(
         Column::Opcode => Cell::text(table.opcode.at(index)),
         Column::Source => Cell::mono(table.source.at(index)).quiet(),
         Column::Op => {
-            let words = kept.entry((row, column)).or_insert_with(|| scope::short(table.op.at(index), 9));
-            Cell::mono(words.clone()).quiet()
+            // What the file gives no scope is known by its instruction.
+            let op = Some(table.op.at(index)).filter(|op| !op.is_empty());
+            let words = kept.entry((row, column));
+            let words =
+                words.or_insert_with(|| op.map_or_else(|| table.name.at(index).to_owned(), |op| scope::short(op, 9)));
+            Cell::text(words.clone())
         }
         _ => Cell::text(number(table, index, column, unit)),
     }
@@ -150,8 +175,10 @@ fn number(table: &BufferTable, row: usize, column: Column, unit: u64) -> String 
     let point = |point: u32| if point == u32::MAX { "\u{2013}".to_owned() } else { point.to_string() };
     let size = table.size[row];
     match column {
-        Column::Padding => in_unit(Bytes(table.padding[row].unsigned_abs()), unit),
-        Column::Useful => in_unit(Bytes((size as i64).saturating_sub(table.padding[row]).max(0) as u64), unit),
+        Column::Padding => UnitSystem::in_unit(Bytes(table.padding[row].unsigned_abs()), unit),
+        Column::Useful => {
+            UnitSystem::in_unit(Bytes((size as i64).saturating_sub(table.padding[row]).max(0) as u64), unit)
+        }
         Column::Share => share_of(table.padding[row], size),
         Column::From => point(table.start[row]),
         Column::To => point(table.end[row]),
@@ -164,10 +191,4 @@ fn number(table: &BufferTable, row: usize, column: Column, unit: u64) -> String 
 
 fn share_of(padding: i64, size: u64) -> String {
     percent(padding.max(0) as u64, size)
-}
-
-/// A size in the column's unit; a size above zero is never shown as `0.0`.
-fn in_unit(bytes: Bytes, unit: u64) -> String {
-    let text = UnitSystem::in_unit(bytes, unit);
-    if text == "0.0" && bytes > Bytes::ZERO { "under 0.1".to_owned() } else { text }
 }

@@ -103,6 +103,52 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&BufferTab
     }
 }
 
+/// Filters to begin with.
+const FIRST: [&str; 5] = ["class:activation", "class:optimizer", "size>64MiB", "padding>50%", "-params"];
+
+/// The terms of the filter, each of which a click removes; without a filter, some to begin with.
+pub fn chips(ui: &mut Ui, context: &mut ViewContext<'_>) {
+    let theme = context.theme;
+    let words = context.shared.filter.clone();
+    let terms: Vec<&str> = words.split_whitespace().collect();
+    ui.horizontal(|ui| {
+        ui.spacing_mut().item_spacing.x = 6.0;
+        if terms.is_empty() {
+            for term in FIRST {
+                if chip(ui, term, "", theme).on_hover_text(format!("List only {term}")).clicked() {
+                    context.shared.set_filter(format!("{term} "));
+                }
+            }
+        }
+        // A term in quotes or slashes may contain spaces: it is removed by hand.
+        let is_plain = !words.contains(['"', '/']);
+        for (i, term) in terms.iter().enumerate().filter(|_| is_plain) {
+            if chip(ui, term, "\u{d7}", theme).on_hover_text(format!("Remove {term}")).clicked() {
+                let kept: Vec<&str> =
+                    terms.iter().enumerate().filter(|(other, _)| *other != i).map(|(_, term)| *term).collect();
+                context.shared.set_filter(kept.join(" "));
+            }
+        }
+    });
+}
+
+/// A small button with a term of a filter.
+fn chip(ui: &mut Ui, term: &str, sign: &str, theme: &Theme) -> egui::Response {
+    let is_on = !sign.is_empty();
+    let color = if is_on { theme.accent } else { theme.text2 };
+    let label = if is_on { format!("{term}  {sign}") } else { term.to_owned() };
+    let galley = ui.painter().layout_no_wrap(label, Weight::Mono.at(size::SMALL), color);
+    let (rect, response) = ui.allocate_exact_size(galley.size() + Vec2::new(16.0, 6.0), Sense::click());
+    let (fill, edge) = if is_on { (theme.accent_bg, theme.accent_bg) } else { (theme.canvas, theme.line) };
+    let fill = if response.hovered() { theme.hover } else { fill };
+    let edge = if response.has_focus() { theme.accent } else { edge };
+    ui.painter().rect(rect, rect.height() / 2.0, fill, egui::Stroke::new(1.0, edge), egui::StrokeKind::Inside);
+    ui.painter().galley(rect.min + Vec2::new(8.0, 3.0), galley, color);
+    let does = if is_on { format!("Remove {term}") } else { format!("Filter by {term}") };
+    response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &does));
+    response.on_hover_cursor(egui::CursorIcon::PointingHand)
+}
+
 fn offers(context: &ViewContext<'_>, table: Option<&BufferTable>, state: &mut State) -> Vec<(String, String)> {
     let words = &context.shared.filter;
     if state.closed.as_ref() == Some(words) {

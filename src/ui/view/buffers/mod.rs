@@ -14,7 +14,7 @@ use egui::{Pos2, Rect, Ui, Vec2};
 use crate::analysis::Scene;
 use crate::analysis::table::{BufferTable, Column, Filter, Key, Line, Order, Shown};
 use crate::model::{BufferId, Bytes, counted, percent, thousands};
-use crate::ui::part::{Find, View, ViewContext, empty, menu};
+use crate::ui::part::{Find, View, ViewContext, empty, facts, menu};
 use crate::ui::session::{Document, Locals, RowScope, Shared};
 use crate::ui::widget::controls;
 use crate::ui::widget::fonts::{Weight, text};
@@ -24,12 +24,12 @@ use crate::ui::work::Job;
 
 /// Columns that are shown at first.
 const FIRST: [Column; 9] = [
-    Column::Name,
+    Column::Op,
     Column::Size,
     Column::Padding,
     Column::Class,
     Column::Shape,
-    Column::Op,
+    Column::Name,
     Column::From,
     Column::To,
     Column::Life,
@@ -78,6 +78,9 @@ pub const VIEW: View = View {
     ..View::new("buffers", "Buffers", show).with_digit(7)
 };
 
+/// Height below which the table has the room of the headline.
+const LEAST_WITH_HEADLINE: f32 = 460.0;
+
 /// Moves the focus to the filter field.
 fn focus_filter(shared: &mut Shared, locals: &mut Locals) {
     shared.show_view(VIEW.id);
@@ -113,11 +116,18 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut state = context.locals.take::<State>();
     keep_columns(context, &mut state);
     let full = ui.max_rect();
-    let bar = Rect::from_min_size(full.min, Vec2::new(full.width(), 78.0));
+    let has_head = full.height() >= LEAST_WITH_HEADLINE;
+    let head = if has_head { facts::HEADLINE } else { 0.0 };
+    let bar = Rect::from_min_size(full.min, Vec2::new(full.width(), 106.0 + head));
     let table = context.table();
     rows::update(context, scene, table.as_ref(), &mut state);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(bar.shrink2(Vec2::new(16.0, 9.0))));
     tools::show(&mut child, context, table.as_ref(), &mut state);
+    if has_head && let Some((words, remark)) = answer(context, &state) {
+        let at = Pos2::new(full.left() + 16.0, bar.bottom() - facts::HEADLINE);
+        let line = Rect::from_min_size(at, Vec2::new(full.width() - 32.0, 26.0));
+        facts::headline(ui, context.theme, line, &words, &remark);
+    }
     let foot = Rect::from_min_max(Pos2::new(full.left(), full.bottom() - 30.0), full.max);
     let body =
         Rect::from_min_max(Pos2::new(full.left() + 12.0, bar.bottom()), Pos2::new(full.right() - 8.0, foot.top()));
@@ -137,7 +147,8 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
     }
     let largest = arranged.largest;
     let (unit, unit_name) = context.options.units.unit_for(Bytes(if largest >= 1 << 30 { 1 << 20 } else { largest }));
-    let columns: Vec<_> = state.columns.iter().map(|c| cells::head(*c, unit_name, &state.order.keys)).collect();
+    let fitting = fitting(&state.columns, ui.available_width());
+    let columns: Vec<_> = fitting.iter().map(|c| cells::head(*c, unit_name, &state.order.keys)).collect();
     if context.shared.selected != state.last_selected {
         state.last_selected = context.shared.selected;
         state.selected_line = context.shared.selected.and_then(|buffer| {
@@ -161,7 +172,7 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
     }
     let points = context.data().map_or(1, |data| data.map.points);
     let scale = cells::Scale { unit, largest, points, step: context.step() };
-    let (kept, shown_columns) = (&mut state.cells, &state.columns);
+    let (kept, shown_columns) = (&mut state.cells, &fitting);
     let response = widget.show(
         ui,
         &mut state.table,
@@ -218,15 +229,49 @@ fn lines(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &m
     {
         context.go("timeline");
     }
-    if let Some(&column) = response.sorted.and_then(|column| state.columns.get(column)) {
+    if let Some(&column) = response.sorted.and_then(|column| fitting.get(column)) {
         sort_by(&mut state.order.keys, column, ui.input(|i| i.modifiers.shift));
     }
     if let Some((from, to)) = response.moved
-        && from < state.columns.len()
+        && let Some(&moved) = fitting.get(from)
     {
-        let column = state.columns.remove(from);
-        state.columns.insert(to.min(state.columns.len()), column);
+        let before = fitting.iter().filter(|column| **column != moved).nth(to).copied();
+        state.columns.retain(|column| *column != moved);
+        let at = before.and_then(|before| state.columns.iter().position(|column| *column == before));
+        state.columns.insert(at.unwrap_or(state.columns.len()), moved);
     }
+}
+
+/// The columns that have room for their contents, at least the first; of the others, those that say least give way.
+fn fitting(columns: &[Column], width: f32) -> Vec<Column> {
+    const GIVE_WAY: [Column; 6] =
+        [Column::Name, Column::Class, Column::Source, Column::Shape, Column::Life, Column::Padding];
+    let mut shown = columns.to_vec();
+    let needs = |shown: &[Column]| shown.iter().map(|&column| cells::least_width(column)).sum::<f32>();
+    for column in GIVE_WAY {
+        if needs(&shown) <= width || shown.len() < 2 {
+            break;
+        }
+        shown.retain(|&own| own != column || Some(&own) == columns.first());
+    }
+    shown
+}
+
+/// How many buffers are listed and what they hold, in words.
+fn answer(context: &ViewContext<'_>, state: &State) -> Option<(String, String)> {
+    state.shown.table.as_ref()?;
+    let shown = &state.shown.shown;
+    let place = match context.shared.rows {
+        RowScope::Peak => "at the peak".to_owned(),
+        RowScope::Step => format!("at step {}", context.step()),
+        RowScope::All => "over the whole program".to_owned(),
+    };
+    let sum = context.short(Bytes(shown.size));
+    if shown.rows == state.shown.of {
+        return Some((format!("{}, {sum} {place}", counted(shown.rows as u64, "buffer")), String::new()));
+    }
+    let words = format!("{} of {} match, {sum}", thousands(shown.rows as u64), thousands(state.shown.of as u64));
+    Some((words, place))
 }
 
 /// Sorts by a column; a second click on its header reverses the order. `add` keeps the other sort columns before it.

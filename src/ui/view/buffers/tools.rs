@@ -50,6 +50,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, table: Option<&Arc<Buffe
         let words = format!("{} of {}", thousands(state.shown.shown.rows as u64), thousands(state.shown.of as u64));
         ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
     });
+    field::chips(ui, context);
 }
 
 fn group_menu(ui: &mut Ui, theme: &Theme, state: &mut State) {

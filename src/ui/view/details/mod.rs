@@ -1,6 +1,7 @@
 //! Details: everything about the selected buffer, or about the step if nothing is selected.
 
 mod card;
+mod change;
 mod life;
 mod origin;
 mod shape;
@@ -95,6 +96,7 @@ fn buffer_card(
     rule(ui, theme);
     life::show(ui, context, scene, data, buffer);
     rule(ui, theme);
+    change::show(ui, context, buffer);
     sharing::show(ui, context, scene, data, buffer);
     origin::op(ui, context, &metadata.op_name);
     origin::source(ui, context, &metadata);

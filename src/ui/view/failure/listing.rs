@@ -103,11 +103,7 @@ pub fn show(
                 Kind::Op => Cell::mono(group.op_name.clone().unwrap_or_default()).quiet(),
                 Kind::Count if group.count == 1 => Cell::text("1").quiet(),
                 Kind::Count => Cell::text(format!("\u{d7}{}", thousands(group.count as u64))),
-                Kind::Each => Cell::text(match UnitSystem::in_unit(group.bytes, unit) {
-                    small if small == "0.0" && group.bytes.0 > 0 => "under 0.1".to_owned(),
-                    words => words,
-                })
-                .strong(),
+                Kind::Each => Cell::text(UnitSystem::in_unit(group.bytes, unit)).strong(),
                 Kind::Together => {
                     let slot = if group.name == "argument" { Slot::Weight } else { Slot::Temporary };
                     Cell::text(percent(sum(row), total)).bar(share(sum(row)), slot)

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use egui::{Align2, Pos2, Rect, Ui, Vec2};
 
 use crate::model::{Bytes, MemorySpace, percent};
-use crate::ui::part::{Find, KeyHelp, View, ViewContext, empty, menu};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, empty, facts, menu};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, segmented};
-use crate::ui::widget::fonts::{Weight, text};
+use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::theme::size;
 use crate::ui::widget::{heat_legend, heat_map};
 use legend::Totals;
@@ -92,8 +92,14 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         Some(space) => vec![space],
         None => all.iter().collect(),
     };
+    let head = Rect::from_min_size(full.min + Vec2::new(16.0, 50.0), Vec2::new(full.width() - 32.0, 26.0));
+    let has_head = full.height() >= LEAST_WITH_HEADLINE;
+    if has_head && let Some((words, remark)) = answer(context) {
+        facts::headline(ui, theme, head, &words, &remark);
+    }
+    let top = if has_head { 52.0 + facts::HEADLINE } else { 52.0 };
     let room =
-        Rect::from_min_max(full.min + Vec2::new(16.0, 52.0), full.max - Vec2::new(16.0, heat_legend::HEIGHT + 16.0));
+        Rect::from_min_max(full.min + Vec2::new(16.0, top), full.max - Vec2::new(16.0, heat_legend::HEIGHT + 16.0));
     if room.height() < 60.0 || room.width() < 120.0 {
         return;
     }
@@ -167,12 +173,6 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, spaces: 
         if state.zoom.is_some() && spaces > 1 && controls::button(ui, "All spaces", "", theme).clicked() {
             state.zoom = None;
         }
-        if let Some(words) = answer(context) {
-            ui.add_space(8.0);
-            if ui.available_width() > 420.0 {
-                ui.label(text(words, size::SMALL, Weight::Regular, theme.text2));
-            }
-        }
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if controls::button(ui, "Peak", "P", theme).clicked() {
                 context.shared.choose_step(None);
@@ -184,18 +184,18 @@ fn tools(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, spaces: 
     all
 }
 
-/// A sentence on the fragmentation of the chosen space at the peak.
-fn answer(context: &ViewContext<'_>) -> Option<String> {
+/// Height below which the panels have the room of the headline.
+const LEAST_WITH_HEADLINE: f32 = 460.0;
+
+/// The fragmentation of the chosen space at the peak in words, with a remark.
+fn answer(context: &ViewContext<'_>) -> Option<(String, String)> {
     let space = context.scene()?.space;
     let (allocated, peak) = (space.xprof.allocated.0, space.peak().0);
     if allocated <= peak {
-        return Some(format!("{}: at the peak every allocated byte is in use", space.name));
+        return Some((format!("{}: every allocated byte is in use at the peak", space.name), String::new()));
     }
     let lost = context.short(Bytes(allocated - peak));
-    Some(format!(
-        "{}: {lost} of {} allocated is free even at the peak, {}",
-        space.name,
-        context.short(Bytes(allocated)),
-        percent(allocated - peak, allocated)
-    ))
+    let words = format!("{lost} of {} is free even at the peak", space.name);
+    let share = percent(allocated - peak, allocated);
+    Some((words, format!("{share} of {} allocated", context.short(Bytes(allocated)))))
 }

@@ -189,10 +189,10 @@ impl Panel<'_> {
             let holes = match at_step.holes {
                 0 => String::new(),
                 1 => format!("; one hole of {hole}"),
-                count => format!("; {} holes, the largest {hole}", thousands(count as u64)),
+                count => format!("; {} holes, largest {hole}", thousands(count as u64)),
             };
-            let (used, unit) = (units.short(Bytes(at_step.used)), self.data.map.axis.unit());
-            let words = format!("{used}{limit} at {unit} {step}{holes}");
+            let used = units.short(Bytes(at_step.used));
+            let words = format!("{used}{limit}{holes}");
             let at = Pos2::new(response.rect.right() + 10.0, response.rect.bottom());
             let room = self.rect.right() - at.x;
             let font = Weight::Regular.at(size::SMALL);
@@ -291,7 +291,7 @@ impl Panel<'_> {
         let filled = percent(cell.occupied, grid.row_bytes);
         let mut words = format!(
             "{unit} {}, {} from {}, {filled} filled, {}",
-            thousands(stands.into()),
+            stands,
             units.capacity(Bytes(grid.row_bytes)),
             units.short(Bytes(low)),
             units.short(Bytes(cell.occupied))
@@ -344,7 +344,7 @@ impl Panel<'_> {
         let (theme, units) = (view.theme, context.options.units);
         let unit = self.data.map.axis.unit();
         response.on_hover_ui_at_pointer(|ui| {
-            let words = format!("{}, {unit} {}", self.name, thousands(stands.into()));
+            let words = format!("{}, {unit} {}", self.name, stands);
             ui.label(text(words, size::BODY, Weight::SemiBold, theme.text));
             let words = if grid.stride > 1 {
                 format!("the fullest of {} to {}", thousands(from.into()), thousands(u64::from(to) - 1))

@@ -30,14 +30,6 @@ pub fn short_path(path: &str) -> String {
     }
 }
 
-/// A size with one decimal; a size above zero is never shown as `0.0`.
-fn in_unit(bytes: Bytes, unit: u64) -> String {
-    match UnitSystem::in_unit(bytes, unit) {
-        words if words == "0.0" && bytes > Bytes::ZERO => "under 0.1".to_owned(),
-        words => words,
-    }
-}
-
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, set: &LiveSet, view: &mut View) {
     let of = (view.version, view.icicle.root);
     if view.rows.of != Some(of) {
@@ -87,7 +79,7 @@ fn groups(ui: &mut Ui, context: &mut ViewContext<'_>, view: &mut View) {
             let group = &groups[row];
             match column {
                 0 => Cell::text(name(row)).swatch(slot_of(name(row))),
-                1 => Cell::text(in_unit(group.bytes, unit.0)).strong(),
+                1 => Cell::text(UnitSystem::in_unit(group.bytes, unit.0)).strong(),
                 2 => Cell::text(percent(group.bytes.0, whole.0))
                     .bar((group.bytes.0 as f64 / whole.0.max(1) as f64) as f32, slot_of(name(row))),
                 _ => Cell::text(thousands(group.count)),
@@ -159,7 +151,7 @@ fn entries(ui: &mut Ui, context: &mut ViewContext<'_>, set: &LiveSet, view: &mut
                 3 => Cell::text(set.strings.get(entry.device)).quiet(),
                 4 => Cell::text(thousands(entry.count)).quiet(),
                 5 if entry.bytes == Bytes::ZERO => Cell::text("0").quiet(),
-                5 => Cell::text(in_unit(entry.bytes, unit.0)).strong(),
+                5 => Cell::text(UnitSystem::in_unit(entry.bytes, unit.0)).strong(),
                 _ => Cell::text(percent(entry.bytes.0, whole.0))
                     .bar((entry.bytes.0 as f64 / whole.0.max(1) as f64) as f32, Slot::Activation),
             }

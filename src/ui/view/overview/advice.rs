@@ -187,7 +187,7 @@ fn amount(context: &ViewContext<'_>, finding: &Finding) -> String {
 fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rect: Rect) {
     let theme = context.theme;
     let response = ui.interact(rect, ui.scope_id().with(("finding", i)), Sense::click());
-    let title = finding.title.replace('`', "");
+    let title = context.said(&finding.title);
     let ground = if response.hovered() { theme.hover } else { theme.panel };
     let edge = if response.has_focus() { Stroke::new(2.0, theme.accent) } else { Stroke::new(1.0, theme.line) };
     let painter = ui.painter().with_clip_rect(rect.intersect(ui.clip_rect()));
@@ -206,7 +206,9 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
     let below = inner.top() + galley.size().y + 3.0;
     painter.galley(inner.min, galley, theme.text);
     let small = Weight::Regular.at(size::SMALL);
-    let what = finding.advice.first().map_or(finding.why.as_str(), String::as_str).replace('`', "");
+    // What the card promises is what its change does, not a first piece of advice that keeps the results.
+    let advice = finding.advice.first().filter(|_| finding.changes_results != ChangesResults::Yes);
+    let what = context.said(advice.map_or(finding.why.as_str(), String::as_str));
     paint_cut(
         &painter,
         (Pos2::new(inner.left(), below), Align2::LEFT_TOP),
@@ -251,10 +253,11 @@ fn card(ui: &Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding, rec
     if response.clicked() {
         open(context, i);
     }
+    let why = context.said(&finding.why);
     response.on_hover_cursor(egui::CursorIcon::PointingHand).on_hover_ui(|ui| {
         ui.set_max_width(420.0);
         ui.label(text(title, size::BODY, Weight::SemiBold, theme.text));
-        ui.label(text(finding.why.replace('`', ""), size::SMALL, Weight::Regular, theme.text2));
+        ui.label(text(why, size::SMALL, Weight::Regular, theme.text2));
     });
 }
 
@@ -269,7 +272,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, i: usize, finding: &Finding) 
     let color = if finding.saves_bytes().is_some() { theme.text } else { theme.text3 };
     let right = Pos2::new(rect.right() - 2.0, rect.center().y);
     let drawn = ui.painter().text(right, Align2::RIGHT_CENTER, &words, Weight::SemiBold.at(size::SMALL), color);
-    let title = finding.title.replace('`', "");
+    let title = context.said(&finding.title);
     let left = Pos2::new(rect.left() + 2.0, rect.center().y);
     let room = drawn.left() - left.x - 10.0;
     paint_cut(ui.painter(), (left, Align2::LEFT_CENTER), &title, Weight::Medium.at(size::SMALL), theme.text, room);

@@ -140,10 +140,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, data: &SpaceData, state:
                 2 => Cell::text(count(item, &state.open, items, row)).quiet(),
                 3 => Cell::text(UnitSystem::in_unit(item.bytes, unit)).strong(),
                 4 if item.padding.0 == 0 => Cell::text("0").quiet(),
-                4 => Cell::text(match UnitSystem::in_unit(item.padding, unit) {
-                    small if small == "0.0" => "under 0.1".to_owned(),
-                    text => text,
-                }),
+                4 => Cell::text(UnitSystem::in_unit(item.padding, unit)),
                 _ => {
                     Cell::text(percent(item.bytes.0, peak)).bar((item.bytes.0 as f64 / peak.max(1) as f64) as f32, slot)
                 }

@@ -155,6 +155,7 @@ fn notes(ui: &mut Ui, context: &ViewContext<'_>) {
         ui.label(text(more, size::SMALL, Weight::Regular, theme.text3));
     }
     if let Some(note) = difference {
+        let note = context.said(&note);
         ui.add(egui::Label::new(text(format!("{note}."), size::SMALL, Weight::Regular, theme.text3)).wrap());
     }
     if !words.is_empty() {

@@ -49,7 +49,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         Readout {
             title: "Padding at the peak",
             bytes: space.at_peak.padding,
-            remark: format!("{} of the peak", percent(space.at_peak.padding.0, peak.0)),
+            remark: format!("{} of it", percent(space.at_peak.padding.0, peak.0)),
             caution: space.at_peak.padding.0 * 10 > peak.0,
         },
         Readout {
@@ -77,11 +77,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         Readout {
             title: "Temporaries",
             bytes: temporaries,
-            remark: format!(
-                "{} of the peak, {}",
-                percent(temporaries.0, peak.0),
-                counted(temporary_count as u64, "buffer")
-            ),
+            remark: format!("{}, {} of the peak", thousands(temporary_count as u64), percent(temporaries.0, peak.0)),
             caution: false,
         },
     ];

@@ -3,6 +3,7 @@
 use egui::Ui;
 
 use crate::analysis::Verdict;
+use crate::model::NoteCode;
 use crate::ui::part::ViewContext;
 use crate::ui::part::facts::Answer;
 
@@ -32,6 +33,17 @@ pub fn show(ui: &mut Ui, context: &ViewContext<'_>) {
             format!("{needs} {name}"),
             format!("The {name} capacity{on} is not known: choose it under Memory."),
         ),
+    };
+    let cut = context.document.profile.notes.iter().find(|note| note.code == NoteCode::Truncated);
+    let (color, answer, amount, sentence) = match cut {
+        None => (color, answer, amount, sentence),
+        // What is missing may be what does not fit.
+        Some(cut) => {
+            let over = matches!(context.verdict(), Verdict::Over { .. });
+            let color = if over { color } else { theme.warn };
+            let amount = if over { format!("at least {amount}") } else { format!("at least {needs} {name}") };
+            (color, if over { answer } else { "Partly read:" }, amount, format!("{}.", cut.text))
+        }
     };
     let evidence = capacity.map(|capacity| format!("Capacity: {}", capacity.evidence)).or_else(|| {
         let device = &context.document.profile.device;

@@ -149,13 +149,13 @@ fn other_forms(
     let head = Rect::from_min_size(rect.min, Vec2::new(rect.width(), 20.0));
     painter.text(head.left_center(), Align2::LEFT_CENTER, "Alternatives", Weight::SemiBold.at(size::BODY), theme.text);
     painter.text(Pos2::new(columns[1], head.center().y), Align2::RIGHT_CENTER, "each", small.clone(), theme.text2);
-    painter.text(
-        Pos2::new(columns[2], head.center().y),
-        Align2::RIGHT_CENTER,
-        "change at the peak",
-        small.clone(),
-        theme.text2,
-    );
+    let change = |words: &str| painter.layout_no_wrap(words.to_owned(), small.clone(), theme.text2);
+    let forms_of_head = [change("change at the peak"), change("at the peak"), change("change")];
+    let fits = |galley: &std::sync::Arc<egui::Galley>| galley.size().x <= columns[2] - columns[1] - 12.0;
+    if let Some(galley) = forms_of_head.into_iter().find(fits) {
+        let place = Align2::RIGHT_CENTER.anchor_size(Pos2::new(columns[2], head.center().y), galley.size());
+        painter.galley(place.min, galley, theme.text2);
+    }
     hairline(ui, head, theme.line2);
     if forms.is_empty() {
         let at = Pos2::new(rect.left(), head.bottom() + 14.0);

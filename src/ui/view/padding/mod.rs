@@ -103,8 +103,11 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         ui.add_space(10.0);
         let body = ui.available_rect_before_wrap();
         let least = 170.0f32.min(body.height() * 0.4);
-        let card_height = (body.height() - least - 12.0).min(430.0).max(body.height() * 0.5);
         let found = Arc::clone(&state.found);
+        // A scalar has no tiles to draw.
+        let is_scalar = found.groups.get(state.chosen).is_some_and(|group| group.node.dimensions.is_empty());
+        let most = if is_scalar { SCALAR } else { (body.height() - least - 12.0).min(430.0).max(body.height() * 0.5) };
+        let card_height = most.min(body.height() * 0.6);
         if let (Some(data), Some(group), Some(of)) = (context.data(), found.groups.get(state.chosen), state.of) {
             let rect = Rect::from_min_size(body.min, Vec2::new(body.width(), card_height));
             let key = (of, state.chosen);
@@ -119,6 +122,9 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     });
     context.locals.put(state);
 }
+
+/// Height of the card of a scalar.
+const SCALAR: f32 = 196.0;
 
 /// Starts the analysis of the shown buffers, and takes its result once it is there.
 fn update(context: &mut ViewContext<'_>, state: &mut State) {
@@ -209,7 +215,7 @@ fn headline(ui: &mut Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state:
             "{amount} in {} buffers hold no data: {wasting}. The most at one time is {}, at step {}.",
             thousands(found.buffers as u64),
             context.short(found.most.0),
-            thousands(found.most.1.into())
+            found.most.1
         ),
     };
     let room = ui.available_width();

@@ -74,10 +74,7 @@ pub fn show(
     let sorted = shown.iter().position(|column| *column == What::Saves).unwrap_or(0);
     let most = groups.iter().map(|group| group.waste.0).max().unwrap_or(0).max(1);
     let units = context.options.units;
-    let show = |bytes: Bytes| match UnitSystem::in_unit(bytes, unit) {
-        text if text == "0.0" && bytes > Bytes::ZERO => "under 0.1".to_owned(),
-        text => text,
-    };
+    let show = |bytes: Bytes| UnitSystem::in_unit(bytes, unit);
     let table = Table {
         columns: &columns,
         rows: groups.len(),

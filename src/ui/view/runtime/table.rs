@@ -75,7 +75,7 @@ pub fn show(
                 3 if known => Cell::text(line.allocation.region.clone()).quiet(),
                 4 if line.allocation.count == 1 => Cell::text("1").quiet(),
                 4 => Cell::text(format!("\u{d7}{}", thousands(line.allocation.count.unsigned_abs()))),
-                5 => Cell::text(in_unit(total(row), unit.0)).strong(),
+                5 => Cell::text(UnitSystem::in_unit(total(row), unit.0)).strong(),
                 6 if known => {
                     let spare = line.allocation.bytes.saturating_sub(line.allocation.requested);
                     let spare = Bytes::from_wire(spare.saturating_mul(line.allocation.count));
@@ -96,12 +96,4 @@ pub fn show(
         let thing = Thing::named(name(row)).copies("Copy shape", shape);
         thing.copies("Copy region", rows[row].allocation.region.clone()).copies("Copy bytes", total(row).0.to_string())
     });
-}
-
-/// A size with one decimal; a size above zero is never shown as `0.0`.
-fn in_unit(bytes: Bytes, unit: u64) -> String {
-    match UnitSystem::in_unit(bytes, unit) {
-        words if words == "0.0" && bytes > Bytes::ZERO => "under 0.1".to_owned(),
-        words => words,
-    }
 }

@@ -9,7 +9,7 @@ use super::state::{AT_ONCE, Drawn, FrameLayout, State};
 use crate::analysis::live_at::Residency;
 use crate::analysis::map::MapBox;
 use crate::analysis::{Scene, category, unpadded};
-use crate::model::{Bytes, percent, thousands};
+use crate::model::{Bytes, UnitSystem, percent, thousands};
 use crate::ui::chart::{self, Reach, Span, Window, YAxis};
 use crate::ui::part::ViewContext;
 use crate::ui::session::Document;
@@ -75,7 +75,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, drawn
     };
     let named: Vec<u32> = named.into_iter().filter(|&row| !is_crossed(row)).collect();
     let cursor = window.x_of(f64::from(context.step()) + 0.5);
-    labels(&painter, state, &named, (scene, cursor), drawn, &box_rect);
+    labels(&painter, state, &named, (scene, cursor, context.options.units), drawn, &box_rect);
     axis(ui, context, data, &window);
     chart::limit(ui, theme, &window, limit, context.options.units);
     if let Some(item) = context.shared.selected.and_then(|buffer| data.box_of(buffer)) {
@@ -293,7 +293,7 @@ fn labels(
     painter: &egui::Painter,
     state: &mut State,
     named: &[u32],
-    (scene, cursor): (Scene<'_>, f32),
+    (scene, cursor, units): (Scene<'_>, f32, UnitSystem),
     Drawn { data, groups, layout }: Drawn<'_>,
     box_rect: &dyn Fn(&MapBox) -> Rect,
 ) {
@@ -315,7 +315,7 @@ fn labels(
         }
         let name = state.labels.name(scene, item.buffer);
         let slot = groups.slot_of(item.buffer);
-        let bytes = Bytes(item.size).short();
+        let bytes = units.short(Bytes(item.size));
         let y = shown.center().y.round();
         let font = Weight::Medium.at(size::SMALL);
         let mut place = Rangef::new(shown.left() + 6.0, shown.right() - 8.0);

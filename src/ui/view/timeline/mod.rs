@@ -20,9 +20,10 @@ use self::groups::Groups;
 use self::state::{Asked, Bands, Drawn, FrameLayout, State};
 use crate::analysis::stacked_curves::{Grouping, StackedCurves};
 
+use crate::model::{Bytes, percent};
 use crate::ui::chart::legend::Sign;
 use crate::ui::chart::{self, Cursor, Fit, Span, Strength, XAxis};
-use crate::ui::part::{Find, KeyHelp, View, ViewContext, class_legend, empty, menu};
+use crate::ui::part::{Find, KeyHelp, View, ViewContext, class_legend, empty, facts, menu};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, legend, segmented};
 use crate::ui::widget::fonts::{Weight, text};
@@ -89,8 +90,15 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         context.derived.stacked_curves(context.work, context.document, program, color, state.grouping)
     };
     let groups = Groups::new(&data, stacked, state.grouping);
+    let head =
+        Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 50.0), Vec2::new(full.width() - 32.0, 26.0));
+    let has_head = full.height() >= LEAST_WITH_HEADLINE;
+    if has_head && let Some((words, remark)) = answer(context, &data) {
+        facts::headline(ui, theme, head, &words, &remark);
+    }
+    let legend_top = if has_head { head.top() + facts::HEADLINE } else { full.top() + 48.0 };
     let legend_rect =
-        Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 48.0), Vec2::new(full.width() - 32.0, 20.0));
+        Rect::from_min_size(Pos2::new(full.left() + 16.0, legend_top), Vec2::new(full.width() - 32.0, 20.0));
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(legend_rect).id_salt("legend"));
     legends(&mut child, context, &groups);
     let whole = Span::new(0.0, f64::from(data.map.points.max(1)));
@@ -148,6 +156,23 @@ fn draw(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         minimap::show(ui, context, state, &data, &layout, rect);
     }
 }
+
+/// The bytes at the step of the views, in words, with a remark.
+fn answer(context: &ViewContext<'_>, data: &SpaceData) -> Option<(String, String)> {
+    let space = context.scene()?.space;
+    let (step, unit, peak) = (context.step(), data.map.axis.unit(), space.peak());
+    if context.shared.step.is_none() {
+        let words = format!("Peak {} at {unit} {step}", context.short(peak));
+        let share = percent(peak.0, space.xprof.allocated.0);
+        return Some((words, format!("of {}; {share} of what is allocated", data.map.steps())));
+    }
+    let bytes = Bytes(data.by_class.curves.total.at(step));
+    let words = format!("{} reserved at {unit} {step}", context.short(bytes));
+    Some((words, format!("{} of the peak", percent(bytes.0, peak.0))))
+}
+
+/// Height below which the bands have the room of the headline.
+const LEAST_WITH_HEADLINE: f32 = 460.0;
 
 /// Width from which the buttons show their keys, and what all but the first choice take with and without them.
 const ROOMY: f32 = 860.0;

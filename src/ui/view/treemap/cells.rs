@@ -1,5 +1,7 @@
 //! Lays out a tree in a rectangle: inner nodes as frames with a title, leaves as filled cells.
 
+use std::collections::HashMap;
+
 use egui::{Rect, Vec2};
 
 use crate::analysis::class::Class;
@@ -15,7 +17,7 @@ pub struct Cell {
     pub node: usize,
     /// The outermost of the nodes that contain nothing else; the node itself if there is none.
     pub from: usize,
-    /// The buffer, if the cell is a single buffer.
+    /// The buffer, if the cell is a single buffer, or the first of equal ones.
     pub buffer: Option<BufferId>,
     /// Its rectangle.
     pub rect: Rect,
@@ -25,7 +27,7 @@ pub struct Cell {
     pub leaf: bool,
     /// Number of enclosing frames.
     pub depth: u32,
-    /// Equal buffers of folded layers that it stands for; 1 for anything else.
+    /// Equal buffers that it stands for, of folded layers or among many in one node; 1 for anything else.
     pub equal: usize,
     /// Bytes.
     pub bytes: Bytes,
@@ -57,6 +59,8 @@ const HEAD: f32 = 17.0;
 const LEAST: Vec2 = Vec2::new(60.0, 44.0);
 /// Cells smaller than this (square points) are left out.
 const LEAST_AREA: f32 = 2.0;
+/// Number of buffers in a node from which equal ones are one part.
+const MANY: usize = 24;
 /// Maximum number of parts of a node: any more would have less than a pixel each.
 const MOST_PARTS: usize = 20_000;
 
@@ -86,7 +90,11 @@ impl Place<'_> {
         // The parts are child nodes, and buffers directly in this node.
         let mut parts: Vec<(u64, Option<usize>, Option<BufferId>)> =
             node.children.iter().map(|&child| (self.tree.nodes[child].bytes.0, Some(child), None)).collect();
-        parts.extend(node.buffers.iter().map(|&b| (self.tree.bytes_of(self.program, b).0, None, Some(b))));
+        let own = self.own_parts(at);
+        parts.extend(
+            own.iter().map(|&(buffer, bytes, count)| (bytes.0.saturating_mul(count as u64), None, Some(buffer))),
+        );
+        let count_of: HashMap<BufferId, usize> = own.into_iter().map(|(buffer, _, count)| (buffer, count)).collect();
         parts.sort_by_key(|part| std::cmp::Reverse(part.0));
         parts.truncate(MOST_PARTS);
         let values: Vec<f64> = parts.iter().map(|part| part.0 as f64).collect();
@@ -111,7 +119,8 @@ impl Place<'_> {
                 padding_share: 0.0,
             };
             let Some(child) = child else {
-                cells.push(Cell { padding_share: buffer.map_or(0.0, |b| self.padding_of(b)), ..whole });
+                let equal = buffer.and_then(|buffer| count_of.get(&buffer).copied()).unwrap_or(1);
+                cells.push(Cell { padding_share: buffer.map_or(0.0, |b| self.padding_of(b)), equal, ..whole });
                 continue;
             };
             // Nodes with a single child and no buffers share a frame with it.
@@ -133,6 +142,27 @@ impl Place<'_> {
                 self.divide(inmost, inner, depth + 1, cells);
             }
         }
+    }
+
+    /// The buffers directly in a node, each with its bytes and how many it stands for: where there are many, those of
+    /// equal size and class are one part.
+    fn own_parts(&self, at: usize) -> Vec<(BufferId, Bytes, usize)> {
+        let buffers = &self.tree.nodes[at].buffers;
+        let bytes = |buffer| self.tree.bytes_of(self.program, buffer);
+        if buffers.len() < MANY {
+            return buffers.iter().map(|&buffer| (buffer, bytes(buffer), 1)).collect();
+        }
+        let mut parts: Vec<(BufferId, Bytes, usize)> = Vec::new();
+        let mut known: HashMap<(Bytes, Class), usize> = HashMap::new();
+        for &buffer in buffers {
+            let key = (bytes(buffer), self.analysis.class_now(self.program, buffer));
+            let part = *known.entry(key).or_insert_with(|| {
+                parts.push((buffer, key.0, 0));
+                parts.len() - 1
+            });
+            parts[part].2 += 1;
+        }
+        parts
     }
 
     /// How many equal buffers of folded layers a node holds, and nothing else; 1 where it is not so.

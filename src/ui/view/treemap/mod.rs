@@ -16,7 +16,7 @@ use crate::analysis::Scene;
 use crate::analysis::class::Class;
 use crate::analysis::tree::{Tree, TreeKind};
 use crate::model::{Bytes, counted, percent, thousands};
-use crate::ui::part::{Find, View, ViewContext, class_legend, colors, empty, menu};
+use crate::ui::part::{Find, View, ViewContext, class_legend, colors, empty, facts, menu};
 use crate::ui::session::Document;
 use crate::ui::widget::controls::{self, On, segmented, toggle};
 use crate::ui::widget::fonts::{Weight, text};
@@ -57,8 +57,15 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(tools).id_salt("tools"));
     toolbar(&mut child, context, &mut state);
     controls::hairline(ui, Rect::from_min_size(full.min, Vec2::new(full.width(), 44.0)), theme.line);
-    let crumbs =
-        Rect::from_min_size(Pos2::new(full.left() + 16.0, full.top() + 50.0), Vec2::new(full.width() - 32.0, 22.0));
+    let line = |top: f32, height: f32| {
+        Rect::from_min_size(Pos2::new(full.left() + 16.0, top), Vec2::new(full.width() - 32.0, height))
+    };
+    let head = line(full.top() + 50.0, 26.0);
+    let has_head = full.height() >= LEAST_WITH_HEADLINE;
+    if has_head && let Some((words, remark)) = answer(context, &state) {
+        facts::headline(ui, theme, head, &words, &remark);
+    }
+    let crumbs = line(if has_head { head.top() + facts::HEADLINE } else { head.top() }, 22.0);
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(crumbs).id_salt("crumbs"));
     child.set_clip_rect(crumbs.intersect(ui.clip_rect()));
     trail(&mut child, context, &mut state);
@@ -77,6 +84,27 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
         }
     }
     context.locals.put(state);
+}
+
+/// Height below which the map has the room of the headline.
+const LEAST_WITH_HEADLINE: f32 = 460.0;
+
+/// The largest part of what is shown, in words, with its share.
+fn answer(context: &ViewContext<'_>, state: &State) -> Option<(String, String)> {
+    let node = state.tree.nodes.get(state.root)?;
+    let name = |node: usize| state.names.get(node).map_or("", String::as_str);
+    let Some(largest) = node.children.first().and_then(|&child| Some((child, state.tree.nodes.get(child)?))) else {
+        let of = percent(node.bytes.0, state.tree.nodes.first()?.bytes.0);
+        return Some((format!("{} in {}", context.short(node.bytes), name(state.root)), format!("{of} of everything")));
+    };
+    let whole = match context.shared.step {
+        _ if state.root != 0 => name(state.root).to_owned(),
+        None => "the peak".to_owned(),
+        Some(step) => format!("what is reserved at step {step}"),
+    };
+    let (child, largest) = largest;
+    let words = format!("{} in {}", context.short(largest.bytes), name(child));
+    Some((words, format!("{} of {whole}", percent(largest.bytes.0, node.bytes.0))))
 }
 
 /// Starts building the tree of live buffers on a worker, and takes it once it is built.
@@ -141,9 +169,17 @@ fn light(context: &ViewContext<'_>, state: &mut State) {
 /// Whether a cell is or contains a match.
 fn is_lit(context: &ViewContext<'_>, state: &State, cell: &Cell) -> bool {
     !context.is_finding()
-        || cell
-            .buffer
-            .map_or_else(|| state.lit.1.get(cell.node).copied().unwrap_or(true), |buffer| context.matches(buffer))
+        || cell.buffer.map_or_else(
+            || state.lit.1.get(cell.node).copied().unwrap_or(true),
+            |buffer| context.matches(buffer) || (cell.equal > 1 && matches_one(context, state, cell)),
+        )
+}
+
+/// Whether one of the equal buffers of a cell is a match.
+fn matches_one(context: &ViewContext<'_>, state: &State, cell: &Cell) -> bool {
+    let Some(scene) = context.scene() else { return true };
+    let mut matching = state.tree.nodes[cell.node].buffers.iter().filter(|&&buffer| context.matches(buffer));
+    matching.any(|&buffer| holds(scene, state, cell, buffer))
 }
 
 fn toolbar(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
@@ -206,7 +242,7 @@ fn trail(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State) {
         }
         let Some(node) = state.tree.nodes.get(state.root) else { return };
         let mut words = format!("{}, {}", context.short(node.bytes), counted(node.count as u64, "buffer"));
-        if node.padding > Bytes::ZERO {
+        if node.padding.0.saturating_mul(100) >= node.bytes.0.max(1) {
             words = format!("{words}, {} padding", percent(node.padding.0, node.bytes.0));
         }
         ui.add_space(6.0);
@@ -350,7 +386,7 @@ fn map(ui: &Ui, context: &mut ViewContext<'_>, scene: Scene<'_>, state: &mut Sta
     }
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &spoken));
     if let Some(selected) = context.shared.selected
-        && let Some(cell) = placed.iter().filter(|cell| cell.leaf).find(|cell| holds(state, cell, selected))
+        && let Some(cell) = placed.iter().filter(|cell| cell.leaf).find(|cell| holds(scene, state, cell, selected))
     {
         painter.rect_stroke(cell.rect, 0.0, Stroke::new(2.5, theme.ink), StrokeKind::Inside);
     }

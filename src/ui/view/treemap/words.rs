@@ -15,6 +15,7 @@ use crate::ui::widget::theme::size;
 /// Description of a part for screen readers: name, bytes, share, number of buffers.
 pub fn words_of(context: &ViewContext<'_>, scene: Scene<'_>, state: &State, cell: &Cell, whole: Bytes) -> String {
     let count = match cell.buffer {
+        Some(_) if cell.equal > 1 => counted(cell.equal as u64, "buffer"),
         Some(_) => "a buffer".to_owned(),
         None => counted(state.tree.nodes[cell.node].count as u64, "buffer"),
     };
@@ -22,19 +23,33 @@ pub fn words_of(context: &ViewContext<'_>, scene: Scene<'_>, state: &State, cell
     format!("{} {short}, {exact}, {}, {count}", name_of(scene, state, cell), percent(cell.bytes.0, whole.0))
 }
 
-pub fn holds(state: &State, cell: &Cell, buffer: BufferId) -> bool {
-    cell.buffer.map_or_else(|| state.tree.nodes[cell.node].buffers.contains(&buffer), |own| own == buffer)
+/// Whether a cell stands for a buffer.
+pub fn holds(scene: Scene<'_>, state: &State, cell: &Cell, buffer: BufferId) -> bool {
+    let is_in_node = || state.tree.nodes[cell.node].buffers.contains(&buffer);
+    let key = |buffer| (state.tree.bytes_of(scene.program, buffer), scene.analysis.class_now(scene.program, buffer));
+    match cell.buffer {
+        None => is_in_node(),
+        Some(own) => own == buffer || (cell.equal > 1 && is_in_node() && key(own) == key(buffer)),
+    }
 }
 
-/// A buffer by its own unfolded scope, a node by its name.
+/// A buffer by its own unfolded scope, a node by its name; with the number of equal buffers that it stands for.
 pub fn name_of(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
+    let name = plain_name(scene, state, cell);
+    if cell.buffer.is_some() && cell.equal > 1 {
+        return format!("{name}  \u{d7}{}", thousands(cell.equal as u64));
+    }
+    name
+}
+
+fn plain_name(scene: Scene<'_>, state: &State, cell: &Cell) -> String {
     let labels = scene.analysis.labels(scene.program);
     if let Some(label) = cell.buffer.and_then(|buffer| labels.of(scene.program, buffer)) {
         return label.text;
     }
     let instruction = cell.buffer.and_then(|buffer| scene.program.buffers.instruction_of(buffer));
     let op = instruction.map(|i| scene.program.text.op_name(i)).unwrap_or_default();
-    if cell.equal > 1 {
+    if cell.buffer.is_none() && cell.equal > 1 {
         return format!("{}  \u{d7}{}", cells::title_of(&state.tree, &state.names, cell), thousands(cell.equal as u64));
     }
     if op.is_empty() { cells::title_of(&state.tree, &state.names, cell) } else { scope::short(&op, 3) }

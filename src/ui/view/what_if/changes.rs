@@ -7,6 +7,7 @@ use crate::analysis::what_if::Edit;
 use crate::model::{Bytes, UnitSystem};
 use crate::ui::part::{Action, ViewContext};
 use crate::ui::session::Changes;
+use crate::ui::view::what_if::alone::{Alone, Figures};
 use crate::ui::view::what_if::layers::Layers;
 use crate::ui::view::what_if::{at_peak, sets};
 use crate::ui::widget::controls::{On, button, cut_label, hairline, link, paint_gauge_to, toggle};
@@ -15,9 +16,10 @@ use crate::ui::widget::keys;
 use crate::ui::widget::theme::{Theme, size};
 use crate::ui::work::WhatIfResult;
 
-/// Text fields of the list.
+/// Text fields of the list, and the effects of single changes.
 #[derive(Default)]
 pub struct State {
+    alone: Alone,
     words: String,
     error: Option<String>,
     name: String,
@@ -47,8 +49,13 @@ pub fn show(
         for finding in advice.map_or(&[][..], |a| &a.findings) {
             if finding.program == Some(program) && !finding.edits().is_empty() && finding.weight() > 0 {
                 any = true;
-                row(ui, context, finding, result);
+                row(ui, context, &mut state.alone, finding, result);
             }
+        }
+        if let Some(edit) = micro_batches(advice, program) {
+            any = true;
+            let shown = Shown::new(std::slice::from_ref(&edit), ChangesResults::No, MICRO);
+            change_row(ui, context, &mut state.alone, shown, result);
         }
         if advice.is_some() && !any {
             Frame::new().inner_margin(Margin::symmetric(20, 8)).show(ui, |ui| {
@@ -57,36 +64,92 @@ pub fn show(
             });
         }
         Frame::new().inner_margin(Margin { left: 20, right: 16, top: 14, bottom: 16 }).show(ui, |ui| {
-            own(ui, context, state, advice);
+            own(ui, context, state, advice, result);
             buttons(ui, context, state, advice, result);
         });
     });
 }
 
-fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Option<&WhatIfResult>) {
+/// Why micro-batches are offered beside a smaller batch.
+const MICRO: &str = "The batch is computed in parts, one after the other, and their gradients are added up: the same \
+                     results in more time, where a smaller batch trains differently.";
+
+/// Where the advisor would make the batch smaller: as many micro-batches, unless it has those itself.
+fn micro_batches(advice: Option<&Advice>, program: usize) -> Option<Edit> {
+    let own = || advice.into_iter().flat_map(|advice| &advice.findings).filter(|f| f.program == Some(program));
+    if own().any(|finding| finding.edits().iter().any(|edit| matches!(edit, Edit::Micro(_)))) {
+        return None;
+    }
+    own().find_map(|finding| match *finding.edits() {
+        [Edit::Batch(factor)] if factor > 0.0 && factor <= 0.5 => Some(Edit::Micro((1.0 / factor).round() as u32)),
+        _ => None,
+    })
+}
+
+/// A change as a row of the list.
+#[derive(Clone, Copy)]
+struct Shown<'a> {
+    edits: &'a [Edit],
+    results: ChangesResults,
+    why: &'a str,
+    /// The finding that evaluated it.
+    finding: Option<&'a Finding>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(edits: &'a [Edit], results: ChangesResults, why: &'a str) -> Self {
+        Self { edits, results, why, finding: None }
+    }
+}
+
+fn row(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    alone: &mut Alone,
+    finding: &Finding,
+    result: Option<&WhatIfResult>,
+) {
+    let shown =
+        Shown { edits: finding.edits(), results: finding.changes_results, why: &finding.why, finding: Some(finding) };
+    change_row(ui, context, alone, shown, result);
+}
+
+fn change_row(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    alone: &mut Alone,
+    shown: Shown<'_>,
+    result: Option<&WhatIfResult>,
+) {
     let theme = context.theme;
-    let layers = result.and_then(|result| Layers::of(finding.edits(), result, &context.shared.changes));
+    let layers = result.and_then(|result| Layers::of(shown.edits, result, &context.shared.changes));
     let chosen = layers.as_ref().and_then(|layers| layers.chosen);
-    let on = chosen.is_some() || context.shared.changes.are_on(finding.edits());
+    let on = chosen.is_some() || context.shared.changes.are_on(shown.edits);
     let ground = if on { theme.accent_bg } else { theme.panel };
     let units = context.options.units;
-    let title = finding.edits().iter().map(Edit::in_words).collect::<Vec<_>>().join(", ");
+    let title = shown.edits.iter().map(Edit::in_words).collect::<Vec<_>>().join(", ");
     let response =
         Frame::new().fill(ground).inner_margin(Margin { left: 20, right: 16, top: 10, bottom: 10 }).show(ui, |ui| {
             ui.spacing_mut().item_spacing.y = 4.0;
             ui.spacing_mut().interact_size.y = 16.0;
             let words = &title;
             // The figures of a finding are those of all layers.
-            let is_partial = layers.as_ref().is_some_and(Layers::is_partial);
-            let change = -i128::from(finding.saves_bytes().map_or(0, |b| b.0));
-            let is_most = finding.band().is_some_and(|band| band.starts_with("at most"));
-            let amount = format!("{}{}", if is_most { "up to " } else { "" }, units.signed(change));
-            let amount = if is_partial { String::new() } else { amount };
+            let partial = layers.as_ref().filter(|layers| layers.is_partial());
+            let figures = match (partial, shown.finding, shown.edits) {
+                (Some(layers), ..) => alone.of(context, &layers.edit()),
+                (None, Some(finding), _) => Some(Figures::of(finding)),
+                (None, None, [edit]) => alone.of(context, edit),
+                _ => None,
+            };
+            let known = figures.as_ref().filter(|figures| figures.undecided.is_none());
+            let amount = known.map_or_else(String::new, |known| {
+                format!("{}{}", if known.is_most { "up to " } else { "" }, units.signed(-known.saves))
+            });
             ui.horizontal(|ui| {
                 if toggle(ui, On(on), words, theme) {
                     match &layers {
                         Some(layers) if on => layers.switch_off(context.shared.changes_mut()),
-                        _ => flip(context.shared.changes_mut(), finding.edits(), on),
+                        _ => flip(context.shared.changes_mut(), shown.edits, on),
                     }
                 }
                 let galley = ui.painter().layout_no_wrap(amount.clone(), Weight::SemiBold.at(size::LEAD), theme.text);
@@ -100,7 +163,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
                 ui.add_space(38.0);
                 let edits: Vec<String> = match &layers {
                     Some(layers) => vec![layers.edit().to_string()],
-                    None => finding.edits().iter().map(ToString::to_string).collect(),
+                    None => shown.edits.iter().map(ToString::to_string).collect(),
                 };
                 let room = ui.available_width();
                 cut_label(ui, &edits.join("; "), Weight::Mono.at(size::SMALL), theme.text2, room);
@@ -111,10 +174,7 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
             ui.horizontal(|ui| {
                 ui.add_space(38.0);
                 let (bar, _) = ui.allocate_exact_size(Vec2::new(ui.available_width(), 8.0), Sense::hover());
-                if is_partial {
-                    return;
-                }
-                let needs = finding.allocated_after_bytes().map_or(0, |b| b.0);
+                let Some(needs) = known.and_then(|known| known.needs).map(|bytes| bytes.0) else { return };
                 let limit = result.and_then(|t| t.memory.capacity).map(|c| c as f64);
                 // One scale for all changes: what is allocated without them, and room beyond the limit.
                 let most = result.map_or(0.0, |t| t.memory.allocated as f64).max(limit.unwrap_or(0.0) / 0.6);
@@ -122,15 +182,22 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
             });
             ui.horizontal_wrapped(|ui| {
                 ui.add_space(38.0);
-                let (words, color) = match finding.changes_results {
+                let (words, color) = match shown.results {
                     ChangesResults::No => ("same results", theme.text2),
                     ChangesResults::Maybe => ("results may change", theme.warn),
                     ChangesResults::Yes => ("results change", theme.warn),
                 };
                 let small = Weight::Regular.at(size::SMALL);
-                let width = ui.painter().layout_no_wrap(words.to_owned(), small, color).size().x;
-                if !is_partial {
-                    verdict(ui, theme, units, finding, result);
+                let width = ui.painter().layout_no_wrap(words.to_owned(), small.clone(), color).size().x;
+                match &figures {
+                    Some(Figures { undecided: Some(why), .. }) => {
+                        let room = ui.available_width() - width - 24.0;
+                        cut_label(ui, &format!("not predicted: {why}"), small, theme.text2, room);
+                    }
+                    Some(figures) => verdict(ui, theme, units, figures.needs, result),
+                    None => {
+                        ui.label(text("working\u{2026}", size::SMALL, Weight::Regular, theme.text3));
+                    }
                 }
                 if ui.available_width() > width + 24.0 {
                     ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
@@ -149,14 +216,11 @@ fn row(ui: &mut Ui, context: &mut ViewContext<'_>, finding: &Finding, result: Op
         ui.painter().rect_filled(edge, 0.0, theme.accent);
     }
     hairline(ui, rect, theme.line);
-    response.response.on_hover_text(format!("{title}\n{}", finding.why.replace('`', "")));
+    response.response.on_hover_text(format!("{title}\n{}", context.said(shown.why)));
 }
 
-fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, result: Option<&WhatIfResult>) {
-    let (Some(needs), Some(capacity)) = (finding.allocated_after_bytes(), result.and_then(|t| t.memory.capacity))
-    else {
-        return;
-    };
+fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, needs: Option<Bytes>, result: Option<&WhatIfResult>) {
+    let (Some(needs), Some(capacity)) = (needs, result.and_then(|t| t.memory.capacity)) else { return };
     let (words, color) = if needs.0 > capacity {
         (format!("{} over", units.short(Bytes(needs.0 - capacity))), theme.danger)
     } else {
@@ -165,7 +229,13 @@ fn verdict(ui: &mut Ui, theme: &Theme, units: UnitSystem, finding: &Finding, res
     ui.label(text(words, size::SMALL, Weight::SemiBold, color));
 }
 
-fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Option<&Advice>) {
+fn own(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut State,
+    advice: Option<&Advice>,
+    result: Option<&WhatIfResult>,
+) {
     let theme = context.theme;
     ui.label(text("Your own change", size::SMALL, Weight::Medium, theme.text2));
     ui.add_space(4.0);
@@ -201,12 +271,14 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
         ui.add(egui::Label::new(text(error, size::SMALL, Weight::Regular, theme.warn)).wrap());
     }
     let mut gone = None;
+    let micro = micro_batches(advice, context.shared.program);
     let is_switch = |only: &Edit, edit: &Edit| match (only, edit) {
         (Edit::Remat(scope, _), Edit::Remat(of, _)) => scope == of,
         _ => only == edit,
     };
     let is_found = |edit: &Edit| {
         advice.is_some_and(|a| a.findings.iter().any(|f| matches!(f.edits(), [only] if is_switch(only, edit))))
+            || micro.as_ref() == Some(edit)
     };
     for edit in context.shared.changes.own.clone() {
         if is_found(&edit) {
@@ -226,12 +298,37 @@ fn own(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, advice: Op
                 }
             });
         });
+        alone_in_words(ui, context, &mut state.alone, &edit, result);
     }
     if let Some(edit) = gone {
         context.shared.changes_mut().switch_off(std::slice::from_ref(&edit));
         context.shared.changes_mut().own.retain(|e| *e != edit);
     }
     ui.add_space(10.0);
+}
+
+/// What an own change does alone, below its switch.
+fn alone_in_words(
+    ui: &mut Ui,
+    context: &ViewContext<'_>,
+    alone: &mut Alone,
+    edit: &Edit,
+    result: Option<&WhatIfResult>,
+) {
+    let (theme, units) = (context.theme, context.options.units);
+    ui.horizontal_wrapped(|ui| {
+        ui.add_space(38.0);
+        let words = match alone.of(context, edit) {
+            None => "working\u{2026}".to_owned(),
+            Some(Figures { undecided: Some(why), .. }) => format!("not predicted: {why}"),
+            Some(figures) if figures.saves == 0 => "changes nothing at the peak".to_owned(),
+            Some(figures) => {
+                verdict(ui, theme, units, figures.needs, result);
+                format!("{} alone", units.signed(-figures.saves))
+            }
+        };
+        ui.add(egui::Label::new(text(words, size::SMALL, Weight::Regular, theme.text2)).wrap());
+    });
 }
 
 fn buttons(

@@ -5,7 +5,7 @@ use egui::{Rect, Stroke, Ui, Vec2};
 use super::plot_in;
 use crate::analysis::class::Class;
 use crate::analysis::map::TimeAxis;
-use crate::model::{Bytes, thousands};
+use crate::model::Bytes;
 use crate::ui::chart::legend::{self, Sign};
 use crate::ui::chart::{
     Areas, Chart, Cursor, Fit, Line, Peak, Reach, Tone, Window, XAxis, highest_step, lowest_step, step_of,
@@ -17,6 +17,17 @@ use crate::ui::widget::raster::CachedRaster;
 use crate::ui::widget::theme::{Theme, size};
 use crate::ui::work::WhatIfResult;
 
+/// Classes named in the tooltip.
+const NAMED: usize = 5;
+
+/// Width from which the title has room for the legend beside it.
+const LEGEND_BESIDE: f32 = 620.0;
+
+/// Height of the title and the legend.
+fn head_height(rect: Rect) -> f32 {
+    if rect.width() >= LEGEND_BESIDE { 0.0 } else { 20.0 }
+}
+
 /// Draws the curves into a rectangle.
 pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaster, result: &WhatIfResult, rect: Rect) {
     let (theme, units) = (context.theme, context.options.units);
@@ -25,7 +36,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
     let count = result.curve_after.len() as u32;
     let most = result.peak_before().0.max(result.peak_after().0).0;
     let window = Window {
-        rect: plot_in(rect, limit),
+        rect: plot_in(rect.with_min_y(rect.top() + head_height(rect)), limit),
         x: Reach::steps(count).whole,
         y: Fit::of(ui.ctx()).bytes(most, || most, limit),
     };
@@ -55,7 +66,7 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         is_before,
     };
     let after = if is_changed { " after" } else { "" };
-    let words = format!("{}{after}, {unit} {}", units.short(now), thousands(now_at.into()));
+    let words = format!("{}{after}, {unit} {}", units.short(now), now_at);
     let peaks = [peak(now_at, now, words, false)]
         .into_iter()
         .chain(is_changed.then(|| peak(was_at, was, format!("{} before", units.short(was)), true)));
@@ -80,9 +91,15 @@ pub fn show(ui: &mut Ui, context: &mut ViewContext<'_>, raster: &mut CachedRaste
         lines.push(Line::new("without the changes", units.short(Bytes(was))));
         lines.push(Line::new("change", units.signed(i128::from(now) - i128::from(was))));
     }
-    let largest = Class::ALL.iter().zip(&result.classes).max_by_key(|(_, curve)| value(curve));
-    if let Some((class, curve)) = largest.filter(|(_, curve)| value(curve) > 0) {
-        lines.push(Line::new(class.name(), units.short(Bytes(value(curve)))).of(slot_of_class(*class)));
+    let mut classes: Vec<(Class, u64)> =
+        Class::ALL.into_iter().zip(result.classes.iter().map(|curve| value(curve))).filter(|row| row.1 > 0).collect();
+    classes.sort_by_key(|row| std::cmp::Reverse(row.1));
+    let rest: u64 = classes.iter().skip(NAMED).map(|row| row.1).sum();
+    for &(class, bytes) in classes.iter().take(NAMED) {
+        lines.push(Line::new(class.name(), units.short(Bytes(bytes))).of(slot_of_class(class)));
+    }
+    if rest > 0 {
+        lines.push(Line::new("the rest", units.short(Bytes(rest))));
     }
     shown.readout(ui, &lines);
 }
@@ -96,7 +113,14 @@ fn heading(ui: &mut Ui, theme: &Theme, result: &WhatIfResult, rect: Rect) {
             .id_salt("curve head"),
     );
     child.label(text("Live bytes, before and after", size::BODY, Weight::SemiBold, theme.text));
-    child.add_space(8.0);
+    let below = head_height(rect);
+    let mut child = if below > 0.0 {
+        let builder = egui::UiBuilder::new().max_rect(line.translate(Vec2::new(0.0, below)));
+        ui.new_child(builder.layout(egui::Layout::left_to_right(egui::Align::Center)).id_salt("curve legend"))
+    } else {
+        child
+    };
+    child.add_space(if below > 0.0 { 0.0 } else { 8.0 });
     if result.change() != 0 {
         legend::entry(&mut child, theme, Sign::Dashes, "before");
         child.add_space(6.0);

@@ -1,5 +1,6 @@
 //! What if: changes to switch on and off, live memory with and without them, and the repacked memory map.
 
+mod alone;
 mod at_peak;
 mod changes;
 mod curve;
@@ -11,7 +12,9 @@ use std::fmt::Write as _;
 
 use egui::{Pos2, Rect, Sense, Ui, Vec2};
 
+use crate::advisor::{Advice, ChangesResults};
 use crate::analysis::map::TimeAxis;
+use crate::analysis::what_if::Edit;
 use crate::model::{Bytes, MemorySpace, thousands};
 use crate::ui::chart;
 use crate::ui::part::{BufferNames, View, ViewContext, empty};
@@ -71,13 +74,20 @@ fn show(ui: &mut Ui, context: &mut ViewContext<'_>) {
     let mut child = ui.new_child(egui::UiBuilder::new().max_rect(inner).id_salt("outcome"));
     child.set_clip_rect(right.intersect(ui.clip_rect()));
     if let Some(result) = &result {
-        outcome(&mut child, context, &mut state, result);
+        let results = advice.as_deref().and_then(|advice| changes_results(advice, &context.shared.changes.on));
+        outcome(&mut child, context, &mut state, result, results);
     }
     context.locals.put(state);
 }
 
-fn outcome(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, result: &WhatIfResult) {
-    headline(ui, context, result);
+fn outcome(
+    ui: &mut Ui,
+    context: &mut ViewContext<'_>,
+    state: &mut State,
+    result: &WhatIfResult,
+    results: Option<ChangesResults>,
+) {
+    headline(ui, context, result, results);
     ui.add_space(14.0);
     let rest = ui.available_rect_before_wrap();
     let half = ((rest.height() - 12.0) * 0.46).max(120.0);
@@ -87,7 +97,26 @@ fn outcome(ui: &mut Ui, context: &mut ViewContext<'_>, state: &mut State, result
     packed::show(ui, context, (&mut state.packed, &mut state.names), result, lower);
 }
 
-fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
+/// What the changes that are on do to the results: the least safe of the findings and plans that have them; `None` if one
+/// is in none.
+fn changes_results(advice: &Advice, on: &[Edit]) -> Option<ChangesResults> {
+    if let Some(plan) = advice.plans.iter().find(|plan| plan.edits == on) {
+        return Some(plan.changes_results);
+    }
+    // In however many layers, a checkpoint is the same change.
+    let is_same = |own: &Edit, edit: &Edit| match (own, edit) {
+        (Edit::Remat(own, _), Edit::Remat(of, _)) => own == of,
+        _ => own == edit,
+    };
+    let of = |edit: &Edit| {
+        let with = advice.findings.iter().filter(|finding| finding.edits().iter().any(|own| is_same(own, edit)));
+        with.map(|finding| finding.changes_results).min()
+    };
+    let each: Option<Vec<ChangesResults>> = on.iter().map(of).collect();
+    each?.into_iter().max()
+}
+
+fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult, results: Option<ChangesResults>) {
     let theme = context.theme;
     let units = context.options.units;
     let (color, words) = match result.spare() {
@@ -131,6 +160,10 @@ fn headline(ui: &mut Ui, context: &ViewContext<'_>, result: &WhatIfResult) {
             units.signed(differs)
         );
     }
+    let words = match results.filter(|_| on > 0 && result.after.undecided.is_none()) {
+        Some(results) => format!("{words}, {}", results.of_results()),
+        None => words,
+    };
     ui.horizontal(|ui| {
         let (bar, _) = ui.allocate_exact_size(Vec2::new(3.0, 58.0), Sense::hover());
         ui.add_space(8.0);

@@ -10,7 +10,7 @@ use crate::model::{BufferId, Bytes};
 use crate::ui::chart::{Chart, Fit, Reach, Spare, Window, XAxis};
 use crate::ui::part::colors::slot_of_class;
 use crate::ui::part::{BufferNames, ViewContext};
-use crate::ui::widget::controls::cut_label;
+use crate::ui::widget::controls::{cut_label, paint_cut};
 use crate::ui::widget::fonts::{Weight, text};
 use crate::ui::widget::raster::{CachedRaster, Hatch, Raster};
 use crate::ui::widget::theme::{Theme, size};
@@ -160,9 +160,11 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, names: &mut BufferNames, result: &
         let to = from.saturating_add(bytes);
         let band = layout.window.rect_of((0.0, layout.window.x.hi), (from as f64, to as f64));
         if band.height() >= LABEL && is_free(band.center().y) {
-            let words = format!("{}, live throughout: {}", class.name(), context.short(Bytes(to - from)));
+            let words = format!("{} {}, reserved throughout", class.name(), context.short(Bytes(to - from)));
             let at = Pos2::new(band.left() + 6.0, band.center().y);
-            painter.text(at, egui::Align2::LEFT_CENTER, words, font.clone(), slot_of_class(*class).text());
+            let color = slot_of_class(*class).text();
+            let room = layout.window.rect.width() - 12.0;
+            paint_cut(&painter, (at, egui::Align2::LEFT_CENTER), &words, font.clone(), color, room);
         }
         from = to;
     }
@@ -184,14 +186,7 @@ fn labels(ui: &Ui, context: &ViewContext<'_>, names: &mut BufferNames, result: &
         let at = Pos2::new(piece.rect.left().max(layout.window.rect.left()) + 6.0, piece.rect.center().y);
         let color = slot_of_class(result.class_of(family)).text();
         let width = piece.rect.width() - 12.0;
-        crate::ui::widget::controls::paint_cut(
-            &painter,
-            (at, egui::Align2::LEFT_CENTER),
-            name,
-            font.clone(),
-            color,
-            width,
-        );
+        paint_cut(&painter, (at, egui::Align2::LEFT_CENTER), name, font.clone(), color, width);
     }
 }
 

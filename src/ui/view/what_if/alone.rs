@@ -1,0 +1,66 @@
+//! What one change does alone, for changes that no finding has evaluated: own ones, some of the layers, micro-batches.
+
+use std::collections::HashMap;
+
+use crate::advisor::Finding;
+use crate::analysis::what_if::{Depth, Edit};
+use crate::model::{Bytes, MemorySpace};
+use crate::ui::part::ViewContext;
+use crate::ui::work::Job;
+
+/// The effect of a change alone.
+#[derive(Debug, Clone, Default)]
+pub struct Figures {
+    /// Bytes by which the peak falls; negative if it rises.
+    pub saves: i128,
+    /// Bytes allocated afterwards; `None` if unknown.
+    pub needs: Option<Bytes>,
+    /// Whether the saving is an upper bound.
+    pub is_most: bool,
+    /// Why there is no prediction.
+    pub undecided: Option<String>,
+}
+
+impl Figures {
+    /// Those of a finding.
+    pub fn of(finding: &Finding) -> Self {
+        Self {
+            saves: finding.saves_bytes().map_or(0, |bytes| i128::from(bytes.0)),
+            needs: finding.allocated_after_bytes(),
+            is_most: finding.band().is_some_and(|band| band.starts_with("at most")),
+            undecided: None,
+        }
+    }
+}
+
+/// Program, capacity in bytes and the change as written.
+type Key = (usize, Option<u64>, String);
+
+/// Effects of changes alone, worked out when first shown.
+#[derive(Default)]
+pub struct Alone(HashMap<Key, Job<Option<Figures>>>);
+
+impl Alone {
+    /// The effect of a change; `None` until it is known.
+    pub fn of(&mut self, context: &ViewContext<'_>, edit: &Edit) -> Option<Figures> {
+        let program = context.shared.program;
+        let capacity = context.shared.capacity.get(&MemorySpace::HBM).map(|capacity| capacity.bytes);
+        let key = (program, capacity.map(|bytes| bytes.0), edit.to_string());
+        let job = self.0.entry(key).or_insert_with(|| {
+            let (document, edits) = (std::sync::Arc::clone(context.document), vec![edit.clone()]);
+            Job::start(context.work, "change alone", move || {
+                let scene = document.scene(program, MemorySpace::HBM)?;
+                let memory = scene.memory_against(capacity);
+                let before = scene.unchanged(&memory);
+                let after = memory.evaluate(scene.program, &edits, Depth::Verdict);
+                Some(Figures {
+                    saves: i128::from(before.peak.0) - i128::from(after.peak.0),
+                    needs: Some(after.expected()),
+                    is_most: after.is_bound,
+                    undecided: after.undecided.filter(|_| !after.is_bound),
+                })
+            })
+        });
+        job.poll().cloned().flatten()
+    }
+}
