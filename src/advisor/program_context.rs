@@ -68,12 +68,17 @@ impl<'a> ProgramContext<'a> {
         let memory = scene.memory_against(capacity);
         let before = scene.unchanged(&memory);
         let at = before.peak_event;
+        // A family is counted from its first to its last buffer; between two of them its memory may be free.
+        let mut standing: Vec<usize> = space.at_peak.buffers().filter_map(|b| memory.families.of(b)).collect();
+        standing.sort_unstable();
+        let stands = |row: usize| standing.is_empty() || standing.binary_search(&row).is_ok();
         let mut peak: Vec<AtPeak> = memory
             .families
             .list
             .iter()
             .enumerate()
             .filter(|(_, family)| family.size > 0 && family.first <= at && at <= family.last)
+            .filter(|(row, _)| stands(*row))
             .map(|(i, family)| AtPeak { family: i, buffer: family.root, size: family.size })
             .collect();
         peak.sort_by_key(|row| (std::cmp::Reverse(row.size), row.buffer));
