@@ -62,20 +62,23 @@ impl HeatLegend<'_> {
             painter.rect_filled(bar, 0.0, if over { theme.over } else { theme.text2 });
         }
         let small = Weight::Regular.at(size::SMALL);
-        let limit_at = self.limit.as_ref().map(|(share, _)| at(*share));
-        for (share, words) in &self.ticks {
+        let below = |place: f32| Pos2::new(place, scale.bottom() + 2.0);
+        let mut taken = None;
+        if let Some((share, words)) = &self.limit {
             let place = at(*share);
-            if limit_at.is_some_and(|limit| (limit - place).abs() < 44.0) {
-                continue;
-            }
-            let align = if *share <= 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
-            painter.text(Pos2::new(place, scale.bottom() + 2.0), align, words, small.clone(), theme.text2);
-        }
-        if let (Some(place), Some((_, words))) = (limit_at, &self.limit) {
             painter.vline(place.round(), rect.top() + 4.0..=scale.bottom() + 3.0, Stroke::new(2.0, theme.over));
             let align = if place > scale.right() - 90.0 { Align2::RIGHT_TOP } else { Align2::CENTER_TOP };
             let font = Weight::SemiBold.at(size::SMALL);
-            painter.text(Pos2::new(place, scale.bottom() + 2.0), align, words, font, theme.danger);
+            taken = Some(painter.text(below(place), align, words, font, theme.danger).expand(6.0));
+        }
+        for (share, words) in &self.ticks {
+            let align = if *share <= 0.0 { Align2::LEFT_TOP } else { Align2::CENTER_TOP };
+            let galley = painter.layout_no_wrap(words.clone(), small.clone(), theme.text2);
+            let place = align.anchor_size(below(at(*share)), galley.size());
+            // The limit's label has the room.
+            if taken.is_none_or(|taken| !taken.intersects(place)) {
+                painter.galley(place.min, galley, theme.text2);
+            }
         }
         for (i, (words, color)) in self.lines.iter().enumerate() {
             let place = Pos2::new(rect.right(), rect.top() + 2.0 + 15.0 * i as f32);

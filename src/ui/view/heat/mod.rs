@@ -195,7 +195,7 @@ fn answer(context: &ViewContext<'_>) -> Option<(String, String)> {
         return Some((format!("{}: every allocated byte is in use at the peak", space.name), String::new()));
     }
     let lost = context.short(Bytes(allocated - peak));
-    let words = format!("{lost} of {} is free even at the peak", space.name);
+    let words = format!("{lost} of the allocated {} is empty at the peak", space.name);
     let share = percent(allocated - peak, allocated);
     Some((words, format!("{share} of {} allocated", context.short(Bytes(allocated)))))
 }
