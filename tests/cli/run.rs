@@ -43,7 +43,9 @@ impl Place {
 
     /// `highwater run OPTIONS -- sh -c SCRIPT`, with `run` in this place as the folder of the run.
     fn command(&self, options: &[&str], script: &str) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_highwater"));
+        // Whoever starts the tests in the background has told them to ignore Ctrl C, and a shell cannot undo that.
+        let mut command = Command::new("env");
+        command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_highwater")]);
         let unset = ["DISPLAY", "WAYLAND_DISPLAY", "XLA_FLAGS", "POPLAR_ENGINE_OPTIONS", "PYTHONPATH", "HIGHWATER_RUN"];
         for name in unset {
             command.env_remove(name);

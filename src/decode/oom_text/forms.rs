@@ -31,6 +31,10 @@ patterns! {
 const BEFORE: usize = 400;
 /// The longest message.
 const LONGEST: usize = 2600;
+/// Bytes of a phrase that tell it from the others of its row.
+const PHRASE: usize = 12;
+/// Messages of one line that are looked at.
+const GLUED: usize = 16;
 /// Bytes around a message that may tell of a crash.
 const AROUND: usize = 1200;
 
@@ -79,23 +83,50 @@ pub fn find(text: &Text, trust: Trust, found: &mut Vec<Found>) {
         if claimed.iter().any(|range| of_line.iter().any(|hit| range.contains(&hit.0))) {
             continue;
         }
-        let ahead = &hits[i..];
-        let one = of_line.iter().find_map(|&(at, row)| {
+        let message_at = |at: usize, row: usize, line: usize, ahead: &[(usize, usize)]| {
             let strength = Strength::Clear;
-            let one = message(text, &Hit { form: &FORMS[row], row: Some(row), at, line: start, ahead, strength })?;
+            let one = message(text, &Hit { form: &FORMS[row], row: Some(row), at, line, ahead, strength })?;
             let is_sure = match trust {
                 Trust::All => true,
                 Trust::Sizes => FORMS[row].need == Need::Requested || has_size(&one),
                 Trust::Requests => FORMS[row].need == Need::Requested,
             };
             is_sure.then_some(one)
-        });
-        found.extend(one);
+        };
+        let ahead = &hits[i..];
+        let of_row = |&(at, row): &(usize, usize)| Some((message_at(at, row, start, ahead)?, at, row));
+        let Some((one, at, row)) = of_line.iter().find_map(of_row) else { continue };
+        // Two processes may write their messages into one line, without a line end between them.
+        let again = glued(body, &of_line, (at, row));
+        let Some(&(next, _)) = again.first() else {
+            found.push(one);
+            continue;
+        };
+        let ahead = [&again[..], ahead].concat();
+        let second = message_at(next, row, next, &ahead[1..]);
+        let Some(second) = second.filter(|second| second.failure.fields != one.failure.fields) else {
+            found.push(one);
+            continue;
+        };
+        found.push(message_at(at, row, start, &ahead).unwrap_or(one));
+        found.push(second);
+        let further = again.iter().enumerate().skip(1);
+        found.extend(further.filter_map(|(n, &(at, _))| message_at(at, row, at, &ahead[n + 1..])));
     }
     let of_forms = found[known..].iter().map(|one| line_start(body, one.start)..one.end);
     let mut claimed: Vec<Range<usize>> = claimed.into_iter().chain(of_forms).collect();
     claimed.sort_unstable_by_key(|range| range.start);
     of_any_vendor(text, trust, &claimed, found);
+}
+
+/// The same phrase further on in a line, where it is that of a message with a request.
+fn glued(body: &str, of_line: &[(usize, usize)], (at, row): (usize, usize)) -> Vec<(usize, usize)> {
+    let phrase = |at: usize| body.as_bytes().get(at..at + PHRASE);
+    let is_same = |hit: &&(usize, usize)| hit.1 == row && hit.0 > at && phrase(hit.0) == phrase(at);
+    let mut same: Vec<(usize, usize)> = of_line.iter().filter(is_same).copied().collect();
+    same.retain(|_| FORMS[row].need == Need::Requested);
+    same.truncate(GLUED);
+    same
 }
 
 /// What other lines say, whoever wrote them.
@@ -160,7 +191,8 @@ fn message(text: &Text, of: &Hit) -> Option<Found> {
         // The next message of the same form is another one.
         let next = of.ahead.iter().take_while(|next| next.0 < to).find(|next| Some(next.1) == of.row);
         if let Some(next) = next {
-            to = line_start(body, next.0).saturating_sub(1).max(line_end(body, hit));
+            let is_glued = line_start(body, next.0) <= hit;
+            to = if is_glued { next.0 } else { line_start(body, next.0).saturating_sub(1).max(line_end(body, hit)) };
             break;
         }
     }
@@ -257,6 +289,7 @@ fn is_said(form: &Form, spot: &Spot, sizes: &[Told]) -> bool {
             false
         }
         Kind::Unknown | Kind::HostBadAlloc | Kind::WindowsCommit if guard::is_code_line(spot.line) => false,
+        Kind::Unknown if guard::is_chat_or_row(spot.line, spot.prefix) => false,
         // Python says no more than the name of the class.
         Kind::HostBadAlloc if spot.rest.starts_with("MemoryError") => {
             spot.line.trim_start().starts_with("MemoryError")

@@ -48,6 +48,8 @@ patterns! {
     CODE = r"^(?:let |fn |pub |use |impl |assert|#\[|///?|/\*|\*/|message\(|endif\(|option\(|def |class |import |from \S+ import|return\b|const |static |struct |enum |match |mod |#include|#define|template|namespace|void |auto |throw |raise |self\.|EXPECT_|ASSERT_|TORCH_CHECK|LOG\(|TEST|case |elif |else:|try:|except |with |async |await |print\(|println!|format!|if .*[:{]$|for .*[:{]$|while .*[:{]$)|(?:;|\{|\}|\);|\}\);|=> \{|\),|\],)$";
     /// A line that no program prints: an attribute of HTML, a value in code, a row of a `match`.
     CODE_LINE = r#"^\d{0,6}\s*(?:pub |static |const |let |fn |use |impl |struct |enum |except |raise |throw |class |def |#define |#\[|///?)|<(?:section|details|div|span|code|h[1-6]|li|td|tr|a|p)\b[^<>]*\b(?:class|id|href)=|^[\w.:]+(?:\[[^\]\n]*\])? \+?= ?["']|\w => |\w\)\)[,;]$|^[\w.]+ = [\w.]+\([^()\n]*\)$|^\|.*\|$|^[A-Z][A-Z0-9]*_[A-Z0-9_]+\s+(?:=\s*)?-?\d+(?:\s|,|$)|<(?:p|q|h[1-6]|section)>.*</(?:p|q|h[1-6]|section)>"#;
+    /// A line of a chat: the time without seconds, a name, a sentence.
+    CHAT = r"^\s*\[?\d{1,2}:\d\d(?: ?[AP]M)?\]?\s+[^\W\d_][\w .]{0,24}:\s+\S";
     ECHOED = r#"^(?:File "|frame #|---|at |\^|~)"#;
     QUOTED_CODE = r#"(?:^|[\s(=,{\[])(?:r?b?f?["'`]|b?r?#")[^"'`]*$"#;
 }
@@ -167,14 +169,15 @@ pub fn is_text_about_messages(body: &str, line_start: usize, hit: usize, has_req
     if is_heading || CATALOGUE.is_match(around.as_bytes()) || RULE.is_match(around.as_bytes()) {
         return true;
     }
-    if has_request && !CHANGE.is_match(line.as_bytes()) {
-        return false;
-    }
     let is_entry = ENTRY.is_match(line.as_bytes());
     let is_history = || {
         let above = &body[body.floor_char_boundary(line_start.saturating_sub(HISTORY))..line_start];
         VERSION.is_match(above.as_bytes())
     };
+    let is_quoted = || before.ends_with(['"', '\'', '`', '\u{201c}']);
+    if has_request && !CHANGE.is_match(line.as_bytes()) && !(is_entry && is_quoted() && is_history()) {
+        return false;
+    }
     NEGATED.is_match(before.as_bytes())
         || CONFIGURED.is_match(before.as_bytes())
         || is_entry && (CHANGE.is_match(line.as_bytes()) || line.contains('`') || is_history())
@@ -285,6 +288,11 @@ fn is_code(body: &str, line_start: usize) -> bool {
 /// Whether a line by itself is source code or the markup of a page.
 pub fn is_code_line(line: &str) -> bool {
     CODE_LINE.is_match(line.trim())
+}
+
+/// Whether a line is what somebody wrote in a chat, or a row of a table; `prefix` is what was taken away before it.
+pub fn is_chat_or_row(line: &str, prefix: &str) -> bool {
+    CHAT.is_match(&format!("{prefix}{line}")) || prefix.trim_end().ends_with('|') && line.trim_end().ends_with('|')
 }
 
 /// Whether a text as a whole is source code.

@@ -104,9 +104,9 @@ pub const FORMS: &[Form] = &[
     form(Kind::GgmlAlloc, Need::Size, 2, &[
         "cudaMalloc failed: out of memory", "alloc_tensor_range: failed to allocate", "ggml_gallocr_reserve",
         "ggml_vulkan: Device memory allocation of size", "more system memory", "model request too large for system",
-        "ggml_aligned_malloc: insufficient memory", "context's memory pool", "ggml_backend_", "ggml_metal",
-        "buffer for kv cache",
+        "ggml_aligned_malloc: insufficient memory", "context's memory pool", "buffer for kv cache",
     ], ""),
+    form(Kind::GgmlAlloc, Need::Size, 2, &["ggml_backend_", "ggml_metal"], "ailed"),
     form(Kind::GgmlAlloc, Need::Words, 1, &[
         "unable to allocate backend buffer", "unable to allocate CUDA", "unable to allocate ROCm",
         "unable to allocate CPU", "unable to allocate SYCL", "unable to allocate Vulkan", "unable to allocate Metal",

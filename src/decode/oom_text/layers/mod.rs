@@ -264,6 +264,8 @@ const MIN_WIDTH: usize = 40;
 /// Widths that terminals mostly have; another one is believed where several lines have it.
 const WIDTHS: [usize; 10] = [72, 78, 79, 80, 100, 120, 132, 140, 160, 200];
 
+/// Hardly anything is wrapped at a greater width than this.
+const LONG: usize = 120;
 /// Lines wider than the width that others were wrapped at.
 const OUTLIERS: usize = 2;
 
@@ -272,11 +274,16 @@ impl Wrap {
     fn of(lines: &[Line], joining: Joining) -> Option<Self> {
         let is_between_words = joining == Joining::Words;
         let width = lines.iter().map(Line::width).max().filter(|&width| width >= MIN_WIDTH)?;
-        let mut widths = vec![0; MAX_DEPTH + 1];
-        for line in lines {
-            let widest = &mut widths[depth(&line.prefix)];
-            *widest = (*widest).max(line.width());
-        }
+        let widths = (0..=MAX_DEPTH).map(|deep| {
+            let mut widths: Vec<usize> =
+                lines.iter().filter(|line| depth(&line.prefix) == deep).map(Line::width).collect();
+            widths.sort_unstable_by(|a, b| b.cmp(a));
+            // Lines that stand far out are not wrapped.
+            let outliers =
+                widths.windows(2).take(OUTLIERS).position(|pair| pair[0] > LONG && pair[0] * 10 > pair[1] * 13);
+            widths.get(outliers.map_or(0, |at| at + 1)).copied().unwrap_or_default()
+        });
+        let widths: Vec<usize> = widths.collect();
         // A longer line or two may have been printed around a window that is narrower.
         let full = |width: usize| lines.iter().filter(|line| line.width() == width).count();
         let narrower = |width: usize| lines.iter().map(Line::width).filter(|&other| other < width).max();
@@ -305,7 +312,7 @@ impl Wrap {
         }
         let word = line.text.split_whitespace().next().map_or(0, |word| word.chars().count());
         let width = self.widths[depth(&line.prefix)];
-        (before >= MIN_WIDTH && before + 1 + word > width).then_some(" ")
+        (before >= MIN_WIDTH && before <= width && before + 1 + word > width).then_some(" ")
     }
 }
 
