@@ -50,6 +50,8 @@ patterns! {
     CODE_LINE = r#"^\d{0,6}\s*(?:pub |static |const |let |fn |use |impl |struct |enum |except |raise |throw |class |def |#define |#\[|///?)|<(?:section|details|div|span|code|h[1-6]|li|td|tr|a|p)\b[^<>]*\b(?:class|id|href)=|^[\w.:]+(?:\[[^\]\n]*\])? \+?= ?["']|\w => |\w\)\)[,;]$|^[\w.]+ = [\w.]+\([^()\n]*\)$|^\|.*\|$|^[A-Z][A-Z0-9]*_[A-Z0-9_]+\s+(?:=\s*)?-?\d+(?:\s|,|$)|<(?:p|q|h[1-6]|section)>.*</(?:p|q|h[1-6]|section)>"#;
     /// A line of a chat: the time without seconds, a name, a sentence.
     CHAT = r"^\s*\[?\d{1,2}:\d\d(?: ?[AP]M)?\]?\s+[^\W\d_][\w .]{0,24}:\s+\S";
+    /// The rule below the heads of a table in Markdown.
+    TABLE = r"(?m)^\s*\|(?:\s*:?-{2,}:?\s*\|){2,}\s*$";
     ECHOED = r#"^(?:File "|frame #|---|at |\^|~)"#;
     QUOTED_CODE = r#"(?:^|[\s(=,{\[])(?:r?b?f?["'`]|b?r?#")[^"'`]*$"#;
 }
@@ -288,6 +290,11 @@ fn is_code(body: &str, line_start: usize) -> bool {
 /// Whether a line by itself is source code or the markup of a page.
 pub fn is_code_line(line: &str) -> bool {
     CODE_LINE.is_match(line.trim())
+}
+
+/// Whether a text has a chat of three lines or a table of Markdown in it. Programs draw their tables with other rules.
+pub fn has_chat_or_table(body: &str) -> bool {
+    TABLE.is_match(body) || body.lines().filter(|line| CHAT.is_match(line)).nth(2).is_some()
 }
 
 /// Whether a line is what somebody wrote in a chat, or a row of a table; `prefix` is what was taken away before it.

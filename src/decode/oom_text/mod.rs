@@ -32,7 +32,7 @@ mod xla_gpu;
 
 use forms::Trust;
 use found::Found;
-use layers::{Encoding, Joining, Text, Utf16Reader, detect, streams};
+use layers::{Encoding, Joining, Text, Utf16Reader, detect, streams, to_text};
 use merge::Sameness;
 use pattern::patterns;
 use rayon::prelude::*;
@@ -193,10 +193,10 @@ fn read(excerpt: &Excerpt) -> Vec<Failure> {
     if excerpt.bytes.len() > MAX_JOINED {
         return best;
     }
-    // Lines of source code, of a diff or of a history, put together, look like anything.
+    // Lines of source code, of a diff, a history, a chat or a table, put together, look like anything.
     let is_other =
         |text: &Text| guard::is_source(&text.text) || guard::has_diff(&text.text) || guard::is_history(&text.text);
-    if best.is_empty() && texts.iter().any(is_other) {
+    if best.is_empty() && (texts.iter().any(is_other) || guard::has_chat_or_table(&to_text(&excerpt.bytes))) {
         return best;
     }
     // Of a wrapped sentence the first line may be a message already, but it says less.
