@@ -100,6 +100,14 @@ impl State<'_> {
         let Some(&size) = node.dimensions.get(dimension) else { return };
         let own = batch::outline(&node.dimensions);
         let is_trained = self.memory.trained.contains(&row);
+        // Each device writes its part of the argument in place once that is all it has, and nothing is gathered.
+        let updated = &self.followers().updated;
+        let own_memory: Vec<usize> = (0..updated.len()).filter(|&family| updated[family] == Some(row as u32)).collect();
+        if matches!(self.base(row).role, Role::Argument { is_donated: true, .. })
+            || self.donated.contains(&(row as u32))
+        {
+            self.drop_families(&own_memory);
+        }
         let copies = &self.followers().copy_of;
         let is_copy: Vec<bool> = copies.iter().map(|&of| of == Some(row as u32)).collect();
         let divided = |node: &mut crate::model::ShapeNode| {
