@@ -248,7 +248,9 @@ impl Memory {
             && state.kinds.remat
             && !state.kinds.sharding
         {
-            range.0 = range.0.min(Bytes((best_case as f64 * (1.0 - NEAR)) as u64));
+            // A range wider than that says nothing.
+            let least = (best_case as f64 * (1.0 - NEAR)).max(expected as f64 / WIDEST);
+            range.0 = range.0.min(Bytes(least as u64));
             let widest = Bytes((range.0.0 as f64 * WIDEST) as u64);
             range.1 = range.1.min(widest.max(Bytes(expected)));
         } else if let Some(best_case) = best_case {
