@@ -126,7 +126,7 @@ impl State<'_> {
         let copy_of = &self.followers().copy_of;
         let is_other = |item: usize| match self.memory.items[item].owner {
             Owner::Family(family) => copy_of[family as usize] != Some(row as u32),
-            _ => false,
+            Owner::Base(_) => false,
         };
         if !self.is_optimistic {
             self.may_differ |= alike.iter().any(|&item| !self.is_changed(item) && is_other(item));
