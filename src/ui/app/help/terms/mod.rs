@@ -2,39 +2,14 @@
 
 mod program;
 mod screen;
+mod term;
 mod tiles;
 
-/// A term and its meaning.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Term {
-    /// The term.
-    pub name: &'static str,
-    /// Other forms in which it stands on the screen.
-    pub also: &'static [&'static str],
-    /// What it means.
-    pub meaning: &'static str,
-}
-
-const fn term(name: &'static str, also: &'static [&'static str], meaning: &'static str) -> Term {
-    Term { name, also, meaning }
-}
+pub use term::Term;
 
 /// All terms.
 fn all() -> impl Iterator<Item = &'static Term> {
     [program::TERMS, screen::TERMS, tiles::TERMS].into_iter().flatten()
-}
-
-impl Term {
-    /// All of its forms.
-    fn names(&self) -> impl Iterator<Item = &'static str> {
-        std::iter::once(self.name).chain(self.also.iter().copied())
-    }
-
-    /// Whether its forms and its meaning contain every word of a search.
-    fn contains(&self, words: &[&str]) -> bool {
-        let text = self.names().chain([self.meaning]).collect::<Vec<_>>().join(" ").to_lowercase();
-        words.iter().all(|word| text.contains(word))
-    }
 }
 
 /// The term that stands on the screen as these words, and nothing else: a label, a column's title with its arrow.

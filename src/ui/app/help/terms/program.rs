@@ -1,6 +1,6 @@
 //! Terms of a program's memory.
 
-use super::{Term, term};
+use super::term::{Term, term};
 
 /// Terms of a program's memory, in alphabetical order.
 pub const TERMS: &[Term] = &[

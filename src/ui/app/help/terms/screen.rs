@@ -1,6 +1,6 @@
 //! Terms of the views and of what is said in them.
 
-use super::{Term, term};
+use super::term::{Term, term};
 
 /// Terms of the views, in alphabetical order.
 pub const TERMS: &[Term] = &[

@@ -1,6 +1,6 @@
 //! Terms of an IPU's tiles.
 
-use super::{Term, term};
+use super::term::{Term, term};
 
 /// Terms of an IPU's tiles, in alphabetical order.
 pub const TERMS: &[Term] = &[
