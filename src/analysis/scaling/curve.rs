@@ -130,8 +130,7 @@ impl<'a> Scaling<'a> {
             let Need { peak, allocated, .. } = self.given[place];
             return self.point(value, peak, (allocated, allocated), allocated, true);
         }
-        let near = self.nearer(value);
-        let told = self.told(near, value);
+        let told = self.need(value);
         let Need { peak, allocated, base } = told;
         let mut range = self.range(value, &told);
         if let Some(Bytes(capacity)) = self.capacity {
@@ -180,6 +179,23 @@ impl<'a> Scaling<'a> {
         usize::from(distance(b) < distance(a))
     }
 
+    /// What both programs say of another value: the nearer one, or of a number of devices between theirs, both in proportion.
+    fn need(&self, value: i64) -> Need {
+        let near = self.told(self.nearer(value), value);
+        let [a, b] = self.varying.values;
+        if !self.varying.is_divisor() || !(a.min(b)..=a.max(b)).contains(&value) {
+            return near;
+        }
+        let [one, other] = [self.told(0, value), self.told(1, value)];
+        let along = |value: i64| 1.0 / value as f64;
+        let part = (along(value) - along(a)) / (along(b) - along(a));
+        let between = |of: fn(&Need) -> u64| {
+            let [one, other] = [of(&one) as f64, of(&other) as f64];
+            (one + (other - one) * part) as u64
+        };
+        Need { peak: between(|need| need.peak), allocated: between(|need| need.allocated), base: near.base }
+    }
+
     /// What one of the programs says of another value. Of layers, lengths and batches, what the laws leave unexplained is
     /// growth, as layers bring buffers that have no counterpart, and is drawn as a straight line through both programs. Of
     /// devices it is not: with another number of them the compiler divides the work differently.
@@ -207,7 +223,7 @@ impl<'a> Scaling<'a> {
 
     fn allocated_at(&self, value: i64) -> u64 {
         let given = self.varying.values.iter().position(|&given| given == value);
-        given.map_or_else(|| self.told(self.nearer(value), value), |place| self.given[place]).allocated
+        given.map_or_else(|| self.need(value), |place| self.given[place]).allocated
     }
 
     fn point(&self, value: i64, peak: u64, range: (u64, u64), allocated: u64, is_given: bool) -> ScalingPoint {
