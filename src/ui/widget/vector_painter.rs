@@ -13,6 +13,14 @@ use crate::export::image::png;
 /// Most rectangles of one colour each that stand for a picture.
 const MOST_RECTANGLES: usize = 6000;
 
+/// A picture of a view, in both forms.
+pub struct ViewPicture {
+    /// Its pixels.
+    pub image: ColorImage,
+    /// The same as SVG.
+    pub svg: String,
+}
+
 /// The size of a picture and its ground.
 #[derive(Debug, Clone, Copy)]
 pub struct Page {

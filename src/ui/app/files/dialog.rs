@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use crate::decode;
-use crate::ui::app::share::picture::ViewPicture;
 use crate::ui::part::TextFile;
+use crate::ui::widget::vector_painter::ViewPicture;
 
 /// An open file dialog.
 pub struct Dialog {

@@ -14,7 +14,7 @@ use crate::ui::widget::controls::{self, paint_cut, paint_sign};
 use crate::ui::widget::fonts::Weight;
 use crate::ui::widget::soft_painter::SoftPainter;
 use crate::ui::widget::theme::{Look, Theme, size, space};
-use crate::ui::widget::vector_painter::Page;
+use crate::ui::widget::vector_painter::{Page, ViewPicture};
 use crate::ui::widget::{raster, style, vector_painter};
 use crate::ui::work::Work;
 
@@ -58,14 +58,6 @@ impl Drawn {
         let shapes = self.output.as_ref().map_or(&[][..], |output| &output.shapes);
         vector_painter::svg(self.page, shapes, |id| self.painter.texture(id))
     }
-}
-
-/// A picture of a view, in both forms.
-pub struct ViewPicture {
-    /// Its pixels.
-    pub image: ColorImage,
-    /// The same as SVG.
-    pub svg: String,
 }
 
 /// Draws a page at `scale` pixels per point.
