@@ -67,12 +67,13 @@ impl State<'_> {
         }
         let mut undivided = 0usize;
         let mut results_follow = false;
+        let mut lodgers = Vec::new();
         let mut is_weight = false;
         let mut results = self.results_by_array();
         let mut known =
             Divisions { parts, by_shape: HashMap::default(), divided: HashMap::default(), temporaries: None };
         for row in others {
-            let Some((dimension, follows)) = self.dimension_to_divide(row, &mut known, &results) else {
+            let Some((dimension, follows)) = self.dimension_to_divide(row, &mut known, &mut results) else {
                 undivided += 1;
                 continue;
             };
@@ -81,9 +82,18 @@ impl State<'_> {
             self.divide(row, dimension, &mut known);
             if let Some(result) = follows {
                 results_follow = true;
-                self.divide_result(result, dimension, &mut known, &mut results);
+                self.divide(result, dimension, &mut known);
+                lodgers.extend(self.memory.all_lodgers(result));
             }
         }
+        // What lives in a result's memory before the result may be divided with it, or stay whole.
+        self.may_differ |= !lodgers.is_empty();
+        if self.is_optimistic {
+            for (size, ..) in &mut lodgers {
+                *size /= u64::try_from(parts).unwrap_or(1);
+            }
+        }
+        self.house(lodgers);
         if undivided > 0 {
             let (arguments, stay) = match undivided {
                 1 => ("1 argument has".to_owned(), "stays"),
@@ -176,23 +186,37 @@ impl State<'_> {
         (shape != NO_ROW).then_some(shape)
     }
 
-    /// The dimension to shard, and the result to shard with it: preferably one that makes the argument match an
-    /// unpaired result; else the one that leaves least padding.
+    /// The dimension to shard, and the result to shard with it: the argument's own next value where it is known, else a
+    /// result of the same shape that belongs to no other argument. A result that is sharded already says which
+    /// dimension; otherwise it is the one that leaves least padding.
     fn dimension_to_divide(
         &mut self,
         row: usize,
         known: &mut Divisions,
-        results: &ByArray,
+        results: &mut ByArray,
     ) -> Option<(usize, Option<usize>)> {
         let shape = self.shape_of_row(row)?;
         let parts = known.parts;
         let division = known.by_shape.entry(shape).or_insert_with(|| self.division(shape, parts));
-        let is_kept = matches!(self.memory.base[row].role, Role::Argument { is_donated: false, .. });
-        let first = |array: u32| results.range((array, 0)..).next().filter(|row| row.0 == array).map(|row| row.1);
-        if is_kept && let Some(&(d, _)) = division.dimensions.iter().find(|&&(_, array)| first(array).is_some()) {
-            return Some((d, None));
+        if !matches!(self.memory.base[row].role, Role::Argument { is_donated: false, .. }) {
+            return Some((division.best?, None));
         }
-        Some((division.best?, if is_kept { first(division.array) } else { None }))
+        let own = self.followers().next.get(row).copied().flatten().map(|own| own as usize);
+        let first = |array: u32| results.range((array, 0)..).next().filter(|row| row.0 == array).map(|row| row.1);
+        let found = |array: u32| match own {
+            Some(own) => results.contains(&(array, own)).then_some(own),
+            None => first(array),
+        };
+        let sharded = division.dimensions.iter().find_map(|&(d, array)| Some((d, (array, found(array)?))));
+        if let Some((dimension, result)) = sharded {
+            results.remove(&result);
+            return Some((dimension, None));
+        }
+        let follows = found(division.array);
+        if let Some(result) = follows {
+            results.remove(&(division.array, result));
+        }
+        Some((division.best?, follows))
     }
 
     /// How arguments of a shape can be divided.
@@ -238,18 +262,6 @@ impl State<'_> {
             if let Some(divided) = divided {
                 self.shape_of[item] = divided;
             }
-        }
-    }
-
-    /// As [`Self::divide`], for a result: it holds another array then.
-    fn divide_result(&mut self, row: usize, dimension: usize, known: &mut Divisions, results: &mut ByArray) {
-        let array = |state: &Self| Some((state.shapes.get(state.shape_of_row(row)?)?.array, row));
-        if let Some(before) = array(self) {
-            results.remove(&before);
-        }
-        self.divide(row, dimension, known);
-        if let Some(after) = array(self) {
-            results.insert(after);
         }
     }
 }

@@ -97,20 +97,7 @@ impl State<'_> {
             self.gone[result] = true;
         }
         self.pairs.append(&mut pairs);
-        let blocks: Vec<Block> = lodgers.iter().map(|&(size, start, end)| Block { size, start, end }).collect();
-        let bytes = if blocks.is_empty() { 0 } else { packing::most_live(&blocks).0 };
-        if memory.families.list.is_empty() {
-            self.homeless = bytes;
-        }
-        if bytes > 0 {
-            let text = crate::model::Bytes(bytes).short();
-            self.warn(format!(
-                "{text} of temporaries occupy the memory of results before these are written, and will need memory of their own"
-            ));
-            if let Some(family) = memory.families.list.len().checked_sub(1) {
-                self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));
-            }
-        }
+        self.house(lodgers);
         if hosts > 0 {
             let text = crate::model::Bytes(hosts).short();
             self.warn(format!(
@@ -119,6 +106,25 @@ impl State<'_> {
         }
         if self.kinds.donation && self.pairs.is_empty() {
             self.warn("no donated argument has the shape and type of a result with memory of its own".to_owned());
+        }
+    }
+
+    /// Gives temporaries that have lived in the memory of results, as (bytes, first and last time), memory of their own.
+    pub(super) fn house(&mut self, lodgers: Vec<(u64, u32, u32)>) {
+        let blocks: Vec<Block> = lodgers.iter().map(|&(size, start, end)| Block { size, start, end }).collect();
+        let bytes = if blocks.is_empty() { 0 } else { packing::most_live(&blocks).0 };
+        if bytes == 0 {
+            return;
+        }
+        let text = crate::model::Bytes(bytes).short();
+        self.warn(format!(
+            "{text} of temporaries occupy the memory of results before these are written, and will need memory of their own"
+        ));
+        match self.memory.families.list.len().checked_sub(1) {
+            Some(family) => {
+                self.added.extend(lodgers.into_iter().map(|(size, first, last)| (size, first, last, family as u32)));
+            }
+            None => self.homeless = self.homeless.saturating_add(bytes),
         }
     }
 
