@@ -14,7 +14,12 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    fn push(&self, note: Note) {
+    fn push(&self, mut note: Note) {
+        // Sentences begin with a capital; a quoted name, or one with signs in it, stays as it is.
+        let first = note.text.split(' ').next().unwrap_or_default();
+        if !first.is_empty() && first.bytes().all(|b| b.is_ascii_lowercase()) {
+            note.text[..1].make_ascii_uppercase();
+        }
         let mut notes = self.notes.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if notes.0.contains(&note) {
             return;
@@ -35,6 +40,11 @@ impl Reporter {
     pub fn truncated(&self, inside: &str, end: u64) {
         let text = format!("The file ends inside {inside}");
         self.push(Note { code: NoteCode::Truncated, offset: Some(end), ..Note::new(NoteLevel::Warning, text) });
+    }
+
+    /// Reports that a part of the file cannot be read, at an offset if it is known: what is in it is missing.
+    pub fn damaged(&self, text: impl Into<String>, offset: Option<u64>) {
+        self.push(Note { code: NoteCode::Damaged, offset, ..Note::new(NoteLevel::Warning, text) });
     }
 
     /// Adds information for the user.

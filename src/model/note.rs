@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::thousands;
+
 /// Severity of a [`Note`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteLevel {
@@ -25,6 +27,16 @@ pub enum NoteCode {
     NoFailureFound,
     /// The file ends too early: at the note's offset, inside what its text names.
     Truncated,
+    /// A part of the file cannot be read, though the file goes on: what is in it is missing.
+    Damaged,
+}
+
+impl NoteCode {
+    /// Whether something is missing that the file has, or had.
+    #[must_use]
+    pub const fn is_partly_read(self) -> bool {
+        matches!(self, Self::Truncated | Self::Damaged)
+    }
 }
 
 /// A remark for the user about what was read.
@@ -52,7 +64,7 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)?;
         if let Some(offset) = self.offset {
-            write!(f, " (at byte {offset})")?;
+            write!(f, " (at byte {})", thousands(offset))?;
         }
         Ok(())
     }

@@ -135,6 +135,8 @@ pub fn open_input(input: &Input, progress: &Progress) -> Result<Profile, DecodeE
         if let Some((note, end)) = truncation(&notes) {
             source.cut_at = Some(end);
             source.error = Some(format!("it is cut at byte {}: {}", thousands(end), lower_first(&note.text)));
+        } else if let Some(note) = notes.iter().find(|note| note.code == NoteCode::Damaged) {
+            source.error = Some(format!("it is damaged: {}", lower_first(&note.to_string())));
         }
     }
     if profile.name.is_empty() {

@@ -36,7 +36,7 @@ impl Decoder for BfcDecoder {
             if heap.chunks.is_empty() && heap.bins.is_empty() {
                 return Err(DecodeError::Damaged { what: error.what.to_owned(), offset: error.offset });
             }
-            context.reporter.warn(format!("the rest of the dump is left out: {}", error.what), Some(error.offset));
+            context.reporter.damaged(format!("the rest of the dump is left out: {}", error.what), Some(error.offset));
         }
         if heap.chunks.is_empty() && heap.bins.is_empty() {
             return Err(DecodeError::Empty("an allocator dump without chunks".to_owned()));

@@ -57,10 +57,10 @@ impl Assignment {
         });
         damage = damage.or(second);
         if let Some(error) = damage {
-            reporter.warn(format!("the buffer assignment stops here: {}", error.what), Some(error.offset));
+            reporter.damaged(format!("the buffer assignment stops here: {}", error.what), Some(error.offset));
         }
         if unknown > 0 {
-            reporter.warn(format!("{unknown} assigned buffers are not in the file; they are left out"), None);
+            reporter.damaged(format!("{unknown} assigned buffers are not in the file; they are left out"), None);
         }
         tables
     }

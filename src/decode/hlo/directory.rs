@@ -58,7 +58,7 @@ impl Directory {
     pub fn read(module: Reader<'_>, reporter: &Reporter) -> Self {
         let mut directory = Self::default();
         if let Err(error) = directory.walk(module, reporter) {
-            reporter.warn(format!("the HLO module stops here: {}", error.what), Some(error.offset));
+            reporter.damaged(format!("the HLO module stops here: {}", error.what), Some(error.offset));
         }
         directory
     }

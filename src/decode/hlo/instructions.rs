@@ -261,7 +261,7 @@ impl<'a> PieceDecoder<'a> {
             Ok(())
         })();
         if let Err(error) = result {
-            self.reporter.warn(format!("the rest of a computation is left out: {}", error.what), Some(error.offset));
+            self.reporter.damaged(format!("the rest of a computation is left out: {}", error.what), Some(error.offset));
         }
         entry.first_number = first_number.unwrap_or(i64::MIN);
         entry.end = out.opcode.len() as u32;
@@ -280,7 +280,7 @@ impl<'a> PieceDecoder<'a> {
         let mut fields = Fields::default();
         self.ids.clear();
         if let Err(error) = self.fields(message, row, &mut fields, out) {
-            self.reporter.warn(format!("an instruction could not be read: {}", error.what), Some(error.offset));
+            self.reporter.damaged(format!("an instruction could not be read: {}", error.what), Some(error.offset));
             fields.number.get_or_insert(i64::MIN);
         }
         // A zero is left out of the file.

@@ -231,7 +231,7 @@ fn roots(bytes: &SharedBytes, reporter: &Reporter) -> Result<(Region, Region, bo
         if modules.is_empty() {
             return Err(error.into());
         }
-        reporter.warn(format!("the rest of the file was skipped: {}", error.what), Some(error.offset));
+        reporter.damaged(format!("the rest of the file was skipped: {}", error.what), Some(error.offset));
     }
     if modules.is_empty() {
         return Err(HloError::NoModule);
@@ -248,7 +248,7 @@ fn read_schedule(module: &Region, directory: &Directory, reporter: &Reporter) ->
     for &(start, end) in &directory.schedule {
         let bytes = module.get(start..end).unwrap_or(&[]);
         if let Err(error) = schedule.read(Reader::new(bytes, module.reader_at(start).offset())) {
-            reporter.warn(format!("the schedule stops here: {}", error.what), Some(error.offset));
+            reporter.damaged(format!("the schedule stops here: {}", error.what), Some(error.offset));
         }
     }
     schedule.finish();
@@ -331,7 +331,7 @@ fn attach(program: &mut Program, assignment: Assignment, instruction: Vec<u32>, 
         }
     }
     if unknown > 0 {
-        reporter.warn(
+        reporter.damaged(
             format!("{unknown} buffers belong to instructions that are not in the file; they are left out"),
             None,
         );

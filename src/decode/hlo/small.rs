@@ -78,7 +78,7 @@ impl Small {
             };
             if let Err(error) = result {
                 let at = module.reader_at(field.1).offset();
-                reporter.warn(format!("a field of the module could not be read: {error}"), Some(at));
+                reporter.damaged(format!("a field of the module could not be read: {error}"), Some(at));
             }
         }
         small

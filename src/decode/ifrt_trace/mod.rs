@@ -52,7 +52,7 @@ impl Decoder for ProgramMemoryTraceDecoder {
             if history.devices.is_empty() {
                 return Err(DecodeError::Damaged { what: error.what.to_owned(), offset: error.offset });
             }
-            context.reporter.warn(format!("the rest of the trace is left out: {}", error.what), Some(error.offset));
+            context.reporter.damaged(format!("the rest of the trace is left out: {}", error.what), Some(error.offset));
         }
         if history.devices.is_empty() {
             return Err(DecodeError::Empty("a memory trace without events on a device".to_owned()));

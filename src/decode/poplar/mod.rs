@@ -79,7 +79,7 @@ impl Decoder for TreeDecoder {
             Ok(()) => {}
             Err(error) if error.is_cancelled() => return Err(error),
             Err(DecodeError::Damaged { what, offset }) => {
-                context.reporter.warn(format!("Only the part before is shown: {what}"), Some(offset));
+                context.reporter.damaged(format!("Only the part before is shown: {what}"), Some(offset));
             }
             Err(error) => return Err(error),
         }

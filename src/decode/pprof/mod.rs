@@ -37,7 +37,9 @@ impl Decoder for PprofDecoder {
             if tables.samples.is_empty() {
                 return Err(DecodeError::Damaged { what: error.what.to_owned(), offset: error.offset });
             }
-            context.reporter.warn(format!("the rest of the profile is left out: {}", error.what), Some(error.offset));
+            context
+                .reporter
+                .damaged(format!("the rest of the profile is left out: {}", error.what), Some(error.offset));
         }
         let live = tables.live_set(context)?;
         Ok(Profile { live: Some(live), ..Profile::default() })

@@ -51,7 +51,7 @@ impl Decoder for UsageProtoDecoder {
             if spaces.is_empty() {
                 return Err(DecodeError::Damaged { what: error.what.to_owned(), offset: error.offset });
             }
-            context.reporter.warn(format!("the rest of the report is left out: {}", error.what), Some(error.offset));
+            context.reporter.damaged(format!("the rest of the report is left out: {}", error.what), Some(error.offset));
         }
         if spaces.is_empty() {
             return Err(DecodeError::Empty("a memory-usage report without a memory space".to_owned()));
@@ -119,11 +119,11 @@ fn space(assembler: &mut Assembler, mut reader: Reader<'_>, reporter: &Reporter)
         Ok(())
     };
     if let Err(error) = walk() {
-        reporter.warn(format!("a memory space stops here: {}", error.what), Some(error.offset));
+        reporter.damaged(format!("a memory space stops here: {}", error.what), Some(error.offset));
     }
     for message in entries {
         if let Err(error) = entry(assembler, message, space.color) {
-            reporter.warn(format!("an allocation is damaged: {}", error.what), Some(error.offset));
+            reporter.damaged(format!("an allocation is damaged: {}", error.what), Some(error.offset));
         }
     }
     space

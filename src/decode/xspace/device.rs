@@ -30,7 +30,7 @@ pub fn read(plane: &Plane<'_>, file: &str, profile: &mut Profile, reporter: &Rep
         }
         let mut runs = Vec::new();
         if let Err((_, error)) = events(line, |event| runs.push((event.metadata, event.offset_ps, event.duration_ps))) {
-            reporter.warn(format!("the line '{name}' stops here: {}", error.what), Some(error.offset));
+            reporter.damaged(format!("the line '{name}' stops here: {}", error.what), Some(error.offset));
         }
         let names = plane.event_names();
         for (metadata, start_ps, duration) in runs {

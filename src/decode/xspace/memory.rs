@@ -88,7 +88,7 @@ pub fn read(plane: &Plane<'_>, progress: &Progress, reporter: &Reporter) -> Resu
         progress.check()?;
         let mut of_line = Vec::new();
         if let Err((name, error)) = events(line, |event| of_line.push(event)) {
-            reporter.warn(format!("the thread '{name}' stops here: {}", error.what), Some(error.offset));
+            reporter.damaged(format!("the thread '{name}' stops here: {}", error.what), Some(error.offset));
         }
         of_line.sort_by_key(|event| (event.offset_ps, std::cmp::Reverse(event.duration_ps)));
         for event in of_line {
@@ -171,7 +171,7 @@ fn traces(
             }
         });
         if let Err(error) = result {
-            reporter.warn(format!("an allocator event is damaged: {}", error.what), Some(error.offset));
+            reporter.damaged(format!("an allocator event is damaged: {}", error.what), Some(error.offset));
             continue;
         }
         texts[2] = data_type.unwrap_or_else(|| tensorflow_type(0));

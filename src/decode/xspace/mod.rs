@@ -85,7 +85,7 @@ impl Decoder for XSpaceDecoder {
         match result {
             Err(error @ DecodeError::Damaged { .. }) if planes == 0 => return Err(error),
             Err(DecodeError::Damaged { what, offset }) => {
-                reporter.warn(format!("the rest of the trace is left out: {what}"), Some(offset));
+                reporter.damaged(format!("the rest of the trace is left out: {what}"), Some(offset));
             }
             Err(error) => return Err(error),
             Ok(()) => {}

@@ -56,7 +56,7 @@ pub fn read(plane: &Plane<'_>, bytes: &SharedBytes, reporter: &Reporter) -> Vec<
                 });
             }
             Ok(None) => {}
-            Err(error) => reporter.warn(format!("a module's entry is damaged: {}", error.what), Some(error.offset)),
+            Err(error) => reporter.damaged(format!("a module's entry is damaged: {}", error.what), Some(error.offset)),
         }
     }
     modules

@@ -35,7 +35,7 @@ impl<'a> Plane<'a> {
     pub fn read(mut reader: Reader<'a>, reporter: &Reporter) -> Self {
         let mut plane = Self::default();
         if let Err(error) = plane.walk(&mut reader) {
-            reporter.warn(format!("plane '{}' stops here: {}", plane.name, error.what), Some(error.offset));
+            reporter.damaged(format!("plane '{}' stops here: {}", plane.name, error.what), Some(error.offset));
         }
         plane
     }

@@ -71,7 +71,7 @@ pub fn read(
             Ok(())
         })();
         if let Err(error) = result {
-            context.reporter.warn(format!("The table {} cannot be read to its end: {error}", table.name), None);
+            context.reporter.damaged(format!("The table {} cannot be read to its end: {error}", table.name), None);
         }
         context.progress.check()?;
     }

@@ -83,7 +83,7 @@ fn attempt<T>(result: rusqlite::Result<T>, table: &Table, reporter: &Reporter) -
     match result {
         Ok(value) => Some(value),
         Err(error) => {
-            reporter.warn(format!("The table {} cannot be read to its end: {error}", table.name), None);
+            reporter.damaged(format!("The table {} cannot be read to its end: {error}", table.name), None);
             None
         }
     }

@@ -4,7 +4,7 @@ use egui::{Align2, Pos2, Rect, Role, Sense, Ui, Vec2, WidgetInfo};
 
 use super::loading::Loading;
 use crate::analysis::Verdict;
-use crate::model::{Bytes, thousands};
+use crate::model::{Bytes, NoteCode, thousands};
 use crate::ui::app::App;
 use crate::ui::app::chrome::top_bar::mark_of;
 use crate::ui::app::files::{FileEntry, FileState, OpenFile};
@@ -236,15 +236,17 @@ fn open_facts(open: &OpenFile) -> Facts {
     let limit = tiles.and_then(|tiles| tiles.limit.map(Bytes));
     let given = history.filter(|allocator| allocator.peak_stats.free > 0).and_then(|allocator| allocator.capacity);
     let cut = profile.sources.iter().find_map(|source| source.cut_at);
+    let is_damaged = profile.notes.iter().any(|note| note.code == NoteCode::Damaged);
     let second = match cut {
         Some(end) => format!("truncated at byte {}", thousands(end)),
+        None if is_damaged => "damaged, partly read".to_owned(),
         None if more > 1 => format!("{more} programs"),
         None => name,
     };
     Facts {
         mark: Some(if failed { Mark::Over } else { mark_of(verdict) }),
         second,
-        error: cut.is_some(),
+        error: cut.is_some() || is_damaged,
         device: profile.device.name.clone().unwrap_or_default(),
         need,
         capacity: capacity.or(limit).or(given),
