@@ -2,7 +2,7 @@
 //! set runs when an environment variable asks for it, and then fails if anything is missing; otherwise one line says
 //! how many comparisons were skipped. The checks are those of `tests/core`, where they run over the project's files.
 //!
-//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 HIGHWATER_PYTHON=PROGRAM cargo test --release --test outside
+//! `HIGHWATER_PROFILES=DIR HIGHWATER_OOM_TEXTS=DIR HIGHWATER_DISPLAY=1 HIGHWATER_PYTHON=PROGRAM HIGHWATER_BROWSER=PROGRAM cargo test --release --test outside
 //! [WORDS]`
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a test says what it expects")]
 #![allow(dead_code, unused_imports, reason = "what runs over the project's own files is built in tests/core")]
@@ -25,6 +25,7 @@ mod xla_made;
 mod advisor;
 #[path = "../core/at_the_peak.rs"]
 mod at_the_peak;
+mod browser;
 #[path = "../core/compare.rs"]
 mod compare;
 mod duckdb;
@@ -70,10 +71,12 @@ enum Needs {
     Python,
     /// A Python with tensorflow.
     TensorFlow,
+    /// A Chromium without a window.
+    Browser,
 }
 
 impl Needs {
-    const ALL: [Self; 5] = [Self::Profiles, Self::Texts, Self::Display, Self::Python, Self::TensorFlow];
+    const ALL: [Self; 6] = [Self::Profiles, Self::Texts, Self::Display, Self::Python, Self::TensorFlow, Self::Browser];
 
     fn variable(self) -> &'static str {
         match self {
@@ -82,6 +85,7 @@ impl Needs {
             Self::Display => "HIGHWATER_DISPLAY",
             Self::Python => "HIGHWATER_PYTHON",
             Self::TensorFlow => "HIGHWATER_TENSORFLOW",
+            Self::Browser => "HIGHWATER_BROWSER",
         }
     }
 
@@ -92,6 +96,7 @@ impl Needs {
             Self::Display => "walks through a window on a real X server",
             Self::Python => "runs of real programs, and questions to exported tables, in Python",
             Self::TensorFlow => "runs of TensorFlow",
+            Self::Browser => "HTML reports in a browser",
         }
     }
 
@@ -125,6 +130,8 @@ const COMPARISONS: &[Comparison] = &[
     ("advisor::what_if", Needs::Profiles, || some(advisor::findings_are_their_what_if)),
     ("advisor::causes", Needs::Profiles, || some_below("xla", advisor::causes_come_first)),
     ("at_the_peak::add_up", Needs::Profiles, || some(at_the_peak::add_up)),
+    ("browser::reports_open_without_network", Needs::Browser, browser::reports_open_without_network),
+    ("compare::compilers", Needs::Profiles, || all(others::compilers)),
     ("compare::matching", Needs::Profiles, || all(others::matching)),
     ("compare::pairs", Needs::Profiles, || some(compare::match_pairs)),
     ("formats::content_decides", Needs::Profiles, || some(formats::open_without_a_name)),
